@@ -1,0 +1,157 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/hardware"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// Plan is what to do, most worth first, and what not to do.
+type Plan struct {
+	Fixes    []Fix
+	Rejected []Rejected // what people would try next, and why not
+}
+
+// Fix is one piece of advice.
+type Fix struct {
+	Name     string // the setting that gives it its name: "num_workers"
+	Title    string
+	Changes  []stoker.Change
+	Forecast predict.Forecast
+	Effort   Effort
+	Risk     Risk
+	Notes    []string // how many and why not more; the traps checked
+}
+
+// Rejected is a change that is not worth it here.
+type Rejected struct {
+	Name string
+	Why  string
+}
+
+// Effort is what a change takes.
+type Effort string
+
+// The efforts, least first.
+const (
+	Flag    Effort = "flag"    // an argument
+	Code    Effort = "code"    // a line of the loop
+	Data    Effort = "data"    // moving the data set
+	Machine Effort = "machine" // another machine or quota
+)
+
+// Risk is what a change may break.
+type Risk string
+
+// The risks.
+const (
+	NoRisk     Risk = "none"
+	MemoryRisk Risk = "memory" // takes host memory
+)
+
+// leastGain is the speed-up below which a change is not advised: forecasts of
+// the closed law are wrong by several per cent, so less cannot be promised.
+const leastGain = 1.05
+
+// adviser is what the proposals look at.
+type adviser struct {
+	run      *recording.Run
+	verdict  diagnose.Verdict
+	costs    predict.Costs
+	pipeline stoker.Pipeline
+	machine  hardware.Machine
+}
+
+// Rank proposes every change that applies to the run and orders them by worth.
+func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
+	a := adviser{run: run, verdict: verdict, costs: verdict.Costs, machine: predict.MachineOf(run)}
+	if !verdict.HasSteps {
+		return a.blind()
+	}
+	a.pipeline = a.costs.Pipeline(run)
+	var plan Plan
+	for _, propose := range []func() (Fix, string){
+		a.workers, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
+	} {
+		fix, why := propose()
+		switch {
+		case fix.Name == "":
+			continue // does not apply
+		case why == "" && !worthIt(fix.Forecast):
+			why = notWorth(fix.Forecast)
+			fallthrough
+		case why != "":
+			plan.Rejected = append(plan.Rejected, Rejected{Name: fix.Name, Why: why})
+		default:
+			plan.Fixes = append(plan.Fixes, fix)
+		}
+	}
+	sort.SliceStable(plan.Fixes, func(i, j int) bool { return before(plan.Fixes[i], plan.Fixes[j]) })
+	return plan
+}
+
+// before orders fixes by worth; where they are worth about the same, the easier
+// one comes first.
+func before(a, b Fix) bool {
+	x, y := a.Forecast.Speedup.Point, b.Forecast.Speedup.Point
+	if math.Abs(x/y-1) > 0.05 {
+		return x > y
+	}
+	return effortRank(a.Effort) < effortRank(b.Effort)
+}
+
+func effortRank(e Effort) int {
+	for i, known := range []Effort{Flag, Code, Data, Machine} {
+		if e == known {
+			return i
+		}
+	}
+	return len(e)
+}
+
+func worthIt(f predict.Forecast) bool {
+	return f.Speedup.Point >= leastGain && f.Speedup.Low > 1
+}
+
+func notWorth(f predict.Forecast) string {
+	if !f.Speedup.Known() {
+		return "what it is worth is unknown here"
+	}
+	return fmt.Sprintf("worth %.2fx (%.2f to %.2f): not to be told from noise", f.Speedup.Point, f.Speedup.Low, f.Speedup.High)
+}
+
+// forecast solves the pipeline with the changes.
+func (a adviser) forecast(changes ...stoker.Change) predict.Forecast {
+	return predict.Throughput(a.pipeline.With(changes...), a.machine)
+}
+
+// change builds a Change from the value as found.
+func (a adviser) change(name stoker.Setting, to any) stoker.Change {
+	return stoker.Change{Setting: name, From: a.pipeline.Settings[name], To: to}
+}
+
+// blind advises where no step was seen: what to change follows from the class,
+// what it is worth does not, beyond the bound that an idle device sets.
+func (a adviser) blind() Plan {
+	if a.verdict.Class != diagnose.MainThread && a.verdict.Class != diagnose.TooFewWorkers {
+		return Plan{}
+	}
+	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
+	speedup := stoker.Unknown()
+	if util := 1 - a.verdict.Idle; util > 0 {
+		speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: 1 / util}
+	}
+	return Plan{Fixes: []Fix{{
+		Name: string(stoker.NumWorkers), Title: "load in worker processes",
+		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: a.costs.Workers, To: max(cores, a.costs.Workers+1)}},
+		Forecast: predict.Forecast{Speedup: speedup, Step: stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown()},
+		Effort:   Flag, Risk: MemoryRisk,
+		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation. Run without --no-hook to have it computed"},
+	}}}
+}

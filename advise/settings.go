@@ -1,0 +1,122 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/predict"
+)
+
+// pinning proposes page-locked batches with asynchronous copies.
+func (a adviser) pinning() (Fix, string) {
+	pinned, known := a.pipeline.Settings.Bool(stoker.PinMemory)
+	if len(a.run.Facts.GPUs) == 0 || known && pinned || !a.pipeline.Part(stoker.Transfer).Wait.Known() {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.PinMemory), Title: "copy from page-locked memory, without blocking", Effort: Code, Risk: MemoryRisk}
+	fix.Changes = []stoker.Change{a.change(stoker.PinMemory, true), a.change(stoker.NonBlocking, true)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{
+		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
+		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", bytes(pinnedCopies*a.pipeline.Bytes), locked(a.run.Facts.Machine.LockedBytes)),
+	}
+	return fix, ""
+}
+
+func locked(limit float64) string {
+	switch {
+	case limit < 0:
+		return "unlimited"
+	case limit == 0:
+		return "unknown"
+	}
+	return bytes(limit)
+}
+
+// prefetch proposes a deeper queue where batches take unevenly long.
+func (a adviser) prefetch() (Fix, string) {
+	fix := Fix{Name: string(stoker.PrefetchFactor), Title: "let each worker prepare more batches ahead", Effort: Flag, Risk: MemoryRisk}
+	if a.costs.Workers == 0 || !a.starved() || math.IsNaN(a.costs.FetchCV) || a.ahead() >= deeperQueue {
+		return Fix{}, ""
+	}
+	if a.costs.FetchCV < spikyFetch {
+		return fix, fmt.Sprintf("batches take evenly long (CV %.2f): a deeper queue smooths nothing", a.costs.FetchCV)
+	}
+	fix.Changes = []stoker.Change{a.change(stoker.PrefetchFactor, deeperQueue)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	return fix, ""
+}
+
+// persistence proposes to keep workers over epochs.
+func (a adviser) persistence() (Fix, string) {
+	keep, _ := a.pipeline.Settings.Bool(stoker.PersistentWorkers)
+	if a.costs.Workers == 0 || keep {
+		return Fix{}, ""
+	}
+	first, starts := 0.0, 0
+	for _, s := range a.costs.Window.Steps {
+		if s.First {
+			first, starts = first+s.Wait, starts+1
+		}
+	}
+	span := a.costs.Window.End - a.costs.Window.Start
+	if starts == 0 || first/span < refillWorth {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag, Risk: NoRisk}
+	fix.Changes = []stoker.Change{a.change(stoker.PersistentWorkers, true)}
+	fix.Forecast = a.withoutStarts(first, starts, span)
+	fix.Notes = []string{fmt.Sprintf("%d epochs began in the judged window; each waited %.2f s for its first batch", starts, first/float64(starts))}
+	return fix, ""
+}
+
+// withoutStarts forecasts the run without the starts of workers: at best all of
+// the first waits go, at worst none does because they were the first batch's own
+// preparation.
+func (a adviser) withoutStarts(first float64, starts int, span float64) predict.Forecast {
+	own := float64(starts) * orElse(a.costs.Fetch, 0)
+	likely := max(0, first-own)
+	f := a.forecast()
+	f.Speedup = stoker.Interval{Low: 1 / (1 - 0.5*likely/span), Point: 1 / (1 - likely/span), High: 1 / (1 - first/span)}
+	f.Step = stoker.Interval{Low: a.costs.Step / f.Speedup.High, Point: a.costs.Step / f.Speedup.Point, High: a.costs.Step / f.Speedup.Low}
+	return f
+}
+
+// storage proposes to bring the data set closer.
+func (a adviser) storage() (Fix, string) {
+	if a.verdict.Class != diagnose.IOBound {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.StorageKind), Title: "serve the data set from memory or a faster disk", Effort: Data, Risk: MemoryRisk}
+	fix.Changes = []stoker.Change{{Setting: stoker.StorageKind, From: "as found", To: predict.PageCache}}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{
+		"the forecast is for reads that cost no waiting at all, as from the page cache: an upper bound for a faster disk",
+		fmt.Sprintf("storage delivers %.1f MB/s now", a.costs.DiskRate/1e6),
+	}
+	return fix, ""
+}
+
+// cores says how many cores would feed the device, where the present ones are
+// used up.
+func (a adviser) cores() (Fix, string) {
+	if a.verdict.Class != diagnose.CPUExhausted || !(a.pipeline.Cores > 0) {
+		return Fix{}, ""
+	}
+	demand := a.pipeline.Part(stoker.Prepare).CPU.Point + a.pipeline.LoopCPU
+	loop := max(a.pipeline.Loop.Point, 1e-6)
+	need := math.Ceil(max(a.pipeline.Cores+1, demand/loop))
+	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
+	fix.Changes = []stoker.Change{
+		{Setting: stoker.Cores, From: math.Round(10*a.pipeline.Cores) / 10, To: need},
+		a.change(stoker.NumWorkers, max(a.costs.Workers, int(need))),
+	}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{
+		fmt.Sprintf("a batch takes %.0f ms of core time, the loop %.1f ms: %.0f cores would feed this device", 1e3*demand, 1e3*loop, need),
+		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
+	}
+	return fix, ""
+}

@@ -1,0 +1,178 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// Start values of the search for num_workers.
+const (
+	mostWorkers   = 64   // nobody should start more by a rule
+	goodEnough    = 1.02 // the fewest workers whose step is within 2 % of the best
+	memoryShare   = 0.8  // of the available memory that more workers may take
+	defaultAhead  = 2    // PyTorch's prefetch_factor where workers are used
+	refillWorth   = 0.01 // share of a step from which epoch starts are worth persistent workers
+	spikyFetch    = 0.25 // coefficient of variation from which a deeper queue helps (research predict 3.4)
+	deeperQueue   = 4
+	shmReserve    = 0.9 // of /dev/shm that batches may fill
+	pinnedCopies  = 2   // batches that lie pinned at once
+	waitingWorker = 4   // workers per core that are tried where they mostly wait
+)
+
+// workers proposes how many worker processes to use.
+func (a adviser) workers() (Fix, string) {
+	fix := Fix{Name: string(stoker.NumWorkers), Title: "prepare batches in worker processes", Effort: Flag, Risk: MemoryRisk}
+	now := a.costs.Workers
+	if a.idleKnown() && !a.starved() {
+		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", share(a.verdict.Stall))
+	}
+	best, cut := a.bestWorkers(now)
+	if best <= now {
+		return fix, fmt.Sprintf("%d workers are as good as more: %s", now, a.whyNotMore(now, cut))
+	}
+	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, best)}
+	if now == 0 {
+		fix.Changes = append(fix.Changes, a.keepWorkers()...)
+	}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = append(fix.Notes, fmt.Sprintf("%d and not more: %s", best, a.whyNotMore(best, cut)))
+	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
+	if now == 0 {
+		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
+	}
+	return fix, ""
+}
+
+func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
+
+func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
+
+// bestWorkers is the smallest number of workers whose step is within 2 % of the
+// best that this machine's cores and memory allow; cut says what ended the
+// search early.
+func (a adviser) bestWorkers(now int) (best int, cut string) {
+	most := int(math.Ceil(orElse(a.pipeline.Cores, 1)))
+	if a.pipeline.Part(stoker.Read).Wait.Point > 0.3*a.costs.Fetch {
+		most *= waitingWorker
+	}
+	most = min(max(most, now+1), mostWorkers)
+	steps := map[int]float64{}
+	lowest := math.Inf(1)
+	for w := max(1, now); w <= most; w++ {
+		if why := a.tooMuch(w); why != "" && w > now {
+			cut = why
+			break
+		}
+		steps[w] = a.forecast(a.change(stoker.NumWorkers, w)).Step.Point
+		lowest = min(lowest, steps[w])
+	}
+	for w := max(1, now); w <= most; w++ {
+		if step, tried := steps[w]; tried && step <= goodEnough*lowest {
+			return w, cut
+		}
+	}
+	return now, cut
+}
+
+// tooMuch says why a number of workers does not fit into this machine, "" where
+// it does.
+func (a adviser) tooMuch(workers int) string {
+	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
+		return fmt.Sprintf("%d workers would take %s of the %s of memory that are free", workers, bytes(need), bytes(have))
+	}
+	ahead := float64(workers * a.ahead())
+	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*orElse(a.pipeline.Bytes, 0) > shmReserve*shm {
+		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", bytes(shm), workers, bytes(ahead*a.pipeline.Bytes))
+	}
+	return ""
+}
+
+// ahead is how many batches each worker prepares ahead.
+func (a adviser) ahead() int {
+	if n, known := a.pipeline.Settings.Int(stoker.PrefetchFactor); known && n > 0 {
+		return n
+	}
+	return defaultAhead
+}
+
+// workersMemory is what additional workers take: their resident set and the
+// batches that wait in their queues. Of a run without workers the trainer's own
+// resident set stands in; a forked copy shares much of it, so this is an upper
+// bound.
+func (a adviser) workersMemory(workers int) float64 {
+	each := a.costs.WorkerMemory
+	if math.IsNaN(each) {
+		subject := fmt.Sprintf("process/%d", a.costs.Window.PID)
+		each = orElse(a.run.Find(recording.ProcessMemory, subject).Mean(a.costs.Window.Start, a.costs.Window.End), 0)
+	}
+	return float64(workers-a.costs.Workers) * (each + float64(a.ahead())*orElse(a.pipeline.Bytes, 0))
+}
+
+func (a adviser) freeMemory() float64 {
+	free := a.run.Find(recording.MachineMemory, "machine").Mean(a.costs.Window.Start, a.costs.Window.End)
+	return orElse(free, math.Inf(1))
+}
+
+func (a adviser) whyNotMore(workers int, cut string) string {
+	if cut != "" {
+		return cut
+	}
+	f := a.forecast(a.change(stoker.NumWorkers, workers))
+	more := a.forecast(a.change(stoker.NumWorkers, workers+1))
+	gain := f.Step.Point/more.Step.Point - 1
+	switch f.Bound {
+	case stoker.CPU:
+		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.pipeline.Cores, 100*gain)
+	case stoker.GPU:
+		return fmt.Sprintf("the loop itself (%.1f ms) is then the limit (one more: %+.0f %%)", 1e3*a.pipeline.Loop.Point, 100*gain)
+	case stoker.Storage:
+		return fmt.Sprintf("storage is then the limit (one more: %+.0f %%)", 100*gain)
+	}
+	return fmt.Sprintf("one more is worth %+.0f %%", 100*gain)
+}
+
+func (a adviser) memoryNote(workers int) string {
+	machine := a.run.Facts.Machine
+	return fmt.Sprintf("checked: %s more memory of %s free; %s of %s in /dev/shm; at most %.1f cores",
+		bytes(a.workersMemory(workers)), bytes(a.freeMemory()),
+		bytes(float64(workers*a.ahead())*orElse(a.pipeline.Bytes, 0)), bytes(machine.ShmBytes), a.pipeline.Cores)
+}
+
+// queueNote says for how long a hang of the data set can be covered.
+func (a adviser) queueNote(workers int, f predict.Forecast) string {
+	lasts := float64(workers*a.ahead()) * f.Step.Point
+	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d batches outlasts a hang of %.1f s", a.ahead(), workers*a.ahead(), lasts)
+}
+
+// keepWorkers keeps workers over epochs where starting them anew would cost.
+func (a adviser) keepWorkers() []stoker.Change {
+	if keep, _ := a.pipeline.Settings.Bool(stoker.PersistentWorkers); keep || a.pipeline.EpochSteps == 0 {
+		return nil
+	}
+	return []stoker.Change{a.change(stoker.PersistentWorkers, true)}
+}
+
+func orElse(v, otherwise float64) float64 {
+	if math.IsNaN(v) {
+		return otherwise
+	}
+	return v
+}
+
+func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+
+// bytes prints a size in decimal units.
+func bytes(v float64) string {
+	switch {
+	case math.IsInf(v, 0) || math.IsNaN(v):
+		return "unknown"
+	case v >= 1e9:
+		return fmt.Sprintf("%.1f GB", v/1e9)
+	default:
+		return fmt.Sprintf("%.0f MB", v/1e6)
+	}
+}

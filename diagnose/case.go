@@ -1,0 +1,199 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"stoker/internal/stat"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// Case is a run prepared for the rules: its costs, what is known of the device,
+// and the questions asked so far.
+type Case struct {
+	Run      *recording.Run
+	Costs    predict.Costs
+	HasSteps bool
+
+	From, To float64 // the judged seconds: the window, else the run's second half
+
+	Stall       float64 // by the device's clock or a trace; NaN where neither is there
+	StallSource Source
+	Idle        float64 // share of time in which nothing ran on the device; NaN where unknown
+	Util        float64 // share of time in which some kernel ran; NaN where unknown
+	Shares      Shares
+
+	rule      Class
+	questions []Question
+	evidence  map[Class][]Evidence
+}
+
+// Rule is one ailment: words and one pure function.
+type Rule struct {
+	Class  Class
+	Title  string
+	Text   string // what is wrong and why it starves the device
+	Limits string // where the rule misleads
+	Check  func(*Case) float64
+}
+
+// Rules are all rules, in the order in which they are explained.
+var Rules = []Rule{
+	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, computeOnCPU, notTraining,
+}
+
+func newCase(run *recording.Run) *Case {
+	c := &Case{Run: run, Stall: math.NaN(), Idle: math.NaN(), Util: math.NaN(), evidence: map[Class][]Evidence{}}
+	c.Costs, c.HasSteps = predict.Slowest(run)
+	if c.HasSteps {
+		c.From, c.To = c.Costs.Window.Start, c.Costs.Window.End
+		c.Util = c.Costs.Busy
+	} else {
+		c.To = run.End()
+		c.From = c.To / 2 // without steps the start cannot be told from the rest
+		c.Costs = predict.Measure(run, recording.Window{PID: trainer(run), Start: c.From, End: c.To})
+		c.Util = meanUtil(run, c.From, c.To)
+	}
+	c.device()
+	return c
+}
+
+// trainer is the first trainer's process, 0 where there is none.
+func trainer(run *recording.Run) int {
+	for _, p := range run.Facts.Processes {
+		if p.Role == recording.RoleTrainer {
+			return p.PID
+		}
+	}
+	return 0
+}
+
+// meanUtil is the utilisation of the device that was used most.
+func meanUtil(run *recording.Run, from, to float64) float64 {
+	most := math.NaN()
+	for _, s := range run.All(recording.GPUUtilisation) {
+		if v := s.Mean(from, to); !math.IsNaN(v) && !(v <= most) {
+			most = v
+		}
+	}
+	return most
+}
+
+// device settles stall, idle and shares in the order of trust of design.md.
+func (c *Case) device() {
+	c.Shares = Shares{Kernel: c.Util, Copy: math.NaN(), Communication: math.NaN(), Idle: math.NaN()}
+	if !math.IsNaN(c.Util) {
+		c.Idle = 1 - c.Util
+	}
+	if c.HasSteps && !math.IsNaN(c.Costs.Idle) {
+		c.Stall, c.StallSource = c.Costs.Idle/c.Costs.Step, DeviceEvents
+	}
+	if c.Run.Timeline != nil && c.HasSteps {
+		c.Shares = timelineShares(c.Run.Timeline, c.From, c.To)
+		c.Idle = c.Shares.Idle
+		c.Util = c.Shares.Kernel + c.Shares.Communication
+		c.StallSource = FromTrace
+	}
+	if !math.IsNaN(c.Stall) && !math.IsNaN(c.Idle) {
+		// Utilisation is sampled: where it claims less idle than the device's own
+		// clock measured at the input boundary alone, the clock is right.
+		c.Idle = math.Max(c.Idle, c.Stall)
+	}
+}
+
+// timelineShares are the four shares of a window: a kernel counts wherever one
+// runs, a copy where no kernel runs, communication where neither does.
+func timelineShares(t *recording.Timeline, from, to float64) Shares {
+	covered := func(kinds ...recording.WorkKind) float64 {
+		total, end := 0.0, from
+		for i := range t.Device.Start { // ordered by start
+			if !has(kinds, t.Device.Kind[i]) {
+				continue
+			}
+			a, b := max(t.Device.Start[i], end), min(t.Device.End[i], to)
+			if b > a {
+				total += b - a
+				end = b
+			}
+		}
+		return total / (to - from)
+	}
+	kernel := covered(recording.Kernel)
+	withCopy := covered(recording.Kernel, recording.Copy)
+	all := covered(recording.Kernel, recording.Copy, recording.Collective)
+	return Shares{Kernel: kernel, Copy: withCopy - kernel, Communication: all - withCopy, Idle: 1 - all}
+}
+
+func has(kinds []recording.WorkKind, kind recording.WorkKind) bool {
+	for _, k := range kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// ask records a question whose answer is a share, and returns its score: 0 below
+// low, 1 above high, in between in proportion (low > high asks for less). An
+// unknown value scores half: it neither convinces nor rules out.
+func (c *Case) ask(text string, value, low, high float64, note string) float64 {
+	return c.askOr(0.5, text, value, low, high, note)
+}
+
+// unlikely is the score of an unknown answer to a question that would rule the
+// case out, or that the case rests on alone: without evidence it is taken for a
+// probable no.
+const unlikely = 0.2
+
+// askOr is ask with its own score for an unknown value.
+func (c *Case) askOr(unknown float64, text string, value, low, high float64, note string) float64 {
+	q := Question{Rule: c.rule, Text: text, Answer: "unknown", Score: unknown, Note: note}
+	if !math.IsNaN(value) {
+		q.Score = stat.Ramp(value, low, high)
+		q.Answer = yesNo(q.Score) + ", " + percent(value)
+	}
+	c.questions = append(c.questions, q)
+	return q.Score
+}
+
+// askFact records a question with a plain answer.
+func (c *Case) askFact(text string, yes bool, answer string) float64 {
+	score := 0.0
+	if yes {
+		score = 1
+	}
+	c.questions = append(c.questions, Question{Rule: c.rule, Text: text, Answer: yesNo(score) + ", " + answer, Score: score})
+	return score
+}
+
+// because adds evidence for the rule that is being asked.
+func (c *Case) because(value float64, unit, signal, format string, args ...any) {
+	c.evidence[c.rule] = append(c.evidence[c.rule], Evidence{
+		Text: fmt.Sprintf(format, args...), Signal: signal, Value: value, Unit: unit,
+	})
+}
+
+func yesNo(score float64) string {
+	switch {
+	case score >= 0.75:
+		return "yes"
+	case score <= 0.25:
+		return "no"
+	}
+	return "partly"
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+
+// ms prints seconds as milliseconds with about three digits.
+func ms(seconds float64) string {
+	switch v := 1e3 * seconds; {
+	case v >= 100:
+		return fmt.Sprintf("%.0f ms", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f ms", v)
+	default:
+		return fmt.Sprintf("%.2f ms", v)
+	}
+}

@@ -1,0 +1,121 @@
+package diagnose_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"stoker"
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/recording"
+)
+
+// expect is what a case folder's expect.json may demand; absent fields demand
+// nothing.
+type expect struct {
+	Class           diagnose.Class  `json:"class"`
+	NotClass        diagnose.Class  `json:"not_class"`
+	Stall           []float64       `json:"stall"` // low, high
+	StallSource     diagnose.Source `json:"stall_source"`
+	Idle            []float64       `json:"idle"`
+	Rank            int             `json:"rank"`
+	Fix             string          `json:"fix"`
+	NoFix           bool            `json:"no_fix"`
+	SpeedupContains float64         `json:"speedup_contains"`
+	Changes         []stoker.Change `json:"changes"`
+	Findings        []string        `json:"findings"`
+}
+
+// TestCases judges every recording under testdata/cases: Runs from live jobs,
+// from traces and of several ranks go the same way.
+func TestCases(t *testing.T) {
+	folders, err := filepath.Glob("../testdata/cases/*/expect.json")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases under testdata/cases: %v", err)
+	}
+	for _, file := range folders {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) { checkCase(t, dir) })
+	}
+}
+
+func checkCase(t *testing.T, dir string) {
+	var want expect
+	data, err := os.ReadFile(filepath.Join(dir, "expect.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	run, err := openCase(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := diagnose.Judge(run)
+	plan := advise.Rank(run, v)
+	if want.Class != "" && v.Class != want.Class {
+		t.Errorf("class %s, want %s; scores %v", v.Class, want.Class, v.Scores)
+	}
+	if want.NotClass != "" && v.Class == want.NotClass {
+		t.Errorf("class %s must not be", v.Class)
+	}
+	within(t, "stall", v.Stall, want.Stall)
+	within(t, "idle", v.Idle, want.Idle)
+	if want.StallSource != "" && v.StallSource != want.StallSource {
+		t.Errorf("stall source %q, want %q", v.StallSource, want.StallSource)
+	}
+	if v.Rank != want.Rank {
+		t.Errorf("rank %d, want %d", v.Rank, want.Rank)
+	}
+	checkPlan(t, plan, want)
+	for _, name := range want.Findings {
+		if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == name }) {
+			t.Errorf("finding %q is missing from %v", name, v.Findings)
+		}
+	}
+}
+
+func openCase(dir string) (*recording.Run, error) {
+	for _, name := range []string{"run.jsonl", "run.jsonl.gz"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return recording.Open(filepath.Join(dir, name))
+		}
+	}
+	return nil, os.ErrNotExist
+}
+
+func checkPlan(t *testing.T, plan advise.Plan, want expect) {
+	t.Helper()
+	if want.NoFix && len(plan.Fixes) > 0 {
+		t.Errorf("fix %s advised, want none", plan.Fixes[0].Name)
+	}
+	if want.Fix == "" {
+		return
+	}
+	if len(plan.Fixes) == 0 {
+		t.Fatalf("no fix advised, want %s; rejected: %v", want.Fix, plan.Rejected)
+	}
+	first := plan.Fixes[0]
+	if first.Name != want.Fix {
+		t.Errorf("first fix %s, want %s", first.Name, want.Fix)
+	}
+	if s := first.Forecast.Speedup; want.SpeedupContains > 0 && (!s.Contains(want.SpeedupContains) || s.High/s.Low > 1.6) {
+		t.Errorf("speed-up %+v of %v does not contain %.2f or is wider than 1.6", s, first.Changes, want.SpeedupContains)
+	}
+	for _, c := range want.Changes {
+		if !slices.ContainsFunc(first.Changes, func(have stoker.Change) bool { return have.String() == c.String() }) {
+			t.Errorf("change %v is missing from %v", c, first.Changes)
+		}
+	}
+}
+
+func within(t *testing.T, what string, got float64, bounds []float64) {
+	t.Helper()
+	if len(bounds) == 2 && !(got >= bounds[0] && got <= bounds[1]) {
+		t.Errorf("%s %.3f, want %.3f to %.3f", what, got, bounds[0], bounds[1])
+	}
+}

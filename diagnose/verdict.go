@@ -1,0 +1,106 @@
+package diagnose
+
+import "stoker/predict"
+
+// Class names what limits a run, in the words of design.md.
+type Class string
+
+// The classes that rules of this package can give. Later ailments add theirs.
+const (
+	GPUBound      Class = "gpu-bound"
+	MainThread    Class = "cpu-bound/main-thread-loader"
+	TooFewWorkers Class = "cpu-bound/too-few-workers"
+	CPUExhausted  Class = "cpu-bound/cpu-exhausted"
+	IOBound       Class = "io-bound"
+	TransferBound Class = "transfer-bound"
+	ComputeOnCPU  Class = "compute-on-cpu"
+	NotTraining   Class = "not-training"
+	Unknown       Class = "unknown"
+)
+
+// Starves reports whether the class says that the device waits for input.
+func (c Class) Starves() bool {
+	switch c {
+	case MainThread, TooFewWorkers, CPUExhausted, IOBound:
+		return true
+	case GPUBound, TransferBound, ComputeOnCPU, NotTraining, Unknown:
+		return false
+	}
+	return false
+}
+
+// Source says how a stall is known, in order of trust.
+type Source string
+
+// The sources of a stall.
+const (
+	DeviceEvents Source = "device-events" // the device's own clock at the input boundary
+	FromTrace    Source = "trace"         // gaps on a profiler's timeline
+	Utilisation  Source = "utilisation"   // idle by GPU-Util: an upper bound
+	NoSource     Source = ""
+)
+
+// State says how much a verdict rests on.
+type State string
+
+// The states of a verdict.
+const (
+	Provisional State = "provisional" // less than 30 stationary seconds so far
+	Final       State = "final"       // the last 30 seconds were one regime
+)
+
+// Verdict is the answer for one run. Ratios are 0 to 1; NaN is unknown.
+type Verdict struct {
+	Class      Class
+	RunnerUp   Class   // the second best rule, "" where none scored
+	Confidence float64 // NaN until the published test set exists
+	State      State
+
+	Rank        int     // the rank that was judged: the most starved one
+	Stall       float64 // share of the window in which the device waited for input
+	StallSource Source
+	Idle        float64 // share of the window in which nothing ran on the device
+	Shares      Shares
+	Costs       predict.Costs // what the verdict was computed from; without steps its Window is empty
+	HasSteps    bool
+
+	Evidence  []Evidence // most causal first
+	Findings  []Finding  // what stands beside the class
+	Questions []Question // what was asked, the classic three first
+	Scores    []Score    // every rule's, best first
+	Warnings  []string
+}
+
+// Shares are parts of the judged window and sum to 1; NaN is unknown.
+type Shares struct {
+	Kernel, Copy, Communication, Idle float64
+}
+
+// Evidence is one measured reason for the class.
+type Evidence struct {
+	Text   string
+	Signal string // where it comes from
+	Value  float64
+	Unit   string
+}
+
+// Finding is something worth saying that does not name the class.
+type Finding struct {
+	Name string // in the words of design.md, or "full-memory"
+	Text string
+}
+
+// Question is what a rule asked and what the run answered.
+type Question struct {
+	Rule   Class // "" for the classic three
+	Text   string
+	Answer string  // with the figure: "yes, 97 %", "unknown"
+	Score  float64 // how much of a yes, 0 to 1
+	Note   string  // where the question misleads
+}
+
+// Score is how well a rule fits, 0 to 1.
+type Score struct {
+	Class Class
+	Value float64
+}

@@ -1,0 +1,13 @@
+// Package stoker is the vocabulary: the words that every other package of this
+// module speaks, and nothing else.
+//
+// A training step passes through five stages (Stage), each bound by some
+// resource (Resource). What a person can set is a Setting; advice is a list of
+// Changes to Settings. A Pipeline is the queueing model of one run: what each
+// stage costs per step, and on how many cores. Quantities carry units and are
+// parsed from text ("2 GB/s", "11.74 ms") in one place.
+//
+// It deliberately measures nothing, predicts nothing and prints no reports:
+// package recording holds what was measured, predict knows the law, report
+// shows results. It imports nothing of ours.
+package stoker

@@ -1,0 +1,137 @@
+// Package golden compares what a person would see with a file of what they saw
+// last time.
+//
+// A test opens a folder of golden files and checks each text against the file of
+// its name. `make golden` (go test PACKAGES -update) rewrites the files; the
+// difference is then reviewed in git. At its end the test fails if the folder
+// checked nothing, and on files that no check asked for: a golden test that
+// finds no cases must not pass.
+//
+// It knows nothing of runs or reports, compares bytes and nothing cleverer, and
+// is imported by tests only.
+package golden
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files with what the tests see now")
+
+// Dir is a folder of golden files that belongs to one test.
+type Dir struct {
+	path   string
+	suffix string
+	update bool
+	asked  map[string]bool // names that were checked
+}
+
+// Open takes a folder of golden files whose names end in suffix (".txt"). When
+// the test ends without a failure of its own, it fails if nothing was checked or
+// if there are orphans; with -update it removes those. Other files in the folder
+// are left alone.
+func Open(t *testing.T, path, suffix string) *Dir {
+	t.Helper()
+	d := &Dir{path: path, suffix: suffix, update: *update, asked: map[string]bool{}}
+	t.Cleanup(func() {
+		// A filter (-run Test/case) leaves cases out: what it did not ask for
+		// is no orphan then.
+		if run := flag.Lookup("test.run"); t.Failed() || t.Skipped() || run != nil && strings.Contains(run.Value.String(), "/") {
+			return
+		}
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Check compares got with the golden file of a name such as "healthy", and
+// reports the first line that differs. The file's newlines are "\n".
+func (d *Dir) Check(t *testing.T, name, got string) {
+	t.Helper()
+	if err := d.check(name, got); err != nil {
+		t.Error(err)
+	}
+}
+
+func (d *Dir) check(name, got string) error {
+	if d.asked[name] {
+		return fmt.Errorf("golden %q: checked twice", name)
+	}
+	d.asked[name] = true
+	file := filepath.Join(d.path, filepath.FromSlash(name)+d.suffix)
+	want, err := os.ReadFile(file)
+	switch {
+	case err == nil && string(want) == got:
+		return nil
+	case d.update:
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(file, []byte(got), 0o644)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing (go test -update writes it); it would be:\n%s", file, got)
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%s differs (go test -update rewrites it):\n%s\nin full:\n%s", file, difference(string(want), got), got)
+}
+
+// close complains about nothing checked and about orphans.
+func (d *Dir) close() error {
+	if len(d.asked) == 0 {
+		return fmt.Errorf("golden folder %s: no cases were checked", d.path)
+	}
+	var orphans []string
+	err := filepath.WalkDir(d.path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, d.suffix) {
+			return err
+		}
+		name, err := filepath.Rel(d.path, strings.TrimSuffix(path, d.suffix))
+		if err == nil && !d.asked[filepath.ToSlash(name)] {
+			orphans = append(orphans, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !d.update {
+		if len(orphans) > 0 {
+			return fmt.Errorf("golden files that no test asked for (go test -update removes them): %s", strings.Join(orphans, ", "))
+		}
+		return nil
+	}
+	for _, orphan := range orphans {
+		if err := os.Remove(orphan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// difference shows the first line that is not the same.
+func difference(want, got string) string {
+	w, g := slices.Collect(strings.Lines(want)), slices.Collect(strings.Lines(got))
+	for i := range max(len(w), len(g)) {
+		a, b := "(end)", "(end)"
+		if i < len(w) {
+			a = w[i]
+		}
+		if i < len(g) {
+			b = g[i]
+		}
+		if a != b {
+			return fmt.Sprintf("line %d\n  want %q\n  got  %q", i+1, a, b)
+		}
+	}
+	return "no line differs"
+}

@@ -1,0 +1,268 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"stoker/recording"
+)
+
+// Costs are the measured costs of one trainer per step, in its judged window.
+// Seconds per step unless said otherwise; NaN is unknown.
+type Costs struct {
+	Window  recording.Window
+	Workers int  // worker processes per loader, as set, else as seen
+	Set     bool // Workers comes from the loader's settings
+
+	Step     float64 // mean step, by the device's clock where it is known
+	HostStep float64 // mean step by the host's clock
+	Wait     float64 // host wait in next()
+	Idle     float64 // device idle at the input boundary
+	Busy     float64 // share of the window in which some kernel ran (0..1)
+	Queued   float64 // how much of Wait was covered by work that was queued on the device
+
+	Fetch        float64 // wall time to prepare one batch
+	FetchCPU     float64 // core time of it
+	FetchQueue   float64 // of it, time in which a worker was runnable without a core
+	FetchCV      float64 // coefficient of variation of fetch times
+	FetchCollate float64
+
+	TreeCPU   float64 // core time of the whole job
+	WorkerCPU float64 // core time of the workers
+	LoopCPU   float64 // core time of everything but fetching
+
+	Cores    float64 // cores the job could get: allowed minus what others used
+	CoresUse float64 // cores the job did use
+	Others   float64 // cores that others used
+
+	WorkersBusy float64 // share of time the workers were not parked, 0..1
+	OnDisk      float64 // share of fetching time spent in uninterruptible waits
+	Remote      float64 // share of fetching time spent in network or FUSE reads
+	DiskBusy    float64 // busiest disk, share of time with I/O in flight
+	ReadRate    float64 // bytes/s the job read, page cache included
+	DiskRate    float64 // bytes/s the job fetched from storage
+	Throttled   float64 // share of time the cgroup was held back
+
+	WorkerMemory float64 // resident set of one worker, bytes
+}
+
+// Measure takes the costs of one window from the run.
+func Measure(run *recording.Run, w recording.Window) Costs {
+	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
+	c.Workers, c.Set = workers(run, w)
+	c.Busy = busy(run, w)
+	c.Queued = math.NaN()
+	if !math.IsNaN(c.Idle) {
+		c.Queued = max(0, c.Wait-c.Idle)
+	}
+	c.fetching(run)
+	c.cpu(run)
+	c.storage(run)
+	return c
+}
+
+func workers(run *recording.Run, w recording.Window) (n int, set bool) {
+	if l := run.Loader(w.PID, w.Loader); l != nil {
+		if n, known := l.Settings.Int("num_workers"); known {
+			return n, true
+		}
+	}
+	return len(alive(run.Workers(w.PID), w)), false
+}
+
+// alive are the processes that were there for most of the window.
+func alive(all []recording.Process, w recording.Window) []recording.Process {
+	var some []recording.Process
+	middle := (w.Start + w.End) / 2
+	for _, p := range all {
+		if p.Start <= middle && (p.End == 0 || p.End >= middle) {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// busy is the mean utilisation of the trainer's device in the window; of the
+// only device where the run has one, else NaN.
+func busy(run *recording.Run, w recording.Window) float64 {
+	device := -1
+	if p := run.Process(w.PID); p != nil {
+		device = p.Device
+	}
+	if device < 0 && len(run.Facts.GPUs) == 1 {
+		device = run.Facts.GPUs[0].Index
+	}
+	series := run.Find(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", device))
+	return series.Mean(w.Start, w.End)
+}
+
+// fetchers are the subjects whose fetch counters belong to the window: the
+// trainer itself without workers, else its workers.
+func (c *Costs) fetchers(run *recording.Run) []string {
+	if c.Workers == 0 {
+		return []string{fmt.Sprintf("process/%d", c.Window.PID)}
+	}
+	var subjects []string
+	for _, p := range run.Workers(c.Window.PID) {
+		subjects = append(subjects, fmt.Sprintf("process/%d", p.PID))
+	}
+	return subjects
+}
+
+func (c *Costs) fetching(run *recording.Run) {
+	total := func(signal recording.Signal) (sum float64) {
+		for _, subject := range c.fetchers(run) {
+			if by, _ := run.Find(signal, subject).Growth(c.Window.Start, c.Window.End); !math.IsNaN(by) {
+				sum += by
+			}
+		}
+		return sum
+	}
+	c.Fetch, c.FetchCPU, c.FetchCV, c.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	if n := total(recording.FetchCount); n > 0 {
+		c.Fetch = total(recording.FetchWall) / n
+		c.FetchCPU = total(recording.FetchCPU) / n
+		c.FetchCollate = total(recording.FetchCollate) / n
+		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
+			c.FetchCV = math.Sqrt(variance) / c.Fetch
+		}
+	} else if c.Workers == 0 && len(c.Window.Steps) > 0 {
+		c.Fetch = c.Wait // the loop loads: its wait is the fetch
+	}
+	c.FetchQueue = c.queued(run)
+}
+
+// queued is the time per batch in which the fetching threads were runnable
+// without a core.
+func (c *Costs) queued(run *recording.Run) float64 {
+	sum, seen := 0.0, false
+	for _, thread := range c.threads(run) {
+		if rate := run.Find(recording.ThreadQueue, thread).Rate(c.Window.Start, c.Window.End); !math.IsNaN(rate) {
+			sum += rate
+			seen = true
+		}
+	}
+	if !seen {
+		return math.NaN()
+	}
+	return sum * c.HostStep
+}
+
+// threads are the subjects of the threads that fetch.
+func (c *Costs) threads(run *recording.Run) []string {
+	if c.Workers == 0 {
+		return []string{LaunchThread(run, c.Window.PID)}
+	}
+	var subjects []string
+	for _, p := range run.Workers(c.Window.PID) {
+		subjects = append(subjects, fmt.Sprintf("thread/%d", p.PID))
+	}
+	return subjects
+}
+
+// LaunchThread is the subject of the thread that launches a trainer's work.
+func LaunchThread(run *recording.Run, pid int) string {
+	if p := run.Process(pid); p != nil && p.LaunchThread > 0 {
+		return fmt.Sprintf("thread/%d", p.LaunchThread)
+	}
+	return fmt.Sprintf("thread/%d", pid)
+}
+
+func (c *Costs) cpu(run *recording.Run) {
+	from, to := c.Window.Start, c.Window.End
+	c.CoresUse = run.Find(recording.TreeCPU, "tree").Rate(from, to)
+	c.TreeCPU = c.CoresUse * c.HostStep
+	c.Others = max(0, run.Find(recording.MachineCPU, "machine").Rate(from, to)-c.CoresUse)
+	c.Cores = freeCores(run.Facts.Machine, c.Others)
+	by := 0.0
+	c.WorkerMemory = math.NaN()
+	for _, p := range run.Workers(c.Window.PID) {
+		subject := fmt.Sprintf("process/%d", p.PID)
+		if rate, over := run.Find(recording.ProcessCPU, subject).Growth(from, to); !math.IsNaN(rate) && over > 0 {
+			by += rate
+		}
+		if memory := run.Find(recording.ProcessMemory, subject).Mean(from, to); !math.IsNaN(memory) {
+			c.WorkerMemory = math.Max(memory, orZero(c.WorkerMemory))
+		}
+	}
+	c.WorkerCPU = by / (to - from) * c.HostStep
+	fetching := c.WorkerCPU
+	if c.Workers == 0 {
+		fetching = c.FetchCPU
+	}
+	c.LoopCPU = max(0, c.TreeCPU-fetching)
+	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
+}
+
+// freeCores is what is left of the machine when its other users are served. A
+// quota is ours whatever they do, unless the machine itself is full.
+func freeCores(m recording.Machine, others float64) float64 {
+	cores := m.Cores()
+	if cores == 0 {
+		return math.NaN()
+	}
+	if math.IsNaN(others) {
+		return cores
+	}
+	total := float64(m.CPUs)
+	if m.Allowed > 0 && m.Allowed < m.CPUs {
+		// Where the others run is not known; they are taken to be spread evenly.
+		total, others = float64(m.Allowed), others*float64(m.Allowed)/float64(m.CPUs)
+	}
+	return max(0.1, min(cores, total-others))
+}
+
+func (c *Costs) storage(run *recording.Run) {
+	from, to := c.Window.Start, c.Window.End
+	var busy, disk, remote []float64
+	for _, thread := range c.threads(run) {
+		states := run.Find(recording.ThreadState, thread)
+		if share := states.Share(from, to, recording.Parked); !math.IsNaN(share) {
+			busy = append(busy, 1-share)
+			disk = append(disk, states.Share(from, to, recording.OnDisk))
+			remote = append(remote, states.Share(from, to, recording.Remote))
+		}
+	}
+	c.WorkersBusy, c.OnDisk, c.Remote = math.NaN(), math.NaN(), math.NaN()
+	if len(busy) > 0 {
+		c.WorkersBusy, c.OnDisk, c.Remote = mean(busy), mean(disk), mean(remote)
+	}
+	c.DiskBusy = math.NaN()
+	for _, s := range run.All(recording.DiskBusy) {
+		if rate := s.Rate(from, to); !math.IsNaN(rate) {
+			c.DiskBusy = math.Max(rate, orZero(c.DiskBusy))
+		}
+	}
+	c.ReadRate, c.DiskRate = processRates(run, from, to)
+}
+
+func processRates(run *recording.Run, from, to float64) (read, disk float64) {
+	sum := func(signal recording.Signal) float64 {
+		total, seen := 0.0, false
+		for _, s := range run.All(signal) {
+			if by, _ := s.Growth(from, to); !math.IsNaN(by) {
+				total, seen = total+by, true
+			}
+		}
+		if !seen {
+			return math.NaN()
+		}
+		return total / (to - from)
+	}
+	return sum(recording.ProcessRead), sum(recording.ProcessDisk)
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+func orZero(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}

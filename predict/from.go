@@ -1,0 +1,178 @@
+package predict
+
+import (
+	"math"
+
+	"stoker"
+	"stoker/hardware"
+	"stoker/recording"
+)
+
+// From derives the pipeline of a run from the run's own measured costs: of its
+// most starved trainer, where it has several. A run without steps gives a
+// pipeline whose Step is unknown.
+func From(run *recording.Run) stoker.Pipeline {
+	costs, ok := Slowest(run)
+	if !ok {
+		return stoker.Pipeline{Step: math.NaN(), Loop: stoker.Unknown(), Bytes: math.NaN(), FetchCV: math.NaN(), WorkerMemory: math.NaN()}
+	}
+	return costs.Pipeline(run)
+}
+
+// Slowest measures every trainer of the run and returns the one whose device
+// waits most for input: a rank that waits for it in a collective is not starved
+// itself. Where no device clock is known, the host's wait decides. False where
+// no trainer has enough steps.
+func Slowest(run *recording.Run) (Costs, bool) {
+	best, found := Costs{}, false
+	for _, w := range run.Windows() {
+		c := Measure(run, w)
+		if !found || c.starved() > best.starved() {
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+// starved orders trainers by how much of their step is spent waiting for input.
+func (c Costs) starved() float64 {
+	if !math.IsNaN(c.Idle) {
+		return c.Idle / c.Step
+	}
+	return c.Wait / c.HostStep
+}
+
+// Pipeline turns measured costs into the queueing model.
+func (c Costs) Pipeline(run *recording.Run) stoker.Pipeline {
+	p := stoker.Pipeline{
+		Step: c.Step, Batch: c.Window.Samples(), Bytes: math.NaN(), Cores: c.Cores,
+		PhysCores: float64(run.Facts.Machine.PhysCores), LoopCPU: c.LoopCPU, FetchCV: c.FetchCV, WorkerMemory: c.WorkerMemory,
+		Settings: stoker.Settings{stoker.NumWorkers: c.Workers},
+	}
+	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
+		p.Settings = l.Settings.With()
+		p.Settings[stoker.NumWorkers] = c.Workers
+		p.StartMethod = l.Start
+		if l.BatchBytes > 0 {
+			p.Bytes = l.BatchBytes
+		}
+		if l.Samples > 0 && p.Batch > 0 {
+			p.EpochSteps = math.Ceil(float64(l.Samples) / p.Batch)
+		}
+	}
+	p.Measured = p.Settings.With()
+	p.Loop = c.loop(len(run.Facts.GPUs) > 0)
+	read, prepare := c.input(run)
+	p.Parts = []stoker.Part{read, prepare, c.transfer(run, p), {
+		Stage: stoker.Compute, Wait: c.device(), CPU: stoker.Exactly(c.LoopCPU),
+	}}
+	return p
+}
+
+// loop bounds the time of a step whose input is always there. Above: what was
+// not spent waiting for input, as the device saw it. Below: the larger of what
+// the launching thread needs and what the device was busy with, which is reached
+// when the two overlap completely. Where the loop synchronises in every step the
+// two bounds meet, because the launching thread then waits for the device.
+func (c Costs) loop(hasDevice bool) stoker.Interval {
+	host := max(0, c.HostStep-c.Wait)
+	if !hasDevice {
+		return stoker.Exactly(host)
+	}
+	high := c.Step
+	if !math.IsNaN(c.Idle) {
+		high = max(host, c.Step-c.Idle)
+	}
+	low := min(high, max(host, orZero(c.Busy)*c.Step))
+	point := low
+	if math.IsNaN(c.Busy) {
+		point = high
+	}
+	return stoker.Interval{Low: low, Point: point, High: high}
+}
+
+// device is the time per step in which some kernel ran.
+func (c Costs) device() stoker.Interval {
+	if math.IsNaN(c.Busy) {
+		return stoker.Unknown()
+	}
+	return stoker.Exactly(c.Busy * c.Step)
+}
+
+// input splits the preparation of a batch into waiting (Read) and core time
+// (Prepare).
+func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
+	read, prepare = stoker.Part{Stage: stoker.Read}, stoker.Part{Stage: stoker.Prepare}
+	cpu := c.FetchCPU
+	if c.Workers > 0 && c.WorkerCPU > orZero(cpu) {
+		cpu = c.WorkerCPU // decoders may use threads of their own
+	}
+	switch {
+	case math.IsNaN(c.Fetch):
+		read.Wait, prepare.CPU = stoker.Unknown(), stoker.Unknown()
+		return read, prepare
+	case math.IsNaN(cpu):
+		prepare.CPU = stoker.Interval{Low: 0, Point: c.Fetch / 2, High: c.Fetch}
+		read.Wait = prepare.CPU
+	default:
+		prepare.CPU = stoker.Exactly(cpu)
+		fetchCPU := c.FetchCPU
+		if math.IsNaN(fetchCPU) {
+			fetchCPU = cpu
+		}
+		read.Wait = stoker.Exactly(max(0, c.Fetch-fetchCPU-orZero(c.FetchQueue)))
+	}
+	read.Shared = c.shared(run, read.Wait.Point)
+	return read, prepare
+}
+
+// shared says how much of the waiting is a queue that more workers only make
+// longer: a disk or a limit that is already used up.
+func (c Costs) shared(run *recording.Run, wait float64) stoker.Interval {
+	if wait < 0.1*c.Fetch || orZero(c.OnDisk) < 0.1 {
+		return stoker.Exactly(0)
+	}
+	limit := run.Facts.Machine.DiskLimit
+	if c.DiskBusy >= 0.9 || limit > 0 && c.DiskRate >= 0.8*limit {
+		return stoker.Interval{Low: 0.8, Point: 1, High: 1}
+	}
+	return stoker.Interval{Low: 0, Point: 0.5, High: 1}
+}
+
+// transfer estimates how long the copy to the device keeps it from computing,
+// from the batch's size and the link's rates, never more than the time in which
+// no kernel ran though input was there.
+func (c Costs) transfer(run *recording.Run, p stoker.Pipeline) stoker.Part {
+	part := stoker.Part{Stage: stoker.Transfer, Wait: stoker.Unknown()}
+	m := MachineOf(run)
+	if math.IsNaN(p.Bytes) || m.Link.Name == "" {
+		return part
+	}
+	rest := math.Inf(1)
+	if !math.IsNaN(c.Busy) {
+		rest = max(0, p.Loop.High-c.Busy*c.Step)
+	}
+	pinned := false
+	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil && l.Pinned != nil {
+		pinned = *l.Pinned
+	}
+	if pinned {
+		part.Wait = stoker.Exactly(min(rest, p.Bytes/m.Link.Pinned.Value))
+		return part
+	}
+	low, high := p.Bytes/m.Link.Pageable[1].Value, p.Bytes/m.Link.Pageable[0].Value
+	point := min(high, max(low, rest))
+	if math.IsInf(rest, 1) {
+		point = math.Sqrt(low * high)
+	}
+	part.Wait = stoker.Interval{Low: min(rest, low), Point: min(rest, point), High: min(rest, high)}
+	return part
+}
+
+// MachineOf finds the hardware rows of the run's first GPU.
+func MachineOf(run *recording.Run) hardware.Machine {
+	if len(run.Facts.GPUs) == 0 {
+		return hardware.Machine{}
+	}
+	return hardware.MachineOf(run.Facts.GPUs[0].Name)
+}

@@ -1,0 +1,127 @@
+package predict
+
+import (
+	"math"
+	"testing"
+
+	"stoker"
+	"stoker/hardware"
+	"stoker/recording"
+)
+
+// The golden cases of the issue: 50 ms on the CPU and 10 ms on the GPU.
+func TestGoldenSerialAndOverlapped(t *testing.T) {
+	const cpu, gpu = 0.050, 0.010
+	if step := Serial(cpu, gpu); !near(step, 0.060, 1e-12) || !near(gpu/step, 1.0/6, 1e-3) {
+		t.Errorf("serial: step %v, busy %v; want 60 ms, 16.7 %%", step, gpu/step)
+	}
+	if step := Overlapped(cpu, gpu); !near(step, 0.050, 1e-12) || !near(gpu/step, 0.2, 1e-12) || !near(step-gpu, 0.040, 1e-12) {
+		t.Errorf("overlapped: step %v, busy %v, idle %v; want 50 ms, 20 %%, 40 ms", step, gpu/step, step-gpu)
+	}
+}
+
+// loader is a pipeline that was measured with a serial, synchronising loop.
+func loader(load, loop, cores float64, workers int) stoker.Pipeline {
+	settings := stoker.Settings{stoker.NumWorkers: workers}
+	step := Serial(load, loop)
+	if workers > 0 {
+		step = Overlapped(load/float64(workers), loop)
+	}
+	return stoker.Pipeline{
+		Settings: settings, Measured: settings.With(), Batch: 64, Bytes: math.NaN(), Cores: cores, Step: step,
+		Loop: stoker.Exactly(loop), LoopCPU: 0, FetchCV: 0,
+		Parts: []stoker.Part{{Stage: stoker.Read}, {Stage: stoker.Prepare, CPU: stoker.Exactly(load)}},
+	}
+}
+
+func with(p stoker.Pipeline, name stoker.Setting, to any) Forecast {
+	return Throughput(p.With(stoker.Change{Setting: name, To: to}), hardware.Machine{})
+}
+
+func TestGoldenThroughOneWorker(t *testing.T) {
+	f := with(loader(0.050, 0.010, 8, 0), stoker.NumWorkers, 1)
+	if !near(f.Step.Low, 0.050, 1e-9) || !f.Step.Contains(0.0515) {
+		t.Errorf("one worker: step %+v, want 50 ms at best", f.Step)
+	}
+	if !near(f.Stall.High, 0.8, 0.06) || f.Bound != stoker.Worker {
+		t.Errorf("one worker: stall %+v, bound %s; want about 80 %%, the worker", f.Stall, f.Bound)
+	}
+}
+
+func TestUnchangedSettingsGiveTheMeasuredStep(t *testing.T) {
+	for _, workers := range []int{0, 1, 3} {
+		p := loader(0.050, 0.010, 8, workers)
+		if f := Throughput(p, hardware.Machine{}); f.Step != stoker.Exactly(p.Step) || f.Speedup != stoker.Exactly(1) {
+			t.Errorf("%d workers: %+v, want the measured %v", workers, f.Step, p.Step)
+		}
+	}
+}
+
+func TestWorkersUntilLoopOrCoresBind(t *testing.T) {
+	p := loader(0.050, 0.010, 8, 0)
+	if f := with(p, stoker.NumWorkers, 8); f.Bound != stoker.GPU || !near(f.Step.Point, 0.010, 0.0005) {
+		t.Errorf("8 workers on 8 cores: %+v bound %s, want the loop's 10 ms", f.Step, f.Bound)
+	}
+	p.Cores = 2
+	if f := with(p, stoker.NumWorkers, 8); f.Bound != stoker.CPU || !f.Step.Contains(0.025*1.03) {
+		t.Errorf("8 workers on 2 cores: %+v bound %s, want the cores' 25 ms", f.Step, f.Bound)
+	}
+}
+
+// A saturated disk does not get faster by more workers; one that each worker
+// waits for by itself does.
+func TestSharedWaits(t *testing.T) {
+	p := loader(0.001, 0.010, 8, 0)
+	p.Step += 0.099
+	p.Parts[0] = stoker.Part{Stage: stoker.Read, Wait: stoker.Exactly(0.099), Shared: stoker.Exactly(1)}
+	if f := with(p, stoker.NumWorkers, 8); f.Bound != stoker.Storage || f.Speedup.Point > 1.15 {
+		t.Errorf("saturated disk: %+v bound %s", f.Speedup, f.Bound)
+	}
+	p.Parts[0].Shared = stoker.Exactly(0)
+	if f := with(p, stoker.NumWorkers, 8); f.Speedup.Point < 5 {
+		t.Errorf("waits of their own: %+v", f.Speedup)
+	}
+	if f := with(p, stoker.StorageKind, PageCache); !near(f.Step.Point, 0.011, 0.001) {
+		t.Errorf("page cache: %+v, want load 1 ms + loop 10 ms", f.Step)
+	}
+}
+
+func TestUnknownStaysUnknown(t *testing.T) {
+	p := From(&recording.Run{})
+	f := Throughput(p, hardware.Machine{})
+	if f.Step.Known() || f.Speedup.Known() || len(f.Notes) == 0 {
+		t.Errorf("forecast of nothing: %+v", f)
+	}
+	p = loader(0.05, 0.01, 8, 0)
+	if f := with(p, stoker.Precision, "bf16"); len(f.Notes) == 0 {
+		t.Error("a setting without a model must be named")
+	}
+}
+
+// The loop of an asynchronous run: load 40, launch 10, device 60 ms. The host
+// waits most of its time, faster input is worth nothing; with a load of 80 ms it
+// is worth the way to the device's 60 ms.
+func TestAsynchronousLoops(t *testing.T) {
+	for _, c := range []struct {
+		name                         string
+		step, host, wait, idle, busy float64
+		wantLow, wantHigh, wantSpeed float64
+	}{
+		{"healthy", 0.060, 0.050, 0.040, 0, 1, 0.060, 0.060, 1},
+		{"load 80", 0.090, 0.090, 0.080, 0.020, 60.0 / 90, 0.060, 0.070, 1.5},
+		{"item", 0.110, 0.110, 0.040, 0.040, 60.0 / 110, 0.070, 0.070, 110.0 / 70},
+	} {
+		k := Costs{Step: c.step, HostStep: c.host, Wait: c.wait, Idle: c.idle, Busy: c.busy}
+		loop := k.loop(true)
+		if !near(loop.Low, c.wantLow, 1e-9) || !near(loop.High, c.wantHigh, 1e-9) {
+			t.Errorf("%s: loop %+v, want %v to %v", c.name, loop, c.wantLow, c.wantHigh)
+		}
+		p := loader(c.wait, 0, 100, 0)
+		p.Step, p.Loop = c.step, loop
+		if f := with(p, stoker.NumWorkers, 16); !f.Speedup.Contains(c.wantSpeed) || f.Speedup.High/f.Speedup.Low > 1.6 {
+			t.Errorf("%s: speed-up %+v, want %v inside", c.name, f.Speedup, c.wantSpeed)
+		}
+	}
+}
+
+func near(got, want, by float64) bool { return math.Abs(got-want) <= by }

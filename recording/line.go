@@ -1,0 +1,270 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"sort"
+)
+
+// Format is the version of the recording format that this package writes.
+const Format = 1
+
+// line is one line of the file, all kinds in one: fields that a kind does not
+// use stay out of the JSON.
+type line struct {
+	Kind string `json:"kind"`
+
+	// header
+	Format  int     `json:"format,omitempty"`
+	Version string  `json:"version,omitempty"`
+	Unix    float64 `json:"unix,omitempty"`
+	Mono    int64   `json:"monotonic_ns,omitempty"`
+
+	Facts *Facts `json:"facts,omitempty"`
+
+	// sample
+	T       float64  `json:"t,omitempty"`
+	Signal  Signal   `json:"signal,omitempty"`
+	Subject string   `json:"subject,omitempty"`
+	Value   *float64 `json:"value,omitempty"`
+
+	// step and clock
+	PID     int      `json:"pid,omitempty"`
+	Rank    int      `json:"rank,omitempty"`
+	Device  int      `json:"device,omitempty"`
+	Loader  int      `json:"loader,omitempty"`
+	N       int      `json:"n,omitempty"`
+	Period  *float64 `json:"period,omitempty"`
+	Wait    float64  `json:"wait,omitempty"`
+	Samples int      `json:"samples,omitempty"`
+	First   bool     `json:"first,omitempty"`
+	Phase   Phase    `json:"phase,omitempty"`
+	Idle    *float64 `json:"idle,omitempty"`
+	DPeriod *float64 `json:"device_period,omitempty"`
+	NoClock string   `json:"no_clock,omitempty"`
+
+	// host and device
+	End    float64 `json:"end,omitempty"`
+	Name   string  `json:"name,omitempty"`
+	Thread int32   `json:"thread,omitempty"`
+	Stream int32   `json:"stream,omitempty"`
+	Work   string  `json:"work,omitempty"`
+	Call   *int32  `json:"call,omitempty"`
+}
+
+// Clock is what the device's own clock said of a step; it becomes known some
+// time after the step itself.
+type Clock struct {
+	PID, Loader, N int
+	Device         int
+	Idle           float64 // seconds; NaN where unknown
+	Period         float64 // seconds; NaN where unknown
+	NoClock        string  // why it is unknown
+}
+
+// known is nil for NaN, so that unknown stays out of the JSON.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func orNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+func stepLine(s Step) line {
+	return line{
+		Kind: "step", T: s.Start, PID: s.PID, Rank: s.Rank, Device: s.Device, Loader: s.Loader, N: s.N,
+		Period: known(s.Period), Wait: s.Wait, Samples: s.Samples, First: s.First, Phase: s.Phase,
+		Idle: known(s.Idle), DPeriod: known(s.DevicePeriod), NoClock: s.NoClock,
+	}
+}
+
+func (l line) step() Step {
+	return Step{
+		PID: l.PID, Rank: l.Rank, Device: l.Device, Loader: l.Loader, N: l.N,
+		Start: l.T, Period: orNaN(l.Period), Wait: l.Wait, Samples: l.Samples, First: l.First, Phase: l.Phase,
+		Idle: orNaN(l.Idle), DevicePeriod: orNaN(l.DPeriod), NoClock: l.NoClock,
+	}
+}
+
+func clockLine(c Clock) line {
+	return line{
+		Kind: "clock", PID: c.PID, Loader: c.Loader, N: c.N, Device: c.Device,
+		Idle: known(c.Idle), DPeriod: known(c.Period), NoClock: c.NoClock,
+	}
+}
+
+// builder puts a Run together line by line. Reading and live recording use the
+// same one, so both give the same Run.
+type builder struct {
+	run    Run
+	series map[seriesKey]int
+	steps  map[stepKey]int
+	names  map[string]int32
+	header bool
+}
+
+type seriesKey struct {
+	signal  Signal
+	subject string
+}
+
+type stepKey struct{ pid, loader, n int }
+
+func newBuilder() *builder {
+	return &builder{series: map[seriesKey]int{}, steps: map[stepKey]int{}, names: map[string]int32{}}
+}
+
+// parse adds one line of text. Blank lines are skipped.
+func (b *builder) parse(text []byte) error {
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("expected a JSON object: %w", err)
+	}
+	if !b.header && l.Kind != "header" {
+		return errNotRecording
+	}
+	return b.add(l)
+}
+
+func (b *builder) add(l line) error {
+	switch l.Kind {
+	case "header":
+		return b.addHeader(l)
+	case "facts":
+		if l.Facts != nil {
+			started, mono := b.run.Facts.Started, b.run.Facts.Monotonic
+			b.run.Facts = *l.Facts
+			b.run.Facts.Started, b.run.Facts.Monotonic = started, mono
+		}
+	case "sample":
+		if l.Value != nil {
+			b.sample(l.Signal, l.Subject, l.T, *l.Value)
+		}
+	case "step":
+		b.steps[stepKey{l.PID, l.Loader, l.N}] = len(b.run.Steps)
+		b.run.Steps = append(b.run.Steps, l.step())
+	case "clock":
+		b.clock(l)
+	case "host", "device":
+		return b.addTimeline(l)
+	}
+	return nil // unknown kinds come from newer writers of the same format
+}
+
+func (b *builder) addHeader(l line) error {
+	if l.Format > Format {
+		return &NewerFormatError{Format: l.Format, Version: l.Version}
+	}
+	if l.Format < 1 {
+		return errNotRecording
+	}
+	b.header = true
+	b.run.Facts.Version, b.run.Facts.Started, b.run.Facts.Monotonic = l.Version, l.Unix, l.Mono
+	return nil
+}
+
+func (b *builder) sample(signal Signal, subject string, t, v float64) {
+	key := seriesKey{signal, subject}
+	i, found := b.series[key]
+	if !found {
+		i = len(b.run.Series)
+		b.series[key] = i
+		b.run.Series = append(b.run.Series, Series{Signal: signal, Subject: subject})
+	}
+	s := &b.run.Series[i]
+	s.T, s.V = append(s.T, t), append(s.V, v)
+}
+
+func (b *builder) clock(l line) {
+	i, found := b.steps[stepKey{l.PID, l.Loader, l.N}]
+	if !found {
+		return // the step itself was dropped or torn off
+	}
+	s := &b.run.Steps[i]
+	s.Idle, s.DevicePeriod, s.NoClock, s.Device = orNaN(l.Idle), orNaN(l.DPeriod), l.NoClock, l.Device
+}
+
+func (b *builder) addTimeline(l line) error {
+	if b.run.Timeline == nil {
+		b.run.Timeline = &Timeline{}
+	}
+	name, found := b.names[l.Name]
+	t := b.run.Timeline
+	if !found {
+		name = int32(len(t.Names))
+		b.names[l.Name] = name
+		t.Names = append(t.Names, l.Name)
+	}
+	if l.Kind == "host" {
+		h := &t.Host
+		h.Start, h.End = append(h.Start, l.T), append(h.End, l.End)
+		h.Name, h.Thread = append(h.Name, name), append(h.Thread, l.Thread)
+		return nil
+	}
+	kind := -1
+	for k, word := range workKinds {
+		if word == l.Work {
+			kind = k
+		}
+	}
+	if kind < 0 {
+		return fmt.Errorf(`device work of kind %q, expected "kernel", "copy" or "collective"`, l.Work)
+	}
+	call := int32(-1)
+	if l.Call != nil {
+		call = *l.Call
+	}
+	d := &t.Device
+	d.Start, d.End, d.Name = append(d.Start, l.T), append(d.End, l.End), append(d.Name, name)
+	d.Device, d.Stream = append(d.Device, int32(l.Device)), append(d.Stream, l.Stream)
+	d.Kind, d.Call = append(d.Kind, WorkKind(kind)), append(d.Call, call)
+	return nil
+}
+
+// finish sorts the run and hands it out. The builder may go on; the run that was
+// handed out shares no slice headers with it, and values already added never
+// change except for steps whose clock arrives later, which are copied.
+func (b *builder) finish() *Run {
+	run := b.run
+	run.Steps = append([]Step(nil), b.run.Steps...)
+	sort.SliceStable(run.Steps, func(i, j int) bool { return run.Steps[i].Start < run.Steps[j].Start })
+	run.Series = append([]Series(nil), b.run.Series...)
+	sort.Slice(run.Series, func(i, j int) bool {
+		a, c := run.Series[i], run.Series[j]
+		if a.Signal != c.Signal {
+			return a.Signal < c.Signal
+		}
+		return a.Subject < c.Subject
+	})
+	run.Warnings = append([]string(nil), b.run.Warnings...)
+	return &run
+}
+
+// forget drops what is older than a time, so that a run that is watched for days
+// stays small in memory; the file keeps everything.
+func (b *builder) forget(before float64) {
+	for i := range b.run.Series {
+		s := &b.run.Series[i]
+		cut := sort.SearchFloat64s(s.T, before)
+		s.T, s.V = append([]float64(nil), s.T[cut:]...), append([]float64(nil), s.V[cut:]...)
+	}
+	kept := b.run.Steps[:0]
+	for _, s := range b.run.Steps {
+		if s.Start >= before {
+			kept = append(kept, s)
+		}
+	}
+	b.run.Steps = kept
+	b.steps = make(map[stepKey]int, len(kept))
+	for i, s := range kept {
+		b.steps[stepKey{s.PID, s.Loader, s.N}] = i
+	}
+}

@@ -1,0 +1,267 @@
+package recording
+
+import (
+	"math"
+
+	"stoker"
+)
+
+// Run is what was measured of one job, live or from a profiler's file.
+type Run struct {
+	Facts    Facts
+	Series   []Series  // in order of signal, then subject
+	Steps    []Step    // in order of start
+	Timeline *Timeline // host calls and device work with their links; nil unless a profiler's file holds them
+
+	// Warnings are sentences about the recording itself: a torn tail, damaged
+	// seconds, signals that were dropped.
+	Warnings []string
+}
+
+// Facts are what does not change while a run goes on.
+type Facts struct {
+	Version   string      `json:"version,omitempty"` // of the Stoker that wrote the recording
+	Command   []string    `json:"command,omitempty"` // secrets redacted
+	Started   float64     `json:"started,omitempty"` // Unix time of t = 0, seconds
+	Monotonic int64       `json:"monotonic_ns,omitempty"`
+	Machine   Machine     `json:"machine"`
+	GPUs      []GPU       `json:"gpus,omitempty"`
+	Software  Software    `json:"software"`
+	Processes []Process   `json:"processes,omitempty"`
+	Loaders   []Loader    `json:"loaders,omitempty"`
+	Absent    []Absence   `json:"absent,omitempty"` // what could not be seen, and why
+	Exit      *Exit       `json:"exit,omitempty"`   // nil while the run goes on or where its end was not seen
+	Notes     []string    `json:"notes,omitempty"`  // sentences from the probes and the hook
+	Overhead  *Overhead   `json:"overhead,omitempty"`
+	Model     *ModelFacts `json:"model,omitempty"`
+}
+
+// Machine is the host as far as the job may use it.
+type Machine struct {
+	CPU         string  `json:"cpu,omitempty"`          // model name
+	CPUs        int     `json:"cpus,omitempty"`         // logical processors of the machine
+	PhysCores   int     `json:"phys_cores,omitempty"`   // physical cores behind the allowed processors, as the kernel tells them
+	Allowed     int     `json:"allowed,omitempty"`      // processors in the trainer's affinity mask
+	Quota       float64 `json:"quota,omitempty"`        // cores allowed by the cgroup's CPU quota; 0: none
+	MemoryBytes float64 `json:"memory_bytes,omitempty"` // memory the job may use: the cgroup's limit, else the machine's
+	ShmBytes    float64 `json:"shm_bytes,omitempty"`    // size of /dev/shm
+	LockedBytes float64 `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
+	DiskLimit   float64 `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
+	Kernel      string  `json:"kernel,omitempty"`
+}
+
+// Cores is how many cores the job may use: the smallest of affinity mask and
+// quota; 0 where neither is known.
+func (m Machine) Cores() float64 {
+	cores := float64(m.Allowed)
+	if cores == 0 {
+		cores = float64(m.CPUs)
+	}
+	if m.Quota > 0 && (cores == 0 || m.Quota < cores) {
+		cores = m.Quota
+	}
+	return cores
+}
+
+// GPU is one device.
+type GPU struct {
+	Index       int     `json:"index"`
+	Name        string  `json:"name"`
+	UUID        string  `json:"uuid,omitempty"`
+	MemoryBytes float64 `json:"memory_bytes,omitempty"`
+	PowerLimit  float64 `json:"power_limit_watts,omitempty"`
+	Emulated    bool    `json:"emulated,omitempty"`
+}
+
+// Software are the versions that were found.
+type Software struct {
+	Driver      string `json:"driver,omitempty"`
+	CUDA        string `json:"cuda,omitempty"`
+	Python      string `json:"python,omitempty"`
+	Torch       string `json:"torch,omitempty"`
+	TorchVision string `json:"torchvision,omitempty"`
+}
+
+// Process is one process of the job's tree that matters to a verdict.
+type Process struct {
+	PID          int     `json:"pid"`
+	Parent       int     `json:"parent,omitempty"`
+	Role         string  `json:"role"` // "trainer", "worker"
+	Rank         int     `json:"rank"`
+	World        int     `json:"world,omitempty"`
+	Device       int     `json:"device"`                  // index of the GPU in use, -1 where unknown
+	LaunchThread int     `json:"launch_thread,omitempty"` // thread that launches device work, else the main thread
+	LauncherSeen bool    `json:"launcher_seen,omitempty"` // LaunchThread is known from launches, not assumed
+	Hooked       bool    `json:"hooked,omitempty"`        // the start-up hook answered from inside
+	Start        float64 `json:"start,omitempty"`         // when it was first seen, seconds
+	End          float64 `json:"end,omitempty"`           // when it was last seen, seconds; 0: at the end of the run
+}
+
+// Roles of a Process.
+const (
+	RoleTrainer = "trainer" // asks for batches and launches work
+	RoleWorker  = "worker"  // prepares batches for a trainer
+)
+
+// Loader is one DataLoader of one process.
+type Loader struct {
+	ID       int             `json:"id"`
+	PID      int             `json:"pid"`
+	Settings stoker.Settings `json:"settings"`
+	Dataset  string          `json:"dataset,omitempty"` // class name
+	Samples  int             `json:"samples,omitempty"` // in the data set, 0 where unknown
+	Iterable bool            `json:"iterable,omitempty"`
+	Where    string          `json:"where,omitempty"` // user's file:line
+	Start    string          `json:"start_method,omitempty"`
+
+	BatchBytes float64 `json:"batch_bytes,omitempty"` // as it reaches the loop
+	BatchDType string  `json:"batch_dtype,omitempty"`
+	Pinned     *bool   `json:"pinned,omitempty"` // of the batches seen; nil unknown
+}
+
+// ModelFacts is what is known of the model without looking into it.
+type ModelFacts struct {
+	Device string `json:"device,omitempty"` // of the optimizer's parameters: "cpu", "cuda:0"
+	DType  string `json:"dtype,omitempty"`
+	Steps  int    `json:"steps,omitempty"` // optimizer steps seen
+}
+
+// Absence says what could not be seen, and why.
+type Absence struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// Exit is how the observed command ended.
+type Exit struct {
+	At     float64 `json:"at"`     // seconds
+	Code   int     `json:"code"`   // exit code, 128+n where signal n ended it
+	Signal string  `json:"signal"` // name of the signal, "" where it exited
+}
+
+// Overhead is what observing cost, measured by the observer on itself.
+type Overhead struct {
+	CPU     float64 `json:"cpu_seconds"`  // core time of stoker observe
+	Wall    float64 `json:"wall_seconds"` // over this time
+	Dropped int     `json:"dropped"`      // hook records that found their channel full
+}
+
+// Phase is what a step was part of.
+type Phase string
+
+// The phases of a run.
+const (
+	WarmUp     Phase = "warm-up"
+	Train      Phase = "train"
+	Evaluate   Phase = "evaluate"
+	Checkpoint Phase = "checkpoint"
+)
+
+// Step is one iteration of a loop over a loader: from one ask for a batch to the
+// next. Times are seconds; NaN is unknown.
+type Step struct {
+	PID     int     // process that asked
+	Rank    int     // its rank
+	Device  int     // device that worked, -1 where unknown
+	Loader  int     // Loader.ID within the process
+	N       int     // count within the loader
+	Start   float64 // when the loop asked for the batch
+	Period  float64 // until it asked for the next one, on the host's clock
+	Wait    float64 // until it had the batch: host wait
+	Samples int     // in the batch, 0 where unknown
+	First   bool    // first of an epoch: Wait holds the start of the iterator
+	Phase   Phase
+
+	// Idle is how long the device was idle at the input boundary, by its own
+	// clock: between the ask and the batch, as the device saw them. DevicePeriod
+	// is from ask to ask on the same clock.
+	Idle         float64
+	DevicePeriod float64
+	NoClock      string // why the device's clock is unknown
+}
+
+// Time is how long the step took: by the device's clock where it is known, else
+// by the host's. The two differ while a queue of launched work builds up.
+func (s Step) Time() float64 {
+	if !math.IsNaN(s.DevicePeriod) {
+		return s.DevicePeriod
+	}
+	return s.Period
+}
+
+// Series is one signal of one subject over time.
+type Series struct {
+	Signal  Signal
+	Subject string // "gpu/0", "thread/4711", "process/4711", "disk/vda", "tree", "machine"
+	T       []float64
+	V       []float64
+}
+
+// Find returns the series of a signal and subject, or nil.
+func (r *Run) Find(signal Signal, subject string) *Series {
+	for i := range r.Series {
+		if r.Series[i].Signal == signal && r.Series[i].Subject == subject {
+			return &r.Series[i]
+		}
+	}
+	return nil
+}
+
+// All returns every series of a signal.
+func (r *Run) All(signal Signal) []Series {
+	var found []Series
+	for _, s := range r.Series {
+		if s.Signal == signal {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// Loader returns a process's loader, or nil.
+func (r *Run) Loader(pid, id int) *Loader {
+	for i := range r.Facts.Loaders {
+		if l := &r.Facts.Loaders[i]; l.PID == pid && l.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// Process returns the process with a PID, or nil.
+func (r *Run) Process(pid int) *Process {
+	for i := range r.Facts.Processes {
+		if p := &r.Facts.Processes[i]; p.PID == pid {
+			return p
+		}
+	}
+	return nil
+}
+
+// Workers returns the worker processes of a trainer.
+func (r *Run) Workers(trainer int) []Process {
+	var workers []Process
+	for _, p := range r.Facts.Processes {
+		if p.Role == RoleWorker && p.Parent == trainer {
+			workers = append(workers, p)
+		}
+	}
+	return workers
+}
+
+// End is the time of the last thing that was recorded, seconds.
+func (r *Run) End() float64 {
+	end := 0.0
+	if r.Facts.Exit != nil {
+		end = r.Facts.Exit.At
+	}
+	for _, s := range r.Series {
+		if n := len(s.T); n > 0 {
+			end = max(end, s.T[n-1])
+		}
+	}
+	if n := len(r.Steps); n > 0 {
+		end = max(end, r.Steps[n-1].Start)
+	}
+	return end
+}

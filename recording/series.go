@@ -1,0 +1,80 @@
+package recording
+
+import "math"
+
+// Between returns the part of the series in [from, to]. It shares memory with s.
+func (s *Series) Between(from, to float64) Series {
+	part := Series{}
+	if s == nil {
+		return part
+	}
+	lo, hi := 0, len(s.T)
+	for lo < hi && s.T[lo] < from {
+		lo++
+	}
+	for hi > lo && s.T[hi-1] > to {
+		hi--
+	}
+	part = *s
+	part.T, part.V = s.T[lo:hi], s.V[lo:hi]
+	return part
+}
+
+// Mean is the mean of the values in [from, to]; NaN where there is none.
+func (s *Series) Mean(from, to float64) float64 {
+	part := s.Between(from, to)
+	if len(part.V) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, v := range part.V {
+		sum += v
+	}
+	return sum / float64(len(part.V))
+}
+
+// Growth is by how much a counter grew in [from, to] and over which time between
+// its first and last sample there; NaN where it has fewer than two samples.
+func (s *Series) Growth(from, to float64) (by, over float64) {
+	part := s.Between(from, to)
+	n := len(part.V)
+	if n < 2 {
+		return math.NaN(), math.NaN()
+	}
+	return part.V[n-1] - part.V[0], part.T[n-1] - part.T[0]
+}
+
+// Rate is the growth of a counter per second in [from, to].
+func (s *Series) Rate(from, to float64) float64 {
+	by, over := s.Growth(from, to)
+	if !(over > 0) {
+		return math.NaN()
+	}
+	return by / over
+}
+
+// Share is the share of samples in [from, to] with one of the given states; NaN
+// where there is no sample.
+func (s *Series) Share(from, to float64, states ...State) float64 {
+	part := s.Between(from, to)
+	if len(part.V) == 0 {
+		return math.NaN()
+	}
+	hits := 0
+	for _, v := range part.V {
+		for _, state := range states {
+			if State(v) == state {
+				hits++
+			}
+		}
+	}
+	return float64(hits) / float64(len(part.V))
+}
+
+// Last is the newest value; NaN where there is none.
+func (s *Series) Last() float64 {
+	if s == nil || len(s.V) == 0 {
+		return math.NaN()
+	}
+	return s.V[len(s.V)-1]
+}

@@ -1,0 +1,110 @@
+package recording
+
+import "sort"
+
+// Signal names one measured quantity. The names live in this table and nowhere
+// else.
+type Signal string
+
+// The signals. "total" means a counter that only grows; its rate is what counts.
+const (
+	GPUUtilisation Signal = "gpu.utilisation" // share of a short window in which some kernel ran
+	GPUMemory      Signal = "gpu.memory"      // device memory in use
+	GPUPower       Signal = "gpu.power"
+	GPUClock       Signal = "gpu.clock"
+
+	ThreadState   Signal = "thread.state"     // State as a number
+	ThreadCPU     Signal = "thread.cpu"       // total core time
+	ThreadQueue   Signal = "thread.run_queue" // total time runnable, waiting for a core
+	ProcessCPU    Signal = "process.cpu"      // total core time, dead threads included
+	ProcessMemory Signal = "process.memory"   // resident set
+	ProcessRead   Signal = "process.read"     // total bytes read by read(2), page cache included
+	ProcessDisk   Signal = "process.disk"     // total bytes fetched from storage
+	TreeCPU       Signal = "tree.cpu"         // total core time of the job's tree, dead processes included
+	TreeMemory    Signal = "tree.memory"
+
+	MachineCPU       Signal = "machine.cpu"      // total core time of all processes on the allowed cores
+	MachineMemory    Signal = "machine.memory"   // memory still available
+	MachineShm       Signal = "machine.shm"      // bytes free in /dev/shm
+	Throttled        Signal = "cgroup.throttled" // total time the cgroup was held back by its quota
+	PressureCPU      Signal = "pressure.cpu"     // total time some task waited for a core
+	PressureIO       Signal = "pressure.io"      // total time some task waited for I/O
+	PressureMemory   Signal = "pressure.memory"  // total time some task waited for memory
+	DiskBusy         Signal = "disk.busy"        // total time with I/O in flight
+	DiskRead         Signal = "disk.read"        // total bytes read
+	FetchCount       Signal = "fetch.count"      // total batches prepared by a process
+	FetchWall        Signal = "fetch.wall"       // total time in fetch: read, decode, augment, collate
+	FetchWallSquares Signal = "fetch.wall2"      // total of squared fetch times
+	FetchCPU         Signal = "fetch.cpu"        // total core time of the fetching thread
+	FetchCollate     Signal = "fetch.collate"    // total time in collate, part of fetch.wall
+	FetchSamples     Signal = "fetch.samples"    // total samples prepared
+	PeakAllocated    Signal = "device.allocated" // peak device memory allocated by PyTorch
+	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
+	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full
+)
+
+// State is what a thread was doing when it was looked at.
+type State float64
+
+// The states of a thread.
+const (
+	Parked  State = iota // asleep on a queue: waiting to be given something to do
+	Running              // on a core or runnable
+	OnDisk               // uninterruptible: waiting for storage
+	Remote               // asleep in a network or FUSE read
+	Asleep               // asleep elsewhere: a timer, a lock of the program's own
+)
+
+// Meaning describes a signal.
+type Meaning struct {
+	Unit  string // "ratio", "bytes", "seconds", "watts", "MHz", "items", "state"
+	Total bool   // a counter that only grows
+	Text  string // one line for people
+}
+
+var meanings = map[Signal]Meaning{
+	GPUUtilisation:   {"ratio", false, "share of a short window in which some kernel ran (NVML GPU-Util)"},
+	GPUMemory:        {"bytes", false, "device memory in use"},
+	GPUPower:         {"watts", false, "board power"},
+	GPUClock:         {"MHz", false, "SM clock"},
+	ThreadState:      {"state", false, "0 parked, 1 running, 2 on disk, 3 remote read, 4 asleep elsewhere"},
+	ThreadCPU:        {"seconds", true, "core time of a thread"},
+	ThreadQueue:      {"seconds", true, "time a thread was runnable but had no core"},
+	ProcessCPU:       {"seconds", true, "core time of a process"},
+	ProcessMemory:    {"bytes", false, "resident set of a process"},
+	ProcessRead:      {"bytes", true, "bytes read by a process, page cache included"},
+	ProcessDisk:      {"bytes", true, "bytes a process fetched from storage"},
+	TreeCPU:          {"seconds", true, "core time of the whole job"},
+	TreeMemory:       {"bytes", false, "resident sets of the whole job, shared pages counted once per process"},
+	MachineCPU:       {"seconds", true, "core time of everybody on this machine"},
+	MachineMemory:    {"bytes", false, "memory still available"},
+	MachineShm:       {"bytes", false, "bytes free in /dev/shm"},
+	Throttled:        {"seconds", true, "time the cgroup was held back by its CPU quota"},
+	PressureCPU:      {"seconds", true, "time some task waited for a core"},
+	PressureIO:       {"seconds", true, "time some task waited for I/O"},
+	PressureMemory:   {"seconds", true, "time some task waited for memory"},
+	DiskBusy:         {"seconds", true, "time a disk had I/O in flight"},
+	DiskRead:         {"bytes", true, "bytes read from a disk"},
+	FetchCount:       {"items", true, "batches prepared by a process"},
+	FetchWall:        {"seconds", true, "time in fetch: read, decode, augment, collate"},
+	FetchWallSquares: {"seconds²", true, "sum of squared fetch times"},
+	FetchCPU:         {"seconds", true, "core time of the thread that fetches"},
+	FetchCollate:     {"seconds", true, "time in collate, part of fetch.wall"},
+	FetchSamples:     {"items", true, "samples prepared by a process"},
+	PeakAllocated:    {"bytes", false, "peak device memory allocated by PyTorch"},
+	PeakReserved:     {"bytes", false, "peak device memory reserved by PyTorch"},
+	HookDropped:      {"items", true, "hook records that found their channel full"},
+}
+
+// Meaning returns the signal's description; a stranger has an empty one.
+func (s Signal) Meaning() Meaning { return meanings[s] }
+
+// Signals returns all known signals by name.
+func Signals() []Signal {
+	all := make([]Signal, 0, len(meanings))
+	for s := range meanings {
+		all = append(all, s)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
+	return all
+}

@@ -1,0 +1,289 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"stoker/internal/stat"
+)
+
+// Window is the part of a run that is judged: the steady training steps of one
+// trainer.
+type Window struct {
+	PID, Rank int
+	Loader    int     // the loader whose steps set the beat
+	Steps     []Step  // its steady training steps
+	Side      []Step  // steps of other loaders of the same trainer within the window
+	Start     float64 // of the first step, seconds on the host's clock
+	End       float64 // of the last
+	WarmUp    int     // steps left out at the start
+	Left      int     // steps left out elsewhere: checkpoints, evaluation inside a step
+
+	// Stationary says that the last 30 seconds were one regime: the mean step
+	// time of each third is within 10 % of the whole.
+	Stationary bool
+}
+
+// Start values of the segmentation. [J] They were chosen on the labelled runs
+// under bench/labelled, not fitted.
+const (
+	leastWarmUp    = 3    // the first steps build caches, pick kernels, allocate
+	leastSteps     = 3    // fewer than this are no window
+	blocks         = 10   // parts of a run that are compared to find the warm-up's end
+	blockTolerance = 0.25 // a leading block whose mean is off by more is warm-up
+	loopOutlier    = 10   // a step whose loop takes this many medians is a checkpoint or the like
+	steadySpan     = 30.0 // seconds that must be one regime for a final verdict
+	steadyDrift    = 0.10 // by how much a third of them may differ
+)
+
+// Windows returns the judged window of every trainer with enough steps, in
+// order of rank, then by how long they are.
+func (r *Run) Windows() []Window {
+	byTrainer := map[int][]Step{}
+	for _, s := range r.Steps {
+		byTrainer[s.PID] = append(byTrainer[s.PID], s)
+	}
+	var windows []Window
+	for pid, steps := range byTrainer {
+		if w, ok := r.window(pid, steps); ok {
+			windows = append(windows, w)
+		}
+	}
+	sort.Slice(windows, func(i, j int) bool {
+		a, b := windows[i], windows[j]
+		if a.Rank != b.Rank {
+			return a.Rank < b.Rank
+		}
+		if la, lb := a.End-a.Start, b.End-b.Start; la != lb {
+			return la > lb
+		}
+		return a.PID < b.PID
+	})
+	return windows
+}
+
+func (r *Run) window(pid int, steps []Step) (Window, bool) {
+	phase := Train
+	if !anyPhase(steps, Train) {
+		phase = Evaluate // a run that never trains is inference, and is judged as such
+	}
+	beat, ok := beatLoader(steps, phase)
+	if !ok {
+		return Window{}, false
+	}
+	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat}
+	var train []Step
+	for _, s := range steps {
+		if s.Loader == beat && s.Phase == phase && s.Period > 0 {
+			train = append(train, s)
+		}
+	}
+	train = dropUnread(train)
+	w.WarmUp = r.warmUp(pid, beat, train)
+	limit := longestLoop(train)
+	for _, s := range train[w.WarmUp:] {
+		if s.Period-s.Wait > limit || holdsOtherPhase(s, steps, phase) {
+			w.Left++
+			continue
+		}
+		w.Steps = append(w.Steps, s)
+	}
+	if len(w.Steps) < leastSteps {
+		return Window{}, false
+	}
+	last := w.Steps[len(w.Steps)-1]
+	w.Start, w.End = w.Steps[0].Start, last.Start+last.Period
+	for _, s := range steps {
+		if s.Loader != beat && s.Phase == phase && s.Start >= w.Start && s.Start < w.End {
+			w.Side = append(w.Side, s)
+		}
+	}
+	w.Stationary = stationary(w.Steps)
+	return w, true
+}
+
+func anyPhase(steps []Step, phase Phase) bool {
+	for _, s := range steps {
+		if s.Phase == phase {
+			return true
+		}
+	}
+	return false
+}
+
+// beatLoader is the loader with most time in a phase.
+func beatLoader(steps []Step, phase Phase) (int, bool) {
+	total := map[int]float64{}
+	for _, s := range steps {
+		if s.Phase == phase && s.Period > 0 {
+			total[s.Loader] += s.Period
+		}
+	}
+	best, found := 0, false
+	for loader, seconds := range total {
+		if !found || seconds > total[best] || seconds == total[best] && loader < best {
+			best, found = loader, true
+		}
+	}
+	return best, found
+}
+
+// dropUnread takes off the last steps whose device clock had not been read when
+// the program ended, where it is known for the rest.
+func dropUnread(steps []Step) []Step {
+	knownClock := 0
+	for _, s := range steps {
+		if !math.IsNaN(s.DevicePeriod) {
+			knownClock++
+		}
+	}
+	if knownClock < leastSteps || 2*knownClock < len(steps) {
+		return steps
+	}
+	for len(steps) > 0 && math.IsNaN(steps[len(steps)-1].DevicePeriod) {
+		steps = steps[:len(steps)-1]
+	}
+	return steps
+}
+
+// warmUp is how many leading steps are not steady: the first few, those fed from
+// the queue that the workers filled before the first step, and leading blocks
+// whose mean differs from the second half's.
+func (r *Run) warmUp(pid, loader int, steps []Step) int {
+	n := len(steps)
+	first := leastWarmUp
+	if l := r.Loader(pid, loader); l != nil {
+		workers, _ := l.Settings.Int("num_workers")
+		prefetch, _ := l.Settings.Int("prefetch_factor")
+		first = max(first, workers*prefetch+1)
+	}
+	first = min(first, n/4)
+	size := max(1, (n-first)/blocks)
+	half := times(steps[first+(n-first)/2:])
+	steady := stat.Mean(half)
+	for first+size <= n/2 {
+		if off := stat.Mean(times(steps[first:first+size]))/steady - 1; math.Abs(off) <= blockTolerance {
+			break
+		}
+		first += size
+	}
+	return first
+}
+
+func times(steps []Step) []float64 {
+	out := make([]float64, len(steps))
+	for i, s := range steps {
+		out[i] = s.Time()
+	}
+	return out
+}
+
+// longestLoop is how long the loop of a step may take before the step counts as
+// doing something else, such as saving a checkpoint.
+func longestLoop(steps []Step) float64 {
+	loops, periods := make([]float64, len(steps)), make([]float64, len(steps))
+	for i, s := range steps {
+		loops[i], periods[i] = s.Period-s.Wait, s.Period
+	}
+	return max(loopOutlier*stat.Median(loops), loopOutlier/2*stat.Median(periods))
+}
+
+// holdsOtherPhase reports whether steps of another phase lie inside s, such as
+// an evaluation between two training steps.
+func holdsOtherPhase(s Step, all []Step, phase Phase) bool {
+	i := sort.Search(len(all), func(i int) bool { return all[i].Start > s.Start })
+	for ; i < len(all) && all[i].Start < s.Start+s.Period; i++ {
+		if all[i].Phase != phase {
+			return true
+		}
+	}
+	return false
+}
+
+func stationary(steps []Step) bool {
+	last := steps[len(steps)-1]
+	end := last.Start + last.Period
+	from := end - steadySpan
+	if steps[0].Start > from {
+		return false
+	}
+	var thirds [3][]float64
+	var whole []float64
+	for _, s := range steps {
+		if s.Start < from {
+			continue
+		}
+		third := min(2, int(3*(s.Start-from)/steadySpan))
+		thirds[third] = append(thirds[third], s.Time())
+		whole = append(whole, s.Time())
+	}
+	mean := stat.Mean(whole)
+	for _, third := range thirds {
+		if len(third) == 0 || math.Abs(stat.Mean(third)/mean-1) > steadyDrift {
+			return false
+		}
+	}
+	return true
+}
+
+// Time is the mean time of a step in the window, seconds.
+func (w Window) Time() float64 { return stat.Mean(times(w.Steps)) }
+
+// Times are the times of the steps, seconds.
+func (w Window) Times() []float64 { return times(w.Steps) }
+
+// Wait is the mean host wait per step, the other loaders' included, seconds.
+func (w Window) Wait() float64 {
+	sum := 0.0
+	for _, s := range w.Steps {
+		sum += s.Wait
+	}
+	for _, s := range w.Side {
+		sum += s.Wait
+	}
+	return sum / float64(len(w.Steps))
+}
+
+// Idle is the mean time per step in which the device waited for input, by its
+// own clock; NaN where that is unknown for more than a tenth of the steps.
+func (w Window) Idle() float64 {
+	sum, unknown := 0.0, 0
+	for _, s := range append(append([]Step(nil), w.Steps...), w.Side...) {
+		if math.IsNaN(s.Idle) {
+			unknown++
+			continue
+		}
+		sum += s.Idle
+	}
+	if 10*unknown > len(w.Steps)+len(w.Side) {
+		return math.NaN()
+	}
+	return sum / float64(len(w.Steps)+len(w.Side)-unknown) * float64(len(w.Steps)+len(w.Side)) / float64(len(w.Steps))
+}
+
+// HostTime is the mean period of a step on the host's clock, seconds.
+func (w Window) HostTime() float64 {
+	sum := 0.0
+	for _, s := range w.Steps {
+		sum += s.Period
+	}
+	return sum / float64(len(w.Steps))
+}
+
+// Samples is the mean number of samples per step; 0 where unknown.
+func (w Window) Samples() float64 {
+	sum := 0.0
+	for _, s := range w.Steps {
+		if s.Samples == 0 {
+			return 0
+		}
+		sum += float64(s.Samples)
+	}
+	return sum / float64(len(w.Steps))
+}
+
+// String says how much the window saw.
+func (w Window) String() string {
+	return fmt.Sprintf("%d steps in %.1f s, %d warm-up steps left out", len(w.Steps), w.End-w.Start, w.WarmUp)
+}

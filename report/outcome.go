@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/verify"
+)
+
+// Outcome writes what verify found for people.
+func Outcome(w io.Writer, o verify.Outcome, style Style) error {
+	p := &page{style: style}
+	p.outcomeHeadline(o)
+	if o.Refused == "" {
+		p.sides(o)
+		p.promise(o)
+	}
+	if o.Was != "" {
+		fmt.Fprintf(&p.b, "  bound by     %s  ->  %s\n", o.Was, p.bold(o.Now))
+	}
+	p.b.WriteString("\n")
+	p.list("note", o.Warnings)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+func (p *page) outcomeHeadline(o verify.Outcome) {
+	if o.Refused != "" {
+		fmt.Fprintf(&p.b, "%s\n", p.colour("1;33", "not compared"))
+		p.wrapped("  ", "  ", o.Refused)
+		return
+	}
+	code := map[verify.Difference]string{verify.Faster: "1;32", verify.Slower: "1;31", verify.None: "1;33"}[o.Difference]
+	line := string(o.Difference)
+	if o.Speedup != nil {
+		line = fmt.Sprintf("%s: %.2fx (%.2f to %.2f)", o.Difference, o.Speedup.Point, o.Speedup.Low, o.Speedup.High)
+	}
+	fmt.Fprintf(&p.b, "%s  %s", p.colour(code, line), o.Basis)
+	if o.Emulated {
+		p.b.WriteString("  [emulated device]")
+	}
+	p.b.WriteString("\n\n")
+	var changes []string
+	for _, c := range o.Changes {
+		changes = append(changes, c.String())
+	}
+	if len(changes) > 0 {
+		fmt.Fprintf(&p.b, "  changed      %s\n", strings.Join(changes, ", "))
+	}
+}
+
+func (p *page) sides(o verify.Outcome) {
+	unit := strings.TrimPrefix(string(o.Basis), "per ")
+	fmt.Fprintf(&p.b, "  %-11s  %s  ->  %s\n", unit+" time", p.time(o.Before), p.time(o.After))
+	if o.Before.Throughput != nil && o.After.Throughput != nil {
+		fmt.Fprintf(&p.b, "  throughput   %.0f  ->  %.0f samples/s\n", o.Before.Throughput.Mean.Point, o.After.Throughput.Mean.Point)
+	}
+	if o.Stall.Before != nil && o.Stall.After != nil {
+		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", Percent(*o.Stall.Before), Percent(*o.Stall.After))
+	}
+	if o.Noise != nil {
+		fmt.Fprintf(&p.b, "  noise floor  %s: what parts of one run differ by\n", Percent(*o.Noise))
+	}
+}
+
+// time is a mean with its interval and n.
+func (p *page) time(s verify.Side) string {
+	if s.Time == nil {
+		return "unknown"
+	}
+	m := s.Time.Mean
+	return fmt.Sprintf("%s (%s to %s, n %d)", Seconds(m.Point), Seconds(m.Low), Seconds(m.High), s.Steps)
+}
+
+func (p *page) promise(o verify.Outcome) {
+	line := p.colour(map[verify.Kept]string{
+		verify.PromiseKept: "32", verify.PromiseExceeded: "32", verify.PromiseMissed: "31",
+	}[o.Promise.Kept], string(o.Promise.Kept))
+	if o.Promise.Promised == nil || o.Promise.Achieved == nil {
+		fmt.Fprintf(&p.b, "  promise      %s\n", line)
+		return
+	}
+	fmt.Fprintf(&p.b, "  promised     %s\n  achieved     %s   promise %s\n",
+		times(*o.Promise.Promised), times(*o.Promise.Achieved), line)
+}
+
+func times(i stoker.Interval) string {
+	if math.IsNaN(i.Point) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.2fx (%.2f to %.2f)", i.Point, i.Low, i.High)
+}

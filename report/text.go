@@ -1,0 +1,318 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/internal/safe"
+	"stoker/internal/stat"
+	"stoker/recording"
+)
+
+// Style says how text may look.
+type Style struct {
+	Colour bool // ANSI colours
+	Width  int  // columns; 0: 100
+}
+
+// Text writes verdict and plan of a run for people.
+func Text(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
+	p := &page{style: style}
+	p.headline(run, v)
+	p.device(run, v)
+	p.list("why", evidenceLines(v))
+	p.plan(plan, v)
+	p.list("beside it", findingLines(v))
+	p.list("note", v.Warnings)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// Line is the verdict in one line, for the moment in which it changes.
+func Line(v diagnose.Verdict) string {
+	line := string(v.Class)
+	if !math.IsNaN(v.Stall) {
+		line += fmt.Sprintf(", the device waits for input %s of the time", Percent(v.Stall))
+	}
+	if v.HasSteps {
+		line += fmt.Sprintf(" (%s, %d steps)", v.State, len(v.Costs.Window.Steps))
+	}
+	return line
+}
+
+// page collects the text of one report.
+type page struct {
+	b     strings.Builder
+	style Style
+}
+
+func (p *page) colour(code, s string) string {
+	if !p.style.Colour {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p *page) bold(s string) string { return p.colour("1", s) }
+
+func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
+	code := "33" // yellow: something to do
+	switch {
+	case v.Class == diagnose.GPUBound:
+		code = "32"
+	case v.Class.Starves():
+		code = "31"
+	}
+	fmt.Fprintf(&p.b, "%s", p.colour("1;"+code, string(v.Class)))
+	if v.HasSteps {
+		fmt.Fprintf(&p.b, "  %s: %s", v.State, v.Costs.Window)
+	}
+	if emulated(run) {
+		p.b.WriteString("  [emulated device]")
+	}
+	p.b.WriteString("\n")
+	if title := titleOf(v.Class); title != "" {
+		fmt.Fprintf(&p.b, "  %s\n", title)
+	}
+	if v.Class == diagnose.Unknown && v.RunnerUp != "" {
+		fmt.Fprintf(&p.b, "  The nearest is %s.\n", v.RunnerUp)
+	}
+	p.b.WriteString("\n")
+}
+
+func titleOf(class diagnose.Class) string {
+	for _, rule := range diagnose.Rules {
+		if rule.Class == class {
+			return rule.Title + ". " + rule.Text
+		}
+	}
+	return "The evidence does not decide."
+}
+
+func (p *page) device(run *recording.Run, v diagnose.Verdict) {
+	for _, g := range run.Facts.GPUs {
+		fmt.Fprintf(&p.b, "  GPU %d  %s\n", g.Index, safe.Text(g.Name, 60))
+	}
+	fmt.Fprintf(&p.b, "  device   busy %s, idle %s, waiting for input %s%s\n",
+		Percent(v.Shares.Kernel), Percent(v.Idle), Percent(v.Stall), sourceText(v.StallSource))
+	if v.HasSteps {
+		fmt.Fprintf(&p.b, "  step     %s (median %s), of which the host waits %s for input%s\n",
+			Seconds(v.Costs.Step), Seconds(medianOf(v)), Seconds(v.Costs.Wait), rate(v))
+	}
+	p.b.WriteString("\n")
+}
+
+func sourceText(s diagnose.Source) string {
+	switch s {
+	case diagnose.DeviceEvents:
+		return " (by the device's own clock)"
+	case diagnose.FromTrace:
+		return " (from the trace)"
+	case diagnose.Utilisation:
+		return " at most (by GPU-Util)"
+	case diagnose.NoSource:
+	}
+	return ""
+}
+
+func rate(v diagnose.Verdict) string {
+	if n := v.Costs.Window.Samples(); n > 0 && v.Costs.Step > 0 {
+		return fmt.Sprintf("; %.0f samples/s", n/v.Costs.Step)
+	}
+	return ""
+}
+
+func medianOf(v diagnose.Verdict) float64 { return stat.Median(v.Costs.Window.Times()) }
+
+func evidenceLines(v diagnose.Verdict) []string {
+	var lines []string
+	for _, e := range v.Evidence {
+		lines = append(lines, e.Text)
+	}
+	return lines
+}
+
+func findingLines(v diagnose.Verdict) []string {
+	var lines []string
+	for _, f := range v.Findings {
+		lines = append(lines, f.Name+": "+f.Text)
+	}
+	return lines
+}
+
+func (p *page) list(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold(title))
+	for _, line := range lines {
+		p.wrapped("  - ", "    ", safe.Text(line, 600))
+	}
+	p.b.WriteString("\n")
+}
+
+func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
+	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
+		return
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("what to change"))
+	if len(plan.Fixes) == 0 {
+		p.wrapped("  ", "  ", nothingToDo(v))
+	}
+	for i, f := range plan.Fixes {
+		p.fix(i+1, f)
+	}
+	for _, r := range plan.Rejected {
+		p.wrapped("  not "+r.Name+": ", "      ", r.Why)
+	}
+	p.b.WriteString("\n")
+}
+
+func nothingToDo(v diagnose.Verdict) string {
+	if v.Class == diagnose.GPUBound {
+		return "nothing about input: the device is the limit."
+	}
+	return "nothing that can be promised a gain."
+}
+
+func (p *page) fix(n int, f advise.Fix) {
+	var changes []string
+	for _, c := range f.Changes {
+		changes = append(changes, c.String())
+	}
+	fmt.Fprintf(&p.b, "  %d. %s\n", n, p.bold(strings.Join(changes, ", ")))
+	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", Gain(f), f.Effort, f.Risk))
+	for _, note := range f.Notes {
+		p.wrapped("     - ", "       ", note)
+	}
+}
+
+// Gain is what a fix is worth, in words.
+func Gain(f advise.Fix) string {
+	s := f.Forecast.Speedup
+	switch {
+	case math.IsNaN(s.High):
+		return "worth unknown"
+	case math.IsNaN(s.Point):
+		return fmt.Sprintf("at most %.2fx faster", s.High)
+	}
+	gain := fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
+	if f.Forecast.Step.Known() {
+		gain += fmt.Sprintf(", step %s", Seconds(f.Forecast.Step.Point))
+	}
+	if f.Forecast.Throughput.Known() {
+		gain += fmt.Sprintf(", %.0f samples/s", f.Forecast.Throughput.Point)
+	}
+	if f.Forecast.Bound != "" {
+		gain += "; then " + binds(f.Forecast.Bound)
+	}
+	return gain
+}
+
+func binds(r stoker.Resource) string {
+	switch r {
+	case stoker.CPU:
+		return "the CPU cores bind"
+	case stoker.Worker:
+		return "the workers bind"
+	case stoker.GPU:
+		return "the loop itself binds"
+	case stoker.MainThread:
+		return "the launching thread binds"
+	case stoker.Storage:
+		return "storage binds"
+	case stoker.Link:
+		return "the host link binds"
+	}
+	return string(r) + " binds"
+}
+
+// Explain writes the questions that were asked and their answers.
+func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
+	p := &page{style: style}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("The three classic questions"))
+	section := diagnose.Class("")
+	for _, q := range v.Questions {
+		if q.Rule != section {
+			section = q.Rule
+			fmt.Fprintf(&p.b, "\n%s  score %.2f\n", p.bold(string(section)), scoreOf(v, section))
+		}
+		p.wrapped("  ? ", "    ", q.Text+"  "+q.Answer)
+		if q.Note != "" {
+			p.wrapped("      misleads: ", "      ", q.Note)
+		}
+	}
+	fmt.Fprintf(&p.b, "\nVerdict: %s (best score %.2f; a rule needs 0.40 and a lead of 0.10)\n", p.bold(string(v.Class)), v.Scores[0].Value)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+func scoreOf(v diagnose.Verdict, class diagnose.Class) float64 {
+	for _, s := range v.Scores {
+		if s.Class == class {
+			return s.Value
+		}
+	}
+	return math.NaN()
+}
+
+// wrapped writes text broken at the page's width.
+func (p *page) wrapped(first, next, s string) {
+	width := p.style.Width
+	if width == 0 {
+		width = 100
+	}
+	line := first
+	empty := true
+	for _, word := range strings.Fields(s) {
+		if !empty && len([]rune(line))+1+len([]rune(word)) > width {
+			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line, empty = next, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// Percent prints a share; unknown stays unknown.
+func Percent(v float64) string {
+	if math.IsNaN(v) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}
+
+// Seconds prints a time with a fitting unit.
+func Seconds(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "unknown"
+	case v >= 1:
+		return fmt.Sprintf("%.2f s", v)
+	case v >= 0.1:
+		return fmt.Sprintf("%.0f ms", 1e3*v)
+	default:
+		return fmt.Sprintf("%.1f ms", 1e3*v)
+	}
+}
+
+// Plan writes a plan alone.
+func Plan(w io.Writer, v diagnose.Verdict, plan advise.Plan, style Style) error {
+	p := &page{style: style}
+	fmt.Fprintf(&p.b, "%s\n\n", Line(v))
+	p.plan(plan, v)
+	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
+		p.wrapped("", "", nothingToDo(v))
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
