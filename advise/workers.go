@@ -131,15 +131,29 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 		return fmt.Sprintf("the loop itself (%.1f ms) is then the limit (one more: %+.0f %%)", 1e3*a.pipeline.Loop.Point, 100*gain)
 	case stoker.Storage:
 		return fmt.Sprintf("storage is then the limit (one more: %+.0f %%)", 100*gain)
+	default:
+		return fmt.Sprintf("one more is worth %+.0f %%", 100*gain)
 	}
-	return fmt.Sprintf("one more is worth %+.0f %%", 100*gain)
 }
 
 func (a adviser) memoryNote(workers int) string {
-	machine := a.run.Facts.Machine
-	return fmt.Sprintf("checked: %s more memory of %s free; %s of %s in /dev/shm; at most %.1f cores",
-		bytes(a.workersMemory(workers)), bytes(a.freeMemory()),
-		bytes(float64(workers*a.ahead())*orElse(a.pipeline.Bytes, 0)), bytes(machine.ShmBytes), a.pipeline.Cores)
+	queued := float64(workers*a.ahead()) * a.pipeline.Bytes
+	return fmt.Sprintf("checked: at most %s more memory of %s free; %s queued in /dev/shm of %s; %s cores",
+		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.pipeline.Cores))
+}
+
+func unknownIfZero(v float64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f", v)
 }
 
 // queueNote says for how long a hang of the data set can be covered.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"stoker"
 	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
@@ -85,6 +86,7 @@ func (c *Case) device() {
 	c.Shares = Shares{Kernel: c.Util, Copy: math.NaN(), Communication: math.NaN(), Idle: math.NaN()}
 	if !math.IsNaN(c.Util) {
 		c.Idle = 1 - c.Util
+		c.estimateCopies()
 	}
 	if c.HasSteps && !math.IsNaN(c.Costs.Idle) {
 		c.Stall, c.StallSource = c.Costs.Idle/c.Costs.Step, DeviceEvents
@@ -99,7 +101,28 @@ func (c *Case) device() {
 		// Utilisation is sampled: where it claims less idle than the device's own
 		// clock measured at the input boundary alone, the clock is right.
 		c.Idle = math.Max(c.Idle, c.Stall)
+		if !math.IsNaN(c.Shares.Idle) && c.Run.Timeline == nil {
+			c.Shares.Idle = c.Idle
+			c.Shares.Copy = min(c.Shares.Copy, 1-c.Idle)
+			c.Shares.Kernel = 1 - c.Idle - c.Shares.Copy
+		}
 	}
+}
+
+// estimateCopies takes the estimated time of the copies off the idle time: GPU-Util
+// counts kernels only. With several ranks, communication stays unknown.
+func (c *Case) estimateCopies() {
+	p := c.Run.Process(c.Costs.Window.PID)
+	if !c.HasSteps || p == nil || p.World > 1 {
+		return
+	}
+	copied := c.Costs.Pipeline(c.Run).Part(stoker.Transfer).Wait
+	if !copied.Known() {
+		return
+	}
+	c.Shares.Copy, c.Shares.Communication = min(copied.Point/c.Costs.Step, 1-c.Util), 0
+	c.Shares.Idle = 1 - c.Util - c.Shares.Copy
+	c.Idle = c.Shares.Idle
 }
 
 // timelineShares are the four shares of a window: a kernel counts wherever one
@@ -167,8 +190,12 @@ func (c *Case) askFact(text string, yes bool, answer string) float64 {
 	return score
 }
 
-// because adds evidence for the rule that is being asked.
+// because adds evidence for the rule that is being asked; what is unknown is no
+// evidence.
 func (c *Case) because(value float64, unit, signal, format string, args ...any) {
+	if math.IsNaN(value) {
+		return
+	}
 	c.evidence[c.rule] = append(c.evidence[c.rule], Evidence{
 		Text: fmt.Sprintf(format, args...), Signal: signal, Value: value, Unit: unit,
 	})

@@ -22,7 +22,7 @@ var computeOnCPU = Rule{
 		onCPU := c.askFact("Do the optimizer's parameters lie on the CPU?", strings.HasPrefix(m.Device, "cpu"), "they lie on "+m.Device)
 		c.because(onCPU, "ratio", "model.device", "the optimizer's parameters lie in host memory (%s)", m.DType)
 		if math.IsNaN(c.Util) {
-			c.because(math.NaN(), "ratio", "gpu.utilisation", "no GPU could be seen on this machine")
+			c.because(0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine")
 		} else {
 			c.because(c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", percent(c.Util))
 		}

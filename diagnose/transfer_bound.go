@@ -17,7 +17,6 @@ var transferBound = Rule{
 		share := math.NaN()
 		if c.HasSteps && copied.Known() {
 			share = copied.Point / c.Costs.Step
-			c.Shares.Copy = share
 		}
 		if math.IsNaN(share) {
 			return c.askFact("Is the size of the copies known?", false, "unknown: no batch was seen on its way to a device")

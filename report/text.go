@@ -77,7 +77,7 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	}
 	p.b.WriteString("\n")
 	if title := titleOf(v.Class); title != "" {
-		fmt.Fprintf(&p.b, "  %s\n", title)
+		p.wrapped("  ", "  ", title)
 	}
 	if v.Class == diagnose.Unknown && v.RunnerUp != "" {
 		fmt.Fprintf(&p.b, "  The nearest is %s.\n", v.RunnerUp)

@@ -17,7 +17,7 @@ import (
 // Torch prints a fix as keywords of torch.utils.data.DataLoader, a comment per
 // change.
 func Torch(w io.Writer, fix advise.Fix) error {
-	return print(w, fix, "DataLoader(", ")", map[stoker.Setting]string{
+	return write(w, fix, "DataLoader", map[stoker.Setting]string{
 		stoker.NumWorkers: "num_workers", stoker.PrefetchFactor: "prefetch_factor", stoker.PinMemory: "pin_memory",
 		stoker.PersistentWorkers: "persistent_workers", stoker.InOrder: "in_order", stoker.BatchSize: "batch_size",
 	})
@@ -25,14 +25,14 @@ func Torch(w io.Writer, fix advise.Fix) error {
 
 // HF prints a fix as arguments of transformers.TrainingArguments.
 func HF(w io.Writer, fix advise.Fix) error {
-	return print(w, fix, "TrainingArguments(", ")", map[stoker.Setting]string{
+	return write(w, fix, "TrainingArguments", map[stoker.Setting]string{
 		stoker.NumWorkers: "dataloader_num_workers", stoker.PrefetchFactor: "dataloader_prefetch_factor",
 		stoker.PinMemory: "dataloader_pin_memory", stoker.PersistentWorkers: "dataloader_persistent_workers",
 		stoker.BatchSize: "per_device_train_batch_size",
 	})
 }
 
-func print(w io.Writer, fix advise.Fix, open, end string, keywords map[stoker.Setting]string) error {
+func write(w io.Writer, fix advise.Fix, call string, keywords map[stoker.Setting]string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n", fix.Name, worth(fix))
 	var outside []stoker.Change
@@ -44,12 +44,12 @@ func print(w io.Writer, fix advise.Fix, open, end string, keywords map[stoker.Se
 			continue
 		}
 		if inside++; inside == 1 {
-			fmt.Fprintf(&b, "%s\n    ...,  # what you pass today\n", open)
+			fmt.Fprintf(&b, "%s(\n    ...,  # what you pass today\n", call)
 		}
 		fmt.Fprintf(&b, "    %s=%s,  # %s\n", keyword, python(c.To), was(c))
 	}
 	if inside > 0 {
-		fmt.Fprintf(&b, "%s\n", end)
+		b.WriteString(")\n")
 	}
 	for _, c := range outside {
 		b.WriteString(elsewhere(c))
@@ -82,8 +82,9 @@ func elsewhere(c stoker.Change) string {
 		return fmt.Sprintf("# give the job %s cores (was %s): --cpus-per-task, docker --cpus, cgroup quota\n", python(c.To), python(c.From))
 	case stoker.StorageKind:
 		return "# keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training\n"
+	default:
+		return fmt.Sprintf("# %s\n", c)
 	}
-	return fmt.Sprintf("# %s\n", c)
 }
 
 // python prints a value as Python writes it.

@@ -1,0 +1,109 @@
+# The script book: what one types here. docs/development.md has the plain
+# command of every target, for those without make.
+
+GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+FUZZTIME  ?= 60s
+PYTHON    ?= python3
+TORCH     := python/.venv/bin/python
+NVML_C    := observe/gpu/emulated/nvml.c
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# $(call need,COMMAND,DEBIAN PACKAGES) installs what is missing where we may
+# (Debian, as root), and otherwise says how.
+define need
+command -v $(1) >/dev/null || { \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "make: $(1) is missing: apt-get install -y $(2)"; \
+		apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) >/dev/null; \
+	else \
+		echo "make: error: $(1) is missing" >&2; \
+		echo "make: hint: sudo apt-get install $(2)    (Debian, Ubuntu; elsewhere install it by its own name)" >&2; \
+		exit 1; \
+	fi; }
+endef
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## bin/stoker: one file, no C compiler needed
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/stoker ./cmd/stoker
+
+.PHONY: emulate
+emulate: bin/libnvidia-ml.so.1 ## bin/libnvidia-ml.so.1: the stand-in for a GPU (needs cc)
+
+# The command stands in the C file, where the Go test finds it as well.
+bin/libnvidia-ml.so.1: $(NVML_C)
+	@$(call need,cc,gcc libc6-dev)
+	@mkdir -p bin
+	@line="$$(sed -n 's/^ \*  *\(cc .*\)$$/\1/p' $<)"; [ -n "$$line" ] || { echo "make: error: $< has no line that begins with cc" >&2; exit 1; }; \
+		echo "$$line"; $$line
+
+.PHONY: test
+test: ## everything that needs neither PyTorch nor a GPU
+	go vet ./...
+	go test ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./cmd/stoker
+	@$(call need,$(PYTHON),python3)
+	PYTHONPATH=python $(PYTHON) -m unittest discover -s python/tests
+
+.PHONY: race
+race: ## the Go tests under the race detector (needs cc)
+	@$(call need,cc,gcc libc6-dev)
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: lint
+lint: ## golangci-lint with .golangci.yml, built at its pinned version
+	go run $(GOLANGCI) run
+
+.PHONY: golden
+golden: ## rewrite the golden files; look at the difference before you commit it
+	@packages="$$(grep -rl --include='*_test.go' '"stoker/internal/golden"' . | xargs -r -n1 dirname | sort -u)"; \
+		[ -n "$$packages" ] || { echo "make: error: no test uses internal/golden" >&2; exit 1; }; \
+		set -x; go test -count=1 $$packages -update
+
+.PHONY: cases
+cases: ## hold the recordings under testdata/cases against their expected verdicts
+	go test -count=1 -v -run '^TestCases$$' ./diagnose
+
+.PHONY: fuzz
+fuzz: ## every Fuzz target for FUZZTIME=60s
+	@found=0; \
+		while IFS=: read -r file name; do \
+			found=1; echo "== $$name in $$(dirname $$file), $(FUZZTIME)"; \
+			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname $$file)"; \
+		done < <(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //' | sort); \
+		[ $$found = 1 ] || { echo "make: error: no Fuzz target was found" >&2; exit 1; }
+
+.PHONY: torch
+torch: ## python/.venv with the pinned PyTorch (2 GB to download, once)
+	python/install-torch
+
+.PHONY: test-torch
+test-torch: build emulate torch ## everything that needs a real PyTorch
+	PYTHONPATH=python STOKER_BIN=$(CURDIR)/bin/stoker $(TORCH) -m unittest discover -s python/tests
+	$(TORCH) bench/labelled/labelled.py --quick
+
+.PHONY: demo
+demo: build emulate torch ## observe, advise, apply, verify on an emulated GPU, in 3 minutes
+	examples/imagefolder/demo.sh
+
+.PHONY: labelled
+labelled: build emulate torch ## all runs whose answer is known by construction
+	$(TORCH) bench/labelled/labelled.py
+
+.PHONY: overhead
+overhead: build emulate torch ## what observing costs the observed program
+	$(TORCH) bench/overhead.py
+
+.PHONY: clean
+clean: ## remove what make built; python/.venv, data/ and recordings stay
+	rm -rf bin

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"stoker/report"
+)
+
+func (a *app) diagnose() *cobra.Command {
+	var asJSON, explain, check bool
+	cmd := &cobra.Command{
+		Use:   "diagnose [RUN]",
+		Short: "Say what starves the GPU, from a recording (default: the newest here)",
+		Long: `Say what starves the GPU, why, how sure that is, what to change and what that is worth.
+RUN is a recording, also one that is still being written; by default the newest in stoker-runs/.`,
+		Example: `  stoker diagnose
+  stoker diagnose --explain stoker-runs/2026-11-21T101500-train.jsonl.gz
+  stoker diagnose --json RUN | jq .verdict.class
+  stoker diagnose --check RUN || echo starved`,
+		Args: atMost(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a.began = true
+			j, err := judge(args)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON:
+				err = report.JSON(a.stdout, j.run, j.verdict, j.plan)
+			case explain:
+				err = report.Explain(a.stdout, j.verdict, a.style(a.stdout))
+			default:
+				err = report.Text(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
+			}
+			if err == nil && check {
+				return starved(j.verdict)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 where the GPU is starved")
+	cmd.MarkFlagsMutuallyExclusive("json", "explain")
+	return cmd
+}

@@ -1,0 +1,97 @@
+// Command stoker keeps GPUs fed: it observes a training run, says what starves
+// the GPU and what each fix is worth, and verifies that a fix helped.
+//
+// This package is wiring: flags, files, signals, exit codes. A file per verb.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker: -X main.version=v0.1.0.
+var version = "0.1.0-dev"
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole command with everything it touches as arguments.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := &app{stdout: stdout, stderr: stderr}
+	root := app.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	return app.exit(err)
+}
+
+// app is what every verb shares.
+type app struct {
+	stdout, stderr io.Writer
+	colour         string // auto, always, never
+	began          bool   // a verb's own work has begun: later errors are not about usage
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stoker",
+		Short: "Keep GPUs fed",
+		Long: `Stoker keeps GPUs fed: it observes a training run without a code change, says what
+starves the GPU and why, what to change and what that is worth, and verifies that it helped.`,
+		Example: `  stoker observe -- python train.py --epochs 3     run it, and read the verdict at the end
+  stoker advise --emit torch                       the settings to paste
+  stoker verify BEFORE AFTER                       did it help, as much as predicted`,
+		SilenceErrors: true, SilenceUsage: true, Version: version,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetVersionTemplate("stoker {{.Version}}\n")
+	root.AddCommand(a.observe(), a.diagnose(), a.advise(), a.verify())
+	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
+	return root
+}
+
+// exit turns the end of a verb into an exit code and prints what went wrong.
+func (a *app) exit(err error) int {
+	var code exitCode
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage) || !a.began:
+		a.error(err)
+		a.hint("stoker --help, or stoker VERB --help")
+		return exitUsage
+	}
+	a.error(err)
+	return exitError
+}
+
+// noArgs refuses arguments with a sentence.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no argument %q", cmd.Name(), args[0])}
+	}
+	return nil
+}
+
+// atMost refuses more than n arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usageError{fmt.Errorf("%s takes at most %d argument(s), got %d", cmd.Name(), n, len(args))}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const live = "../../testdata/cases/main-thread-live/run.jsonl"
+
+// call runs the command as a user would.
+func call(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestVerbs(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // in stdout
+	}{
+		{[]string{"--help"}, exitFine, "Exit codes:"},
+		{[]string{"--version"}, exitFine, "stoker "},
+		{[]string{"diagnose", "--help"}, exitFine, "stoker diagnose --explain"},
+		{[]string{"diagnose", live}, exitFine, "cpu-bound/main-thread-loader"},
+		{[]string{"diagnose", "--json", live}, exitFine, `"stall_source": "device-events"`},
+		{[]string{"diagnose", "--explain", live}, exitFine, "Is GPU-Util high?"},
+		{[]string{"diagnose", "--check", live}, exitStarved, "main-thread"},
+		{[]string{"advise", live}, exitFine, "num_workers 0 -> 6"},
+		{[]string{"advise", "--emit", "torch", live}, exitFine, "num_workers=6,"},
+		{[]string{"advise", "--emit", "hf", live}, exitFine, "dataloader_num_workers=6,"},
+		{[]string{"verify", live, live}, exitFine, "no detectable difference"},
+		{[]string{"verify", "--json", live, live}, exitFine, `"outcome"`},
+	} {
+		code, out, errs := call(t, c.args...)
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("stoker %s: code %d, want %d; stdout lacks %q:\n%s%s", strings.Join(c.args, " "), code, c.code, c.want, out, errs)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // in stderr
+	}{
+		{[]string{"diagnos"}, exitUsage, "unknown command"},
+		{[]string{"diagnose", "--nope"}, exitUsage, "unknown flag"},
+		{[]string{"diagnose", "a", "b"}, exitUsage, "at most 1"},
+		{[]string{"diagnose", filepath.Join(dir, "absent")}, exitError, "no such file"},
+		{[]string{"diagnose", dir}, exitError, "it is a folder"},
+		{[]string{"diagnose", file("empty", "")}, exitError, "the file is empty"},
+		{[]string{"diagnose", file("text", "hello\nworld\n")}, exitError, "expected a recording of Stoker"},
+		{[]string{"diagnose", file("json", "{\"a\":1}\n")}, exitError, "expected a recording of Stoker"},
+		{[]string{"diagnose", file("newer", `{"kind":"header","format":99,"version":"9.1"}`+"\n")}, exitError, "use stoker 9.1 or newer"},
+		{[]string{"advise", "--emit", "yaml", live}, exitUsage, `expected "torch" or "hf"`},
+		{[]string{"verify", live}, exitUsage, "two recordings"},
+		{[]string{"observe"}, exitUsage, "a command after --"},
+		{[]string{"observe", "train.py"}, exitUsage, "after --"},
+		{[]string{"observe", "--pid", "1", "--", "true"}, exitUsage, "--pid"},
+	} {
+		code, out, errs := call(t, c.args...)
+		if code != c.code || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "stoker: error: ") {
+			t.Errorf("stoker %s: code %d, want %d; stderr lacks %q:\n%s%s", strings.Join(c.args, " "), code, c.code, c.want, out, errs)
+		}
+	}
+}
+
+func TestNoRecordingHere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, errs := call(t, "diagnose"); code != exitError || !strings.Contains(errs, "stoker observe -- python train.py") {
+		t.Errorf("code %d, stderr %q: want a hint how to record", code, errs)
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/observe"
+	"stoker/observe/hook"
+	"stoker/recording"
+	"stoker/report"
+)
+
+func (a *app) observe() *cobra.Command {
+	var o observeFlags
+	cmd := &cobra.Command{
+		Use:   "observe [flags] -- CMD...",
+		Short: "Run CMD, record it, and say at the end what starves the GPU",
+		Long: `Run CMD without a change in its code, record what the GPU, the trainer, its loader workers
+and the machine do, and say at the end (or on Ctrl-C) what starves the GPU, why, what to change
+and what that is worth. CMD owns the terminal, its signals and its exit code; one line on stderr
+says when the verdict changes.`,
+		Example: `  stoker observe -- python train.py --epochs 3
+  stoker observe -o before.jsonl.gz -- torchrun --nproc-per-node 2 train.py
+  stoker observe --pid 4711                  attach to a run that is already going (no hook)
+  STOKER_EMULATE=1 stoker observe -- python examples/imagefolder/train.py`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
+				return usageError{fmt.Errorf("observe takes its command after --: stoker observe -- %s", strings.Join(args, " "))}
+			}
+			if (len(args) == 0) == (o.pid == 0) {
+				return usageError{errors.New("observe takes a command after --, or --pid PID")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			return a.runObserve(cmd, args, o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME.jsonl.gz)")
+	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
+	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
+	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 3 where the GPU is starved and CMD returned 0")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+type observeFlags struct {
+	output        string
+	noHook, check bool
+	quiet         bool
+	pid           int
+}
+
+func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) error {
+	if o.output == "" {
+		name := fmt.Sprintf("pid-%d", o.pid)
+		if len(args) > 0 {
+			name = programName(args)
+		}
+		o.output = filepath.Join(runsFolder, recording.Name(time.Now().Format("2006-01-02T150405"), name))
+	}
+	live := newLive(a, o.quiet)
+	run, err := observe.Record(cmd.Context(), observe.Options{
+		Command: args, PID: o.pid, Output: o.output, Version: version,
+		Hook: !o.noHook, HookSource: hook.Source, Emulate: os.Getenv("STOKER_EMULATE") == "1",
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
+	})
+	if run == nil {
+		return a.notBegun(err)
+	}
+	if err != nil {
+		a.error(err)
+	}
+	verdict := diagnose.Judge(run)
+	if !o.quiet {
+		if err := a.ending(run, verdict, o.output); err != nil {
+			return err
+		}
+	}
+	return ended(run, verdict, o.check)
+}
+
+// programName is what a recording is named after: the script where an
+// interpreter runs one.
+func programName(args []string) string {
+	for _, arg := range args[1:] {
+		switch filepath.Ext(arg) {
+		case ".py", ".sh":
+			return arg
+		}
+	}
+	return args[0]
+}
+
+// notBegun maps errors from before CMD began to the codes of timeout(1).
+func (a *app) notBegun(err error) error {
+	a.error(err)
+	switch {
+	case errors.Is(err, observe.ErrNotFound):
+		return exitCode(exitNotFound)
+	case errors.Is(err, observe.ErrCannotRun):
+		return exitCode(exitCannotRun)
+	}
+	return exitCode(exitOurs)
+}
+
+// ending prints the report after CMD has ended.
+func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) error {
+	fmt.Fprintln(a.stderr)
+	if err := report.Text(a.stderr, run, verdict, advise.Rank(run, verdict), a.style(a.stderr)); err != nil {
+		return err
+	}
+	a.say("recorded %s; more: stoker diagnose --explain %s", path, path)
+	return nil
+}
+
+// ended is CMD's own code; --check turns only a 0 into 3.
+func ended(run *recording.Run, verdict diagnose.Verdict, check bool) error {
+	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
+		return exitCode(exit.Code)
+	}
+	if check {
+		return starved(verdict)
+	}
+	return nil
+}
+
+// live says on stderr when the verdict of a run that goes on changes.
+type live struct {
+	app   *app
+	quiet bool
+	said  diagnose.Class
+	seen  diagnose.Class // of the last look: a class must hold for two looks
+	state diagnose.State
+	next  float64 // when to look again, seconds
+}
+
+func newLive(a *app, quiet bool) *live { return &live{app: a, quiet: quiet} }
+
+// Start values of the live verdict.
+const (
+	firstLook   = 10.0 // seconds of steady steps before the first word
+	lookAgain   = 2.0  // seconds between looks
+	lookCost    = 200  // a look may take a two hundredth of the time: half a per cent
+	unknownPast = 25.0 // seconds after which "unknown" is worth a line
+)
+
+// tick looks at the run so far.
+func (l *live) tick(run *recording.Run, now float64) {
+	if l.quiet || now < l.next {
+		return
+	}
+	began := time.Now()
+	verdict := diagnose.Judge(run)
+	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
+	window := verdict.Costs.Window
+	ready := verdict.HasSteps && window.End-window.Start >= firstLook
+	if !ready || verdict.Class == diagnose.Unknown && window.End-window.Start < unknownPast {
+		return
+	}
+	settled := verdict.Class == l.seen
+	l.seen = verdict.Class
+	if settled && verdict.Class != l.said {
+		l.said, l.state = verdict.Class, verdict.State
+		l.app.say("%.0f s: %s", now, report.Line(verdict))
+	}
+}

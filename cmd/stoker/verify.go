@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"stoker"
+	"stoker/predict"
+	"stoker/recording"
+	"stoker/report"
+	"stoker/verify"
+)
+
+func (a *app) verify() *cobra.Command {
+	var asJSON, check bool
+	cmd := &cobra.Command{
+		Use:   "verify BEFORE AFTER",
+		Short: "Did it help, as much as predicted, beyond noise",
+		Long: `Compare two recordings of the same work: step time and throughput with bootstrap intervals,
+the noise floor, what had been promised for just these changes of settings beside what was
+achieved, and what binds now. Runs of different work are refused, or compared per sample.`,
+		Example: `  stoker verify stoker-runs/before.jsonl.gz stoker-runs/after.jsonl.gz
+  stoker verify --json BEFORE AFTER | jq .outcome.promise`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError{fmt.Errorf("verify takes two recordings, BEFORE and AFTER, got %d", len(args))}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			a.began = true
+			return a.runVerify(args[0], args[1], asJSON, check)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 4 where the prediction was missed")
+	return cmd
+}
+
+func (a *app) runVerify(beforeFile, afterFile string, asJSON, check bool) error {
+	before, err := judge([]string{beforeFile})
+	if err != nil {
+		return err
+	}
+	after, err := judge([]string{afterFile})
+	if err != nil {
+		return err
+	}
+	outcome := verify.Compare(before.run, after.run, promise(before.run, verify.Changes(before.run, after.run)))
+	outcome.Was, outcome.Now = string(before.verdict.Class), string(after.verdict.Class)
+	if asJSON {
+		err = report.OutcomeJSON(a.stdout, after.run, after.verdict, after.plan, outcome)
+	} else {
+		err = report.Outcome(a.stdout, outcome, a.style(a.stdout))
+	}
+	switch {
+	case err != nil:
+		return err
+	case outcome.Refused != "":
+		return exitCode(exitError)
+	case check && outcome.Promise.Kept == verify.PromiseMissed:
+		return exitCode(exitMissed)
+	}
+	return nil
+}
+
+// promise is what would have been forecast for just these changes; nothing where
+// nothing was changed.
+func promise(before *recording.Run, changes []stoker.Change) predict.Forecast {
+	if len(changes) == 0 {
+		return predict.Forecast{Speedup: stoker.Unknown()}
+	}
+	return predict.Throughput(predict.From(before).With(changes...), predict.MachineOf(before))
+}

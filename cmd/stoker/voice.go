@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"stoker/internal/safe"
+	"stoker/report"
+)
+
+// The voice. Errors: "stoker: error: verb object: cause", lower-case, one
+// sentence, then "stoker: hint:" lines that can be pasted. Everything that is
+// not a result goes to stderr. Text from outside passes internal/safe.
+
+// Exit codes: the table used by code and help.
+const (
+	exitFine    = 0
+	exitError   = 1
+	exitUsage   = 2
+	exitStarved = 3
+	exitMissed  = 4
+
+	exitOurs       = 125 // observe failed before CMD began
+	exitCannotRun  = 126
+	exitNotFound   = 127
+	exitSignalBase = 128
+)
+
+const exitTable = `
+Exit codes:
+  0 fine   1 error   2 usage   3 the GPU is starved (--check)   4 a prediction was missed (--check)
+  observe passes CMD's own code on (128+n if signal n ended it); 125 stoker failed before CMD began,
+  126 CMD cannot be run, 127 CMD not found; --check turns only a 0 into 3.
+`
+
+// exitCode ends a verb with a code and no further words.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// usageError is a mistake in flags or arguments.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func (a *app) error(err error) {
+	fmt.Fprintf(a.stderr, "stoker: error: %s\n", safe.Text(err.Error(), 2000))
+}
+
+func (a *app) hint(text string) { fmt.Fprintf(a.stderr, "stoker: hint: %s\n", safe.Text(text, 500)) }
+
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.stderr, "stoker: %s\n", safe.Text(fmt.Sprintf(format, args...), 1000))
+}
+
+// style is how text for a writer may look: colours on a terminal only, unless
+// asked for; NO_COLOR and TERM=dumb turn them off, the flag beats both.
+func (a *app) style(w io.Writer) report.Style {
+	s := report.Style{Width: 100}
+	file, isFile := w.(*os.File)
+	onTerminal := isFile && term.IsTerminal(int(file.Fd()))
+	if onTerminal {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= 40 {
+			s.Width = min(width, 120)
+		}
+	}
+	switch a.colour {
+	case "always":
+		s.Colour = true
+	case "auto":
+		s.Colour = onTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if os.Getenv("FORCE_COLOR") != "" && os.Getenv("NO_COLOR") == "" {
+			s.Colour = true
+		}
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# The whole loop on one training script that nobody changes: observe it, read the
+# advice, run it again with the advised settings, and hold the promise against
+# what came. Called by `make demo`, which builds and installs what it needs.
+#
+# Without a GPU the device is emulated and says so; loading is real. SECONDS_EACH
+# is how long each of the two runs trains (default 40: a final verdict wants 30
+# steady seconds).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+readonly python=python/.venv/bin/python stoker=bin/stoker
+readonly data=data/imagefolder
+readonly before=stoker-runs/demo-before.jsonl.gz after=stoker-runs/demo-after.jsonl.gz
+readonly each="${SECONDS_EACH:-40}"
+readonly train=("$python" examples/imagefolder/train.py --data "$data" --seconds "$each" --print-every 20)
+
+main() {
+	trap 'echo; echo "demo: stopped"; exit 130' INT TERM
+	check
+	rm -f "$before" "$after"
+
+	heading "1/5  sample images (made once)"
+	"$python" examples/imagefolder/make_images.py --data "$data"
+	cat "$data"/*/*.jpg >/dev/null # both runs find them in the page cache, so that only settings differ
+
+	heading "2/5  observe: the script as it is, num_workers=0"
+	observe "$before" --workers 0
+
+	heading "3/5  advise: what would help, and by how much"
+	"$stoker" advise "$before"
+	local flags
+	flags="$(advised_flags)"
+
+	heading "4/5  observe: the same script with the first advice:$flags"
+	# shellcheck disable=SC2086 # flags are words
+	observe "$after" $flags
+
+	heading "5/5  verify: promised beside achieved"
+	"$stoker" verify "$before" "$after"
+}
+
+# check sees to it that what make builds is there, and settles whether the device
+# is emulated: train.py trains on CUDA where there is one.
+check() {
+	local file
+	for file in "$stoker" "$python"; do
+		[ -x "$file" ] || fail "$file is missing" "make demo builds and installs it"
+	done
+	if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then return; fi
+	[ -e bin/libnvidia-ml.so.1 ] || fail "bin/libnvidia-ml.so.1, the stand-in for a GPU, is missing" "make emulate"
+	export STOKER_EMULATE=1
+}
+
+observe() {
+	local recording="$1"
+	shift
+	echo "\$ ${STOKER_EMULATE:+STOKER_EMULATE=1 }stoker observe -o $recording -- ${train[*]} $*"
+	"$stoker" observe -o "$recording" -- "${train[@]}" "$@"
+}
+
+# advised_flags turns the changes of the first fix into flags of train.py. It
+# fails where there is nothing to do, and names settings that have no flag.
+advised_flags() {
+	local advice
+	advice="$("$stoker" advise --json "$before")"
+	"$python" -c '
+import json, sys
+
+FLAGS = {"num_workers": "--workers", "prefetch_factor": "--prefetch-factor", "batch_size": "--batch"}
+SWITCHES = {"persistent_workers": "--persistent-workers", "pin_memory": "--pin-memory", "non_blocking": "--non-blocking"}
+
+plan = json.load(sys.stdin)["plan"]
+if not plan:
+    sys.exit("demo: stoker advises no change: nothing to verify (are other programs using the cores?)")
+words = []
+for change in plan[0]["changes"]:
+    name, value = change["setting"], change["to"]
+    if name in FLAGS:
+        words += [FLAGS[name], str(value)]
+    elif name in SWITCHES:
+        words += [SWITCHES[name]] if value else []
+    else:
+        print(f"demo: train.py has no flag for {name}={value}: left out", file=sys.stderr)
+if not words:
+    sys.exit("demo: the first advice has no flag of train.py: nothing to run again")
+print("", *words)
+' <<<"$advice"
+}
+
+heading() { printf '\n\033[1m=== %s\033[0m\n\n' "$1"; }
+
+fail() {
+	echo "demo: error: $1" >&2
+	echo "demo: hint: $2" >&2
+	exit 1
+}
+
+[ -t 1 ] || heading() { printf '\n=== %s\n\n' "$1"; } # no colours in a file
+main "$@"

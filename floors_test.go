@@ -1,0 +1,331 @@
+package stoker_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// floors is the picture of ARCHITECTURE.md as text: to the right of the colon,
+// what a folder may import; "." is the root, "*" everything. Itself is always
+// allowed, internal to everybody but the root. A sub-folder counts as its parent.
+// Test files may import anything. A folder with Go files needs a line, a line
+// needs a folder.
+//
+// The table is changed on purpose, in the commit that needs it, never to silence
+// the test.
+const floors = `
+.          :
+internal   :
+hardware   : .
+recording  : .
+predict    : . hardware recording
+diagnose   : . hardware recording predict
+observe    : . hardware recording
+advise     : . hardware recording predict diagnose
+verify     : . hardware recording predict diagnose
+report     : . hardware recording predict diagnose advise verify
+cmd        : *
+`
+
+// fences are what folders must not import from outside our own code, each with
+// its reason. A package stands for those below it too, except where it has a
+// line of its own.
+var fences = []fence{
+	{
+		// The mind and the words: no clock, disk, network, chance, goroutine.
+		folders: []string{".", "hardware", "predict", "diagnose", "advise", "verify", "report"},
+		banned: map[string]string{
+			"C":             "the mind runs anywhere",
+			"unsafe":        "the mind runs anywhere",
+			"context":       "pure functions return when they are done",
+			"crypto/rand":   "the same input gives the same answer",
+			"math/rand":     "the same input gives the same answer: use internal/stat or math/rand/v2 with a seed",
+			"io/ioutil":     "the mind opens nothing",
+			"log":           "return a warning in the result",
+			"net":           "the mind opens nothing",
+			"os":            "the mind opens nothing",
+			"path/filepath": "the mind opens nothing",
+			"plugin":        "the mind opens nothing",
+			"runtime":       "an answer must not depend on where it is computed",
+			"sync":          "the mind has no goroutines",
+			"syscall":       "the mind opens nothing",
+			"time":          "the mind has no clock: take the time as an argument",
+		},
+		except:  map[string]string{"report": "time"}, // it prints dates; clock functions stay forbidden, see clock
+		outside: "the mind needs nobody else's code",
+		pure:    true,
+	},
+	{
+		// Parsers read what others wrote: a fault in one must not reach further.
+		folders: []string{"recording"},
+		banned: map[string]string{
+			"C":       "a parser stays within Go's memory",
+			"net":     "a parser talks to nobody",
+			"os/exec": "a parser starts nothing",
+			"plugin":  "a parser starts nothing",
+			"syscall": "a parser stays within os",
+			"unsafe":  "a parser stays within Go's memory",
+		},
+		outside: "a parser needs nobody else's code",
+	},
+}
+
+// fence is one list of forbidden packages.
+type fence struct {
+	folders []string
+	banned  map[string]string // package: reason
+	except  map[string]string // folder: package that it may import all the same
+	outside string            // why no other module may be imported; "" allows them
+	pure    bool              // no go statement, no clock, no chance without a seed
+}
+
+func TestFloors(t *testing.T) {
+	for _, broken := range checkFloors(t, ".", floors) {
+		t.Error(broken)
+	}
+}
+
+// TestFloorsSeesViolations breaks every rule once in a small tree.
+func TestFloorsSeesViolations(t *testing.T) {
+	const table = `
+.         :
+internal  :
+recording : .
+predict   : . recording
+report    : . predict
+trace     : .
+cmd       : *
+`
+	files := map[string]string{
+		"doc.go":                     "package stoker\nimport _ \"stoker/internal/stat\"\n",
+		"internal/stat/stat.go":      "package stat\nimport _ \"math/rand\"\n",
+		"recording/read.go":          "package recording\n\nimport (\n\t_ \"os\"\n\t_ \"stoker/predict\"\n\t_ \"os/exec\"\n)\n",
+		"recording/read_test.go":     "package recording\nimport _ \"stoker/cmd/stoker\"\n",
+		"predict/law.go":             "package predict\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2))\nvar y = rand.IntN(6)\nfunc f() { go f() }\n",
+		"predict/deep/clock.go":      "package deep\nimport _ \"time\"\nimport _ \"net/http\"\nimport _ \"example.org/x\"\n",
+		"predict/deep/testdata/x.go": "package x\nimport _ \"os\"\n",
+		"report/page.go":             "package report\nimport \"time\"\nimport _ \"stoker/recording\"\nvar d time.Duration\nvar now = time.Now()\n",
+		"cmd/stoker/main.go":         "package main\nimport _ \"stoker/predict\"\nimport _ \"os\"\n",
+		"examples/toy.go":            "package examples\n",
+		"tools/go.mod":               "module tools\n",
+		"tools/tools.go":             "package tools\n",
+		".hidden/x.go":               "package x\n",
+	}
+	want := []string{
+		"doc.go:2: . must not import internal",
+		"recording/read.go:5: recording must not import predict",
+		"recording/read.go:6: recording must not import os/exec",
+		"predict/law.go:4: predict must not call rand.IntN",
+		"predict/law.go:5: predict must not start a goroutine",
+		"predict/deep/clock.go:2: predict must not import time",
+		"predict/deep/clock.go:3: predict must not import net/http",
+		"predict/deep/clock.go:4: predict must not import example.org/x",
+		"report/page.go:3: report must not import recording",
+		"report/page.go:5: report must not call time.Now",
+		"examples: has Go files but no line",
+		"trace: has a line but no Go files",
+	}
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := checkFloors(t, root, table)
+	for _, w := range want {
+		if !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) }) {
+			t.Errorf("not noticed: %s", w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("noticed %d violations, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+}
+
+// checkFloors reads the Go files under root, in this process (a subprocess would
+// be hidden by the test cache), and returns a line per violation.
+func checkFloors(t *testing.T, root, table string) (broken []string) {
+	t.Helper()
+	allowed := parseTable(t, table)
+	seen := map[string]bool{}
+	for _, name := range goFiles(t, root) {
+		folder := floorOf(name)
+		if seen[folder] = true; allowed[folder] == nil {
+			continue // reported once, below
+		}
+		positions := token.NewFileSet()
+		file, err := parser.ParseFile(positions, filepath.Join(root, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Errorf("read %s: %v", name, err)
+			continue
+		}
+		report := func(at token.Pos, format string, args ...any) {
+			broken = append(broken, fmt.Sprintf("%s:%d: %s must not %s", name, positions.Position(at).Line, folder, fmt.Sprintf(format, args...)))
+		}
+		checkImports(file, folder, allowed[folder], report)
+		checkPure(file, folder, report)
+	}
+	for folder := range seen {
+		if allowed[folder] == nil {
+			broken = append(broken, folder+": has Go files but no line in the table of floors_test.go")
+		}
+	}
+	for folder := range allowed {
+		if !seen[folder] {
+			broken = append(broken, folder+": has a line but no Go files")
+		}
+	}
+	slices.Sort(broken)
+	return broken
+}
+
+type reporter func(at token.Pos, format string, args ...any)
+
+// checkImports holds a file's imports against its folder's line and fences.
+func checkImports(file *ast.File, folder string, allowed []string, report reporter) {
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if path == "stoker" || strings.HasPrefix(path, "stoker/") {
+			floor := floorOf(strings.TrimPrefix(path, "stoker") + "/x.go")
+			free := floor == folder || floor == "internal" && folder != "."
+			if !free && !slices.Contains(allowed, floor) && !slices.Contains(allowed, "*") {
+				report(spec.Pos(), "import %s", floor)
+			}
+			continue
+		}
+		for _, f := range fences {
+			if reason := f.forbids(folder, path); reason != "" {
+				report(spec.Pos(), "import %s: %s", path, reason)
+			}
+		}
+	}
+}
+
+// forbids gives the reason why folder must not import path, "" if it may.
+func (f fence) forbids(folder, path string) string {
+	if !slices.Contains(f.folders, folder) || f.except[folder] == path || path == "math/rand/v2" {
+		return "" // of math/rand/v2 the calls are checked
+	}
+	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+		return f.outside
+	}
+	for banned, reason := range f.banned {
+		if path == banned || strings.HasPrefix(path, banned+"/") {
+			return reason
+		}
+	}
+	return ""
+}
+
+// Of these packages a pure folder may use types and constructors only.
+var (
+	seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "PCG", "ChaCha8", "Zipf", "Source"}
+	clock  = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"}
+)
+
+// checkPure looks for what the imports do not tell: goroutines, the clock, chance
+// without a seed.
+func checkPure(file *ast.File, folder string, report reporter) {
+	if !slices.ContainsFunc(fences, func(f fence) bool { return f.pure && slices.Contains(f.folders, folder) }) {
+		return
+	}
+	local := map[string]string{} // name in this file: package
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		switch {
+		case path != "time" && path != "math/rand/v2":
+		case spec.Name != nil:
+			local[spec.Name.Name] = path
+		case path == "time":
+			local["time"] = path
+		default:
+			local["rand"] = path
+		}
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.GoStmt:
+			report(n.Pos(), "start a goroutine")
+		case *ast.SelectorExpr:
+			x, _ := n.X.(*ast.Ident)
+			if x == nil {
+				break
+			}
+			path := local[x.Name]
+			if path == "time" && slices.Contains(clock, n.Sel.Name) || path == "math/rand/v2" && !slices.Contains(seeded, n.Sel.Name) {
+				report(n.Pos(), "call %s.%s: the same input gives the same answer", x.Name, n.Sel.Name)
+			}
+		}
+		return true
+	})
+}
+
+// goFiles are the files under root that the table speaks of, with slashes:
+// neither tests nor hidden folders, testdata or modules of their own.
+func goFiles(t *testing.T, root string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && path != root {
+			_, foreign := os.Stat(filepath.Join(path, "go.mod"))
+			if foreign == nil || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+				return filepath.SkipDir
+			}
+		}
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !entry.IsDir() {
+			relative, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			names = append(names, filepath.ToSlash(relative))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// floorOf is the line that a file belongs to: its first folder, "." for the root.
+func floorOf(name string) string {
+	folder, _, below := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	if !below {
+		return "."
+	}
+	return folder
+}
+
+// parseTable reads the table; a folder without permissions has an empty list, a
+// folder without a line none.
+func parseTable(t *testing.T, table string) map[string][]string {
+	t.Helper()
+	allowed := map[string][]string{}
+	for line := range strings.Lines(table) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		folder, may, ok := strings.Cut(line, ":")
+		if folder = strings.TrimSpace(folder); !ok || allowed[folder] != nil {
+			t.Fatalf("table of floors: not a line, or the second of its folder: %q", line)
+		}
+		allowed[folder] = append([]string{}, strings.Fields(may)...)
+	}
+	return allowed
+}

@@ -1,0 +1,118 @@
+package verify
+
+import "stoker"
+
+// Outcome is the answer to "did it help". It is a plain value; a nil pointer is
+// unknown, and null in JSON.
+type Outcome struct {
+	// Refused is a sentence that says why the runs cannot be compared; "" where
+	// they were. The sides are filled as far as they are known.
+	Refused string `json:"refused"`
+
+	Basis  Basis `json:"basis"` // what the times are counted by
+	Before Side  `json:"before"`
+	After  Side  `json:"after"`
+
+	Speedup    *stoker.Interval `json:"speedup"`    // mean time before over after, 95 % interval; nil where refused
+	Noise      *float64         `json:"noise"`      // the larger noise of the two sides
+	Difference Difference       `json:"difference"` // what of the speed-up lies beyond interval and noise
+
+	Promise Promise `json:"promise"`
+	Stall   Stall   `json:"stall"`
+
+	// Was and Now are the classes of the verdicts before and after, such as
+	// "gpu-bound": filled by the caller, who asks diagnose.
+	Was string `json:"was"`
+	Now string `json:"now"`
+
+	Changes  []stoker.Change `json:"changes"`  // settings of the judged loaders that differ
+	Emulated bool            `json:"emulated"` // some device was an emulated one
+	Warnings []string        `json:"warnings"`
+}
+
+// Side is one of the two runs, in its judged window.
+type Side struct {
+	Steps   int       `json:"steps"`   // judged steps, n of every figure here
+	Seconds float64   `json:"seconds"` // that they took
+	Samples *float64  `json:"samples"` // per step and rank
+	Time    *Estimate `json:"time_s"`  // seconds per step, or per sample: see Outcome.Basis
+
+	// Throughput is samples per second and rank.
+	Throughput *Estimate `json:"throughput"`
+
+	// Noise is by which share parts of this run differ from each other though
+	// nothing was changed.
+	Noise *float64 `json:"noise"`
+
+	// Block is the length in steps of the blocks that the bootstrap kept
+	// together: how long neighbouring steps resemble each other.
+	Block int `json:"block"`
+}
+
+// Estimate is a mean with its 95 % interval, and the median beside it.
+type Estimate struct {
+	Mean   stoker.Interval `json:"mean"` // moving-block bootstrap
+	Median float64         `json:"median"`
+}
+
+// Promise is what was forecast beside what came.
+type Promise struct {
+	Kept     Kept             `json:"kept"`
+	Promised *stoker.Interval `json:"promised"` // speed-up as forecast
+	Achieved *stoker.Interval `json:"achieved"` // speed-up as measured
+}
+
+// Stall is the share of a step in which the device waited for input, by its own
+// clock.
+type Stall struct {
+	Before *float64 `json:"before"`
+	After  *float64 `json:"after"`
+	Fell   *bool    `json:"fell"` // by more than the measurement's own error
+}
+
+// Basis is what times are counted by.
+type Basis string
+
+// The ways to compare two runs.
+const (
+	PerStep   Basis = "per step"
+	PerSample Basis = "per sample" // the batch sizes differ
+)
+
+// Difference says whether a change can be told from noise.
+type Difference string
+
+// The possible differences.
+const (
+	Faster      Difference = "faster"
+	Slower      Difference = "slower"
+	None        Difference = "no detectable difference"
+	NotCompared Difference = "not compared"
+)
+
+// Symbol is one character for tables: "~" is no detectable difference, "?" is
+// unknown.
+func (d Difference) Symbol() string {
+	switch d {
+	case Faster:
+		return "+"
+	case Slower:
+		return "-"
+	case None:
+		return "~"
+	case NotCompared:
+	}
+	return "?"
+}
+
+// Kept says whether a promise was kept.
+type Kept string
+
+// The ways in which a promise can end.
+const (
+	PromiseKept     Kept = "kept"         // the intervals meet
+	PromiseExceeded Kept = "exceeded"     // achieved lies wholly above promised, beyond noise
+	PromiseMissed   Kept = "missed"       // achieved lies wholly below promised, beyond noise
+	NotPromised     Kept = "not promised" // there was no forecast
+	PromiseUntested Kept = "not compared" // there was one, but the runs cannot be compared
+)

@@ -1,0 +1,221 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/recording"
+)
+
+// Start values of "the same work". [J]
+const (
+	batchTolerance = 0.01 // last batches of an epoch may be smaller
+	bytesTolerance = 0.10 // samples of text or clips of sound vary in length
+
+	// Kernel time is utilisation times step, and utilisation says only that some
+	// kernel was running: launches without gaps inflate it. It takes a factor of
+	// two to call the model another one on that evidence.
+	kernelDoubt  = 1.25
+	kernelRefuse = 2.0
+
+	othersDoubt = 0.5  // cores by which the use of neighbours may differ
+	coldShare   = 0.20 // of the bytes read came from storage: the run met a cold cache
+	warmShare   = 0.05 // hardly any did: the run met a warm one
+)
+
+// work is what was found about whether two runs did the same.
+type work struct {
+	basis    Basis
+	differ   []string // facts that make a comparison meaningless
+	warnings []string
+}
+
+// refusal names every fact that differs, "" where none does.
+func (w work) refusal() string {
+	if len(w.differ) == 0 {
+		return ""
+	}
+	return "the runs did different work: " + strings.Join(w.differ, "; ")
+}
+
+func (w *work) refuse(format string, args ...any) {
+	w.differ = append(w.differ, fmt.Sprintf(format, args...))
+}
+
+func (w *work) warn(format string, args ...any) {
+	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
+}
+
+// compareWork holds two runs against each other, fact by fact. A fact that is
+// unknown on either side proves nothing. Settings are what one changes on
+// purpose and are no different work, precision and device included: changed
+// lists them.
+func compareWork(was, now observed, changed []stoker.Change) work {
+	w := work{basis: PerStep}
+	w.data(was.loader(), now.loader())
+	w.batch(was, now)
+	w.device(was, now)
+	w.model(was, now, changed)
+	return w
+}
+
+func (w *work) data(was, now recording.Loader) {
+	if was.Dataset != "" && now.Dataset != "" && was.Dataset != now.Dataset {
+		w.refuse("data set %s before, %s after", was.Dataset, now.Dataset)
+	}
+	if was.Samples > 0 && now.Samples > 0 && was.Samples != now.Samples {
+		w.refuse("data set of %d samples before, %d after", was.Samples, now.Samples)
+	}
+}
+
+func (w *work) batch(was, now observed) {
+	n, m := was.samples(), now.samples()
+	switch {
+	case n == 0 && m == 0:
+		w.warn("the batch size is unknown in both runs: it is taken to be the same")
+	case n == 0 || m == 0:
+		w.warn("the batch size of one run is unknown: it is taken to be the same")
+	case ratio(n, m) > 1+batchTolerance:
+		w.basis = PerSample
+	}
+	a, b := was.loader(), now.loader()
+	if a.BatchDType != "" && b.BatchDType != "" && a.BatchDType != b.BatchDType {
+		w.warn("batches are %s before, %s after: the copy to the device is another one", a.BatchDType, b.BatchDType)
+		return // bytes then differ by themselves
+	}
+	if a.BatchBytes > 0 && b.BatchBytes > 0 && n > 0 && m > 0 {
+		if x, y := a.BatchBytes/n, b.BatchBytes/m; ratio(x, y) > 1+bytesTolerance {
+			w.refuse("a sample is %.0f bytes before, %.0f after", x, y)
+		}
+	}
+}
+
+func (w *work) device(was, now observed) {
+	x, y := was.gpu(), now.gpu()
+	switch {
+	case x.Name == "" && y.Name == "":
+	case x.Name == "" || y.Name == "":
+		w.warn("the GPU of one run is unknown: it is taken to be the same")
+	case x.Name != y.Name:
+		w.refuse("device %s before, %s after", x.Name, y.Name)
+	case x.Emulated != y.Emulated:
+		w.refuse("one device is emulated, the other is not")
+	}
+	if n, m := was.world(), now.world(); n > 0 && m > 0 && n != m {
+		w.refuse("world size %d before, %d after", n, m)
+	}
+	if a, b := was.window.Steps[0].Phase, now.window.Steps[0].Phase; a != b {
+		w.refuse("phase %s before, %s after", a, b)
+	}
+}
+
+// model looks for evidence that another model ran: its parameters' type and the
+// time its kernels take. Where precision or device were changed on purpose,
+// both may differ.
+func (w *work) model(was, now observed, changed []stoker.Change) {
+	for _, c := range changed {
+		switch c.Setting {
+		case stoker.Precision, stoker.TF32, stoker.ComputeOn:
+			w.warn("%s: the step itself is another one, not only its input", c)
+			return
+		default:
+		}
+	}
+	a, b := was.run.Facts.Model, now.run.Facts.Model
+	if a != nil && b != nil && a.DType != "" && b.DType != "" && a.DType != b.DType {
+		w.warn("parameters are %s before, %s after: the step itself is another one, not only its input", a.DType, b.DType)
+		return
+	}
+	n, m := was.samples(), now.samples()
+	if w.basis == PerStep {
+		n, m = 1, 1
+	}
+	x, y := was.costs.Busy*was.costs.Step/n, now.costs.Busy*now.costs.Step/m
+	switch off := ratio(x, y); {
+	case !(x > 0 && y > 0): // unknown, or the device did nothing
+	case off > kernelRefuse && w.basis == PerStep: // a larger batch is legitimately cheaper per sample
+		w.refuse("the device computes %.2g s per step before, %.2g s after: another model, or a throttled device", x, y)
+	case off > kernelDoubt:
+		w.warn("the device computes %.2g s %s before, %.2g s after: the model or its speed may have changed", x, w.basis, y)
+	}
+}
+
+// doubts are circumstances that differ though the work was the same.
+func doubts(was, now observed) (warnings []string) {
+	w := &work{}
+	for _, side := range []struct {
+		name string
+		observed
+	}{{"before", was}, {"after", now}} {
+		if !side.window.Stationary {
+			w.warn("the run %s was not steady for 30 s: its mean may still move (%s)", side.name, side.window)
+		}
+		for _, text := range side.run.Warnings {
+			w.warn("the run %s: %s", side.name, text)
+		}
+	}
+	if was.deviceClock() != now.deviceClock() {
+		w.warn("steps are timed by the device's clock in one run and by the host's in the other")
+	}
+	if a, b := was.costs.Others, now.costs.Others; math.Abs(a-b) > othersDoubt {
+		w.warn("other programs used %.1f cores before, %.1f after", a, b)
+	}
+	if a, b := was.run.Facts.Machine, now.run.Facts.Machine; a.CPU != b.CPU && a.CPU != "" && b.CPU != "" {
+		w.warn("another machine: %s before, %s after", a.CPU, b.CPU)
+	}
+	a, b := was.fromStorage(), now.fromStorage()
+	if a > coldShare && b < warmShare || b > coldShare && a < warmShare {
+		w.warn("%.0f %% of the bytes read came from storage before, %.0f %% after: the page cache has a part in the difference", 100*a, 100*b)
+	}
+	return w.warnings
+}
+
+// gpu is the device that the judged trainer used; the zero GPU where unknown.
+func (s observed) gpu() recording.GPU {
+	device := -1
+	if p := s.run.Process(s.window.PID); p != nil {
+		device = p.Device
+	}
+	for _, gpu := range s.run.Facts.GPUs {
+		if gpu.Index == device || device < 0 {
+			return gpu // machines mix GPUs so seldom that the first stands for an unknown one
+		}
+	}
+	return recording.GPU{}
+}
+
+// world is the number of ranks, 0 where unknown.
+func (s observed) world() int {
+	if p := s.run.Process(s.window.PID); p != nil {
+		return p.World
+	}
+	return 0
+}
+
+// deviceClock reports whether most steps are timed by the device.
+func (s observed) deviceClock() bool {
+	n := 0
+	for _, step := range s.window.Steps {
+		if !math.IsNaN(step.DevicePeriod) {
+			n++
+		}
+	}
+	return 2*n > len(s.window.Steps)
+}
+
+// fromStorage is the share of the bytes read that the page cache did not hold;
+// NaN where unknown.
+func (s observed) fromStorage() float64 {
+	return s.costs.DiskRate / s.costs.ReadRate
+}
+
+// ratio is the larger of two numbers over the smaller.
+func ratio(a, b float64) float64 { return max(a/b, b/a) }
+
+// deviceKind drops the index: "cuda:0" and "cuda:1" are the same kind.
+func deviceKind(device string) string {
+	kind, _, _ := strings.Cut(device, ":")
+	return kind
+}
