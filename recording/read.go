@@ -16,6 +16,9 @@ const (
 	maxTotal = 4 << 30 // bytes of all lines: about two weeks of a busy run
 	maxRatio = 400     // decompressed over compressed bytes of one member; real ones reach 60, zeros 1,029
 	minRatio = 1 << 20 // a member may always unpack to this many bytes
+
+	maxMember  = 64 << 20 // bytes of one member unpacked; a Writer holds back 16 MiB and one line at most
+	maxDamaged = 1000     // damaged parts after which reading ends: each costs a search
 )
 
 var errNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
@@ -87,6 +90,7 @@ func Read(in io.Reader) (*Run, error) {
 		r.build.run.Warnings = append(r.build.run.Warnings,
 			"the recording ends in the middle of a second: that second is left out")
 	}
+	r.build.run.Timeline.relink()
 	return r.build.finish(), nil
 }
 
@@ -130,7 +134,7 @@ func (r *reader) members(in io.Reader) error {
 			return nil
 		}
 		r.damage(int64(at))
-		if next < 0 {
+		if next < 0 || r.damaged >= maxDamaged {
 			return nil
 		}
 		at += 1 + next
@@ -148,15 +152,18 @@ func (r *reader) member(data []byte) (text []byte, used int, err error) {
 		return nil, 0, err
 	}
 	zip.Multistream(false)
-	limit := int64(max(minRatio, maxRatio*len(data)))
-	text, err = io.ReadAll(io.LimitReader(zip, limit+1))
-	if err != nil {
+	var unpacked bytes.Buffer
+	for err == nil { // by parts, so that a bomb is noticed long before it has gone off
+		_, err = io.CopyN(&unpacked, zip, minRatio/4)
+		used = len(data) - source.Len()
+		if unpacked.Len() > min(maxMember, max(minRatio, maxRatio*used)) {
+			return nil, 0, errBomb
+		}
+	}
+	if !errors.Is(err, io.EOF) {
 		return nil, 0, err
 	}
-	used = len(data) - source.Len()
-	if int64(len(text)) > max(minRatio, maxRatio*int64(used)) {
-		return nil, 0, errBomb
-	}
+	text = unpacked.Bytes()
 	if r.total += int64(len(text)); r.total > maxTotal {
 		return nil, 0, errBomb
 	}
@@ -179,9 +186,15 @@ func (r *reader) text(text []byte, at int64) error {
 func (r *reader) plain(in *bufio.Reader) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)
+	complete := true // the line ends in a line break; one that does not was torn
+	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		n, token, err := bufio.ScanLines(data, atEOF)
+		complete = !atEOF || n < len(data) || bytes.HasSuffix(data, []byte{'\n'})
+		return n, token, err
+	})
 	at := int64(0)
 	for scanner.Scan() {
-		if err := r.line(scanner.Bytes(), at, true); err != nil {
+		if err := r.line(scanner.Bytes(), at, complete); err != nil {
 			return err
 		}
 		at += int64(len(scanner.Bytes())) + 1

@@ -25,6 +25,19 @@ type Work struct {
 	Call       []int32 // index into Host of the launching call, -1 where it is not recorded
 }
 
+// relink cuts links to calls that are not there, so that no reader of a foreign
+// file follows one.
+func (t *Timeline) relink() {
+	if t == nil {
+		return
+	}
+	for i, call := range t.Device.Call {
+		if call < -1 || int(call) >= len(t.Host.Start) {
+			t.Device.Call[i] = -1
+		}
+	}
+}
+
 // WorkKind tells kernels, copies and collectives apart.
 type WorkKind uint8
 

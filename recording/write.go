@@ -118,6 +118,7 @@ func (w *Writer) add(l line) {
 // write. Where the disk takes less, the torn part is cut off again and the
 // lines wait for the next call.
 func (w *Writer) Flush() error {
+	w.forget()
 	if w.pending.Len() == 0 {
 		return nil
 	}
@@ -139,13 +140,16 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Snapshot is the run so far, or its last fifteen minutes where it is longer.
-func (w *Writer) Snapshot() *Run {
+// Snapshot is the run so far, or its last fifteen to thirty minutes where it is
+// longer.
+func (w *Writer) Snapshot() *Run { return w.live.finish() }
+
+// forget keeps a long run small in memory, whether anyone takes snapshots or not.
+func (w *Writer) forget() {
 	if end := w.live.run.End(); end-w.forgot > 2*liveMemory {
 		w.forgot = end - liveMemory
 		w.live.forget(w.forgot)
 	}
-	return w.live.finish()
 }
 
 // Close writes what is left and closes the file.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const live = "../../testdata/cases/main-thread-live/run.jsonl"
+const liveRun = "../../testdata/cases/main-thread-live/run.jsonl"
 
 // call runs the command as a user would.
 func call(t *testing.T, args ...string) (code int, out, errs string) {
@@ -28,15 +28,15 @@ func TestVerbs(t *testing.T) {
 		{[]string{"--help"}, exitFine, "Exit codes:"},
 		{[]string{"--version"}, exitFine, "stoker "},
 		{[]string{"diagnose", "--help"}, exitFine, "stoker diagnose --explain"},
-		{[]string{"diagnose", live}, exitFine, "cpu-bound/main-thread-loader"},
-		{[]string{"diagnose", "--json", live}, exitFine, `"stall_source": "device-events"`},
-		{[]string{"diagnose", "--explain", live}, exitFine, "Is GPU-Util high?"},
-		{[]string{"diagnose", "--check", live}, exitStarved, "main-thread"},
-		{[]string{"advise", live}, exitFine, "num_workers 0 -> 6"},
-		{[]string{"advise", "--emit", "torch", live}, exitFine, "num_workers=6,"},
-		{[]string{"advise", "--emit", "hf", live}, exitFine, "dataloader_num_workers=6,"},
-		{[]string{"verify", live, live}, exitFine, "no detectable difference"},
-		{[]string{"verify", "--json", live, live}, exitFine, `"outcome"`},
+		{[]string{"diagnose", liveRun}, exitFine, "cpu-bound/main-thread-loader"},
+		{[]string{"diagnose", "--json", liveRun}, exitFine, `"stall_source": "device-events"`},
+		{[]string{"diagnose", "--explain", liveRun}, exitFine, "Is GPU-Util high?"},
+		{[]string{"diagnose", "--check", liveRun}, exitStarved, "main-thread"},
+		{[]string{"advise", liveRun}, exitFine, "num_workers 0 -> 6"},
+		{[]string{"advise", "--emit", "torch", liveRun}, exitFine, "num_workers=6,"},
+		{[]string{"advise", "--emit", "hf", liveRun}, exitFine, "dataloader_num_workers=6,"},
+		{[]string{"verify", liveRun, liveRun}, exitFine, "no detectable difference"},
+		{[]string{"verify", "--json", liveRun, liveRun}, exitFine, `"outcome"`},
 	} {
 		code, out, errs := call(t, c.args...)
 		if code != c.code || !strings.Contains(out, c.want) {
@@ -68,8 +68,8 @@ func TestBadInput(t *testing.T) {
 		{[]string{"diagnose", file("text", "hello\nworld\n")}, exitError, "expected a recording of Stoker"},
 		{[]string{"diagnose", file("json", "{\"a\":1}\n")}, exitError, "expected a recording of Stoker"},
 		{[]string{"diagnose", file("newer", `{"kind":"header","format":99,"version":"9.1"}`+"\n")}, exitError, "use stoker 9.1 or newer"},
-		{[]string{"advise", "--emit", "yaml", live}, exitUsage, `expected "torch" or "hf"`},
-		{[]string{"verify", live}, exitUsage, "two recordings"},
+		{[]string{"advise", "--emit", "yaml", liveRun}, exitUsage, `expected "torch" or "hf"`},
+		{[]string{"verify", liveRun}, exitUsage, "two recordings"},
 		{[]string{"observe"}, exitUsage, "a command after --"},
 		{[]string{"observe", "train.py"}, exitUsage, "after --"},
 		{[]string{"observe", "--pid", "1", "--", "true"}, exitUsage, "--pid"},

@@ -69,13 +69,16 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) erro
 		}
 		o.output = filepath.Join(runsFolder, recording.Name(time.Now().Format("2006-01-02T150405"), name))
 	}
-	live := newLive(a, o.quiet)
-	run, err := observe.Record(cmd.Context(), observe.Options{
+	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version,
-		Hook: !o.noHook, HookSource: hook.Source, Emulate: os.Getenv("STOKER_EMULATE") == "1",
+		HookSource: hook.Source, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
-	})
+		OnTick: newLive(a, o.quiet).tick, Warn: func(text string) { a.say("%s", text) },
+	}
+	if o.noHook {
+		options.HookSource = nil
+	}
+	run, err := observe.Record(cmd.Context(), options)
 	if run == nil {
 		return a.notBegun(err)
 	}
@@ -106,13 +109,14 @@ func programName(args []string) string {
 // notBegun maps errors from before CMD began to the codes of timeout(1).
 func (a *app) notBegun(err error) error {
 	a.error(err)
+	var command *observe.CommandError
 	switch {
-	case errors.Is(err, observe.ErrNotFound):
+	case !errors.As(err, &command):
+		return exitCode(exitOurs)
+	case command.NotFound:
 		return exitCode(exitNotFound)
-	case errors.Is(err, observe.ErrCannotRun):
-		return exitCode(exitCannotRun)
 	}
-	return exitCode(exitOurs)
+	return exitCode(exitCannotRun)
 }
 
 // ending prints the report after CMD has ended.

@@ -55,10 +55,13 @@ def draw_plans(count: int, seed: int) -> list[Plan]:
     shapes = [_draw_shape(rng) for _ in range(count)]
     kinds = [_draw_kind(rng) for _ in range(count)]
     # Bytes per pixel of photographs vary about as a log-normal; larger pictures are a little denser packed.
-    weights = [(w * h) ** 0.9 * rng.lognormvariate(0, 0.35) * (0.8 if k == "grey" else 1) for (w, h), k in zip(shapes, kinds)]
+    weights = [
+        (w * h) ** 0.9 * rng.lognormvariate(0, 0.35) * (0.8 if kind == "grey" else 1)
+        for (w, h), kind in zip(shapes, kinds, strict=True)
+    ]
     scale = MEAN_BYTES * count / sum(weights)
     plans = []
-    for i, ((width, height), kind, weight) in enumerate(zip(shapes, kinds, weights)):
+    for i, ((width, height), kind, weight) in enumerate(zip(shapes, kinds, weights, strict=True)):
         name = f"class{i % CLASSES:02d}/{i:06d}.jpg"
         # Beyond 4 bits per pixel even noise at quality 97 has no more to say.
         length = min(round(weight * scale), round(0.5 * width * height * 2))
@@ -80,7 +83,7 @@ def _draw_shape(rng: random.Random) -> tuple[int, int]:
     else:  # the tail above a megapixel
         width = rng.randint(1200, 1800)
         height = round(width / rng.choice((4 / 3, 3 / 2)))
-    portrait = which < 0.60 and rng.random() < 0.25 or which >= 0.65 and rng.random() < 0.3
+    portrait = rng.random() < (0.25 if which < 0.60 else 0.3) and width != height
     return (height, width) if portrait else (width, height)
 
 
@@ -179,7 +182,7 @@ def make(folder: Path, count: int, seed: int, processes: int | None = None) -> N
     (folder / MANIFEST).unlink(missing_ok=True)
     with ProcessPoolExecutor(processes) as pool:
         lengths = list(pool.map(_write, [(folder, plan) for plan in plans], chunksize=32))
-    manifest = {"recipe": RECIPE, "count": count, "seed": seed, "files": {p.name: n for p, n in zip(plans, lengths)}}
+    manifest = {"recipe": RECIPE, "count": count, "seed": seed, "files": {p.name: n for p, n in zip(plans, lengths, strict=True)}}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=0))
 
 
@@ -204,7 +207,7 @@ def describe(folder: Path) -> float:
     shapes = [tuple(sorted(size, reverse=True)) for size in sizes]
     mode = statistics.mode(sizes)
     mean, deciles = statistics.mean(lengths), statistics.quantiles(lengths, n=10)
-    like = sum(500 == w and 280 <= h <= 400 for w, h in shapes) / len(shapes)
+    like = sum(w == 500 and 280 <= h <= 400 for w, h in shapes) / len(shapes)
     large = sum(w * h > 1_000_000 for w, h in shapes) / len(shapes)
     print(f"{len(lengths)} JPEGs, {sum(lengths) / 1e6:.0f} MB in {folder}")
     print(f"  length: mean {mean / 1e3:.1f} KB, median {statistics.median(lengths) / 1e3:.0f}, 10..90 % {deciles[0] / 1e3:.0f}..{deciles[-1] / 1e3:.0f}")

@@ -143,7 +143,7 @@ def train(arguments: argparse.Namespace, loader: DataLoader, trainer) -> tuple[i
                 rate = (steps - last_steps) * arguments.batch / (now - last_time)
                 print(f"epoch {epoch}  step {steps:5}  {text}  {rate:7.1f} images/s  ({trainer.name})", flush=True)
                 last_steps, last_time = steps, now
-            if steps == arguments.steps or arguments.seconds and time.monotonic() - start >= arguments.seconds:
+            if steps == arguments.steps or (arguments.seconds and time.monotonic() - start >= arguments.seconds):
                 trainer.finish()
                 return steps, time.monotonic() - start
     trainer.finish()
@@ -160,10 +160,7 @@ def main() -> int:
     if len(loader) == 0:
         print(f"{arguments.data} holds fewer than --batch {arguments.batch} images", file=sys.stderr)
         return 1
-    if torch.cuda.is_available():
-        trainer = CudaTrainer(arguments, classes=len(loader.dataset.classes))
-    else:
-        trainer = EmulatedTrainer(arguments)
+    trainer = CudaTrainer(arguments, len(loader.dataset.classes)) if torch.cuda.is_available() else EmulatedTrainer(arguments)
     steps, seconds = train(arguments, loader, trainer)
     print(f"{steps} steps in {seconds:.1f} s: {steps * arguments.batch / seconds:.1f} images/s ({trainer.name})")
     return 0

@@ -1,0 +1,121 @@
+"""What the start-up hook costs per step: µs with and without it, in turn, in one process.
+
+    PYTHONPATH=python python/.venv/bin/python bench/hook_cost.py [blocks]
+
+A block is 500 steps of the smallest training loop that is one: a batch, a launch on the emulated device (or none), an
+optimizer step. Blocks with the hook's functions in place and with torch's own alternate, so that drift of the machine
+falls on both. The difference is per pair of neighbours; printed are medians and the quartiles of the difference.
+The reader of the socket is another process, as in `stoker observe`.
+"""
+
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOOK = os.path.join(HERE, "..", "observe", "hook", "sitecustomize.py")
+STEPS = 500  # per block, some 30 ms: short against the drift of the machine
+
+
+def main(blocks):
+    print("case                      without     with    cost [quartiles]   n      (µs per step, medians)")
+    for case in ("start", "no-device", "emulated", "workers"):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(HOOK, folder)
+            server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            server.bind(folder + "/socket")
+            server.listen(64)
+            if case == "start":
+                start_cost(folder, blocks)
+                continue
+            paths = [folder, os.path.join(HERE, "..", "python")]
+            env = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), STOKER_HOOK_DIR=folder, STOKER_HOOK_SOCKET=folder + "/socket")
+            child = subprocess.Popen([sys.executable, __file__, "--inside", case, str(blocks)], env=env)
+            read_until_exit(server, child)
+            server.close()
+
+
+def start_cost(folder, blocks):
+    """The start of an interpreter that never imports torch, with and without the hook."""
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    hooked = dict(plain, PYTHONPATH=folder, STOKER_HOOK_DIR=folder, STOKER_HOOK_SOCKET=folder + "/socket")
+    times = {False: [], True: []}
+    for _ in range(blocks + 2):
+        for on in (False, True):
+            started = time.perf_counter()
+            subprocess.run([sys.executable, "-c", "pass"], env=hooked if on else plain, check=True)
+            times[on].append((time.perf_counter() - started) * 1e6)
+    report("interpreter start", times[False][2:], times[True][2:])
+
+
+def read_until_exit(server, child):
+    connection, _ = server.accept()
+    while connection.recv(1 << 16):
+        pass
+    child.wait()
+
+
+def inside(case, blocks):
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    hook = sys.modules["_stoker_hook"]
+    torch.set_num_threads(1)
+    device = None
+    if case == "emulated":
+        from stoker.emulated import Device
+
+        device = Device(spin=False)
+    data = TensorDataset(torch.zeros(STEPS * 4, 8))
+    parameter = torch.nn.Parameter(torch.zeros(8))
+    parameter.grad = torch.zeros(8)
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
+    workers = {"num_workers": 1, "persistent_workers": True} if case == "workers" else {}
+    loaders = {on: DataLoader(data, 4, **workers) for on in (False, True)}
+    times = {False: [], True: []}
+    for block in range(blocks + 2):
+        for on in (block % 2 == 0, block % 2 == 1):
+            switch(torch, hook, on)
+            times[on].append(one_block(loaders[on], device, optimizer))
+    report(case, times[False][2:], times[True][2:])
+
+
+def switch(torch, hook, on):
+    for owner, name, original, ours in hook._patches:
+        setattr(owner, name, ours if on else original)
+    hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks
+    hooks.clear()
+    if on:
+        hooks[0] = hook._after_optimizer_step
+
+
+def one_block(loader, device, optimizer):
+    iterator = iter(loader)
+    next(iterator)
+    started = time.perf_counter()
+    steps = 0
+    for _ in iterator:
+        if device is not None:
+            device.launch(1e-6)
+        optimizer.step()
+        steps += 1
+    return (time.perf_counter() - started) / steps * 1e6
+
+
+def report(case, without, with_hook):
+    costs = [b - a for a, b in zip(without, with_hook)]
+    low, _, high = statistics.quantiles(costs, n=4)
+    medians = statistics.median(without), statistics.median(with_hook), statistics.median(costs)
+    print(f"{case:22} {medians[0]:10.1f} {medians[1]:8.1f} {medians[2]:7.1f} [{low:.1f} to {high:.1f}] {len(costs):5}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[2], int(sys.argv[3]))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)

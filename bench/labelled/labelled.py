@@ -1,0 +1,492 @@
+#!/usr/bin/env python3
+"""Runs labelled by construction: what starves the device is known beforehand, and is compared with the verdict.
+
+    python3 bench/labelled/labelled.py                  # all, about 10 minutes
+    python3 bench/labelled/labelled.py --only healthy
+    python3 bench/labelled/labelled.py --quick          # the four that a busy machine cannot spoil, for CI
+
+For each scenario: observe a run of loop.py, ask for the verdict, compute from
+the run's own truth how long the device was idle while the script was inside
+next(), apply the advised fix, observe again, compare what was promised with
+what came. Every run is printed as a command that can be typed again.
+
+Exit codes: 0 classes are right (with --strict: and stall within 3 points, and
+gains inside intervals with high/low of at most 1.6), 1 they are not, 2 usage.
+A missed time is no failure without --strict: a shared machine decides about it.
+
+Needs a built bin/stoker and bin/libnvidia-ml.so.1, and python/.venv. Slow disk
+needs root on a machine with blkio throttling of cgroup v1; else it is skipped.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOOP = "bench/labelled/loop.py"
+IMAGES = "data/imagefolder"
+FILES = "data/labelled"
+
+#: Points (of 100) by which the printed stall may miss the true one.
+STALL_POINTS = 3.0
+#: How wide a printed gain may be, high over low.
+WIDEST = 1.6
+#: What the disk of scenario slow-disk gives, and how long its files are.
+DISK_BYTES_PER_S = 12_000_000
+FILE_BYTES = 110_000
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One run whose class is known, and which setting mends it."""
+
+    name: str
+    expected: str  # a class; its sub-classes count as right
+    flags: str
+    why: str
+    mend: str | None = None  # the setting that the applied fix must change; None: nothing is to be mended
+    cores: int | None = None  # run on this many cores
+    needs: str = ""  # "images" or "slow disk"
+    quick: bool = False
+
+
+MAIN_THREAD = "cpu-bound/main-thread-loader"
+
+SCENARIOS = (
+    Scenario("main-thread-jpeg", MAIN_THREAD, f"--load-kind jpeg --data {IMAGES} --batch 32 --device-ms 35 --item",
+             "images are decoded in the launching thread", mend="num_workers", needs="images"),
+    Scenario("main-thread-cpu", MAIN_THREAD, "--load-ms 60 --device-ms 40 --item",
+             "load 60 + launch 5 + device 40, one after the other", mend="num_workers", quick=True),
+    Scenario("too-few-workers", "cpu-bound/too-few-workers", "--workers 1 --load-ms 60 --launch-ms 3 --device-ms 36",
+             "one worker makes a batch in 60, the device takes 36", mend="num_workers"),
+    Scenario("cpu-exhausted", "cpu-bound/cpu-exhausted", "--workers 2 --load-ms 100 --device-ms 30",
+             "100 of core time per batch on a single core", mend="cores", cores=1),
+    Scenario("slow-disk", "io-bound", f"--workers 2 --load-kind disk --data {FILES} --load-ms 5 --device-ms 60",
+             "1.76 MB per batch from a disk that gives 12 MB/s: 147 per batch", mend="storage", needs="slow disk"),
+    Scenario("healthy", "gpu-bound", "--workers 2 --load-ms 40 --launch-ms 3 --device-ms 60",
+             "two workers make a batch in 20, the device takes 60", quick=True),
+    Scenario("async-run-ahead-2", "gpu-bound", "--load-ms 40 --launch-ms 10 --device-ms 60 --run-ahead 2",
+             "the host waits 67 % of its time in next(), the device never does", quick=True),
+    Scenario("async-default", "gpu-bound", "--load-ms 40 --launch-ms 10 --device-ms 60",
+             "the host waits 80 % of its time in next(), the device never does"),
+    Scenario("item-run-ahead-2", MAIN_THREAD, "--load-ms 40 --launch-ms 10 --device-ms 60 --run-ahead 2 --item",
+             "the same waits, and now they are all idle: 40 of 110", mend="num_workers"),
+    Scenario("item-default", MAIN_THREAD, "--load-ms 40 --launch-ms 10 --device-ms 60 --item",
+             "with item() in every step run-ahead is of no use", mend="num_workers"),
+    Scenario("async-load-80", MAIN_THREAD, "--load-ms 80 --launch-ms 10 --device-ms 60",
+             "the device idles 30 of 90, 20 of them for input", mend="num_workers"),
+    Scenario("gpu-bound-spinning", "gpu-bound", "--workers 2 --load-ms 30 --launch-ms 3 --device-ms 100 --spin-main",
+             "the launching thread burns a core while it waits for the device"),
+    Scenario("pageable-copies", "transfer-bound", "--load-ms 2 --launch-ms 2 --device-ms 20 --pageable-mb 200",
+             "200 MB at 10 GB/s are 20 per step, in which the host can do nothing", mend="pin_memory"),
+    Scenario("cpu-model", "compute-on-cpu", "--cpu-model --workers 1 --load-ms 5",
+             "a real network trains on the CPU"),
+    Scenario("prefetch-thread", "gpu-bound", "--prefetch-thread --load-ms 40 --launch-ms 3 --device-ms 60 --run-ahead 2",
+             "a thread of the script's own waits in next(); the device is busy"),
+    Scenario("not-training", "not-training", "--no-training",
+             "compresses and rests; no loader, no device", quick=True),
+)
+
+
+# Running.
+
+
+@dataclass
+class Observed:
+    """One observed run: the recording's verdict and the run's own truth."""
+
+    recording: Path
+    diagnosis: dict
+    truth: dict
+
+    @property
+    def verdict(self) -> dict:
+        return self.diagnosis.get("verdict") or {}
+
+    def window(self) -> tuple[int, int] | None:
+        """The judged window, ns; the run's second half where the verdict names none."""
+        named = self.diagnosis.get("window") or {}
+        if named.get("start_monotonic_ns") and named.get("end_monotonic_ns"):
+            return named["start_monotonic_ns"], named["end_monotonic_ns"]
+        steps = self.truth["steps"]
+        return (steps[len(steps) // 2][0], steps[-1][1]) if steps else None
+
+
+@dataclass
+class Bench:
+    """Where things are, seen from ROOT, and how long runs take."""
+
+    stoker: Path
+    python: Path
+    out: Path
+    seconds: float
+
+    def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None) -> Observed:
+        recording, truth = self.out / f"{name}.jsonl.gz", self.out / f"{name}.truth.json"
+        (ROOT / recording).unlink(missing_ok=True)
+        loop = [str(self.python), LOOP, *flags, "--seconds", f"{self.seconds:g}", "--truth", str(truth)]
+        command = [str(self.stoker), "observe", "-o", str(recording), "--", *_pinned_to(cores), *loop]
+        if group:
+            command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh", *command]
+        print(f"$ STOKER_EMULATE=1 {shlex.join(command)}", flush=True)
+        self._run(command, ROOT / self.out / f"{name}.log")
+        diagnosis = self.ask("diagnose", recording)
+        return Observed(recording, diagnosis, json.loads((ROOT / truth).read_text()))
+
+    def ask(self, verb: str, *recordings: Path) -> dict:
+        command = [str(self.stoker), verb, "--json", *map(str, recordings)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise RuntimeError(f"{shlex.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def _run(self, command: list[str], log: Path) -> None:
+        environment = os.environ | {"STOKER_EMULATE": "1"}
+        with log.open("w") as file:
+            code = subprocess.run(command, cwd=ROOT, env=environment, stdout=file, stderr=file, timeout=4 * self.seconds + 120).returncode
+        if code:
+            raise RuntimeError(f"exit code {code}: {log.read_text()[-600:].strip()}")
+
+
+def _pinned_to(cores: int | None) -> list[str]:
+    """A prefix that leaves a command this many cores. The last ones: the first serves most interrupts."""
+    if cores is None:
+        return []
+    allowed = sorted(os.sched_getaffinity(0))[-cores:]
+    return ["taskset", "-c", ",".join(map(str, allowed))]
+
+
+# The truth.
+
+
+def true_stall(observed: Observed) -> float | None:
+    """Share of the judged window in which the device was idle while the script was inside next()."""
+    window = observed.window()
+    if window is None or not observed.truth["busy"]:
+        return None
+    start, end = window
+    waits = [(max(a, start), min(b, end)) for a, b in observed.truth["steps"] if b > start and a < end]
+    busy = [(a, b) for a, b, _ in observed.truth["busy"] if b > start and a < end]
+    return sum(b - a - _covered(a, b, busy) for a, b in waits) / (end - start)
+
+
+def _covered(start: int, end: int, busy: list[tuple[int, int]]) -> int:
+    # Busy intervals do not overlap: the device has one queue.
+    return sum(max(0, min(end, b) - max(start, a)) for a, b in busy)
+
+
+def steps_per_second(observed: Observed) -> float | None:
+    """How many steps the device finished per second of the judged window, whatever the host was doing."""
+    window = observed.window()
+    if window is None:
+        return None
+    start, end = window
+    ends = [b for _, b, kind in observed.truth["busy"] if kind == "kernel" and start <= b <= end]
+    return (len(ends) - 1) / (ends[-1] - ends[0]) * 1e9 if len(ends) > 1 else None
+
+
+# The fix.
+
+
+def choose_fix(plan: list[dict], setting: str) -> dict | None:
+    """The first fix that changes this setting, else the first one."""
+    with_it = [fix for fix in plan if setting in {change["setting"] for change in fix["changes"]}]
+    return (with_it or plan or [None])[0]
+
+
+@dataclass
+class Applied:
+    """A fix in the words of loop.py and of this runner."""
+
+    flags: list[str] = field(default_factory=list)
+    cores: int | None = None
+    warm: bool = False
+    unknown: list[str] = field(default_factory=list)  # settings that the loop has no flag for
+
+
+def apply(changes: list[dict], cores: int | None) -> Applied:
+    """Translate changes of settings; a later flag overrides an earlier one."""
+    applied = Applied(cores=cores)
+    numbers = {"num_workers": "--workers", "prefetch_factor": "--prefetch-factor"}
+    switches = {"pin_memory": "pin", "non_blocking": "non-blocking", "persistent_workers": "persistent-workers"}
+    for change in changes:
+        setting, to = change["setting"], change["to"]
+        if setting in numbers:
+            applied.flags += [numbers[setting], str(to)]
+        elif setting in switches:
+            applied.flags.append(f"--{'' if to else 'no-'}{switches[setting]}")
+        elif setting == "cores":
+            applied.cores = int(to)
+        elif setting == "storage":
+            applied.warm = True
+        else:
+            applied.unknown.append(setting)
+    return applied
+
+
+# The slow disk.
+
+
+@contextmanager
+def slow_disk(folder: Path) -> Iterator[Path]:
+    """A cgroup whose processes read this folder's disk at DISK_BYTES_PER_S."""
+    group = Path(f"/sys/fs/cgroup/blkio/stoker-labelled-{os.getpid()}")
+    limit = f"{_disk_of(folder)} {DISK_BYTES_PER_S}"
+    print(f"$ mkdir {group} && echo '{limit}' >{group}/blkio.throttle.read_bps_device")
+    group.mkdir()
+    try:
+        (group / "blkio.throttle.read_bps_device").write_text(limit)
+        yield group
+    finally:
+        group.rmdir()
+
+
+def why_no_slow_disk() -> str:
+    """Why a slow disk cannot be had here; "" where it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if not Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device").exists():
+        return "needs blkio throttling of cgroup v1"
+    return ""
+
+
+def _disk_of(folder: Path) -> str:
+    """major:minor of the whole disk: only those can be throttled."""
+    device = folder.stat().st_dev
+    name = f"{os.major(device)}:{os.minor(device)}"
+    node = Path(f"/sys/dev/block/{name}").resolve()
+    return (node.parent / "dev").read_text().strip() if (node / "partition").exists() else name
+
+
+def make_files(folder: Path, seconds: float) -> None:
+    """Make so many files that none is read twice, start-up and prefetch included."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(round((seconds + 8) * DISK_BYTES_PER_S / FILE_BYTES)):
+        path = folder / f"{number:05d}.bin"
+        if not path.exists() or path.stat().st_size != FILE_BYTES:
+            path.write_bytes(os.urandom(FILE_BYTES))
+
+
+def evict(folder: Path) -> None:
+    """Drop the files from the page cache."""
+    os.sync()  # only clean pages can be dropped
+    for path in folder.iterdir():
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def warm(folder: Path) -> None:
+    """Read the files into the page cache, outside of the slow cgroup."""
+    for path in folder.iterdir():
+        path.read_bytes()
+
+
+# One scenario.
+
+
+@dataclass
+class Row:
+    """What came of a scenario, once."""
+
+    name: str
+    expected: str
+    got: str = ""
+    stall_true: float | None = None
+    stall_printed: float | None = None
+    fix: str = ""
+    promised: dict | None = None
+    achieved: float | None = None
+    verified: dict | None = None
+    skipped: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def class_right(self) -> bool:
+        return self.got == self.expected or self.got.startswith(self.expected + "/")
+
+    @property
+    def stall_off(self) -> float | None:
+        """Points by which the printed stall misses."""
+        if self.stall_true is None or self.stall_printed is None:
+            return None
+        return 100 * (self.stall_printed - self.stall_true)
+
+    def misses(self) -> list[str]:
+        """What --strict would mind, apart from the class."""
+        found = []
+        if self.stall_true is not None and self.stall_printed is None:
+            found.append("stall not printed")
+        if self.stall_off is not None and abs(self.stall_off) > STALL_POINTS:
+            found.append(f"stall off by {self.stall_off:+.1f} points")
+        if self.achieved is not None and self.promised:
+            if not self.promised["low"] <= self.achieved <= self.promised["high"]:
+                found.append("gain outside its interval")
+            if self.promised["high"] > WIDEST * self.promised["low"]:
+                found.append(f"interval wider than {WIDEST}")
+        return found + self.notes
+
+
+def run(bench: Bench, scenario: Scenario, name: str) -> Row:
+    """Run a scenario and, where something is to be mended, the mended one."""
+    row = Row(scenario.name, scenario.expected)
+    if scenario.needs == "slow disk":
+        row.skipped = why_no_slow_disk()
+        if not row.skipped:
+            make_files(ROOT / FILES, bench.seconds)
+            with slow_disk(ROOT / FILES) as group:
+                evict(ROOT / FILES)
+                _fill(row, bench, scenario, name, group)
+        return row
+    if scenario.needs == "images":
+        subprocess.run([bench.python, "examples/imagefolder/make_images.py", "--data", IMAGES], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    _fill(row, bench, scenario, name, None)
+    return row
+
+
+def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | None) -> None:
+    flags = shlex.split(scenario.flags)
+    before = bench.observe(name, flags, scenario.cores, group)
+    row.got = before.verdict.get("class") or "none"
+    row.stall_true, row.stall_printed = true_stall(before), before.verdict.get("stall")
+    if scenario.mend is None:
+        return
+    fix = choose_fix(bench.ask("advise", before.recording).get("plan") or [], scenario.mend)
+    if fix is None:
+        row.notes.append("no fix advised")
+        return
+    applied = apply(fix["changes"], scenario.cores)
+    row.fix, row.promised = _words(fix["changes"]), fix["speedup"]
+    if applied.unknown:
+        row.notes.append(f"cannot apply {', '.join(applied.unknown)}")
+    if applied.warm:
+        warm(ROOT / FILES)
+    elif group:
+        evict(ROOT / FILES)
+    after = bench.observe(name + "-mended", flags + applied.flags, applied.cores, group)
+    row.verified = bench.ask("verify", before.recording, after.recording)
+    was, now = steps_per_second(before), steps_per_second(after)
+    row.achieved = now / was if was and now else None
+
+
+def _words(changes: list[dict]) -> str:
+    return ", ".join(f"{change['setting']} {change['from']} -> {change['to']}" for change in changes)
+
+
+# The table.
+
+HEADER = f"{'scenario':19} {'class':30} {'stall true/printed, %':>21} {'gain low/point/high':>20} {'achieved':>8}  remarks"
+
+
+def line(rows: list[Row]) -> str:
+    """One line for all repetitions of a scenario, with medians."""
+    first = rows[0]
+    if first.skipped:
+        return f"{first.name:19} skipped: {first.skipped}"
+    wrong = next((row for row in rows if not row.class_right), None)
+    label = first.got if wrong is None else f"{wrong.got} INSTEAD OF {wrong.expected}"
+    stall = f"{_percent(_median(rows, 'stall_true'))} / {_percent(_median(rows, 'stall_printed'))}"
+    promises = [row.promised for row in rows if row.promised]
+    gain = " / ".join(f"{statistics.median(p[end] for p in promises):.2f}" for end in ("low", "point", "high")) if promises else "-"
+    achieved = _median(rows, "achieved")
+    remarks = sorted({miss for row in rows for miss in row.misses()})
+    if wrong is None and not remarks:
+        remarks = ["ok"]
+    remarks += [first.fix, f"n={len(rows)}"] if first.fix else [f"n={len(rows)}"]
+    return f"{first.name:19} {label:30} {stall:>21} {gain:>20} {'-' if achieved is None else f'{achieved:.2f}':>8}  {'; '.join(remarks)}"
+
+
+def _median(rows: list[Row], attribute: str) -> float | None:
+    values = [value for row in rows if (value := getattr(row, attribute)) is not None]
+    return statistics.median(values) if values else None
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
+def run_all(bench: Bench, scenarios: list[Scenario], repeat: int) -> dict[str, list[Row]]:
+    """Run everything `repeat` times, in rounds: a machine's mood then spreads over all scenarios."""
+    results: dict[str, list[Row]] = {scenario.name: [] for scenario in scenarios}
+    for number in range(repeat):
+        for scenario in scenarios:
+            print(f"\n# {scenario.name}: {scenario.why}")
+            try:
+                row = run(bench, scenario, f"{scenario.name}-{number}")
+            except (RuntimeError, OSError, ValueError, KeyError, subprocess.SubprocessError) as problem:
+                row = Row(scenario.name, scenario.expected, got="no verdict", notes=[f"{type(problem).__name__}: {problem}"])
+            results[scenario.name].append(row)
+            print(line([row]), flush=True)
+    return results
+
+
+def verdict_of(results: dict[str, list[Row]], strict: bool) -> int:
+    rows = [row for of_one in results.values() for row in of_one if not row.skipped]
+    wrong = [row for row in rows if not row.class_right]
+    missed = [row for row in rows if row.misses()]
+    skipped = len(results) - len({row.name for row in rows})
+    print(f"{len(rows) - len(wrong)} of {len(rows)} classes right, {len(missed)} with remarks, {skipped} scenarios skipped")
+    return 1 if wrong or (strict and missed) else 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="run only this one; may be given again")
+    parser.add_argument("--quick", action="store_true", help="four scenarios that a busy machine cannot spoil")
+    parser.add_argument("--list", action="store_true", help="print the scenarios and end")
+    parser.add_argument("--seconds", type=float, default=22, help="length of a run (default 22)")
+    parser.add_argument("--repeat", type=int, default=1, help="times each (default 1); the table then shows medians")
+    parser.add_argument("--strict", action="store_true", help="fail on missed stalls and gains, too")
+    parser.add_argument("--json", metavar="OUT", help="write everything to OUT as well")
+    parser.add_argument("--out", type=Path, default=ROOT / "stoker-runs" / "labelled", help="folder for recordings (default stoker-runs/labelled)")
+    parser.add_argument("--stoker", type=Path, default=ROOT / "bin" / "stoker")
+    parser.add_argument("--python", type=Path, default=ROOT / "python" / ".venv" / "bin" / "python", help="interpreter with PyTorch")
+    arguments = parser.parse_args()
+    names = {scenario.name for scenario in SCENARIOS}
+    for name in arguments.only or []:
+        if name not in names:
+            parser.error(f"no scenario {name!r}: choose from {', '.join(sorted(names))}")
+    for path, how in ((arguments.stoker, "make build emulate"), (arguments.python, "python/install-torch")):
+        if not arguments.list and not path.exists():
+            parser.error(f"no {path}: {how}")
+    return arguments
+
+
+def _from_root(path: Path) -> Path:
+    """A path as one types it in the checkout; a venv's python is a link that must not be followed."""
+    absolute = Path(os.path.abspath(path))
+    return absolute.relative_to(ROOT) if absolute.is_relative_to(ROOT) else absolute
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    chosen = [s for s in SCENARIOS if (s.name in arguments.only if arguments.only else s.quick or not arguments.quick)]
+    if arguments.list:
+        for scenario in chosen:
+            print(f"{scenario.name:19} {scenario.expected:30} {scenario.flags}\n{'':19} {scenario.why}")
+        return 0
+    arguments.out.mkdir(parents=True, exist_ok=True, mode=0o700)
+    started = time.monotonic()
+    bench = Bench(_from_root(arguments.stoker), _from_root(arguments.python), _from_root(arguments.out), arguments.seconds)
+    results = run_all(bench, chosen, arguments.repeat)
+    print(f"\n{HEADER}")
+    for rows in results.values():
+        print(line(rows))
+    print(f"{time.monotonic() - started:.0f} s; load average at the end {os.getloadavg()[0]:.1f}")
+    if arguments.json:
+        rows = [asdict(row) for of_one in results.values() for row in of_one]
+        Path(arguments.json).write_text(json.dumps({"seconds": arguments.seconds, "rows": rows}, indent=1))
+    return verdict_of(results, arguments.strict)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,292 @@
+//go:build linux
+
+package cpu
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"stoker/recording"
+)
+
+// Limits that keep a large job's recording small.
+const (
+	maxThreads = 512 // looked at ten times a second
+	maxFacts   = 512 // processes in the facts; of those that ended, the oldest go first
+)
+
+// Sink takes samples; a *recording.Writer is one.
+type Sink interface {
+	Sample(signal recording.Signal, subject string, t, v float64)
+}
+
+// Options say whose tree to watch. Only Root has to be set.
+type Options struct {
+	Root    int    // the process at the root of the job
+	Adopter int    // process that the kernel gives orphaned descendants to, 0 where there is none
+	FS      string // where proc, sys and dev lie, "/" by default
+}
+
+// Job watches the processes of one job.
+type Job struct {
+	options Options
+	tree    *table
+	machine *machine
+	told    map[int]*Told
+	device  map[int]int // PID to the index of the GPU that it has a context on
+	threads map[int]*thread
+	facts   map[identity]*recording.Process
+	ended   []identity // in order of their end
+	absent  []recording.Absence
+	buffer  []byte
+	rootCPU float64
+	host    recording.Machine
+}
+
+type identity struct {
+	pid   int
+	start uint64
+}
+
+// Watch begins to watch a job. It fails only where /proc is none.
+func Watch(o Options) (*Job, error) {
+	if o.FS == "" {
+		o.FS = "/"
+	}
+	tree, err := newTable(join(o.FS, "proc"), o.Root, o.Adopter)
+	if err != nil {
+		return nil, fmt.Errorf("watch processes: %w; is /proc mounted?", err)
+	}
+	machine, err := newMachine(o.FS)
+	if err != nil {
+		return nil, fmt.Errorf("watch machine: %w; is /proc mounted?", err)
+	}
+	return &Job{
+		options: o, tree: tree, machine: machine, told: map[int]*Told{}, device: map[int]int{},
+		threads: map[int]*thread{}, facts: map[identity]*recording.Process{}, buffer: make([]byte, 1024),
+	}, nil
+}
+
+// Close lets go of all files.
+func (j *Job) Close() {
+	for tid, t := range j.threads {
+		t.close()
+		delete(j.threads, tid)
+	}
+}
+
+// Tell adds what the hook said of a process. It counts from the next Second on,
+// or at once for a process that is new.
+func (j *Job) Tell(t Told) { j.told[t.PID] = &t }
+
+// Devices says which process uses which GPU, by NVML. Numbers that belong to no
+// process of the tree (another PID namespace, another job) mean nothing here.
+func (j *Job) Devices(device map[int]int) { j.device = device }
+
+// Tick looks at the threads that matter. now is in seconds of the recording.
+func (j *Job) Tick(now float64, to Sink) {
+	for tid, t := range j.threads {
+		state, ok := t.look(j.buffer)
+		if !ok {
+			t.close()
+			delete(j.threads, tid)
+			continue
+		}
+		to.Sample(recording.ThreadState, t.subject, now, float64(state))
+		if ran, queued, ok := t.times(j.buffer); ok {
+			to.Sample(recording.ThreadCPU, t.subject, now, ran)
+			t.lastQueue = queued
+		}
+	}
+}
+
+// Second walks the tree and reads everything that is read once a second.
+func (j *Job) Second(now float64, to Sink) {
+	j.tree.reap()
+	j.tree.refresh(now)
+	j.assign()
+	j.follow()
+	j.list()
+	j.sampleTree(now, to)
+	j.machine.sample(now, to, j.Trainer())
+	j.note()
+}
+
+// Ended is told the core time of the root as the kernel gave it to wait4, its
+// waited-for descendants included.
+func (j *Job) Ended(cpu time.Duration) {
+	if p := j.tree.live[j.tree.root]; p != nil {
+		p.own = max(p.own, cpu.Seconds()-p.reaped)
+		return
+	}
+	j.tree.settled += max(0, cpu.Seconds()-j.rootCPU)
+}
+
+// Alive are the processes of the tree that have not ended, in order of PID.
+func (j *Job) Alive() []int {
+	var alive []int
+	for pid, p := range j.tree.live {
+		if !p.zombie {
+			alive = append(alive, pid)
+		}
+	}
+	slices.Sort(alive)
+	return alive
+}
+
+// Trainer is the process that stands for the job where one must: the trainer
+// with the lowest PID, else the root.
+func (j *Job) Trainer() int {
+	best := 0
+	for pid, p := range j.tree.live {
+		if p.role == recording.RoleTrainer && (best == 0 || pid < best) {
+			best = pid
+		}
+	}
+	if best == 0 {
+		return j.tree.root
+	}
+	return best
+}
+
+// Processes are the trainers and workers seen so far, in order of their start.
+func (j *Job) Processes() []recording.Process {
+	all := make([]recording.Process, 0, len(j.facts))
+	for _, p := range j.facts {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b recording.Process) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
+	})
+	return all
+}
+
+// Absent is what could not be seen, and why.
+func (j *Job) Absent() []recording.Absence {
+	return append(slices.Clone(j.absent), j.machine.absent...)
+}
+
+// Machine is the host as far as the job may use it, as it was when its trainer was
+// last alive.
+func (j *Job) Machine() recording.Machine {
+	pid := j.Trainer()
+	if p := j.tree.live[pid]; j.host.CPUs == 0 || p != nil && !p.zombie {
+		j.host = j.machine.facts(pid)
+	}
+	return j.host
+}
+
+// follow opens and closes thread files so that those of the living trainers and
+// workers are open.
+func (j *Job) follow() {
+	wanted := map[int]int{}
+	for pid, p := range j.tree.live {
+		if p.role == "" || p.zombie {
+			continue
+		}
+		tid := pid
+		if t := j.told[pid]; t != nil && t.LaunchThread > 0 && p.role == recording.RoleTrainer {
+			tid = t.LaunchThread
+		}
+		wanted[tid] = pid
+	}
+	for tid, t := range j.threads {
+		if wanted[tid] == 0 {
+			t.close()
+			delete(j.threads, tid)
+		}
+	}
+	for tid, pid := range wanted {
+		if j.threads[tid] != nil || len(j.threads) >= maxThreads {
+			continue
+		}
+		if t, err := watch(j.tree.path, pid, tid); err == nil {
+			j.threads[tid] = t
+		}
+	}
+}
+
+// list brings the facts up to date.
+func (j *Job) list() {
+	for _, p := range j.tree.live {
+		if p.pid == j.tree.root {
+			j.rootCPU = p.own + p.reaped
+		}
+		id := identity{p.pid, p.start}
+		if p.role == "" {
+			delete(j.facts, id) // a guess that was taken back
+			continue
+		}
+		f := j.facts[id]
+		if f == nil {
+			f = &recording.Process{PID: p.pid, Start: p.first, Device: -1}
+			j.facts[id] = f
+			j.environment(f)
+		}
+		j.describe(f, p)
+	}
+	for _, p := range j.tree.gone {
+		id := identity{p.pid, p.start}
+		if f := j.facts[id]; f != nil && f.End == 0 {
+			f.End = p.last
+			j.ended = append(j.ended, id)
+		}
+		delete(j.told, p.pid)
+	}
+	for len(j.facts) > maxFacts && len(j.ended) > 0 {
+		delete(j.facts, j.ended[0])
+		j.ended = j.ended[1:]
+	}
+}
+
+func (j *Job) describe(f *recording.Process, p *process) {
+	f.Role, f.Parent = p.role, p.parent
+	if p.of != 0 {
+		f.Parent = p.of
+	}
+	if t := j.told[p.pid]; t != nil {
+		f.Hooked = f.Hooked || t.Hooked
+		if t.World > 0 {
+			f.Rank, f.World = t.Rank, t.World
+		}
+		f.LaunchThread, f.LauncherSeen = t.LaunchThread, t.LauncherSeen
+		if t.Device >= 0 {
+			f.Device = t.Device
+		}
+	}
+	if device, on := j.device[p.pid]; on {
+		f.Device = device
+	}
+	if f.LaunchThread == 0 {
+		f.LaunchThread = p.pid
+	}
+}
+
+// note says what the user would otherwise miss without knowing why.
+func (j *Job) note() {
+	if len(j.absent) > 0 {
+		return
+	}
+	root := j.tree.live[j.tree.root]
+	if root == nil && len(j.tree.live) == 0 {
+		if _, err := os.Stat(fmt.Sprintf("%s/%d", j.tree.path, j.tree.root)); err != nil && exists(j.tree.root) {
+			j.absent = append(j.absent, recording.Absence{
+				What: "processes",
+				Why:  "/proc does not show them (hidepid, or another PID namespace); run stoker as the user who owns them",
+			})
+		}
+		return
+	}
+	for _, p := range j.tree.live {
+		if p.role != "" && p.unread {
+			j.absent = append(j.absent, recording.Absence{
+				What: "bytes read by processes",
+				Why:  fmt.Sprintf("/proc/%d/io may not be read: the process belongs to another user or is not dumpable", p.pid),
+			})
+			return
+		}
+	}
+}

@@ -1,0 +1,201 @@
+//go:build linux
+
+package cpu
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"stoker/recording"
+)
+
+// machine reads what belongs to the host and to the job's control groups.
+type machine struct {
+	root   string
+	files  fs.FS
+	proc   procfs.FS
+	groups *groups
+	static recording.Machine
+	absent []recording.Absence
+
+	last map[int64]float64 // busy time per processor, seconds
+	busy float64           // its growth on the allowed processors
+}
+
+func newMachine(root string) (*machine, error) {
+	proc, err := procfs.NewFS(join(root, "proc"))
+	if err != nil {
+		return nil, err
+	}
+	return &machine{root: root, files: os.DirFS(root), proc: proc}, nil
+}
+
+func join(root, name string) string { return filepath.Join(root, name) }
+
+// facts describes the host for a process.
+func (m *machine) facts(pid int) recording.Machine {
+	if m.static.CPUs == 0 {
+		m.describe()
+	}
+	f := m.static
+	allowed := affinity(pid)
+	f.Allowed = allowed.Count()
+	f.PhysCores = m.physical(allowed)
+	if limits, err := m.limits(pid); err == nil {
+		f.LockedBytes = limits
+	}
+	if m.regroup(pid) {
+		f.Quota, f.DiskLimit = m.groups.quota(), m.groups.diskLimit()
+		if limit, _ := m.groups.memory(); limit > 0 && (f.MemoryBytes == 0 || limit < f.MemoryBytes) {
+			f.MemoryBytes = limit
+		}
+	}
+	return f
+}
+
+// describe reads what never changes.
+func (m *machine) describe() {
+	if info, err := m.proc.CPUInfo(); err == nil && len(info) > 0 {
+		m.static.CPUs = len(info)
+		if m.static.CPU = info[0].ModelName; m.static.CPU == "" { // ARM names no model
+			m.static.CPU = info[0].VendorID
+		}
+	}
+	if memory, err := m.proc.Meminfo(); err == nil && memory.MemTotalBytes != nil {
+		m.static.MemoryBytes = float64(*memory.MemTotalBytes)
+	}
+	if size, _, err := shm(m.root); err == nil {
+		m.static.ShmBytes = size
+	}
+	if release, err := os.ReadFile(join(m.root, "proc/sys/kernel/osrelease")); err == nil {
+		m.static.Kernel = strings.TrimSpace(string(release))
+	}
+}
+
+// regroup notices that the process was moved to another control group.
+func (m *machine) regroup(pid int) bool {
+	text, err := fs.ReadFile(m.files, "proc/"+strconv.Itoa(pid)+"/cgroup")
+	if err != nil || m.groups != nil && m.groups.text == string(text) {
+		return m.groups != nil
+	}
+	found, err := findGroups(m.files, pid)
+	if err != nil {
+		if len(m.absent) == 0 {
+			m.absent = append(m.absent, recording.Absence{What: "control groups", Why: err.Error()})
+		}
+		return m.groups != nil
+	}
+	m.groups = found
+	return true
+}
+
+// sample writes the signals of the host, as process pid may use it.
+func (m *machine) sample(now float64, to Sink, pid int) {
+	if stat, err := m.proc.Stat(); err == nil {
+		m.grow(stat, affinity(pid))
+		to.Sample(recording.MachineCPU, "machine", now, m.busy)
+	}
+	free := math.NaN()
+	if memory, err := m.proc.Meminfo(); err == nil && memory.MemAvailableBytes != nil {
+		free = float64(*memory.MemAvailableBytes)
+	}
+	if _, left, err := shm(m.root); err == nil {
+		to.Sample(recording.MachineShm, "machine", now, left)
+	}
+	if m.regroup(pid) {
+		if _, left := m.groups.memory(); left < free || math.IsNaN(free) {
+			free = left
+		}
+		if held, known := m.groups.throttled(); known {
+			to.Sample(recording.Throttled, "machine", now, held)
+		}
+		for resource, signal := range pressures {
+			if waited, known := m.groups.pressure(resource); known {
+				to.Sample(signal, "machine", now, waited)
+			}
+		}
+	}
+	to.Sample(recording.MachineMemory, "machine", now, free)
+}
+
+var pressures = map[string]recording.Signal{
+	"cpu": recording.PressureCPU, "io": recording.PressureIO, "memory": recording.PressureMemory,
+}
+
+// grow adds what the allowed processors did since the last look. Summing growth,
+// not totals, keeps the signal whole when the affinity changes. Stolen time
+// counts as used: whoever has it, the job cannot.
+func (m *machine) grow(stat procfs.Stat, allowed *unix.CPUSet) {
+	first := m.last == nil
+	if first {
+		m.last = make(map[int64]float64, len(stat.CPU))
+	}
+	for n, c := range stat.CPU {
+		busy := c.User + c.Nice + c.System + c.IRQ + c.SoftIRQ + c.Steal // guests are in User
+		if by := busy - m.last[n]; !first && by > 0 && (allowed.Count() == 0 || allowed.IsSet(int(n))) {
+			m.busy += by
+		}
+		m.last[n] = busy
+	}
+}
+
+func affinity(pid int) *unix.CPUSet {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &set); err != nil {
+		_ = unix.SchedGetaffinity(0, &set) // gone: what we may use ourselves, as it was started by us
+	}
+	return &set
+}
+
+// physical counts the cores behind the allowed processors; 0 where the kernel
+// does not tell.
+func (m *machine) physical(allowed *unix.CPUSet) int {
+	cores := map[string]bool{}
+	for n := range m.static.CPUs {
+		if !allowed.IsSet(n) {
+			continue
+		}
+		name := fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", n)
+		siblings, err := fs.ReadFile(m.files, name)
+		if err != nil {
+			return 0
+		}
+		cores[strings.TrimSpace(string(siblings))] = true
+	}
+	return len(cores)
+}
+
+// limits is RLIMIT_MEMLOCK, bytes; -1 is unlimited.
+func (m *machine) limits(pid int) (float64, error) {
+	text, err := fs.ReadFile(m.files, "proc/"+strconv.Itoa(pid)+"/limits")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		rest, found := strings.CutPrefix(line, "Max locked memory")
+		if fields := strings.Fields(rest); found && len(fields) > 0 {
+			if fields[0] == "unlimited" {
+				return -1, nil
+			}
+			return strconv.ParseFloat(fields[0], 64)
+		}
+	}
+	return 0, fmt.Errorf("read limits of process %d: no line on locked memory", pid)
+}
+
+// shm is the size of /dev/shm and what is free of it, bytes.
+func shm(root string) (size, free float64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(join(root, "dev/shm"), &s); err != nil {
+		return 0, 0, err
+	}
+	return float64(s.Blocks) * float64(s.Bsize), float64(s.Bavail) * float64(s.Bsize), nil
+}

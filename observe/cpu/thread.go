@@ -1,0 +1,116 @@
+//go:build linux
+
+package cpu
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/recording"
+)
+
+// thread is one thread whose state is read ten times a second. Its files stay
+// open, which also ties them to this very thread: when it is gone they answer
+// ESRCH, whoever has its number then.
+type thread struct {
+	subject            string
+	stat, wchan, sched int  // file descriptors, -1 where the file cannot be had
+	names              bool // the kernel has told us a wchan of it before
+	lastQueue          float64
+}
+
+// watch opens the files of a thread.
+func watch(proc string, pid, tid int) (*thread, error) {
+	folder := fmt.Sprintf("%s/%d/task/%d/", proc, pid, tid)
+	t := &thread{subject: fmt.Sprintf("thread/%d", tid), wchan: -1, sched: -1}
+	var err error
+	if t.stat, err = open(folder + "stat"); err != nil {
+		return nil, err
+	}
+	t.wchan, _ = open(folder + "wchan")
+	t.sched, _ = open(folder + "schedstat") // kernels without CONFIG_SCHED_INFO have none
+	return t, nil
+}
+
+func open(path string) (int, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EINTR) {
+			if err != nil {
+				return -1, fmt.Errorf("open %s: %w", path, err)
+			}
+			return fd, nil
+		}
+	}
+}
+
+func (t *thread) close() {
+	for _, fd := range []int{t.stat, t.wchan, t.sched} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// look reads what the thread is doing now. The buffer is reused from thread to
+// thread. ok is false when the thread is gone.
+func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
+	stat := pread(t.stat, buffer)
+	end := bytes.LastIndexByte(stat, ')') // the name before it may hold anything
+	if end < 0 || end+2 >= len(stat) {
+		return 0, false
+	}
+	letter := stat[end+2]
+	if letter != 'S' && letter != 'D' {
+		return threadState(letter, "")
+	}
+	name := bytes.TrimSpace(pread(t.wchan, buffer))
+	if len(name) > 0 && name[0] != '0' {
+		t.names = true
+		return threadState(letter, string(name))
+	}
+	if t.names { // it woke up between the two reads
+		return recording.Running, true
+	}
+	return threadState(letter, "")
+}
+
+// times reads how long the thread ran and how long it waited for a core since it
+// began, seconds.
+func (t *thread) times(buffer []byte) (ran, queued float64, ok bool) {
+	text := pread(t.sched, buffer)
+	a, rest := number(text)
+	b, _ := number(rest)
+	return float64(a) / 1e9, float64(b) / 1e9, len(text) > 0
+}
+
+// number reads the decimal number at the start of text.
+func number(text []byte) (value uint64, rest []byte) {
+	for len(text) > 0 && text[0] == ' ' {
+		text = text[1:]
+	}
+	for len(text) > 0 && text[0] >= '0' && text[0] <= '9' {
+		value = value*10 + uint64(text[0]-'0')
+		text = text[1:]
+	}
+	return value, text
+}
+
+func pread(fd int, buffer []byte) []byte {
+	if fd < 0 {
+		return nil
+	}
+	for {
+		n, err := unix.Pread(fd, buffer, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n < 0 {
+			return nil
+		}
+		return buffer[:n]
+	}
+}

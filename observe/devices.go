@@ -1,0 +1,152 @@
+//go:build linux
+
+package observe
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"stoker/observe/cpu"
+	"stoker/observe/gpu"
+	"stoker/recording"
+)
+
+// gpuWatch polls the GPU probe in a goroutine of its own, because a driver that
+// hangs makes the probe hang. Nothing else waits for it.
+type gpuWatch struct {
+	news chan gpuNews // what it saw, at most a few seconds' worth; what finds it full is dropped
+	quit chan struct{}
+	done chan struct{}
+}
+
+type gpuNews struct {
+	facts    gpu.Facts
+	readings []gpu.Reading
+	absent   []string
+	err      error
+}
+
+// gpuPatience is how long the end of a run waits for a driver.
+const gpuPatience = 2 * time.Second
+
+func watchGPU(open func(page string) (GPU, error), page string) *gpuWatch {
+	w := &gpuWatch{news: make(chan gpuNews, 8), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run(open, page)
+	return w
+}
+
+func (w *gpuWatch) run(open func(page string) (GPU, error), page string) {
+	defer close(w.done)
+	probe, err := open(page)
+	if err != nil {
+		w.tell(gpuNews{err: err})
+		return
+	}
+	defer func() { _ = probe.Close() }() // nothing of ours depends on it
+	beat := time.NewTicker(time.Second)
+	defer beat.Stop()
+	for {
+		w.tell(gpuNews{facts: probe.Facts(), readings: probe.Read(time.Now()), absent: probe.Absent()})
+		select {
+		case <-w.quit:
+			w.tell(gpuNews{facts: probe.Facts(), readings: probe.Read(time.Now()), absent: probe.Absent()})
+			return
+		case <-beat.C:
+		}
+	}
+}
+
+func (w *gpuWatch) tell(news gpuNews) {
+	select {
+	case w.news <- news:
+	default:
+	}
+}
+
+// close takes a last reading and waits for the driver, but not for ever.
+func (w *gpuWatch) close() {
+	close(w.quit)
+	select {
+	case <-w.done:
+	case <-time.After(gpuPatience):
+	}
+}
+
+// hearGPU records what the probe saw.
+func (r *recorder) hearGPU(news gpuNews) {
+	if news.err != nil {
+		r.absent("gpu", news.err.Error())
+		return
+	}
+	for _, text := range news.absent {
+		what, why, _ := strings.Cut(text, ": ")
+		r.absent("gpu: "+what, why)
+	}
+	r.gpuFacts(news.facts)
+	now, device := r.clock.now(), map[int]int{}
+	for _, reading := range news.readings {
+		subject := "gpu/" + strconv.Itoa(reading.Index)
+		for _, u := range reading.Utilisation {
+			if t := u.At.Sub(r.clock.wall).Seconds(); t >= 0 && t <= now+1 {
+				r.out.Sample(recording.GPUUtilisation, subject, t, u.Ratio)
+			}
+		}
+		r.out.Sample(recording.GPUMemory, subject, now, reading.MemoryUsedBytes)
+		r.out.Sample(recording.GPUPower, subject, now, reading.PowerWatts)
+		r.out.Sample(recording.GPUClock, subject, now, reading.SMClockMHz)
+		for _, pid := range reading.Processes {
+			device[int(pid)] = reading.Index
+		}
+	}
+	r.job.Devices(device)
+}
+
+func (r *recorder) gpuFacts(f gpu.Facts) {
+	r.facts.Software.Driver = f.Driver
+	if f.CUDA != "" && r.facts.Software.CUDA == "" {
+		r.facts.Software.CUDA = f.CUDA
+	}
+	gpus := make([]recording.GPU, 0, len(f.Devices))
+	for _, d := range f.Devices {
+		gpus = append(gpus, recording.GPU{
+			Index: d.Index, Name: d.Name, UUID: d.UUID, Emulated: d.Emulated,
+			MemoryBytes: orZero(d.MemoryBytes), PowerLimit: orZero(d.PowerLimitWatts),
+		})
+	}
+	r.facts.GPUs = gpus
+}
+
+// orZero is 0 for unknown, as Facts have it: NaN is no JSON.
+func orZero(v float64) float64 {
+	if v != v {
+		return 0
+	}
+	return v
+}
+
+// gpuIndex translates CUDA's number of a device in a process into the driver's:
+// CUDA counts only those in CUDA_VISIBLE_DEVICES.
+func (r *recorder) gpuIndex(pid, cuda int) int {
+	visible, known := r.visible[pid]
+	if !known {
+		values, err := cpu.Environment("/proc", pid)
+		if err == nil && values["CUDA_VISIBLE_DEVICES"] != "" {
+			visible = strings.Split(values["CUDA_VISIBLE_DEVICES"], ",")
+		}
+		r.visible[pid] = visible
+	}
+	if cuda >= len(visible) {
+		return cuda
+	}
+	name := strings.TrimSpace(visible[cuda])
+	if index, err := strconv.Atoi(name); err == nil && index >= 0 {
+		return index
+	}
+	for _, g := range r.facts.GPUs {
+		if name != "" && strings.HasPrefix(g.UUID, name) {
+			return g.Index
+		}
+	}
+	return cuda
+}

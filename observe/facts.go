@@ -1,0 +1,184 @@
+//go:build linux
+
+package observe
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/observe/cpu"
+	"stoker/recording"
+)
+
+// hookPatience is how long PyTorch may be loaded without a word from the hook,
+// seconds: imports of large programs go on for a while after it.
+const hookPatience = 20
+
+// assemble puts the facts together from all that know some.
+func (r *recorder) assemble() recording.Facts {
+	f := r.facts
+	r.intake.Facts(&f)
+	f.Absent = slices.Clone(r.facts.Absent)
+	f.Notes = append(slices.Clone(r.facts.Notes), r.intake.Notes()...)
+	if r.job != nil {
+		f.Processes = r.job.Processes()
+		f.Absent = append(f.Absent, r.job.Absent()...)
+	}
+	f.Exit = r.exit
+	return f
+}
+
+// tellJob passes on what the hook said of processes.
+func (r *recorder) tellJob() {
+	if r.job == nil {
+		return
+	}
+	for _, p := range r.intake.Processes() {
+		told := cpu.Told{
+			PID: p.PID, Parent: p.Parent, Role: recording.RoleTrainer, Rank: p.Rank, World: p.World, Device: -1,
+			LaunchThread: p.LaunchThread, LauncherSeen: p.Launches, Hooked: true, Loads: p.Loads,
+		}
+		if p.Worker {
+			told.Role, told.LaunchThread = recording.RoleWorker, 0
+		}
+		if p.CUDA >= 0 {
+			told.Device = p.CUDA
+			if !p.Emulated {
+				told.Device = r.gpuIndex(p.PID, p.CUDA)
+			}
+		}
+		r.job.Tell(told)
+	}
+}
+
+// silentHook notices a program that loads PyTorch but never hears of the hook.
+func (r *recorder) silentHook(now float64) {
+	if !r.hooked || r.knowsAbsent("hook") || r.intake.Heard() {
+		return
+	}
+	if pid, silent := r.job.Loaded(now, hookPatience); silent {
+		r.absent("hook", fmt.Sprintf("process %d has loaded PyTorch, but nothing was heard from the hook in it: "+
+			"PYTHONPATH is ignored (-I, -E or -S?), the torch version is unknown, or it has no DataLoader", pid))
+	}
+}
+
+func (r *recorder) knowsAbsent(what string) bool {
+	return slices.ContainsFunc(r.facts.Absent, func(a recording.Absence) bool { return a.What == what })
+}
+
+// absent notes once that something cannot be seen.
+func (r *recorder) absent(what, why string) {
+	if !r.knowsAbsent(what) && len(r.facts.Absent) < 64 {
+		r.facts.Absent = append(r.facts.Absent, recording.Absence{What: what, Why: why})
+	}
+}
+
+func (r *recorder) note(text string) {
+	if !slices.Contains(r.facts.Notes, text) {
+		r.facts.Notes = append(r.facts.Notes, text)
+	}
+}
+
+func (r *recorder) warn(text string) {
+	if r.o.Warn == nil || r.warned[text] {
+		return
+	}
+	r.warned[text] = true
+	r.o.Warn(text)
+}
+
+// running reports whether a process is there and has not ended.
+func running(pid int) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return alive(pid) && !os.IsNotExist(err)
+	}
+	_, rest, _ := strings.Cut(string(raw[max(0, strings.LastIndexByte(string(raw), ')')):]), " ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+// finish writes what came last and closes everything that run used.
+func (r *recorder) finish() (*recording.Run, error) {
+	r.drain()
+	r.gpus.close()
+	for len(r.gpus.news) > 0 {
+		r.hearGPU(<-r.gpus.news)
+	}
+	r.second()
+	if r.command != nil {
+		r.command.stop()
+		r.left()
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+	}
+	r.facts.Overhead = r.overhead()
+	r.writeFacts()
+	if r.job != nil {
+		r.job.Close()
+	}
+	if r.private != nil {
+		r.private.remove()
+	}
+	closing := r.out.Close()
+	return r.out.Snapshot(), closing
+}
+
+// Patience with packets that are still on their way when the command ends.
+const (
+	drainQuiet = 30 * time.Millisecond
+	drainMost  = 500 * time.Millisecond
+)
+
+// drain takes what the hook sent last.
+func (r *recorder) drain() {
+	if r.hears == nil {
+		return
+	}
+	most := time.After(drainMost)
+	for quiet := false; !quiet; {
+		select {
+		case p := <-r.hears.Packets():
+			r.intake.Take(p, r.clock.now())
+		case <-time.After(drainQuiet):
+			quiet = true
+		case <-most:
+			quiet = true
+		}
+	}
+	if n := r.hears.Refused(); n > 0 {
+		r.note(fmt.Sprintf("%d connection(s) to the hook's socket were refused: of another user, or too many at a time", n))
+	}
+	_ = r.hears.Close()
+}
+
+// left notes descendants that the command left behind.
+func (r *recorder) left() {
+	if r.job == nil {
+		return
+	}
+	alive := r.job.Alive()
+	if len(alive) == 0 || r.exit == nil {
+		return
+	}
+	words := make([]string, 0, 8)
+	for _, pid := range alive[:min(8, len(alive))] {
+		words = append(words, fmt.Sprint(pid))
+	}
+	r.note(fmt.Sprintf("the command ended but %d process(es) that it started go on (%s): observe them with stoker observe --pid %d",
+		len(alive), strings.Join(words, ", "), alive[0]))
+}
+
+// overhead is what observing cost, by the kernel's account of our own process.
+func (r *recorder) overhead() *recording.Overhead {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return nil
+	}
+	cpu := float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+	return &recording.Overhead{CPU: math.Round(cpu*1e6) / 1e6, Wall: r.clock.now(), Dropped: r.intake.Dropped()}
+}

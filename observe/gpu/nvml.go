@@ -1,0 +1,397 @@
+//go:build linux && !nonvml
+
+package gpu
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// systemLibrary is the only name under which the real NVML is looked for, in
+// the loader's own folders: nothing of ours names another place.
+const systemLibrary = "libnvidia-ml.so.1"
+
+// Caps on what the library may make us do; real ones are far below.
+const (
+	maxDevices   = 64
+	maxSamples   = 4096
+	maxProcesses = 4096
+)
+
+// minEnergyTime is the least time between two readings of the energy counter:
+// it is refreshed in steps of some 20 to 100 ms, so a shorter one would mostly
+// show the step.
+const minEnergyTime = 200 * time.Millisecond
+
+// nvml is the source of values that everyone should have.
+type nvml struct {
+	lib          *library
+	emulated     bool
+	absent       *absences
+	driver, cuda string
+	devices      []*nvmlDevice // in order of index
+	opened       bool          // devices found from now on have appeared since Open
+}
+
+type nvmlDevice struct {
+	handle   handle
+	facts    Device
+	lastSeen uint64 // stamp of the newest utilisation sample
+
+	energyAt time.Time // zero: never read
+	energyMJ uint64
+}
+
+func openNVML(o Options, l loading, absent *absences) (source, error) {
+	path := l.library
+	if path == "" {
+		path = systemLibrary
+		if o.Emulate {
+			self, err := os.Executable()
+			if err != nil {
+				return nil, fmt.Errorf("find our own binary: %w", err)
+			}
+			path = filepath.Join(filepath.Dir(self), systemLibrary)
+		}
+	}
+	lib, err := loadLibrary(path, o.Emulate, l.without, absent)
+	if err != nil {
+		return nil, err
+	}
+	if o.Emulate {
+		if c := lib.emulatedPage(o.Page); c != success {
+			return nil, fmt.Errorf("open page %q: %s", o.Page, lib.reason(c))
+		}
+	}
+	n := &nvml{lib: lib, emulated: o.Emulate, absent: absent}
+	return n, n.start()
+}
+
+// start initialises NVML and takes stock; it undoes the first when the second fails.
+func (n *nvml) start() error {
+	if c := n.lib.init(); c != success {
+		return fmt.Errorf("initialise %s: %s", n.lib.name, n.lib.reason(c))
+	}
+	n.versions()
+	if err := n.refresh(); err != nil {
+		return errors.Join(err, n.close())
+	}
+	if len(n.devices) == 0 && !n.emulated {
+		return errors.Join(errNoDevice, n.close())
+	}
+	for _, d := range n.devices {
+		n.samples(d, time.Time{}) // what the driver kept from before we came is not ours
+	}
+	n.opened = true
+	return nil
+}
+
+func (n *nvml) versions() {
+	if n.lib.driverVersion != nil {
+		var c code
+		if n.driver, c = text(n.lib.driverVersion); c != success {
+			n.missing("driver version", c)
+		}
+	}
+	if n.lib.cudaVersion != nil {
+		var v int32
+		if c := n.lib.cudaVersion(&v); c != success {
+			n.missing("CUDA version", c)
+		} else {
+			n.cuda = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
+		}
+	}
+}
+
+// refresh looks for devices that we do not know yet: emulated ones appear when
+// the trainer makes them.
+func (n *nvml) refresh() error {
+	var count uint32
+	if c := n.lib.count(&count); c != success {
+		n.missing("number of devices", c)
+		return fmt.Errorf("count devices: %s", n.lib.reason(c))
+	}
+	for i := range min(int(count), maxDevices) {
+		at, known := slices.BinarySearchFunc(n.devices, i, func(d *nvmlDevice, i int) int { return d.facts.Index - i })
+		if known {
+			continue
+		}
+		var h handle
+		if c := n.lib.byIndex(uint32(i), &h); c != success {
+			if c != notReady { // a rank that has not made its device yet
+				n.missing(fmt.Sprintf("device %d", i), c)
+			}
+			continue
+		}
+		n.devices = slices.Insert(n.devices, at, &nvmlDevice{handle: h, facts: n.describe(i, h)})
+	}
+	return nil
+}
+
+func (n *nvml) describe(index int, h handle) Device {
+	d := unknownDevice(index)
+	d.Emulated = n.emulated
+	texts := []struct {
+		what string
+		ask  func(handle, *byte, uint32) code
+		to   *string
+	}{{"name", n.lib.deviceName, &d.Name}, {"UUID", n.lib.uuid, &d.UUID}}
+	for _, t := range texts {
+		if t.ask == nil {
+			continue
+		}
+		found, c := text(func(b *byte, size uint32) code { return t.ask(h, b, size) })
+		if c != success {
+			n.missing(t.what, c)
+		}
+		*t.to = found
+	}
+	if memory, ok := query(n, "memory", n.lib.memory, h); ok {
+		d.MemoryBytes = n.number("memory size", memory.total)
+	}
+	if limit, ok := query(n, "power limit", n.lib.powerLimit, h); ok {
+		d.PowerLimitWatts = n.number("power limit", limit) / 1000
+	}
+	d.MaxSMClockMHz = n.clock("greatest SM clock", n.lib.maxClock, h)
+	return d
+}
+
+func (n *nvml) facts() Facts {
+	_ = n.refresh() // named in absent; what we know stays true
+	f := Facts{Source: "nvml", Driver: n.driver, CUDA: n.cuda}
+	for _, d := range n.devices {
+		f.Devices = append(f.Devices, d.facts)
+	}
+	return f
+}
+
+func (n *nvml) read(now time.Time) []Reading {
+	_ = n.refresh() // as in facts
+	readings := make([]Reading, 0, len(n.devices))
+	for _, d := range n.devices {
+		r := unknownReading(d.facts.Index)
+		r.Utilisation = n.utilisation(d, now)
+		if memory, ok := query(n, "memory", n.lib.memory, d.handle); ok {
+			r.MemoryUsedBytes = n.number("memory used", memory.used)
+		}
+		r.PowerWatts = n.power(d, now)
+		r.SMClockMHz = n.clock("SM clock", n.lib.clock, d.handle)
+		r.Processes = n.processes(d)
+		readings = append(readings, r)
+	}
+	return readings
+}
+
+func (n *nvml) close() error {
+	if n.lib.shutdown == nil {
+		return nil
+	}
+	if c := n.lib.shutdown(); c != success {
+		return fmt.Errorf("shut %s down: %s", n.lib.name, n.lib.reason(c))
+	}
+	return nil
+}
+
+// utilisation prefers the samples that the driver keeps; a single current value
+// misses what happened between two polls.
+func (n *nvml) utilisation(d *nvmlDevice, now time.Time) []UtilSample {
+	if found, ok := n.samples(d, now); ok {
+		return found
+	}
+	rates, ok := query(n, "utilisation", n.lib.utilisation, d.handle)
+	if !ok {
+		return nil
+	}
+	if ratio := n.ratio(float64(rates.gpu)); !math.IsNaN(ratio) {
+		return []UtilSample{{now, ratio}}
+	}
+	return nil
+}
+
+// samples returns the samples since the last call; false if the driver keeps none.
+func (n *nvml) samples(d *nvmlDevice, now time.Time) ([]UtilSample, bool) {
+	if n.lib.samples == nil {
+		return nil, false
+	}
+	var kind int32
+	var room uint32
+	c := n.lib.samples(d.handle, gpuUtilizationSamples, d.lastSeen, &kind, &room, nil)
+	if c == notFound || c == success && room == 0 {
+		return nil, true
+	}
+	if c != success {
+		n.missing("utilisation samples", c)
+		return nil, false
+	}
+	buffer := make([]nvmlSample, min(room, maxSamples))
+	got := uint32(len(buffer))
+	c = n.lib.samples(d.handle, gpuUtilizationSamples, d.lastSeen, &kind, &got, &buffer[0])
+	if c == notFound {
+		return nil, true
+	}
+	if c != success {
+		n.missing("utilisation samples", c)
+		return nil, false
+	}
+	fresh := buffer[:min(int(got), len(buffer))]
+	fresh = slices.DeleteFunc(fresh, func(s nvmlSample) bool { return s.stamp <= d.lastSeen })
+	return n.newSamples(d, fresh, kind, now), true
+}
+
+func (n *nvml) newSamples(d *nvmlDevice, fresh []nvmlSample, kind int32, now time.Time) []UtilSample {
+	if len(fresh) == 0 {
+		return nil
+	}
+	slices.SortFunc(fresh, func(a, b nvmlSample) int { return int(int64(a.stamp - b.stamp)) })
+	d.lastSeen = fresh[len(fresh)-1].stamp
+	newest := sampleTime(d.lastSeen, now)
+	var found []UtilSample
+	for _, s := range fresh {
+		if ratio := n.ratio(sampleValue(kind, s.value)); !math.IsNaN(ratio) {
+			age := time.Duration(d.lastSeen-s.stamp) * time.Microsecond
+			found = append(found, UtilSample{newest.Add(-age), ratio})
+		}
+	}
+	return found
+}
+
+// sampleTime reads a stamp as microseconds since 1970, which is what drivers
+// give although NVML says only "CPU timestamp"; one that is far from now has
+// another origin and, as the newest, is taken to be from now.
+func sampleTime(stamp uint64, now time.Time) time.Time {
+	at := time.UnixMicro(int64(stamp))
+	if age := now.Sub(at); age < -time.Minute || age > 5*time.Minute {
+		return now
+	}
+	return at
+}
+
+// sampleValue reads the union that nvmlDeviceGetSamples fills, by its type
+// (nvmlValueType_t); NaN if we do not know the type.
+func sampleValue(kind int32, b [8]byte) float64 {
+	order := binary.NativeEndian
+	whole := order.Uint64(b[:])
+	switch kind {
+	case 0: // double
+		return math.Float64frombits(whole)
+	case 1: // unsigned int
+		return float64(order.Uint32(b[:]))
+	case 2, 3: // unsigned long, which has 64 bits on Linux, and unsigned long long
+		return float64(whole)
+	case 4: // signed long long
+		return float64(int64(whole))
+	case 5: // signed int
+		return float64(int32(order.Uint32(b[:])))
+	case 6: // unsigned short
+		return float64(order.Uint16(b[:]))
+	}
+	return math.NaN()
+}
+
+// ratio makes a share of percent; anything but 0 to 100 is no percentage.
+func (n *nvml) ratio(percent float64) float64 {
+	if percent >= 0 && percent <= 100 {
+		return percent / 100
+	}
+	n.absent.add("some utilisation values", fmt.Sprintf("NVML answered %v %%", percent))
+	return math.NaN()
+}
+
+// power is the mean since the last call from the energy counter, which sees
+// what happened between the polls, or else the current draw.
+func (n *nvml) power(d *nvmlDevice, now time.Time) float64 {
+	if mj, ok := query(n, "energy counter", n.lib.energy, d.handle); ok && !math.IsNaN(n.number("energy counter", mj)) {
+		before, since := d.energyMJ, now.Sub(d.energyAt)
+		first := d.energyAt.IsZero()
+		if first || since >= minEnergyTime || since < 0 || mj < before {
+			d.energyAt, d.energyMJ = now, mj
+		}
+		if !first && since >= minEnergyTime && mj >= before {
+			return float64(mj-before) / 1000 / since.Seconds()
+		}
+	}
+	mw, ok := query(n, "current power", n.lib.power, d.handle)
+	if !ok {
+		return math.NaN()
+	}
+	return n.number("current power", mw) / 1000
+}
+
+func (n *nvml) clock(what string, ask func(handle, int32, *uint32) code, h handle) float64 {
+	if ask == nil {
+		return math.NaN()
+	}
+	mhz, ok := query(n, what, func(h handle, out *uint32) code { return ask(h, clockSM, out) }, h)
+	if !ok {
+		return math.NaN()
+	}
+	return n.number(what, mhz)
+}
+
+func (n *nvml) processes(d *nvmlDevice) []uint32 {
+	if n.lib.processes == nil {
+		return nil
+	}
+	count := uint32(64)
+	for range 3 { // processes may be added while we ask
+		list := make([]nvmlProcess, count)
+		c := n.lib.processes(d.handle, &count, &list[0])
+		if c == insufficientSize && count < maxProcesses {
+			count += 16
+			continue
+		}
+		if c != success {
+			n.missing("processes", c)
+			return nil
+		}
+		pids := []uint32{}
+		for _, p := range list[:min(int(count), len(list))] {
+			if p.pid != 0 && p.pid != math.MaxUint32 {
+				pids = append(pids, p.pid)
+			}
+		}
+		slices.Sort(pids)
+		return slices.Compact(pids)
+	}
+	n.missing("processes", insufficientSize)
+	return nil
+}
+
+// query asks for one value of a device. A function that is not there has been
+// named when the library was loaded.
+func query[T any](n *nvml, what string, ask func(handle, *T) code, h handle) (T, bool) {
+	var value T
+	if ask == nil {
+		return value, false
+	}
+	if c := ask(h, &value); c != success {
+		n.missing(what, c)
+		return value, false
+	}
+	return value, true
+}
+
+// number sorts out the values by which NVML says that it does not know: all
+// ones, in 32 or 64 bits, and in places 2^63-14 and the like.
+func (n *nvml) number(what string, value any) float64 {
+	switch v := value.(type) {
+	case uint32:
+		if v != math.MaxUint32 {
+			return float64(v)
+		}
+	case uint64:
+		if v < 1<<62 {
+			return float64(v)
+		}
+	}
+	n.absent.add(what, "NVML answered without a value")
+	return math.NaN()
+}
+
+func (n *nvml) missing(what string, c code) { n.absent.add(what, n.lib.reason(c)) }

@@ -1,0 +1,150 @@
+//go:build linux && !nonvml
+
+package gpu
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ebitengine/purego"
+)
+
+// code is what every NVML function returns; 0 is success.
+type code = int32
+
+// The codes that we act on, numbered as in nvml.h.
+const (
+	success          code = 0
+	notSupported     code = 3
+	notFound         code = 6
+	insufficientSize code = 7
+	notReady         code = 27
+)
+
+// Constants and structures as in nvml.h.
+const (
+	gpuUtilizationSamples = 1
+	clockSM               = 1
+)
+
+type nvmlUtilization struct{ gpu, _ uint32 } // percent; the other is memory, which we do not use
+
+type nvmlMemory struct{ total, _, used uint64 } // bytes; between them free
+
+type nvmlSample struct {
+	stamp uint64  // microseconds
+	value [8]byte // a union, see sampleValue
+}
+
+type nvmlProcess struct {
+	pid uint32
+	_   uint32 // padding
+	_   uint64 // bytes used
+	_   uint32 // GPU instance, of MIG
+	_   uint32 // compute instance
+}
+
+// handle is an nvmlDevice_t. It points into the library and is only handed back.
+type handle = uintptr
+
+// library is NVML's functions. A function that this driver does not have is nil,
+// but for the needed ones.
+type library struct {
+	name string
+
+	init          func() code
+	shutdown      func() code
+	errorString   func(code) string
+	driverVersion func(*byte, uint32) code
+	cudaVersion   func(*int32) code
+	count         func(*uint32) code
+	byIndex       func(uint32, *handle) code
+
+	deviceName   func(handle, *byte, uint32) code
+	uuid         func(handle, *byte, uint32) code
+	utilisation  func(handle, *nvmlUtilization) code
+	samples      func(handle, int32, uint64, *int32, *uint32, *nvmlSample) code
+	memory       func(handle, *nvmlMemory) code
+	power        func(handle, *uint32) code
+	powerLimit   func(handle, *uint32) code
+	energy       func(handle, *uint64) code
+	clock        func(handle, int32, *uint32) code
+	maxClock     func(handle, int32, *uint32) code
+	processes    func(handle, *uint32, *nvmlProcess) code
+	emulatedPage func(string) code
+}
+
+// symbol ties a function of the library to the value that is lost without it.
+type symbol struct {
+	name     string
+	function any
+	gives    string // "" is needed: without it nothing can be read
+}
+
+func (l *library) symbols(emulate bool) []symbol {
+	table := []symbol{
+		{"nvmlInit_v2", &l.init, ""},
+		{"nvmlDeviceGetCount_v2", &l.count, ""},
+		{"nvmlDeviceGetHandleByIndex_v2", &l.byIndex, ""},
+		{"nvmlShutdown", &l.shutdown, "shutdown of NVML"},
+		{"nvmlErrorString", &l.errorString, "texts of NVML's errors"},
+		{"nvmlSystemGetDriverVersion", &l.driverVersion, "driver version"},
+		{"nvmlSystemGetCudaDriverVersion_v2", &l.cudaVersion, "CUDA version"},
+		{"nvmlDeviceGetName", &l.deviceName, "name"},
+		{"nvmlDeviceGetUUID", &l.uuid, "UUID"},
+		{"nvmlDeviceGetUtilizationRates", &l.utilisation, "utilisation"},
+		{"nvmlDeviceGetSamples", &l.samples, "utilisation samples"},
+		{"nvmlDeviceGetMemoryInfo", &l.memory, "memory"},
+		{"nvmlDeviceGetPowerUsage", &l.power, "current power"},
+		{"nvmlDeviceGetEnforcedPowerLimit", &l.powerLimit, "power limit"},
+		{"nvmlDeviceGetTotalEnergyConsumption", &l.energy, "energy counter"},
+		{"nvmlDeviceGetClockInfo", &l.clock, "SM clock"},
+		{"nvmlDeviceGetMaxClockInfo", &l.maxClock, "greatest SM clock"},
+		{"nvmlDeviceGetComputeRunningProcesses_v3", &l.processes, "processes"},
+	}
+	if emulate {
+		table = append(table, symbol{"stokerEmulatedOpen", &l.emulatedPage, ""})
+	}
+	return table
+}
+
+// loadLibrary loads NVML from a path or, by a bare name, from where the system
+// keeps it. It is never unloaded: nothing would be won, and handles point into it.
+func loadLibrary(name string, emulate bool, without map[string]bool, absent *absences) (*library, error) {
+	opened, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		// The loader's text names the library first, often twice.
+		return nil, fmt.Errorf("load %s: %s", name, strings.TrimPrefix(err.Error(), name+": "))
+	}
+	l := &library{name: name}
+	for _, s := range l.symbols(emulate) {
+		address, err := purego.Dlsym(opened, s.name)
+		if err == nil && !without[s.name] {
+			purego.RegisterFunc(s.function, address)
+			continue
+		}
+		if s.gives == "" {
+			return nil, fmt.Errorf("load %s: it has no %s: the driver is too old or is not NVIDIA's", name, s.name)
+		}
+		absent.add(s.gives, "this driver has no "+s.name)
+	}
+	return l, nil
+}
+
+// reason puts a code into NVML's words.
+func (l *library) reason(c code) string {
+	if l.errorString == nil {
+		return fmt.Sprintf("NVML error %d", c)
+	}
+	return strings.ToLower(l.errorString(c))
+}
+
+// text asks for a text of NVML, which is at most 96 bytes.
+func text(ask func(*byte, uint32) code) (string, code) {
+	buffer := make([]byte, 96)
+	if c := ask(&buffer[0], uint32(len(buffer))); c != success {
+		return "", c
+	}
+	found, _, _ := strings.Cut(string(buffer), "\x00")
+	return found, success
+}

@@ -1,0 +1,410 @@
+//go:build linux && !nonvml
+
+package gpu
+
+import (
+	"bufio"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// only returns the reading of the one device there is.
+func only(t *testing.T, p *Probe) Reading {
+	t.Helper()
+	readings := p.Read(time.Now())
+	if len(readings) != 1 {
+		t.Fatalf("%d readings, want 1; absent: %q", len(readings), p.Absent())
+	}
+	return readings[0]
+}
+
+func mean(samples []UtilSample) float64 {
+	sum := 0.0
+	for _, s := range samples {
+		sum += s.Ratio
+	}
+	return sum / float64(len(samples))
+}
+
+func near(t *testing.T, what string, got, want, delta float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= delta) {
+		t.Errorf("%s: %v, want %v ± %v", what, got, want, delta)
+	}
+}
+
+func TestADeviceThatWorks40PercentAndAppearsLate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page")
+	p := openEmulated(t, path)
+	if f := p.Facts(); len(f.Devices) != 0 || f.Source != "nvml" || f.Driver != "999.0 (emulated)" || f.CUDA != "99.0" {
+		t.Errorf("facts before the page is there: %+v", f)
+	}
+	if r := p.Read(time.Now()); len(r) != 0 {
+		t.Errorf("readings before the page is there: %+v", r)
+	}
+
+	page, now := newPage(t), monotonic(t)
+	page.device(0, now-2*time.Second)
+	page.duty(0, now-2*time.Second, now+3*time.Second)
+	if err := os.Rename(page.path, path); err != nil {
+		t.Fatal(err)
+	}
+	r := only(t, p)
+	if n := len(r.Utilisation); n < 11 || n > 12 {
+		t.Errorf("%d samples in 2 s, want 12 of 1/6 s", n)
+	}
+	near(t, "utilisation", mean(r.Utilisation), 0.40, 0.03)
+	for i, s := range r.Utilisation {
+		if age := time.Since(s.At); age < 0 || age > 2*time.Second+50*time.Millisecond {
+			t.Errorf("sample %d is %v old", i, age)
+		}
+	}
+	near(t, "memory", r.MemoryUsedBytes, 7<<30, 0)
+	near(t, "clock", r.SMClockMHz, 1200, 0)
+	if !slices.Equal(r.Processes, []uint32{uint32(os.Getpid())}) {
+		t.Errorf("processes: %v", r.Processes)
+	}
+	want := Device{0, "Test chip (emulated)", "GPU-test-0", 80 << 30, 500, 1400, true}
+	if f := p.Facts(); len(f.Devices) != 1 || f.Devices[0] != want {
+		t.Errorf("facts: %+v, want %+v", f.Devices, want)
+	}
+
+	time.Sleep(600 * time.Millisecond)
+	again := only(t, p)
+	if n := len(again.Utilisation); n < 3 || n > 5 {
+		t.Errorf("%d samples in 0.6 s: each must come once", n)
+	}
+	near(t, "mean power", again.PowerWatts, 100+0.4*400, 20)
+	if a := p.Absent(); len(a) != 0 {
+		t.Errorf("absent: %q", a)
+	}
+}
+
+func TestWithoutSamplesTheCurrentValueCounts(t *testing.T) {
+	page, now := newPage(t), monotonic(t)
+	page.device(0, now-time.Second)
+	page.add(0, now-time.Second, now+time.Minute, kernel)
+	p := openEmulated(t, page.path, "nvmlDeviceGetSamples", "nvmlDeviceGetTotalEnergyConsumption")
+	r := only(t, p)
+	if len(r.Utilisation) != 1 || r.Utilisation[0].Ratio != 1 {
+		t.Errorf("utilisation: %v, want one sample of 1", r.Utilisation)
+	}
+	near(t, "power", r.PowerWatts, 500, 1)
+}
+
+func TestOverlapCopiesAndTheFuture(t *testing.T) {
+	type span struct {
+		from, to time.Duration // after one second before now
+		kind     uint32
+	}
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		spans []span
+		want  float64 // of the last second
+	}{
+		"twice the same":        {[]span{{0, 500 * ms, kernel}, {0, 500 * ms, kernel}}, 0.5},
+		"half over the other":   {[]span{{0, 400 * ms, kernel}, {200 * ms, 600 * ms, kernel}}, 0.6},
+		"out of order":          {[]span{{500 * ms, 700 * ms, kernel}, {100 * ms, 300 * ms, kernel}}, 0.4},
+		"copies do not count":   {[]span{{0, 500 * ms, copied}, {500 * ms, 600 * ms, kernel}}, 0.1},
+		"only the future":       {[]span{{2 * time.Second, 9 * time.Second, kernel}}, 0},
+		"into the future":       {[]span{{500 * ms, 9 * time.Second, kernel}}, 0.5},
+		"ends before it starts": {[]span{{600 * ms, 100 * ms, kernel}}, 0},
+		"unknown kind":          {[]span{{0, 500 * ms, 77}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := newPage(t)
+			p := openEmulated(t, page.path)
+			begin := monotonic(t) - time.Second
+			page.device(0, begin)
+			for _, s := range test.spans {
+				page.add(0, begin+s.from, begin+s.to, s.kind)
+			}
+			r := only(t, p)
+			if n := len(r.Utilisation); n < 5 || n > 6 {
+				t.Fatalf("%d samples, want 6", n)
+			}
+			near(t, "utilisation", mean(r.Utilisation), test.want, 0.02)
+		})
+	}
+}
+
+func TestRanksMakeTheirDevicesInAnyOrder(t *testing.T) {
+	page, now := newPage(t), monotonic(t)
+	p := openEmulated(t, page.path)
+	page.device(1, now)
+	if r := only(t, p); r.Index != 1 {
+		t.Errorf("index %d, want 1", r.Index)
+	}
+	page.device(0, now)
+	page.put32(12, 2)
+	if f := p.Facts(); len(f.Devices) != 2 || f.Devices[0].Index != 0 || f.Devices[1].UUID != "GPU-test-1" {
+		t.Errorf("facts: %+v", f)
+	}
+	if a := p.Absent(); len(a) != 0 {
+		t.Errorf("a device that is not there yet is not missing: %q", a)
+	}
+}
+
+func TestTheRingWraps(t *testing.T) {
+	page := newPage(t)
+	p := openEmulated(t, page.path)
+	now := monotonic(t)
+	page.device(0, now-10*time.Second)
+	// Entries of 0.1 ms every 0.2 ms would fill 13.1 s: only the newest are still there.
+	page.written[0] = 3*ringEntries - 10
+	ring := make([]byte, ringEntries*entryBytes)
+	for i := range uint64(ringEntries) {
+		back := time.Duration((page.written[0]-1-i)%ringEntries) * 200 * time.Microsecond / 4
+		start := now - back - 50*time.Microsecond
+		binary.NativeEndian.PutUint64(ring[i*entryBytes:], uint64(start))
+		binary.NativeEndian.PutUint64(ring[i*entryBytes+8:], uint64(start+25*time.Microsecond))
+		binary.NativeEndian.PutUint32(ring[i*entryBytes+16:], kernel)
+	}
+	page.put(ringsAt, ring)
+	page.put64(recordsAt+160, page.written[0])
+	r := only(t, p)
+	if n := len(r.Utilisation); n < 17 || n > 20 {
+		t.Errorf("%d samples, want those of the 3.3 s that are complete", n)
+	}
+	for _, s := range r.Utilisation {
+		near(t, "utilisation", s.Ratio, 0.5, 0.011)
+	}
+}
+
+func TestACorruptPageIsSurvived(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		return b
+	}
+	for name, spoil := range map[string]func(p *testPage){
+		"empty":                 func(p *testPage) { p.file.Truncate(0) },
+		"header only":           func(p *testPage) { p.file.Truncate(16) },
+		"half a record":         func(p *testPage) { p.file.Truncate(recordsAt + 100) },
+		"no ring":               func(p *testPage) { p.file.Truncate(ringsAt) },
+		"half a ring":           func(p *testPage) { p.file.Truncate(ringsAt + 12345) },
+		"another magic":         func(p *testPage) { p.put(0, []byte("SOMETHIN")) },
+		"a later version":       func(p *testPage) { p.put32(8, 2) },
+		"absurd device count":   func(p *testPage) { p.put32(12, math.MaxUint32) },
+		"absurd counter":        func(p *testPage) { p.put64(recordsAt+160, math.MaxUint64) },
+		"created in the future": func(p *testPage) { p.put64(recordsAt+168, math.MaxUint64) },
+		"created never":         func(p *testPage) { p.put64(recordsAt+168, 0) },
+		"noise in the ring":     func(p *testPage) { p.put(ringsAt, noise(ringEntries*entryBytes)); p.put64(recordsAt+160, 1<<40+7) },
+		"noise in the record":   func(p *testPage) { p.put(recordsAt, noise(recordBytes)) },
+		"noise everywhere":      func(p *testPage) { p.put(12, noise(ringsAt+ringEntries*entryBytes-12)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			page, now := newPage(t), monotonic(t)
+			page.device(0, now-time.Second)
+			page.duty(0, now-time.Second, now+time.Second)
+			p := openEmulated(t, page.path)
+			spoil(page)
+			for range 3 {
+				for _, r := range p.Read(time.Now()) {
+					for _, s := range r.Utilisation {
+						if !(s.Ratio >= 0 && s.Ratio <= 1) {
+							t.Errorf("utilisation %v", s)
+						}
+					}
+				}
+				p.Facts()
+			}
+			if a := p.Absent(); len(slices.Compact(slices.Sorted(slices.Values(a)))) != len(a) {
+				t.Errorf("named twice: %q", a)
+			}
+			openEmulated(t, page.path).Facts() // and when it was so from the start
+		})
+	}
+}
+
+func TestEachMissingSymbolCostsOnlyItsValue(t *testing.T) {
+	page, now := newPage(t), monotonic(t)
+	page.device(0, now-time.Second)
+	page.duty(0, now-time.Second, now+time.Minute)
+	for _, s := range new(library).symbols(true) {
+		t.Run(s.name, func(t *testing.T) {
+			if s.gives == "" {
+				l := loading{library: standIn(t), without: map[string]bool{s.name: true}}
+				_, err := open(Options{Emulate: true, Page: page.path}, l)
+				if err == nil || !strings.Contains(err.Error(), s.name) {
+					t.Errorf("open: %v, want an error that names %s", err, s.name)
+				}
+				return
+			}
+			p := openEmulated(t, page.path, s.name)
+			f := p.Facts()
+			only(t, p)
+			time.Sleep(minEnergyTime) // which is longer than a sample's window as well
+			r := only(t, p)
+			want := []string{s.gives + ": this driver has no " + s.name}
+			if a := p.Absent(); !slices.Equal(a, want) {
+				t.Errorf("absent: %q, want %q", a, want)
+			}
+			if got, want := unknowns(f, r), lost[s.name]; !slices.Equal(got, want) {
+				t.Errorf("unknown without %s: %q, want %q", s.name, got, want)
+			}
+		})
+	}
+}
+
+// lost is what is unknown without a symbol; what is not listed has another way.
+var lost = map[string][]string{
+	"nvmlSystemGetDriverVersion":              {"Driver"},
+	"nvmlSystemGetCudaDriverVersion_v2":       {"CUDA"},
+	"nvmlDeviceGetName":                       {"Name"},
+	"nvmlDeviceGetUUID":                       {"UUID"},
+	"nvmlDeviceGetMemoryInfo":                 {"MemoryBytes", "MemoryUsedBytes"},
+	"nvmlDeviceGetEnforcedPowerLimit":         {"PowerLimitWatts"},
+	"nvmlDeviceGetClockInfo":                  {"SMClockMHz"},
+	"nvmlDeviceGetMaxClockInfo":               {"MaxSMClockMHz"},
+	"nvmlDeviceGetComputeRunningProcesses_v3": {"Processes"},
+}
+
+// unknowns lists the fields that hold no value.
+func unknowns(f Facts, r Reading) []string {
+	var found []string
+	for _, v := range []reflect.Value{reflect.ValueOf(f), reflect.ValueOf(f.Devices[0]), reflect.ValueOf(r)} {
+		for i := range v.NumField() {
+			field := v.Field(i)
+			if field.Kind() == reflect.Float64 && math.IsNaN(field.Float()) ||
+				field.Kind() == reflect.String && field.String() == "" ||
+				field.Kind() == reflect.Slice && field.Len() == 0 {
+				found = append(found, v.Type().Field(i).Name)
+			}
+		}
+	}
+	return found
+}
+
+func TestUnknownMemoryIsNotZero(t *testing.T) {
+	page := newPage(t)
+	page.device(0, monotonic(t))
+	page.put64(recordsAt+152, math.MaxUint64)
+	p := openEmulated(t, page.path)
+	for range 2 {
+		if r := only(t, p); !math.IsNaN(r.MemoryUsedBytes) {
+			t.Errorf("memory used: %v, want unknown", r.MemoryUsedBytes)
+		}
+	}
+	if a := p.Absent(); !slices.Equal(a, []string{"memory used: NVML answered without a value"}) {
+		t.Errorf("absent: %q", a)
+	}
+	near(t, "memory size", p.Facts().Devices[0].MemoryBytes, 80<<30, 0)
+}
+
+func TestPythonWritesWhatWeRead(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 here")
+	}
+	path := filepath.Join(t.TempDir(), "page")
+	p := openEmulated(t, path)
+	command := exec.Command(python, "-c", `
+import time
+from stoker.emulated import Device
+d = Device(0, "h100-sxm", memory_used=5 << 30)
+print("ready", flush=True)
+for step in range(100):
+    d.launch(0.040)
+    d.copy(1000, pinned=True)
+    time.sleep(max(0, 0.1 * (step + 1) - (time.monotonic() - d._created_ns / 1e9)))
+`)
+	client, err := filepath.Abs("../../python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Env = append(os.Environ(), "PYTHONPATH="+client, "STOKER_EMULATED_PAGE="+path)
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { command.Process.Kill(); command.Wait() }()
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	only(t, p)
+	time.Sleep(1500 * time.Millisecond)
+	r := only(t, p)
+	near(t, "utilisation", mean(r.Utilisation), 0.40, 0.06)
+	near(t, "power", r.PowerWatts, 70+0.4*630, 40)
+	near(t, "memory", r.MemoryUsedBytes, 5<<30, 0)
+	if !slices.Equal(r.Processes, []uint32{uint32(command.Process.Pid)}) {
+		t.Errorf("processes: %v, want %d", r.Processes, command.Process.Pid)
+	}
+	want := Device{0, "NVIDIA H100 80GB HBM3 (emulated)", "GPU-emulated-0", 81559 << 20, 700, 1980, true}
+	if d := p.Facts().Devices[0]; d != want {
+		t.Errorf("device: %+v, want %+v", d, want)
+	}
+}
+
+func TestEmulationIsRefusedWithMoreRightsThanTheUser(t *testing.T) {
+	_, err := open(Options{Emulate: true}, loading{library: standIn(t), secure: func() bool { return true }})
+	if err == nil || !strings.Contains(err.Error(), "setuid") {
+		t.Errorf("open: %v", err)
+	}
+}
+
+func TestEmulationNeverFallsBackToRealDevices(t *testing.T) {
+	_, err := open(Options{Emulate: true}, loading{library: filepath.Join(t.TempDir(), systemLibrary), smi: "/bin/true"})
+	if err == nil || !strings.Contains(err.Error(), "make emulate") {
+		t.Errorf("open: %v", err)
+	}
+}
+
+func TestSampleValue(t *testing.T) {
+	le := func(v uint64) (b [8]byte) { binary.NativeEndian.PutUint64(b[:], v); return b }
+	var narrow [8]byte
+	binary.NativeEndian.PutUint32(narrow[:], 55)
+	var short [8]byte
+	binary.NativeEndian.PutUint16(short[:], 55)
+	for kind, b := range [][8]byte{le(math.Float64bits(55)), narrow, le(55), le(55), le(55), narrow, short} {
+		if got := sampleValue(int32(kind), b); got != 55 {
+			t.Errorf("type %d: %v, want 55", kind, got)
+		}
+	}
+	if got := sampleValue(7, le(55)); !math.IsNaN(got) {
+		t.Errorf("type 7: %v, want unknown", got)
+	}
+}
+
+func TestSampleTime(t *testing.T) {
+	now := time.Now()
+	if got := sampleTime(uint64(now.Add(-time.Second).UnixMicro()), now); now.Sub(got).Round(time.Millisecond) != time.Second {
+		t.Errorf("a stamp since 1970: %v", got)
+	}
+	if got := sampleTime(123456789, now); got != now {
+		t.Errorf("a stamp since boot: %v, want now", got)
+	}
+}
+
+// BenchmarkRead is the cost of one poll of one device whose ring is full of
+// short kernels, which is the dearest case.
+func BenchmarkRead(b *testing.B) {
+	page := newPage(b)
+	now := monotonic(b)
+	page.device(0, now-time.Hour)
+	for i := range 10_000 {
+		start := now - time.Second + time.Duration(i)*100*time.Microsecond
+		page.add(0, start, start+50*time.Microsecond, kernel)
+	}
+	p := openEmulated(b, page.path)
+	for b.Loop() {
+		p.Read(time.Now())
+	}
+}

@@ -1,0 +1,208 @@
+// Package gpu is the probe for NVIDIA GPUs: which there are, and what each one
+// did since the last look: utilisation, memory, power, clock, processes.
+//
+// It reads and keeps nothing: the caller polls (about once a second) and
+// records. It judges nothing either; in particular utilisation says only that
+// some kernel was running, which is the weakest evidence that package diagnose
+// accepts. The values come from NVML, loaded without cgo, or where that cannot
+// be loaded (or is left out by the build tag nonvml) from the nvidia-smi
+// program. With Options.Emulate they come from our stand-in for NVML
+// (emulated/nvml.c), which reports what the emulated devices of the Python
+// client did; the binding is the same.
+//
+// A value that could not be read is NaN, "" or nil, never 0; Probe.Absent says
+// once what is missing and why.
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// Options say where to look. The zero value looks for real GPUs.
+type Options struct {
+	// Emulate looks at emulated devices, and at nothing else. Refused in a
+	// process with more rights than its user (setuid, file capabilities).
+	Emulate bool
+	// Page is the file that emulated devices write (STOKER_EMULATED_PAGE in
+	// their environment). It need not be there yet.
+	Page string
+}
+
+// Facts are what does not change while GPUs are watched, except that devices
+// can be added.
+type Facts struct {
+	Source  string   // "nvml" or "nvidia-smi"
+	Driver  string   // version of the driver, "" if unknown
+	CUDA    string   // newest CUDA version that the driver serves, "" if unknown
+	Devices []Device // in order of Index
+}
+
+// Device is one GPU. Its numbers are NaN and its texts empty where unknown.
+type Device struct {
+	Index           int // as the driver counts, which need not be as CUDA counts
+	Name            string
+	UUID            string
+	MemoryBytes     float64
+	PowerLimitWatts float64
+	MaxSMClockMHz   float64
+	Emulated        bool
+}
+
+// Reading is what one device did since the reading before. Numbers are NaN
+// where unknown. The caller owns the slices.
+type Reading struct {
+	Index int // of the Device
+	// Utilisation holds one sample per sampling period of the driver (1/6 s to
+	// 1 s), oldest first, so that nothing between two polls is lost. Where the
+	// driver keeps no samples it is a single current value. Empty if there is
+	// nothing new or nothing known.
+	Utilisation     []UtilSample
+	MemoryUsedBytes float64
+	PowerWatts      float64 // mean since the last reading where the device has an energy counter, else current
+	SMClockMHz      float64
+	// Processes that have a compute context on the device, ascending: nil is
+	// unknown, empty is none. Numbers are those of the driver's PID namespace:
+	// inside a container they need not be ours.
+	Processes []uint32
+}
+
+// UtilSample is the share of the sampling period before At in which a kernel ran.
+type UtilSample struct {
+	At    time.Time
+	Ratio float64
+}
+
+// Probe watches the GPUs of this machine. Its methods may be called from
+// several goroutines; emulated probes of one process share a page.
+type Probe struct {
+	mu     sync.Mutex // guards source and absent
+	source source
+	absent *absences
+}
+
+// source is where values come from: nvml or nvidiaSMI.
+type source interface {
+	facts() Facts
+	read(now time.Time) []Reading
+	close() error
+}
+
+// loading is what only tests change.
+type loading struct {
+	library string          // NVML's path; "" is the system's, or the stand-in beside our binary
+	without map[string]bool // symbols to treat as missing
+	smi     string          // path of nvidia-smi; "" is where the system has it
+	secure  func() bool     // nil is secureProcess
+}
+
+var errNoDevice = errors.New("the driver reports no GPU")
+
+// Open finds out how GPUs can be seen here. Its error is a sentence that says
+// why none can and what to do. Close the probe when done.
+func Open(o Options) (*Probe, error) { return open(o, loading{}) }
+
+func open(o Options, l loading) (*Probe, error) {
+	if l.secure == nil {
+		l.secure = secureProcess
+	}
+	absent := &absences{}
+	if o.Emulate {
+		if l.secure() {
+			return nil, errors.New("open emulated GPUs: " +
+				"not in a setuid process or one with file capabilities; run stoker as an ordinary user")
+		}
+		s, err := openNVML(o, l, absent)
+		if err != nil {
+			return nil, fmt.Errorf("open emulated GPUs: %w; "+
+				"`make emulate` builds the stand-in into bin/, beside bin/stoker", err)
+		}
+		return &Probe{source: s, absent: absent}, nil
+	}
+	s, nvmlErr := openNVML(o, l, absent)
+	if nvmlErr == nil {
+		return &Probe{source: s, absent: absent}, nil
+	}
+	absent = &absences{}
+	s, smiErr := openSMI(l, absent)
+	if smiErr == nil {
+		absent.add("NVML", nvmlErr.Error())
+		return &Probe{source: s, absent: absent}, nil
+	}
+	if errors.Is(nvmlErr, errNoDevice) {
+		return nil, fmt.Errorf("no GPU can be seen: %w; in a container, start it with --gpus all", nvmlErr)
+	}
+	return nil, fmt.Errorf("no GPU can be seen: %w; %w; "+
+		"install NVIDIA's driver or, in a container, start it with --gpus all", nvmlErr, smiErr)
+}
+
+// Facts returns what is known of the devices there are now.
+func (p *Probe) Facts() Facts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.source.facts()
+}
+
+// Read returns one reading per device for the time since the last call (the
+// first call: since Open, or since the device appeared). The argument is the
+// time of the call. A driver that hangs makes it hang, so call it from a
+// goroutine of its own.
+func (p *Probe) Read(now time.Time) []Reading {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.source.read(now)
+}
+
+// Absent says what could not be read so far, each once with the first reason,
+// in the order in which it was missed.
+func (p *Probe) Absent() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.absent.list()
+}
+
+// Close lets go of the driver. The probe must not be used afterwards.
+func (p *Probe) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.source.close()
+}
+
+// absences collects what is missing, each thing once.
+type absences struct {
+	order  []string
+	reason map[string]string
+}
+
+func (a *absences) add(what, reason string) {
+	if a.reason == nil {
+		a.reason = map[string]string{}
+	}
+	if _, known := a.reason[what]; known {
+		return
+	}
+	a.order = append(a.order, what)
+	a.reason[what] = reason
+}
+
+func (a *absences) list() []string {
+	found := make([]string, len(a.order))
+	for i, what := range a.order {
+		found[i] = what + ": " + a.reason[what]
+	}
+	return found
+}
+
+// unknownDevice and unknownReading are the values to fill in.
+func unknownDevice(index int) Device {
+	nan := math.NaN()
+	return Device{Index: index, MemoryBytes: nan, PowerLimitWatts: nan, MaxSMClockMHz: nan}
+}
+
+func unknownReading(index int) Reading {
+	nan := math.NaN()
+	return Reading{Index: index, MemoryUsedBytes: nan, PowerWatts: nan, SMClockMHz: nan}
+}

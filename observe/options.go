@@ -1,0 +1,77 @@
+package observe
+
+import (
+	"os"
+	"time"
+
+	"stoker/observe/gpu"
+	"stoker/recording"
+)
+
+// Options say what to observe. Command and Output, or PID and Output, must be
+// set; everything else is useful as it is.
+type Options struct {
+	// Command is the program to run and its arguments. Its standard streams are
+	// Stdin, Stdout and Stderr themselves, nil means /dev/null; it runs in Dir,
+	// "" means here.
+	Command               []string
+	Dir                   string
+	Stdin, Stdout, Stderr *os.File
+
+	// PID is a process to attach to instead. There is no hook then.
+	PID int
+
+	// Output is the recording's file; it must not be there yet.
+	Output string
+
+	// HookSource is the start-up hook's text; nil is no hook.
+	HookSource []byte
+
+	// Emulate looks at emulated GPUs only, and tells the program where to
+	// report them.
+	Emulate bool
+
+	// OpenGPU opens the probe for GPUs; page is the file of emulated ones. nil
+	// is gpu.Open. It may take its time: the command does not wait for it.
+	OpenGPU func(page string) (GPU, error)
+
+	// Version of this Stoker, for the recording.
+	Version string
+
+	// OnTick is handed the run so far (at most the last half hour), at most once
+	// a second, less often where it takes longer than a hundredth of the time.
+	// It is called in the goroutine that records, and may keep the run.
+	OnTick func(run *recording.Run, now float64)
+
+	// Warn is told of each trouble once, in a sentence that says what to do.
+	Warn func(text string)
+}
+
+// GPU is what Record needs of a GPU probe; *gpu.Probe is one.
+type GPU interface {
+	Facts() gpu.Facts
+	Read(now time.Time) []gpu.Reading
+	Absent() []string
+	Close() error
+}
+
+// CommandError says that the command could not be started. Every other error
+// that comes without a run is a failure of ours before the command began.
+type CommandError struct {
+	NotFound bool // there is no such command; else it is there and cannot be executed
+	Err      error
+}
+
+// Error is the sentence for the user.
+func (e *CommandError) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// Code is the exit code that shells and timeout(1) use for it.
+func (e *CommandError) Code() int {
+	if e.NotFound {
+		return 127
+	}
+	return 126
+}

@@ -1,0 +1,369 @@
+//go:build linux
+
+package observe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/observe/cpu"
+	"stoker/observe/disk"
+	"stoker/observe/gpu"
+	"stoker/observe/step"
+	"stoker/recording"
+)
+
+// Beats of the recorder. A beat that comes late is dropped, not caught up with.
+const (
+	tick   = 100 * time.Millisecond
+	second = 1.0 // seconds of the recording
+)
+
+// Record observes a command from its start to its end, or a running process
+// until it ends, and returns the run. While it does, the caller must leave the
+// signals alone: they are the command's (when attached they are the caller's).
+//
+// Cancelling the context ends the observation, never the command. An error
+// without a run means that the command did not begin; see CommandError. An error
+// with a run is trouble with the recording's file.
+func Record(ctx context.Context, o Options) (*recording.Run, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	path := ""
+	if o.PID == 0 {
+		var err error
+		if path, err = find(o.Command[0]); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newRecorder(o)
+	if err != nil {
+		return nil, err
+	}
+	root, err := r.begin(path)
+	if err != nil {
+		r.undo()
+		return nil, err
+	}
+	if err := r.watch(root); err != nil {
+		r.absent("processes", err.Error())
+	}
+	r.run(ctx)
+	return r.finish()
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Output == "":
+		return errors.New("observe: no file is named for the recording")
+	case o.PID < 0 || o.PID == 0 && len(o.Command) == 0:
+		return errors.New("observe: there is neither a command nor a process to observe")
+	case o.PID != 0 && len(o.Command) > 0:
+		return errors.New("observe: either a command or a process can be observed, not both")
+	case o.PID != 0 && !alive(o.PID):
+		return fmt.Errorf("observe process %d: there is no such process", o.PID)
+	}
+	return nil
+}
+
+// clock is the recording's: seconds since its start.
+type clock struct {
+	wall time.Time // of t = 0, without Go's monotonic reading
+	mono int64     // CLOCK_MONOTONIC of t = 0, ns
+}
+
+func startClock() clock { return clock{wall: time.Now().Round(0), mono: monotonic()} }
+
+func (c clock) now() float64 { return float64(monotonic()-c.mono) / 1e9 }
+
+func monotonic() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail with this clock
+	return t.Nano()
+}
+
+// recorder is one observation. It runs in one goroutine; the listener, the GPU's
+// watch and the wait for the command have theirs and talk to it over channels.
+type recorder struct {
+	o       Options
+	clock   clock
+	out     *recording.Writer
+	facts   recording.Facts
+	written []byte // the facts as they stand in the file
+	warned  map[string]bool
+	private *folder
+	command *command
+	job     *cpu.Job
+	disks   *disk.Probe
+	gpus    *gpuWatch
+	hears   *step.Listener
+	intake  *step.Intake
+	visible map[int][]string // CUDA_VISIBLE_DEVICES of processes
+	hooked  bool             // the command was started with the hook
+	exit    *recording.Exit
+	gone    bool // the attached process ended
+
+	nextSecond, nextShow, nextFlush float64
+	retry                           float64 // seconds until a full disk is tried again
+}
+
+// newRecorder opens the recording: where that cannot be, nothing has begun yet.
+func newRecorder(o Options) (*recorder, error) {
+	r := &recorder{o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{}}
+	r.facts = recording.Facts{
+		Version: o.Version, Command: redact(o.Command),
+		Started: float64(r.clock.wall.UnixNano()) / 1e9, Monotonic: r.clock.mono,
+	}
+	if o.PID > 0 {
+		r.facts.Command = attachedCommand(o.PID)
+	}
+	out, err := recording.Create(o.Output, r.facts)
+	if err != nil {
+		return nil, err
+	}
+	r.out = out
+	r.intake = step.NewIntake(r.clock.mono, out, r.gpuIndex)
+	return r, nil
+}
+
+func attachedCommand(pid int) []string {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(raw) == 0 {
+		return nil
+	}
+	var command []string
+	for word := range bytes.SplitSeq(bytes.TrimRight(raw, "\x00"), []byte{0}) {
+		command = append(command, string(word))
+	}
+	return redact(command)
+}
+
+// begin starts the command with what it needs around it and returns the root of
+// the tree to watch.
+func (r *recorder) begin(path string) (root int, err error) {
+	if r.o.PID > 0 {
+		page := os.Getenv(emulatedPage)
+		r.openGPU(page)
+		r.absent("hook", "the process was running already: steps are known only to a run that stoker observe starts")
+		return r.o.PID, nil
+	}
+	page := ""
+	if r.hook(); r.o.Emulate {
+		if page = os.Getenv(emulatedPage); page == "" && r.private != nil {
+			page = r.private.page()
+		}
+	}
+	hook, socket := "", ""
+	if r.hooked {
+		hook, socket = r.private.hook(), r.private.socket()
+	}
+	env, nested := environment(os.Environ(), hook, socket, page)
+	if nested {
+		r.note("started within another stoker observe: the steps of this command are in this recording only")
+	}
+	// Orphans of the command come to us, not to init: so no descendant is lost.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	if r.command, err = start(r.o, path, env); err != nil {
+		return 0, err
+	}
+	r.openGPU(page)
+	return r.command.process.Pid, nil
+}
+
+// hook prepares the hook. Without it the observation goes on.
+func (r *recorder) hook() {
+	if r.o.HookSource == nil && !r.o.Emulate {
+		return
+	}
+	private, err := makeFolder()
+	if err != nil {
+		r.absent("hook", err.Error())
+		r.warn("the hook is off: " + err.Error())
+		return
+	}
+	r.private = private
+	if r.o.HookSource == nil {
+		return
+	}
+	err = private.write(r.o.HookSource)
+	if err == nil {
+		r.hears, err = step.Listen(private.socket())
+	}
+	if err != nil {
+		r.absent("hook", err.Error())
+		r.warn("the hook is off: " + err.Error())
+		return
+	}
+	r.hooked = true
+	if flag := shutOut(r.o.Command); flag != "" {
+		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored; leave %s away to have steps", flag, flag))
+	}
+}
+
+func (r *recorder) openGPU(page string) {
+	open := r.o.OpenGPU
+	if open == nil {
+		emulate := r.o.Emulate
+		open = func(page string) (GPU, error) {
+			probe, err := gpu.Open(gpu.Options{Emulate: emulate, Page: page})
+			if err != nil {
+				return nil, err // not a nil *gpu.Probe in an interface
+			}
+			return probe, nil
+		}
+	}
+	r.gpus = watchGPU(open, page)
+}
+
+func (r *recorder) watch(root int) error {
+	adopter := 0
+	if r.command != nil {
+		adopter = os.Getpid()
+	}
+	var err error
+	if r.disks, err = disk.Open(""); err != nil {
+		r.absent("disks", err.Error())
+		r.disks = nil
+	}
+	r.job, err = cpu.Watch(cpu.Options{Root: root, Adopter: adopter})
+	return err
+}
+
+// undo takes back what began before a command that could not be started.
+func (r *recorder) undo() {
+	if r.hears != nil {
+		_ = r.hears.Close()
+	}
+	if r.private != nil {
+		r.private.remove()
+	}
+	_ = r.out.Close()
+	_ = os.Remove(r.out.Path()) // nothing is in it
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+}
+
+// run records until the command has ended.
+func (r *recorder) run(ctx context.Context) {
+	beat := time.NewTicker(tick)
+	defer beat.Stop()
+	var packets <-chan step.Packet
+	if r.hears != nil {
+		packets = r.hears.Packets()
+	}
+	var ended chan ending
+	var signals chan os.Signal
+	if r.command != nil {
+		ended, signals = r.command.ended, r.command.signals
+	}
+	r.second()
+	for !r.gone {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-ended:
+			r.exit = &recording.Exit{At: r.clock.now(), Code: e.code, Signal: e.signal}
+			if r.job != nil {
+				r.job.Ended(e.cpu)
+			}
+			return
+		case s := <-signals:
+			r.command.relay(s)
+		case p := <-packets:
+			r.intake.Take(p, r.clock.now())
+		case news := <-r.gpus.news:
+			r.hearGPU(news)
+		case <-beat.C:
+			r.tick()
+		}
+	}
+}
+
+func (r *recorder) tick() {
+	now := r.clock.now()
+	if r.job != nil {
+		r.job.Tick(now, r.out)
+	}
+	if r.command == nil && !running(r.o.PID) {
+		r.gone = true
+	}
+	if now >= r.nextSecond {
+		r.second()
+	}
+}
+
+// second is the slow beat: the tree, the machine, the facts, the file.
+func (r *recorder) second() {
+	now := r.clock.now()
+	r.nextSecond = float64(int(now)) + second
+	r.intake.Flush()
+	r.tellJob()
+	if r.job != nil {
+		r.job.Second(now, r.out)
+		r.facts.Machine = r.job.Machine()
+		r.silentHook(now)
+	}
+	if r.disks != nil {
+		if err := r.disks.Second(now, r.out); err != nil {
+			r.absent("disks", err.Error())
+			r.disks = nil
+		}
+	}
+	r.writeFacts()
+	r.flush(now)
+	r.show(now)
+}
+
+// flush writes the second. Where the disk takes nothing it is tried again ever
+// less often, as what waits grows and is packed anew each time.
+func (r *recorder) flush(now float64) {
+	if now < r.nextFlush && r.exit == nil {
+		return
+	}
+	r.retry = min(60, 2*max(second, r.retry))
+	if err := r.out.Flush(); err != nil {
+		r.nextFlush = now + r.retry
+		r.warn(fmt.Sprintf("%v: the run goes on and what was seen is kept in memory; free some space and it is written then", err))
+		return
+	}
+	r.retry = 0
+}
+
+// show hands the run to the caller, and leaves at least 99 % of the time to the
+// job where the caller takes long.
+func (r *recorder) show(now float64) {
+	if r.o.OnTick == nil || now < r.nextShow {
+		return
+	}
+	r.o.OnTick(r.out.Snapshot(), now)
+	took := r.clock.now() - now
+	r.nextShow = now + min(60, max(second/2, 100*took))
+}
+
+// writeFacts writes the facts where they changed. The count of optimizer steps
+// alone is no change: the last one is written at the end.
+func (r *recorder) writeFacts() {
+	f := r.assemble()
+	if f.Model != nil && f.Exit == nil {
+		model := *f.Model
+		model.Steps = 0
+		f.Model = &model
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		r.warn("write facts: " + err.Error())
+		return
+	}
+	if string(text) == string(r.written) {
+		return
+	}
+	r.written = text
+	r.out.Facts(r.assemble())
+}

@@ -1,0 +1,184 @@
+package step
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds on what one packet may hold. The hook stays below half of each.
+const (
+	maxPacket  = 64 << 10 // bytes
+	maxRecords = 2048     // per packet
+	maxText    = 256      // bytes of one text
+)
+
+// Message is one packet, decoded and made harmless.
+type Message struct {
+	PID       int // as its sender sees itself
+	Seq       int64
+	Dropped   int64 // records that the hook lost since the packet before
+	Records   []Record
+	Malformed int // records that were left out
+}
+
+// Record is one record of the hook, all kinds in one: K says which fields count.
+// Pointers are nil where the hook said null or nothing.
+type Record struct {
+	K string `json:"k"`
+
+	// hello
+	Role        string `json:"role"`
+	Worker      *int   `json:"worker"` // also in fetch
+	PPID        int    `json:"ppid"`
+	Python      string `json:"python"`
+	Torch       string `json:"torch"`
+	CUDA        string `json:"cuda"`
+	TorchVision string `json:"torchvision"`
+	Rank        *int   `json:"rank"`
+	LocalRank   *int   `json:"local_rank"`
+	World       *int   `json:"world"`
+	StartMethod string `json:"start_method"` // also in loader
+	TID         int    `json:"tid"`          // also in step and optim
+
+	// loader; loader and t are in most kinds
+	Loader            int    `json:"loader"`
+	T                 int64  `json:"t"`
+	NumWorkers        *int   `json:"num_workers"`
+	PrefetchFactor    *int   `json:"prefetch_factor"`
+	PinMemory         *bool  `json:"pin_memory"`
+	PersistentWorkers *bool  `json:"persistent_workers"`
+	InOrder           *bool  `json:"in_order"`
+	BatchSize         *int   `json:"batch_size"`
+	Dataset           string `json:"dataset"`
+	Length            *int   `json:"length"`
+	Iterable          bool   `json:"iterable"`
+	File              string `json:"file"`
+	Line              int    `json:"line"`
+
+	// step and clock
+	N     int    `json:"n"`
+	W     int64  `json:"w"`
+	P     int64  `json:"p"`
+	First bool   `json:"first"`
+	Grad  *bool  `json:"grad"`
+	B     *int   `json:"b"`
+	I     int64  `json:"i"`
+	X     string `json:"x"`
+	Src   string `json:"src"`
+	Dev   *int   `json:"dev"` // also in memory
+
+	// batch
+	Bytes   *float64 `json:"bytes"`
+	Samples *int64   `json:"samples"` // also in fetch
+	DType   string   `json:"dtype"`   // also in optim
+	Pinned  *bool    `json:"pinned"`
+
+	// fetch
+	Count   int64   `json:"count"`
+	Wall    int64   `json:"wall"`
+	CPU     int64   `json:"cpu"`
+	Collate int64   `json:"collate"`
+	Wall2   float64 `json:"wall2"`
+
+	// memory, precision, optim, warn
+	Allocated *float64 `json:"allocated"`
+	Reserved  *float64 `json:"reserved"`
+	Matmul    string   `json:"matmul"`
+	Benchmark *bool    `json:"cudnn_benchmark"`
+	Autocast  *bool    `json:"autocast"`
+	Device    string   `json:"device"`
+	Steps     int      `json:"steps"`
+	Text      string   `json:"text"`
+}
+
+// packet is the wire form; records are decoded one by one only where some do not
+// fit, so that one bad record does not take its neighbours along.
+type packet struct {
+	V       int      `json:"v"`
+	PID     int      `json:"pid"`
+	Seq     int64    `json:"seq"`
+	Dropped int64    `json:"dropped"`
+	Records []Record `json:"records"`
+}
+
+// Decode reads one packet.
+func Decode(data []byte) (Message, error) {
+	if len(data) > maxPacket {
+		return Message{}, fmt.Errorf("decode packet: it has %d bytes, at most %d are taken", len(data), maxPacket)
+	}
+	var p packet
+	m := Message{}
+	if err := json.Unmarshal(data, &p); err != nil {
+		var one error
+		if p, m.Malformed, one = separately(data); one != nil {
+			return Message{}, fmt.Errorf("decode packet: %w", err)
+		}
+	}
+	if p.V != 1 {
+		return Message{}, fmt.Errorf("decode packet: its version is %d, expected 1", p.V)
+	}
+	if p.PID <= 0 || p.Dropped < 0 {
+		return Message{}, errors.New("decode packet: pid or dropped is not positive")
+	}
+	if extra := len(p.Records) - maxRecords; extra > 0 {
+		p.Records, m.Malformed = p.Records[:maxRecords], m.Malformed+extra
+	}
+	m.PID, m.Seq, m.Dropped, m.Records = p.PID, p.Seq, p.Dropped, p.Records
+	for i := range m.Records {
+		m.Records[i].clean()
+	}
+	return m, nil
+}
+
+func separately(data []byte) (p packet, bad int, err error) {
+	var raw struct {
+		packet
+		Records []json.RawMessage `json:"records"`
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return packet{}, 0, err
+	}
+	p = raw.packet
+	p.Records = nil
+	for _, text := range raw.Records {
+		var r Record
+		if json.Unmarshal(text, &r) != nil {
+			bad++
+			continue
+		}
+		p.Records = append(p.Records, r)
+	}
+	return p, bad, nil
+}
+
+func (r *Record) clean() {
+	for _, text := range []*string{
+		&r.K, &r.Role, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset,
+		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text,
+	} {
+		*text = sanitise(*text)
+	}
+}
+
+// sanitise cuts a text and replaces what a terminal might obey: control
+// characters, marks that turn the writing direction, bytes that are no UTF-8.
+func sanitise(text string) string {
+	if len(text) > maxText {
+		cut := maxText
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut]
+	}
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) ||
+			r == '\u2028' || r == '\u2029' {
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,436 @@
+package step
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"stoker"
+	"stoker/recording"
+)
+
+// Bounds on what a program can make us keep.
+const (
+	maxLoaders = 256
+	maxNotes   = 32
+	maxUnclock = 4096 // steps that one word on a missing clock may reach back to
+	maxSpan    = 1e7  // seconds; a longer wait or period is an error of the sender
+	maxN       = math.MaxInt32
+)
+
+// Sink takes what comes in; a *recording.Writer is one.
+type Sink interface {
+	Sample(signal recording.Signal, subject string, t, v float64)
+	Step(s recording.Step)
+	Clock(c recording.Clock)
+}
+
+// Process is what the hook said of one process.
+type Process struct {
+	PID, Parent  int
+	Worker       bool
+	Rank, World  int
+	CUDA         int // index of the device that worked, as CUDA counts, -1 where unknown
+	Emulated     bool
+	LaunchThread int
+	Launches     bool // LaunchThread is known from optimizer steps or the device's clock
+	Loads        bool // it has a DataLoader
+	Packets      int
+}
+
+// Intake turns packets into a recording. It is used by one goroutine at a time.
+type Intake struct {
+	base     int64 // CLOCK_MONOTONIC at t = 0, ns
+	to       Sink
+	device   func(pid, cuda int) int
+	procs    map[int]*Process
+	loaders  []recording.Loader
+	unclock  map[loaderKey]*unclocked
+	last     map[loaderKey]int
+	fetches  map[int]fetched // not written yet
+	software recording.Software
+	model    *recording.ModelFacts
+	notes    []string
+	changed  bool
+
+	dropped, malformed int64
+}
+
+type loaderKey struct{ pid, loader int }
+
+// unclocked says from which step on a loader has no device clock, and why.
+type unclocked struct {
+	from   int
+	reason string
+}
+
+// NewIntake begins a recording whose t = 0 is base on CLOCK_MONOTONIC, in ns.
+// device translates a device number of CUDA in a process into the index of the
+// GPU, which differ under CUDA_VISIBLE_DEVICES; nil keeps it.
+func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
+	if device == nil {
+		device = func(_, cuda int) int { return cuda }
+	}
+	return &Intake{
+		base: base, to: to, device: device, procs: map[int]*Process{},
+		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetched{}, last: map[loaderKey]int{},
+	}
+}
+
+// Take adds one packet; now is in seconds of the recording. What is malformed is
+// counted and left out.
+func (in *Intake) Take(p Packet, now float64) {
+	m, err := Decode(p.Data)
+	if err != nil {
+		in.malformed++
+		return
+	}
+	in.malformed += int64(m.Malformed)
+	in.dropped += min(m.Dropped, math.MaxInt32)
+	process := in.process(p.PID)
+	process.Packets++
+	for i := range m.Records {
+		if !in.record(process, m.PID, &m.Records[i], now) {
+			in.malformed++
+		}
+	}
+	if m.Dropped > 0 || in.malformed > 0 {
+		in.to.Sample(recording.HookDropped, "hook", now, float64(in.dropped+in.malformed))
+	}
+}
+
+// Processes are the processes that were heard, in order of PID.
+func (in *Intake) Processes() []Process {
+	all := make([]Process, 0, len(in.procs))
+	for _, p := range in.procs {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
+	return all
+}
+
+// Heard reports whether any process answered.
+func (in *Intake) Heard() bool { return len(in.procs) > 0 }
+
+// Dropped is how many records were lost on the way or left out as malformed.
+func (in *Intake) Dropped() int { return int(in.dropped + in.malformed) }
+
+// Changed reports whether facts changed since it was last asked.
+func (in *Intake) Changed() bool {
+	changed := in.changed
+	in.changed = false
+	return changed
+}
+
+// Facts writes what the hook found into the facts. Versions of the driver are
+// not its to tell.
+func (in *Intake) Facts(f *recording.Facts) {
+	f.Loaders = slices.Clone(in.loaders)
+	for i := range f.Loaders {
+		f.Loaders[i].Settings = f.Loaders[i].Settings.With()
+	}
+	f.Model = in.model
+	if in.model != nil {
+		model := *in.model
+		f.Model = &model
+	}
+	f.Software.Python, f.Software.Torch, f.Software.TorchVision = in.software.Python, in.software.Torch, in.software.TorchVision
+	if f.Software.CUDA == "" {
+		f.Software.CUDA = in.software.CUDA
+	}
+}
+
+// Notes are the warnings of the hook, each once.
+func (in *Intake) Notes() []string { return slices.Clone(in.notes) }
+
+// Forget drops what was kept of a process that has ended; its number may come
+// again.
+func (in *Intake) Forget(pid int) { delete(in.procs, pid) }
+
+func (in *Intake) process(pid int) *Process {
+	p := in.procs[pid]
+	if p == nil {
+		p = &Process{PID: pid, CUDA: -1}
+		in.procs[pid] = p
+		in.changed = true
+	}
+	return p
+}
+
+// record adds one record; false where it makes no sense.
+func (in *Intake) record(p *Process, own int, r *Record, now float64) bool {
+	switch r.K {
+	case "hello":
+		return in.hello(p, own, r)
+	case "loader":
+		return in.loader(p, r)
+	case "step":
+		return in.step(p, own, r, now)
+	case "clock":
+		return in.clock(p, r)
+	case "batch":
+		return in.batch(p, r)
+	case "fetch":
+		return in.fetch(p, r, now)
+	case "memory":
+		return in.memory(p, r, now)
+	case "precision":
+		return in.precision(p, r)
+	case "optim":
+		return in.optim(p, own, r)
+	case "warn":
+		in.note(fmt.Sprintf("hook in process %d: %s", p.PID, r.Text))
+	}
+	return true // iter needs no place of its own; other kinds come from a newer hook
+}
+
+func (in *Intake) hello(p *Process, own int, r *Record) bool {
+	if r.Role != "main" && r.Role != "worker" {
+		return false
+	}
+	p.Worker, p.Parent = r.Role == "worker", r.PPID
+	p.LaunchThread = p.PID // r.TID is a number of the process's own namespace
+	if own == p.PID && r.TID > 0 {
+		p.LaunchThread = r.TID
+	}
+	if r.Rank != nil && *r.Rank >= 0 {
+		p.Rank = *r.Rank
+	}
+	if r.World != nil && *r.World > 0 {
+		p.World = *r.World
+	}
+	if !p.Worker || in.software.Python == "" {
+		in.software.Python = r.Python
+		in.software.Torch, in.software.CUDA, in.software.TorchVision = r.Torch, r.CUDA, r.TorchVision
+	}
+	in.changed = true
+	return true
+}
+
+func (in *Intake) loader(p *Process, r *Record) bool {
+	if r.Loader < 0 || r.Loader > maxN {
+		return false
+	}
+	p.Loads = true
+	l := in.find(p.PID, r.Loader)
+	if l == nil {
+		if len(in.loaders) >= maxLoaders {
+			return true
+		}
+		in.loaders = append(in.loaders, recording.Loader{ID: r.Loader, PID: p.PID})
+		l = &in.loaders[len(in.loaders)-1]
+	}
+	if l.Settings == nil {
+		l.Settings = stoker.Settings{}
+	}
+	set(l.Settings, stoker.NumWorkers, r.NumWorkers)
+	set(l.Settings, stoker.PrefetchFactor, r.PrefetchFactor)
+	set(l.Settings, stoker.PinMemory, r.PinMemory)
+	set(l.Settings, stoker.PersistentWorkers, r.PersistentWorkers)
+	set(l.Settings, stoker.InOrder, r.InOrder)
+	set(l.Settings, stoker.BatchSize, r.BatchSize)
+	l.Dataset, l.Iterable, l.Start = r.Dataset, r.Iterable, r.StartMethod
+	if r.Length != nil && *r.Length > 0 {
+		l.Samples = *r.Length
+	}
+	if r.File != "" {
+		l.Where = fmt.Sprintf("%s:%d", r.File, r.Line)
+	}
+	in.changed = true
+	return true
+}
+
+// set copies a setting that is known; PyTorch's None stays unknown.
+func set[T any](s stoker.Settings, name stoker.Setting, value *T) {
+	if value != nil {
+		s[name] = *value
+	}
+}
+
+func (in *Intake) find(pid, loader int) *recording.Loader {
+	for i := len(in.loaders) - 1; i >= 0; i-- { // the newest, where a PID came twice
+		if l := &in.loaders[i]; l.PID == pid && l.ID == loader {
+			return l
+		}
+	}
+	return nil
+}
+
+func (in *Intake) step(p *Process, own int, r *Record, now float64) bool {
+	start, wait, period := float64(r.T-in.base)/1e9, span(r.W), span(r.P)
+	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
+		start > now+1 || start < -maxSpan {
+		return false
+	}
+	s := recording.Step{
+		PID: p.PID, Rank: p.Rank, Device: in.gpu(p), Loader: r.Loader, N: r.N,
+		Start: start, Period: period, Wait: wait, First: r.First, Phase: recording.Evaluate,
+		Idle: math.NaN(), DevicePeriod: math.NaN(),
+	}
+	if r.P == 0 {
+		s.Period = math.NaN()
+	}
+	if r.B != nil && *r.B > 0 && *r.B <= maxN {
+		s.Samples = *r.B
+	}
+	if r.Grad == nil || *r.Grad {
+		s.Phase = recording.Train
+	}
+	key := loaderKey{p.PID, r.Loader}
+	if u := in.unclock[key]; u != nil && r.N >= u.from {
+		s.NoClock = u.reason
+	}
+	in.last[key] = max(in.last[key], r.N)
+	if !p.Launches && own == p.PID && r.TID > 0 && p.LaunchThread != r.TID && r.Grad != nil && *r.Grad {
+		p.LaunchThread, in.changed = r.TID, true // who asks is the best guess until launches are seen
+	}
+	if !p.Loads {
+		p.Loads, in.changed = true, true
+	}
+	in.to.Step(s)
+	return true
+}
+
+// span is a duration in seconds; NaN where it cannot be one.
+func span(ns int64) float64 {
+	s := float64(ns) / 1e9
+	if s < 0 || s > maxSpan {
+		return math.NaN()
+	}
+	return s
+}
+
+// gpu is the index of the device that a process works on, -1 where unknown.
+func (in *Intake) gpu(p *Process) int {
+	if p.CUDA < 0 {
+		return -1
+	}
+	if p.Emulated {
+		return p.CUDA
+	}
+	return in.device(p.PID, p.CUDA)
+}
+
+func (in *Intake) clock(p *Process, r *Record) bool {
+	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN {
+		return false
+	}
+	key := loaderKey{p.PID, r.Loader}
+	if r.X != "" {
+		in.noClock(p, key, r)
+		return true
+	}
+	idle, period := span(r.I), span(r.P)
+	if math.IsNaN(idle) || math.IsNaN(period) {
+		return false
+	}
+	if r.P == 0 {
+		period = math.NaN()
+	}
+	if r.Dev != nil && *r.Dev >= 0 && *r.Dev < 1024 && *r.Dev != p.CUDA {
+		p.CUDA, in.changed = *r.Dev, true
+	}
+	p.Emulated = r.Src == "emulated"
+	if !p.Launches && p.LaunchThread > 0 { // the hook reads a clock only where the asking thread launches
+		p.Launches, in.changed = true, true
+	}
+	if u := in.unclock[key]; u != nil && r.N >= u.from {
+		delete(in.unclock, key)
+	}
+	in.to.Clock(recording.Clock{
+		PID: p.PID, Loader: r.Loader, N: r.N, Device: in.gpu(p), Idle: idle, Period: period,
+	})
+	return true
+}
+
+// noClock notes why steps have no device clock: from this one on, until another
+// clock record. Steps that were written before are told as well.
+func (in *Intake) noClock(p *Process, key loaderKey, r *Record) {
+	from := r.N
+	if u := in.unclock[key]; u != nil && u.reason == r.X {
+		from = min(from, u.from)
+		if from == u.from { // the same again, as once a second: nothing new
+			return
+		}
+	}
+	in.unclock[key] = &unclocked{from, r.X}
+	last, any := in.last[key]
+	if !any {
+		return
+	}
+	for n := max(r.N, last-maxUnclock); n <= last; n++ {
+		in.to.Clock(recording.Clock{
+			PID: p.PID, Loader: r.Loader, N: n, Device: in.gpu(p),
+			Idle: math.NaN(), Period: math.NaN(), NoClock: r.X,
+		})
+	}
+}
+
+func (in *Intake) batch(p *Process, r *Record) bool {
+	l := in.find(p.PID, r.Loader)
+	if l == nil || r.Bytes == nil || *r.Bytes < 0 {
+		return l == nil // of a loader beyond the bound
+	}
+	in.changed = in.changed || l.BatchBytes == 0 || l.BatchDType != r.DType || r.Pinned != nil && l.Pinned == nil
+	l.BatchBytes = max(l.BatchBytes, *r.Bytes) // the last of an epoch may be smaller
+	l.BatchDType = r.DType
+	if r.Pinned != nil {
+		pinned := *r.Pinned
+		l.Pinned = &pinned
+	}
+	return true
+}
+
+func (in *Intake) fetch(p *Process, r *Record, now float64) bool {
+	if r.Count < 0 || r.Wall < 0 || r.CPU < 0 || r.Collate < 0 || r.Wall2 < 0 {
+		return false
+	}
+	in.fetches[p.PID] = fetched{*r, now}
+	return true
+}
+
+// fetched is the newest word of a process on its fetches: the counters are
+// cumulative, so the newest is all that is needed.
+type fetched struct {
+	record Record
+	at     float64
+}
+
+// Flush writes the fetch counters that came since the last call; once a second
+// is enough for counters, and keeps the recording small.
+func (in *Intake) Flush() {
+	for pid, f := range in.fetches {
+		subject, r := fmt.Sprintf("process/%d", pid), f.record
+		in.to.Sample(recording.FetchCount, subject, f.at, float64(r.Count))
+		in.to.Sample(recording.FetchWall, subject, f.at, float64(r.Wall)/1e9)
+		in.to.Sample(recording.FetchCPU, subject, f.at, float64(r.CPU)/1e9)
+		in.to.Sample(recording.FetchCollate, subject, f.at, float64(r.Collate)/1e9)
+		in.to.Sample(recording.FetchWallSquares, subject, f.at, r.Wall2)
+		if r.Samples != nil {
+			in.to.Sample(recording.FetchSamples, subject, f.at, float64(*r.Samples))
+		}
+		delete(in.fetches, pid)
+	}
+}
+
+func (in *Intake) memory(p *Process, r *Record, now float64) bool {
+	if r.Dev == nil || *r.Dev < 0 || *r.Dev >= 1024 {
+		return false
+	}
+	subject := fmt.Sprintf("gpu/%d", in.device(p.PID, *r.Dev))
+	if r.Allocated != nil {
+		in.to.Sample(recording.PeakAllocated, subject, now, *r.Allocated)
+	}
+	if r.Reserved != nil {
+		in.to.Sample(recording.PeakReserved, subject, now, *r.Reserved)
+	}
+	return true
+}
+
+func (in *Intake) note(text string) {
+	text = sanitise(text)
+	if len(in.notes) < maxNotes && !slices.Contains(in.notes, text) {
+		in.notes = append(in.notes, text)
+		in.changed = true
+	}
+}
