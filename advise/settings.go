@@ -107,6 +107,9 @@ func (a adviser) cores() (Fix, string) {
 	}
 	demand := a.pipeline.Part(stoker.Prepare).CPU.Point + a.pipeline.LoopCPU
 	loop := max(a.pipeline.Loop.Point, 1e-6)
+	if !(demand > 0) {
+		return Fix{}, ""
+	}
 	need := math.Ceil(max(a.pipeline.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
 	fix.Changes = []stoker.Change{

@@ -30,6 +30,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.idleKnown() && !a.starved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", share(a.verdict.Stall))
 	}
+	if !a.pipeline.Part(stoker.Prepare).CPU.Known() {
+		return fix, "what a batch costs to prepare was not seen"
+	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
 		return fix, fmt.Sprintf("%d workers are as good as more: %s", now, a.whyNotMore(now, cut))

@@ -40,6 +40,8 @@ FILES = "data/labelled"
 STALL_POINTS = 3.0
 #: How wide a printed gain may be, high over low.
 WIDEST = 1.6
+#: Cores that other programs may use before a row says so: a busy machine changes what is true.
+QUIET_CORES = 0.3
 #: What the disk of scenario slow-disk gives, and how long its files are.
 DISK_BYTES_PER_S = 12_000_000
 FILE_BYTES = 110_000
@@ -107,6 +109,7 @@ class Observed:
     recording: Path
     diagnosis: dict
     truth: dict
+    others: float  # cores that programs other than the run used meanwhile
 
     @property
     def verdict(self) -> dict:
@@ -138,9 +141,9 @@ class Bench:
         if group:
             command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh", *command]
         print(f"$ STOKER_EMULATE=1 {shlex.join(command)}", flush=True)
-        self._run(command, ROOT / self.out / f"{name}.log")
+        others = self._run(command, ROOT / self.out / f"{name}.log")
         diagnosis = self.ask("diagnose", recording)
-        return Observed(recording, diagnosis, json.loads((ROOT / truth).read_text()))
+        return Observed(recording, diagnosis, json.loads((ROOT / truth).read_text()), others)
 
     def ask(self, verb: str, *recordings: Path) -> dict:
         command = [str(self.stoker), verb, "--json", *map(str, recordings)]
@@ -149,12 +152,26 @@ class Bench:
             raise RuntimeError(f"{shlex.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
-    def _run(self, command: list[str], log: Path) -> None:
+    def _run(self, command: list[str], log: Path) -> float:
+        """Run a command; return how many cores others used meanwhile."""
         environment = os.environ | {"STOKER_EMULATE": "1"}
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own, machine, start = _own_core_s(), _machine_core_s(), time.monotonic()
         with log.open("w") as file:
             code = subprocess.run(command, cwd=ROOT, env=environment, stdout=file, stderr=file, timeout=4 * self.seconds + 120).returncode
         if code:
             raise RuntimeError(f"exit code {code}: {log.read_text()[-600:].strip()}")
+        return max(0.0, (_machine_core_s() - machine - _own_core_s() + own) / (time.monotonic() - start))
+
+
+def _own_core_s() -> float:
+    return sum(os.times()[:4])
+
+
+def _machine_core_s() -> float:
+    """Core seconds that all programs of the machine have used."""
+    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
 def _pinned_to(cores: int | None) -> list[str]:
@@ -307,6 +324,7 @@ class Row:
     promised: dict | None = None
     achieved: float | None = None
     verified: dict | None = None
+    others: float = 0.0
     skipped: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -358,6 +376,7 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
     before = bench.observe(name, flags, scenario.cores, group)
     row.got = before.verdict.get("class") or "none"
     row.stall_true, row.stall_printed = true_stall(before), before.verdict.get("stall")
+    row.others = before.others
     if scenario.mend is None:
         return
     fix = choose_fix(bench.ask("advise", before.recording).get("plan") or [], scenario.mend)
@@ -368,11 +387,14 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
     row.fix, row.promised = _words(fix["changes"]), fix["speedup"]
     if applied.unknown:
         row.notes.append(f"cannot apply {', '.join(applied.unknown)}")
+    if applied.cores and applied.cores > len(os.sched_getaffinity(0)):
+        row.notes.append(f"there are no {applied.cores} cores here")
     if applied.warm:
         warm(ROOT / FILES)
     elif group:
         evict(ROOT / FILES)
     after = bench.observe(name + "-mended", flags + applied.flags, applied.cores, group)
+    row.others = max(before.others, after.others)
     row.verified = bench.ask("verify", before.recording, after.recording)
     was, now = steps_per_second(before), steps_per_second(after)
     row.achieved = now / was if was and now else None
@@ -401,6 +423,8 @@ def line(rows: list[Row]) -> str:
     remarks = sorted({miss for row in rows for miss in row.misses()})
     if wrong is None and not remarks:
         remarks = ["ok"]
+    others = max(row.others for row in rows)
+    remarks += [f"others used {others:.1f} cores"] if others > QUIET_CORES else []
     remarks += [first.fix, f"n={len(rows)}"] if first.fix else [f"n={len(rows)}"]
     return f"{first.name:19} {label:30} {stall:>21} {gain:>20} {'-' if achieved is None else f'{achieved:.2f}':>8}  {'; '.join(remarks)}"
 
@@ -474,7 +498,6 @@ def main() -> int:
         for scenario in chosen:
             print(f"{scenario.name:19} {scenario.expected:30} {scenario.flags}\n{'':19} {scenario.why}")
         return 0
-    arguments.out.mkdir(parents=True, exist_ok=True, mode=0o700)
     started = time.monotonic()
     bench = Bench(_from_root(arguments.stoker), _from_root(arguments.python), _from_root(arguments.out), arguments.seconds)
     results = run_all(bench, chosen, arguments.repeat)

@@ -13,7 +13,7 @@ readonly python=python/.venv/bin/python stoker=bin/stoker
 readonly data=data/imagefolder
 readonly before=stoker-runs/demo-before.jsonl.gz after=stoker-runs/demo-after.jsonl.gz
 readonly each="${SECONDS_EACH:-40}"
-readonly train=("$python" examples/imagefolder/train.py --data "$data" --seconds "$each" --print-every 20)
+readonly train=("$python" examples/imagefolder/train.py --data "$data" --batch 32 --seconds "$each" --print-every 50)
 
 main() {
 	trap 'echo; echo "demo: stopped"; exit 130' INT TERM
@@ -59,8 +59,8 @@ observe() {
 	"$stoker" observe -o "$recording" -- "${train[@]}" "$@"
 }
 
-# advised_flags turns the changes of the first fix into flags of train.py. It
-# fails where there is nothing to do, and names settings that have no flag.
+# advised_flags turns the changes of the first fix into flags of train.py, the
+# first that is a setting of the script. It fails where there is nothing to do, and names settings that have no flag.
 advised_flags() {
 	local advice
 	advice="$("$stoker" advise --json "$before")"
@@ -73,8 +73,11 @@ SWITCHES = {"persistent_workers": "--persistent-workers", "pin_memory": "--pin-m
 plan = json.load(sys.stdin)["plan"]
 if not plan:
     sys.exit("demo: stoker advises no change: nothing to verify (are other programs using the cores?)")
+easy = [fix for fix in plan if fix["effort"] in ("flag", "code")]
+if not easy:
+    sys.exit("demo: no advised change is a setting of the script: nothing to run again (are other programs using the cores?)")
 words = []
-for change in plan[0]["changes"]:
+for change in easy[0]["changes"]:
     name, value = change["setting"], change["to"]
     if name in FLAGS:
         words += [FLAGS[name], str(value)]

@@ -224,7 +224,8 @@ def _raised_by_signal_handler(error):
     for number in range(1, _signal.NSIG):
         handler = _signal.getsignal(number)
         if callable(handler):
-            for function in (handler, getattr(handler, "__func__", None), getattr(handler, "func", None), getattr(type(handler), "__call__", None)):
+            inside = [getattr(handler, name, None) for name in ("__func__", "func")]  # a method, a partial
+            for function in [handler, getattr(type(handler), "__call__", None)] + inside:
                 codes.add(getattr(function, "__code__", None))
     codes.discard(None)
     entry = error.__traceback__

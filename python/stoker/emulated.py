@@ -104,10 +104,10 @@ class Device:
     run_ahead    launches that may be outstanding before the next one blocks;
                  CUDA's queue holds about 1,000
     spin         whether waits burn CPU, which is CUDA's default, or sleep
-    memory_used  bytes in use as reported by the page; None is unknown
+    memory_used  bytes in use as reported by the page: arithmetic takes none; None is unknown
     """
 
-    def __init__(self, index=0, chip="a100-80gb-sxm", run_ahead=1000, spin=True, memory_used=None):
+    def __init__(self, index=0, chip="a100-80gb-sxm", run_ahead=1000, spin=True, memory_used=0):
         if chip not in CHIPS:
             raise ValueError(f"unknown chip {chip!r}: choose one of {', '.join(sorted(CHIPS))}")
         if index < 0 or run_ahead < 1:

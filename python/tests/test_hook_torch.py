@@ -140,7 +140,7 @@ def main():
     class Slow(Dataset):
         def __len__(self): return 4
         def __getitem__(self, i):
-            time.sleep(30 if i == 3 else 0)
+            time.sleep(2 if i == 3 else 0)
             return i
     for workers in (0, 1):
         got = []

@@ -1,0 +1,244 @@
+//go:build linux
+
+package cpu
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stoker/recording"
+)
+
+// book keeps the newest value of each signal.
+type book map[string]float64
+
+func (b book) Sample(signal recording.Signal, subject string, _, v float64) {
+	b[string(signal)+" "+subject] = v
+}
+
+func begin(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Skip("cannot run ", name, ": ", err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	return c
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what, " did not come true")
+		}
+	}
+}
+
+const workers = `
+import multiprocessing as mp, time
+def work(q):
+    while True: q.get()
+if __name__ == "__main__":
+    mp.set_start_method(%q)
+    qs = [mp.Queue() for _ in range(3)]
+    ps = [mp.Process(target=work, args=(q,), daemon=True) for q in qs]
+    [p.start() for p in ps]
+    while True: sum(range(100000))
+`
+
+// Workers are recognised without the hook and without PyTorch's names, however
+// they were started; a parked one is seen as parked.
+func TestWorkersAreRecognised(t *testing.T) {
+	for _, method := range []string{"fork", "spawn", "forkserver"} {
+		script := filepath.Join(t.TempDir(), "job.py")
+		_ = os.WriteFile(script, []byte(fmt.Sprintf(workers, method)), 0o600)
+		c := begin(t, "sh", "-c", "python3 "+script+"; true")
+		j, err := Watch(Options{Root: c.Process.Pid})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		got := book{}
+		count := func(role string) (n, pid int) {
+			for _, p := range j.Processes() {
+				if p.Role == role && p.End == 0 {
+					n, pid = n+1, p.PID
+				}
+			}
+			return n, pid
+		}
+		now := 0.0
+		eventually(t, method+": three workers of one trainer", func() bool {
+			now += 0.1
+			j.Second(now, got)
+			j.Tick(now, got)
+			w, _ := count(recording.RoleWorker)
+			trainers, _ := count(recording.RoleTrainer)
+			return w == 3 && trainers == 1
+		})
+		_, pid := count(recording.RoleWorker)
+		_, trainer := count(recording.RoleTrainer)
+		eventually(t, method+": a parked worker", func() bool {
+			j.Tick(now, got)
+			return got[fmt.Sprintf("thread.state thread/%d", pid)] == float64(recording.Parked)
+		})
+		eventually(t, method+": a running trainer", func() bool {
+			j.Tick(now, got)
+			return got[fmt.Sprintf("thread.state thread/%d", trainer)] == float64(recording.Running)
+		})
+		if got[fmt.Sprintf("process.memory process/%d", pid)] < 1e6 || got["tree.memory tree"] < 4e6 {
+			t.Errorf("%s: memory %v", method, got)
+		}
+		for _, p := range j.Alive() {
+			_ = exec.Command("kill", "-9", fmt.Sprint(p)).Run()
+		}
+	}
+}
+
+func TestHookDecidesRoles(t *testing.T) {
+	c := begin(t, "sh", "-c", "sleep 30 & python3 -c 'while 1: pass' & wait")
+	j, err := Watch(Options{Root: c.Process.Pid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	got := book{}
+	eventually(t, "three processes", func() bool { j.Second(1, got); return len(j.Alive()) >= 3 })
+	var sleeper int
+	for pid, p := range j.tree.live {
+		if p.comm == "sleep" {
+			sleeper = pid
+		}
+	}
+	j.Tell(Told{PID: sleeper, Role: recording.RoleTrainer, Rank: 2, World: 4, Device: 1, Hooked: true, Loads: true, LaunchThread: sleeper})
+	j.Second(2, got)
+	all := j.Processes()
+	if len(all) != 1 || all[0].PID != sleeper || all[0].Rank != 2 || all[0].Device != 1 {
+		t.Errorf("processes %+v", all)
+	}
+	for _, pid := range j.Alive() {
+		_ = exec.Command("kill", "-9", fmt.Sprint(pid)).Run()
+	}
+}
+
+// Where /proc shows nothing of the job, that is said, and nothing crashes.
+func TestHiddenProc(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"proc", "sys", "dev/shm"} {
+		_ = os.MkdirAll(filepath.Join(root, dir), 0o700)
+	}
+	j, err := Watch(Options{Root: os.Getpid(), FS: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := book{}
+	for i := range 3 {
+		j.Second(float64(i), got)
+		j.Tick(float64(i), got)
+	}
+	if absent := j.Absent(); len(absent) == 0 || !strings.Contains(absent[0].Why, "hidepid") {
+		t.Errorf("absent %+v", absent)
+	}
+	j.Ended(time.Second)
+	if len(j.Processes()) != 0 || len(j.Alive()) != 0 || j.Machine().Allowed == 0 {
+		t.Errorf("machine %+v", j.Machine())
+	}
+	if _, err := Watch(Options{Root: 1, FS: "/nonexistent"}); err == nil {
+		t.Error("a machine without /proc was accepted")
+	}
+}
+
+func TestMachineHere(t *testing.T) {
+	j, err := Watch(Options{Root: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := j.Machine()
+	if m.CPUs < 1 || m.Allowed < 1 || m.MemoryBytes < 1e8 || m.Kernel == "" || m.PhysCores > m.Allowed {
+		t.Errorf("machine %+v", m)
+	}
+}
+
+// A quota of control groups version 1 is found from inside the group.
+func TestLiveQuota(t *testing.T) {
+	const group = "/sys/fs/cgroup/cpu/stoker-test"
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Skip("no control groups to make here: ", err)
+	}
+	t.Cleanup(func() { _ = os.Remove(group) })
+	c := begin(t, "sh", "-c", "while :; do :; done")
+	for file, text := range map[string]string{
+		"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "30000", "cgroup.procs": fmt.Sprint(c.Process.Pid),
+	} {
+		if err := os.WriteFile(filepath.Join(group, file), []byte(text), 0o600); err != nil {
+			t.Skip(err)
+		}
+	}
+	j, err := Watch(Options{Root: c.Process.Pid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := j.Machine().Quota; q != 0.3 {
+		t.Errorf("quota %v, want 0.3", q)
+	}
+	got := book{}
+	eventually(t, "throttling", func() bool { j.Second(1, got); return got["cgroup.throttled machine"] > 0 })
+	_ = c.Process.Kill()
+	_ = c.Wait()
+}
+
+func TestSettle(t *testing.T) {
+	table := &table{live: map[int]*process{}}
+	parent := &process{pid: 1, start: 1, own: 5}
+	child := &process{pid: 2, parent: 1, start: 2, own: 3, reaped: 1}
+	child.read.now = 100
+	parent.read.now = 10
+	table.live[1] = parent
+	before := map[int]process{1: *parent, 2: *child}
+
+	parent.reaped, parent.read.now, table.gone = 4, 112, []*process{child} // waited for
+	table.settle(before)
+	if table.total != 9 || table.settled != 0 || parent.read.total() != 12 {
+		t.Errorf("waited for: total %v, settled %v, read %v", table.total, table.settled, parent.read.total())
+	}
+
+	other := &process{pid: 3, parent: 1, start: 3, own: 2}
+	before = map[int]process{1: *parent, 3: *other}
+	table.gone = []*process{other} // not waited for
+	table.settle(before)
+	if table.total != 11 || table.settled != 2 {
+		t.Errorf("not waited for: total %v, settled %v", table.total, table.settled)
+	}
+
+	before = map[int]process{1: *parent}
+	table.gone = []*process{parent} // the last one
+	delete(table.live, 1)
+	table.settle(before)
+	if table.total != 11 {
+		t.Errorf("nobody left: total %v", table.total)
+	}
+}
+
+func BenchmarkTick(b *testing.B) {
+	j, err := Watch(Options{Root: os.Getpid()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	t, err := watch("/proc", os.Getpid(), os.Getpid())
+	if err != nil {
+		b.Fatal(err)
+	}
+	j.threads[os.Getpid()] = t
+	b.ReportAllocs()
+	for b.Loop() {
+		t.look(j.buffer)
+		t.times(j.buffer)
+	}
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package step
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"stoker/recording"
+)
+
+// book keeps what an Intake writes.
+type book struct {
+	steps   []recording.Step
+	clocks  []recording.Clock
+	samples map[string]float64
+}
+
+func (b *book) Step(s recording.Step)   { b.steps = append(b.steps, s) }
+func (b *book) Clock(c recording.Clock) { b.clocks = append(b.clocks, c) }
+func (b *book) Sample(signal recording.Signal, subject string, _, v float64) {
+	if b.samples == nil {
+		b.samples = map[string]float64{}
+	}
+	b.samples[string(signal)+" "+subject] = v
+}
+
+func packetOf(records ...string) Packet {
+	return Packet{PID: 7, Data: []byte(`{"v":1,"pid":7,"seq":0,"dropped":0,"records":[` + strings.Join(records, ",") + `]}`)}
+}
+
+func TestOneBadRecordLeavesItsNeighbours(t *testing.T) {
+	m, err := Decode(packetOf(`{"k":"warn","text":"a"}`, `{"k":"step","n":"x"}`, `{"k":"step","t":1e99}`, `{"k":"warn","text":"b"}`).Data)
+	if err != nil || len(m.Records) != 2 || m.Malformed != 2 || m.Records[1].Text != "b" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestPacketsThatAreRefused(t *testing.T) {
+	for _, data := range []string{
+		"", "null", "[]", `{"v":2,"pid":1}`, `{"v":1,"pid":0}`, `{"v":1,"pid":-4}`, `{"v":1,"pid":1,"dropped":-1}`,
+		`{"v":1,"pid":1,"records":[]}` + strings.Repeat(" ", maxPacket), strings.Repeat("[", 60000),
+	} {
+		if _, err := Decode([]byte(data)); err == nil {
+			t.Errorf("%.40q was taken", data)
+		}
+	}
+}
+
+func TestSanitise(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain": "plain", "\x1b[31m": "?[31m", "a\u202eb": "a?b", "\xff\xfe": "??", "größe": "größe",
+	} {
+		if got := sanitise(text); got != want {
+			t.Errorf("sanitise(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if got := sanitise(strings.Repeat("ö", 500)); len(got) > maxText || !utf8.ValidString(got) {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func TestTimesThatCannotBe(t *testing.T) {
+	var b book
+	in := NewIntake(1e9, &b, nil)
+	in.Take(packetOf(
+		`{"k":"step","n":0,"t":2000000000,"w":1000000,"p":0,"grad":true,"tid":7,"b":null}`,
+		`{"k":"step","n":1,"t":9000000000000,"w":1,"p":1}`,
+		`{"k":"step","n":2,"t":2000000000,"w":-1,"p":1}`,
+		`{"k":"step","n":-3,"t":2000000000,"w":1,"p":1}`,
+		`{"k":"clock","n":0,"i":-5,"p":1}`,
+		`{"k":"hello","role":"boss"}`,
+		`{"k":"fetch","count":-1}`,
+		`{"k":"memory","dev":null}`,
+	), 5)
+	if len(b.steps) != 1 || b.steps[0].Start != 1 || !math.IsNaN(b.steps[0].Period) || in.Dropped() != 7 {
+		t.Errorf("%+v, %d dropped", b.steps, in.Dropped())
+	}
+	if b.samples["hook.dropped hook"] != 7 {
+		t.Errorf("samples %v", b.samples)
+	}
+}
+
+// A reason for a missing clock holds from its step on, until a clock comes.
+func TestMissingClock(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	step := func(n int) string { return fmt.Sprintf(`{"k":"step","n":%d,"t":1,"w":1,"p":1}`, n) }
+	in.Take(packetOf(step(0), step(1), step(2), `{"k":"clock","n":1,"x":"side-stream"}`, step(3)), 1)
+	in.Take(packetOf(`{"k":"clock","n":1,"x":"side-stream"}`, step(4), `{"k":"clock","n":5,"i":3,"p":9,"dev":0}`, step(5)), 1)
+	if len(b.clocks) != 3 || b.clocks[0].N != 1 || b.clocks[1].N != 2 || b.clocks[0].NoClock != "side-stream" {
+		t.Errorf("clocks %+v", b.clocks)
+	}
+	if b.steps[3].NoClock != "side-stream" || b.steps[4].NoClock != "side-stream" || b.steps[5].NoClock != "" || b.steps[0].NoClock != "" {
+		t.Errorf("steps %+v", b.steps)
+	}
+	if c := b.clocks[2]; c.Idle != 3e-9 || c.Period != 9e-9 {
+		t.Errorf("clock %+v", c)
+	}
+}
+
+func TestVisibleDevices(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, func(_, cuda int) int { return cuda + 4 })
+	in.Take(packetOf(`{"k":"clock","n":0,"i":1,"p":1,"src":"cuda","dev":1}`, `{"k":"memory","dev":1,"allocated":3}`), 1)
+	if b.clocks[0].Device != 5 || b.samples["device.allocated gpu/5"] != 3 {
+		t.Errorf("%+v %v", b.clocks, b.samples)
+	}
+	in.Take(packetOf(`{"k":"clock","n":1,"i":1,"p":1,"src":"emulated","dev":1}`), 1)
+	if b.clocks[1].Device != 1 {
+		t.Error("an emulated device was translated")
+	}
+}
+
+func TestListener(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []*net.UnixConn
+	for i := range 50 {
+		c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, c)
+		if _, err := fmt.Fprintf(c, "packet %d", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		select {
+		case p := <-l.Packets():
+			if p.PID <= 0 || !strings.HasPrefix(string(p.Data), "packet ") {
+				t.Errorf("%+v", p)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("a packet was lost")
+		}
+	}
+	for i := range maxQueue * 4 { // nobody reads: closing must not hang
+		c := ends[i%len(ends)]
+		_ = c.SetWriteDeadline(time.Now().Add(time.Millisecond))
+		_, _ = c.Write([]byte("more"))
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}); err == nil {
+		t.Error("the socket is still there")
+	}
+}
+
+// taken counts inputs that were decoded: a fuzz run that only meets the front
+// door is worth nothing.
+var taken atomic.Int64
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"v":1,"pid":1,"seq":0,"dropped":0,"records":[{"k":"hello","role":"main","tid":1}]}`))
+	f.Add([]byte(`{"v":1,"pid":1,"records":[{"k":"step","loader":0,"n":1,"t":5,"w":1,"p":2,"grad":true,"tid":1,"b":4},{"k":"clock","n":1,"x":"why"}]}`))
+	f.Add([]byte(`{"v":1,"pid":1,"records":[{"k":"loader","num_workers":2},{"k":"batch","bytes":1},{"k":"optim","device":"cpu"},{"k":"precision","matmul":"high"}]}`))
+	f.Add([]byte(`{"v":1,"pid":1,"records":[{"k":"fetch","count":1,"wall":1},{"k":"memory","dev":0,"allocated":1},{"k":3}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var b book
+		in := NewIntake(0, &b, nil)
+		in.Take(Packet{PID: 1, Data: data}, 10)
+		in.Take(Packet{PID: 1, Data: data}, 11)
+		in.Flush()
+		if in.Heard() {
+			taken.Add(1)
+		}
+		var facts recording.Facts
+		in.Facts(&facts)
+		facts.Notes = in.Notes()
+		if _, err := json.Marshal(facts); err != nil {
+			t.Fatal("facts cannot be written: ", err)
+		}
+		for _, s := range b.steps {
+			if s.Wait < 0 || math.IsNaN(s.Wait) || s.Period < 0 || s.Start > 20 {
+				t.Fatalf("a step that cannot be: %+v", s)
+			}
+		}
+	})
+	if flag.Lookup("test.fuzz").Value.String() == "" && taken.Load() == 0 {
+		f.Error("no input was decoded")
+	}
+}
