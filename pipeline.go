@@ -67,8 +67,12 @@ type Pipeline struct {
 	// that it does not. Seconds.
 	Loop Interval
 
-	// LoopCPU is core time of the loop per step (launching, spinning), seconds.
-	LoopCPU float64
+	// LoopCPU is core time of the loop per step, seconds: launching, and spinning
+	// while the device works. The low end is without what may be spinning.
+	LoopCPU Interval
+
+	// CoresMost is what Cores would be if the machine's other users went away.
+	CoresMost float64
 
 	// EpochSteps is the number of steps in an epoch; 0 where it is unknown. At
 	// each epoch's start the workers' queue is empty.

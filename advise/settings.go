@@ -105,7 +105,7 @@ func (a adviser) cores() (Fix, string) {
 	if a.verdict.Class != diagnose.CPUExhausted || !(a.pipeline.Cores > 0) {
 		return Fix{}, ""
 	}
-	demand := a.pipeline.Part(stoker.Prepare).CPU.Point + a.pipeline.LoopCPU
+	demand := a.pipeline.Part(stoker.Prepare).CPU.Point + a.pipeline.LoopCPU.Point
 	loop := max(a.pipeline.Loop.Point, 1e-6)
 	if !(demand > 0) {
 		return Fix{}, ""

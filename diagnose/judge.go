@@ -116,14 +116,22 @@ func (c *Case) saturated() float64 {
 }
 
 // coresFull scores that no core is left for another worker: all are in use,
-// workers queue for them, or the quota holds the job back.
+// workers queue for them, or the quota holds the job back. Threads that only help
+// the launching thread within an operation are not counted: workers start none.
 func (c *Case) coresFull() float64 {
 	k := c.Costs
-	full := stat.Ramp(k.Cores-k.CoresUse, 0.6, 0.25)
+	used := k.CoresUse
+	if k.HelperCPU > 0 {
+		used -= k.HelperCPU / k.HostStep
+	}
+	full := stat.Ramp(k.Cores-used, 0.6, 0.25)
 	queued := stat.Ramp(k.FetchQueue/k.Fetch, 0.1, 0.25)
 	throttled := stat.Ramp(k.Throttled, 0.03, 0.07)
 	score := max(full, queued, throttled)
-	answer := fmt.Sprintf("%.1f of %.1f cores in use", k.CoresUse, k.Cores)
+	answer := fmt.Sprintf("%.1f of %.1f cores in use", used, k.Cores)
+	if k.CoresUse-used > 0.2 {
+		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
+	}
 	if queued > full {
 		answer += fmt.Sprintf(", workers wait for a core %s of their fetching time", percent(k.FetchQueue/k.Fetch))
 	}

@@ -18,7 +18,8 @@ var mainThreadLoader = Rule{
 		c.stallEvidence()
 		c.because(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
 			ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), ms(k.HostStep-k.Wait))
-		c.because(k.Cores-k.CoresUse, "cores", "tree.cpu", "%.1f of %.1f cores are free", max(0, k.Cores-k.CoresUse), k.Cores)
+		free := k.Cores - k.CoresUse + orZero(k.HelperCPU/k.HostStep)
+		c.because(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
 		return score
 	},
 }

@@ -128,28 +128,18 @@ func (r *recorder) finish() (*recording.Run, error) {
 	return r.out.Snapshot(), closing
 }
 
-// Patience with packets that are still on their way when the command ends.
-const (
-	drainQuiet = 30 * time.Millisecond
-	drainMost  = 500 * time.Millisecond
-)
+// drainTime is how long packets that are still on their way are waited for when
+// the command has ended. Those of processes that ended are there already.
+const drainTime = 30 * time.Millisecond
 
 // drain takes what the hook sent last.
 func (r *recorder) drain() {
 	if r.hears == nil {
 		return
 	}
-	most := time.After(drainMost)
-	for quiet := false; !quiet; {
-		select {
-		case p := <-r.hears.Packets():
-			r.intake.Take(p, r.clock.now())
-		case <-time.After(drainQuiet):
-			quiet = true
-		case <-most:
-			quiet = true
-		}
-	}
+	r.hear()
+	time.Sleep(drainTime)
+	r.hear()
 	if n := r.hears.Refused(); n > 0 {
 		r.note(fmt.Sprintf("%d connection(s) to the hook's socket were refused: of another user, or too many at a time", n))
 	}

@@ -90,8 +90,8 @@ func monotonic() int64 {
 	return t.Nano()
 }
 
-// recorder is one observation. It runs in one goroutine; the listener, the GPU's
-// watch and the wait for the command have theirs and talk to it over channels.
+// recorder is one observation. It runs in one goroutine; the GPU's watch and the
+// wait for the command have theirs and talk to it over channels.
 type recorder struct {
 	o       Options
 	clock   clock
@@ -254,10 +254,6 @@ func (r *recorder) undo() {
 func (r *recorder) run(ctx context.Context) {
 	beat := time.NewTicker(tick)
 	defer beat.Stop()
-	var packets <-chan step.Packet
-	if r.hears != nil {
-		packets = r.hears.Packets()
-	}
 	var ended chan ending
 	var signals chan os.Signal
 	if r.command != nil {
@@ -276,8 +272,6 @@ func (r *recorder) run(ctx context.Context) {
 			return
 		case s := <-signals:
 			r.command.relay(s)
-		case p := <-packets:
-			r.intake.Take(p, r.clock.now())
 		case news := <-r.gpus.news:
 			r.hearGPU(news)
 		case <-beat.C:
@@ -287,6 +281,7 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 func (r *recorder) tick() {
+	r.hear()
 	now := r.clock.now()
 	if r.job != nil {
 		r.job.Tick(now, r.out)
@@ -297,6 +292,15 @@ func (r *recorder) tick() {
 	if now >= r.nextSecond {
 		r.second()
 	}
+}
+
+// hear takes what the hooks have sent.
+func (r *recorder) hear() (packets int) {
+	if r.hears == nil {
+		return 0
+	}
+	now := r.clock.now()
+	return r.hears.Poll(func(p step.Packet) { r.intake.Take(p, now) })
 }
 
 // second is the slow beat: the tree, the machine, the facts, the file.

@@ -449,4 +449,3 @@ except OSError as e: print(0)
 		t.Errorf("a stranger was heard: %q, notes %q", text, run.Facts.Notes)
 	}
 }
-

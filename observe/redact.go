@@ -62,7 +62,7 @@ func redactText(text string) string {
 }
 
 // looksRandom tells a random word from a path or a long name: it mixes letters
-// and digits and its characters are spread as evenly as random ones. English has
+// and digits, or digits and both cases, and its characters are spread as evenly as random ones. English has
 // about 4.1 bits per letter at most, hexadecimal 4, base64 up to 6; a sample of n
 // letters shows at most log2(n).
 func looksRandom(w string) bool {
@@ -70,22 +70,22 @@ func looksRandom(w string) bool {
 		return false
 	}
 	counts := map[rune]int{}
-	digits, letters := 0, 0
+	digits, upper, lower := 0, 0, 0
 	for _, r := range w {
 		counts[r]++
-		if r >= '0' && r <= '9' {
+		switch {
+		case r >= '0' && r <= '9':
 			digits++
-		} else {
-			letters++
+		case r >= 'A' && r <= 'Z':
+			upper++
+		case r >= 'a' && r <= 'z':
+			lower++
 		}
-	}
-	if digits < 3 || letters < 3 {
-		return false
 	}
 	bits := 0.0
 	for _, n := range counts {
 		p := float64(n) / float64(len(w))
 		bits -= p * math.Log2(p)
 	}
-	return bits >= 3.3
+	return digits >= 3 && upper+lower >= 3 && bits >= 3.3 || digits > 0 && upper >= 5 && lower >= 5 && bits >= 4.2
 }

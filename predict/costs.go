@@ -28,6 +28,8 @@ type Costs struct {
 	FetchCollate float64
 
 	TreeCPU   float64 // core time of the whole job
+	LaunchCPU float64 // core time of the launching thread
+	HelperCPU float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
 	WorkerCPU float64 // core time of the workers
 	LoopCPU   float64 // core time of everything but fetching
 
@@ -191,7 +193,24 @@ func (c *Costs) cpu(run *recording.Run) {
 		fetching = c.FetchCPU
 	}
 	c.LoopCPU = max(0, c.TreeCPU-fetching)
+	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
+	c.helpers()
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
+}
+
+// helpers takes the core time of helper threads off the loop where the launching
+// thread loads by itself. PyTorch's intra-op threads split each operation of a
+// transform and spin between two of them; workers run with one thread each and
+// start none, so this time is the loader's, and at most partly work. Where the
+// launching thread sleeps while it fetches, other threads do the loading for it,
+// and their time is work.
+func (c *Costs) helpers() {
+	c.HelperCPU = 0
+	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) || c.FetchCPU < 0.8*c.Fetch {
+		return
+	}
+	c.HelperCPU = max(0, c.TreeCPU-c.LaunchCPU)
+	c.LoopCPU = max(0, c.LaunchCPU-c.FetchCPU)
 }
 
 // freeCores is what is left of the machine when its other users are served. A

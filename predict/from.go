@@ -46,7 +46,7 @@ func (c Costs) starved() float64 {
 func (c Costs) Pipeline(run *recording.Run) stoker.Pipeline {
 	p := stoker.Pipeline{
 		Step: c.Step, Batch: c.Window.Samples(), Bytes: math.NaN(), Cores: c.Cores,
-		PhysCores: float64(run.Facts.Machine.PhysCores), LoopCPU: c.LoopCPU, FetchCV: c.FetchCV, WorkerMemory: c.WorkerMemory,
+		PhysCores: float64(run.Facts.Machine.PhysCores), LoopCPU: c.loopCPU(), CoresMost: run.Facts.Machine.Cores(), FetchCV: c.FetchCV, WorkerMemory: c.WorkerMemory,
 		Settings: stoker.Settings{stoker.NumWorkers: c.Workers},
 	}
 	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
@@ -64,7 +64,7 @@ func (c Costs) Pipeline(run *recording.Run) stoker.Pipeline {
 	p.Loop = c.loop(len(run.Facts.GPUs) > 0)
 	read, prepare := c.input(run)
 	p.Parts = []stoker.Part{read, prepare, c.transfer(run, p), {
-		Stage: stoker.Compute, Wait: c.device(), CPU: stoker.Exactly(c.LoopCPU),
+		Stage: stoker.Compute, Wait: c.device(), CPU: c.loopCPU(),
 	}}
 	return p
 }
@@ -91,6 +91,14 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 	return stoker.Interval{Low: low, Point: point, High: high}
 }
 
+// loopCPU is the core time of the loop. A launching thread that waits for the
+// device spins, as CUDA does by default, and takes a core that it would leave to
+// others for nothing; it can do so only while the device works.
+func (c Costs) loopCPU() stoker.Interval {
+	spin := min(c.LoopCPU, orZero(c.Busy)*c.Step)
+	return stoker.Interval{Low: c.LoopCPU - spin, Point: c.LoopCPU, High: c.LoopCPU}
+}
+
 // device is the time per step in which some kernel ran.
 func (c Costs) device() stoker.Interval {
 	if math.IsNaN(c.Busy) {
@@ -98,6 +106,11 @@ func (c Costs) device() stoker.Interval {
 	}
 	return stoker.Exactly(c.Busy * c.Step)
 }
+
+// helpersWork is how much of the core time of intra-op threads is work and not
+// spinning between two operations. [J] Decoding and cropping do not use them;
+// what uses them is short.
+const helpersWork = 0.1
 
 // input splits the preparation of a batch into waiting (Read) and core time
 // (Prepare).
@@ -115,7 +128,7 @@ func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
 		prepare.CPU = stoker.Interval{Low: 0, Point: c.Fetch / 2, High: c.Fetch}
 		read.Wait = prepare.CPU
 	default:
-		prepare.CPU = stoker.Exactly(cpu)
+		prepare.CPU = stoker.Interval{Low: cpu, Point: cpu + helpersWork*c.HelperCPU, High: cpu + c.HelperCPU}
 		fetchCPU := c.FetchCPU
 		if math.IsNaN(fetchCPU) {
 			fetchCPU = cpu

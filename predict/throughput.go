@@ -22,17 +22,23 @@ type Forecast struct {
 // Start values of the law. Each says where it comes from.
 var (
 	// handOver is what it costs to hand one batch from a worker to the trainer,
-	// core seconds per byte: the batch is collated into fresh shared memory,
-	// whose pages are touched twice. Measured 2026-11-21 on 2 cores AMD EPYC,
-	// torch 2.15, float32 224x224 batches of 64 (38.5 MB): see bench/handover.py.
-	handOver = stoker.Interval{Low: 0, Point: 0.15e-9, High: 0.6e-9}
+	// core seconds per byte, both sides together: the batch is collated into fresh
+	// shared memory, every page of which is made anew and mapped twice. Measured
+	// 2026-11-21 with bench/handover.py on 2 cores AMD EPYC, torch 2.15: medians
+	// 1.3 ns/byte for 9.6 MB and 1.5 for 2.4 MB (1.2 to 1.9, n = 5 pairs).
+	handOver = stoker.Interval{Low: 0.9e-9, Point: 1.4e-9, High: 1.9e-9}
+
+	// handOverLarge is the same for batches above largeBatch: without workers
+	// they are made of fresh pages as well, so less is added. Same run: 0.37
+	// ns/byte for 38.5 MB (0.26 to 0.43), 0.58 where the trainer reads them (0.56
+	// to 0.65).
+	handOverLarge = stoker.Interval{Low: 0.25e-9, Point: 0.45e-9, High: 0.65e-9}
 
 	// crowding is the factor by which a core slows down when its neighbours come
-	// into use: shared caches, memory bandwidth, turbo. Measured 2026-11-21 on the
-	// same machine, Pillow decode in 1 against 2 processes, three times in turn:
-	// 1.00, 1.00, 1.02 in core time per image (bench/crowding.py). [J] The upper
-	// end is the spread of per-core rates at full load in public decoder curves.
-	crowding = stoker.Interval{Low: 1, Point: 1.03, High: 1.25}
+	// into use: shared caches, memory bandwidth, turbo. Measured 2026-11-21 with
+	// bench/crowding.py on the same machine, Pillow decode and crop in 1 against 2
+	// processes: median 1.03, 0.90 to 1.17 (n = 10 pairs, other work running).
+	crowding = stoker.Interval{Low: 1, Point: 1.03, High: 1.17}
 
 	// sibling is what the second hardware thread of a core adds. [J] prior of
 	// research predict 3.2: 0.15-0.35, to be fitted.
@@ -43,6 +49,10 @@ var (
 	forkStart  = stoker.Interval{Low: 0.01, Point: 0.05, High: 0.2}
 	spawnStart = stoker.Interval{Low: 1, Point: 3, High: 8}
 )
+
+// largeBatch is the size above which the C library takes and returns a batch's
+// memory anew each time (M_MMAP_THRESHOLD's upper limit, mallopt(3)).
+const largeBatch = 32 << 20
 
 // jointSharp is the exponent with which two stages of nearly equal speed hold
 // each other up, X^-q = a^-q + b^-q: without variance the slower one alone
@@ -179,8 +189,8 @@ func serial(p stoker.Pipeline, v view, loop float64, before int) outcome {
 // pipelined solves num_workers > 0.
 func pipelined(p stoker.Pipeline, v view, loop float64, before, after int) outcome {
 	alone, shared, cpu := v.input(p, p.Settings)
-	if before == 0 && !math.IsNaN(p.Bytes) {
-		cpu += v.cost(handOver) * p.Bytes
+	if before == 0 {
+		cpu += v.handOver(p.Bytes)
 	}
 	crowd := 1.0
 	if after > before {
@@ -190,7 +200,7 @@ func pipelined(p stoker.Pipeline, v view, loop float64, before, after int) outco
 	one = max(one, fitted(p, one))
 	demands := map[stoker.Resource]float64{
 		stoker.Worker:  one / float64(after),
-		stoker.CPU:     (cpu*crowd + p.LoopCPU) / v.cores(p),
+		stoker.CPU:     (cpu*crowd + v.cost(p.LoopCPU)) / v.cores(p),
 		stoker.Storage: shared,
 	}
 	input, bound := largest(demands)
@@ -213,7 +223,7 @@ func pipelined(p stoker.Pipeline, v view, loop float64, before, after int) outco
 func fitted(p stoker.Pipeline, one float64) float64 {
 	workers, _ := p.Measured.Int(stoker.NumWorkers)
 	took := p.Step * float64(workers)
-	cpu := (p.Part(stoker.Prepare).CPU.Point + p.LoopCPU) / likely.cores(p)
+	cpu := (p.Part(stoker.Prepare).CPU.Point + p.LoopCPU.Point) / likely.cores(p)
 	sameStorage := p.Settings.Text(stoker.StorageKind) == p.Measured.Text(stoker.StorageKind)
 	if p.Loop.High >= 0.95*p.Step || cpu > 0.9*p.Step || !sameStorage || took > 1.3*one {
 		return 0
@@ -221,9 +231,24 @@ func fitted(p stoker.Pipeline, one float64) float64 {
 	return took
 }
 
-// cores is how many cores the job gets in this view.
+// handOver is what handing over a batch costs in this view, core seconds.
+func (v view) handOver(bytes float64) float64 {
+	switch {
+	case math.IsNaN(bytes):
+		return 0
+	case bytes > largeBatch:
+		return v.cost(handOverLarge) * bytes
+	}
+	return v.cost(handOver) * bytes
+}
+
+// cores is how many cores the job gets in this view. Its neighbours may stay as
+// they are; the optimist sees half of them go.
 func (v view) cores(p stoker.Pipeline) float64 {
 	cores := p.Cores
+	if v == optimist && p.CoresMost > cores {
+		cores += (p.CoresMost - cores) / 2
+	}
 	if set, known := p.Settings.Float(stoker.Cores); known {
 		cores = set
 	}
@@ -237,7 +262,8 @@ func (v view) cores(p stoker.Pipeline) float64 {
 // cores as hardware threads.
 func (v view) siblings(p stoker.Pipeline, workers int) float64 {
 	threads := min(float64(workers+1), v.cores(p))
-	if p.PhysCores <= 0 || threads <= p.PhysCores {
+	_, moved := p.Settings[stoker.Cores] // what lies behind other cores is not known
+	if moved || p.PhysCores <= 0 || threads <= p.PhysCores {
 		return 1
 	}
 	gain := stoker.Interval{Low: sibling.High, Point: sibling.Point, High: sibling.Low} // the optimist gains most

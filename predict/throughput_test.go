@@ -29,7 +29,7 @@ func loader(load, loop, cores float64, workers int) stoker.Pipeline {
 	}
 	return stoker.Pipeline{
 		Settings: settings, Measured: settings.With(), Batch: 64, Bytes: math.NaN(), Cores: cores, Step: step,
-		Loop: stoker.Exactly(loop), LoopCPU: 0, FetchCV: 0,
+		Loop: stoker.Exactly(loop), FetchCV: 0,
 		Parts: []stoker.Part{{Stage: stoker.Read}, {Stage: stoker.Prepare, CPU: stoker.Exactly(load)}},
 	}
 }

@@ -110,6 +110,29 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// The short way to write a sample gives what reading expects, for odd numbers
+// and odd names as well.
+func TestSamplesAsJSON(t *testing.T) {
+	disk := &full{room: 1 << 20}
+	w, err := newWriter(disk, "run", Facts{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range []float64{0, 1, -1.5, 1e-9, 1e300, math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, 123456789012} {
+		for _, subject := range []string{"", "tree", "a\"b", "c\\d", "größe", "\x1b<&>"} {
+			w.Sample(TreeCPU, subject, float64(i)/3, v)
+		}
+	}
+	want := text(t, w.Snapshot())
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(bytes.NewReader(disk.data))
+	if err != nil || len(read.Warnings) > 0 || text(t, read) != want {
+		t.Errorf("%v %q: read\n%s\nwant\n%s", err, read.Warnings, text(t, read), want)
+	}
+}
+
 // full is a disk that takes a number of bytes and no more.
 type full struct {
 	data []byte

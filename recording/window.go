@@ -30,6 +30,7 @@ type Window struct {
 const (
 	leastWarmUp    = 3    // the first steps build caches, pick kernels, allocate
 	leastSteps     = 3    // fewer than this are no window
+	readSteps      = 12   // steps read on the device's clock from which those alone are judged
 	blocks         = 10   // parts of a run that are compared to find the warm-up's end
 	blockTolerance = 0.25 // a leading block whose mean is off by more is warm-up
 	loopOutlier    = 10   // a step whose loop takes this many medians is a checkpoint or the like
@@ -130,21 +131,17 @@ func beatLoader(steps []Step, phase Phase) (int, bool) {
 }
 
 // dropUnread takes off the last steps whose device clock had not been read when
-// the program ended, where it is known for the rest.
+// the program ended: the device was still behind. What is left is what the device
+// did; where that is too little, all steps are kept and the host's clock counts.
 func dropUnread(steps []Step) []Step {
-	knownClock := 0
-	for _, s := range steps {
-		if !math.IsNaN(s.DevicePeriod) {
-			knownClock++
-		}
+	end := len(steps)
+	for end > 0 && math.IsNaN(steps[end-1].DevicePeriod) && steps[end-1].NoClock == "" {
+		end--
 	}
-	if knownClock < leastSteps || 2*knownClock < len(steps) {
+	if end < readSteps {
 		return steps
 	}
-	for len(steps) > 0 && math.IsNaN(steps[len(steps)-1].DevicePeriod) {
-		steps = steps[:len(steps)-1]
-	}
-	return steps
+	return steps[:end]
 }
 
 // warmUp is how many leading steps are not steady: the first few, those fed from

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -26,6 +28,7 @@ type Writer struct {
 	path    string
 	size    int64 // of the complete members in the file
 	pending bytes.Buffer
+	scratch []byte
 	lost    bool
 	live    *builder
 	forgot  float64
@@ -89,9 +92,53 @@ func (w *Writer) Facts(f Facts) { w.add(line{Kind: "facts", Facts: &f}) }
 
 // Sample adds one value of a signal; an unknown value (NaN) is left out.
 func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
-	if value := known(v); value != nil {
-		w.add(line{Kind: "sample", T: round(t), Signal: signal, Subject: subject, Value: value})
+	value := known(v)
+	if value == nil {
+		return
 	}
+	l := line{Kind: "sample", T: round(t), Signal: signal, Subject: subject, Value: value}
+	if !plain(subject) || !plain(string(signal)) {
+		w.add(l)
+		return
+	}
+	_ = w.live.add(l)
+	if w.room() {
+		w.scratch = appendSample(w.scratch[:0], l)
+		w.pending.Write(w.scratch)
+	}
+}
+
+// appendSample writes a sample as json.Marshal would: samples are nine lines of
+// ten, and reflection over the fields of all kinds took a tenth of the core time
+// of observing.
+func appendSample(b []byte, l line) []byte {
+	b = append(b, `{"kind":"sample"`...)
+	if l.T != 0 {
+		b = appendNumber(append(b, `,"t":`...), l.T)
+	}
+	b = append(append(append(b, `,"signal":"`...), l.Signal...), '"')
+	if l.Subject != "" {
+		b = append(append(append(b, `,"subject":"`...), l.Subject...), '"')
+	}
+	return append(appendNumber(append(b, `,"value":`...), *l.Value), "}\n"...)
+}
+
+func appendNumber(b []byte, v float64) []byte {
+	format := byte('f')
+	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(b, v, format, -1, 64)
+}
+
+// plain reports whether a text stands in JSON as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Step adds a step.
@@ -102,8 +149,7 @@ func (w *Writer) Clock(c Clock) { w.add(clockLine(c)) }
 
 func (w *Writer) add(l line) {
 	_ = w.live.add(l) // our own lines are well-formed
-	if w.pending.Len() > maxPending {
-		w.lost = true
+	if !w.room() {
 		return
 	}
 	text, err := json.Marshal(l)
@@ -112,6 +158,14 @@ func (w *Writer) add(l line) {
 	}
 	w.pending.Write(text)
 	w.pending.WriteByte('\n')
+}
+
+// room reports whether more may wait for the disk, and notes where it may not.
+func (w *Writer) room() bool {
+	if w.pending.Len() > maxPending {
+		w.lost = true
+	}
+	return w.pending.Len() <= maxPending
 }
 
 // Flush writes what was added since the last call as one gzip member with one

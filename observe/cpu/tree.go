@@ -15,10 +15,16 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"stoker/recording"
 )
 
 // maxProcesses bounds the tree: a job that forks more is followed in part.
 const maxProcesses = 4096
+
+// workerEvery is how many looks pass between two at the children of a loader
+// worker: it seldom has any, and each of its threads has a file to read.
+const workerEvery = 4
 
 // clockTick is the unit of CPU times in /proc/PID/stat. The kernel's USER_HZ is
 // 100 on every architecture that Go has.
@@ -58,6 +64,7 @@ type table struct {
 	adopter int // whose orphaned descendants we are given; 0: nobody's
 	scan    bool
 	live    map[int]*process
+	looks   int
 	settled float64 // core time of the dead that no living process's reaped holds
 	total   float64
 	gone    []*process // since the last look
@@ -78,6 +85,7 @@ func newTable(path string, root, adopter int) (*table, error) {
 
 // refresh reads the tree anew. Whoever disappeared is in t.gone afterwards.
 func (t *table) refresh(now float64) {
+	t.looks++
 	before := make(map[int]process, len(t.live))
 	t.gone = t.gone[:0]
 	for pid, p := range t.live {
@@ -116,7 +124,9 @@ func (t *table) discover(now float64) {
 		if t.live[pid] == nil && !t.add(pid, now) {
 			continue
 		}
-		queue = append(queue, t.children(pid, all)...)
+		if p := t.live[pid]; p.role != recording.RoleWorker || t.looks%workerEvery == 0 {
+			queue = append(queue, t.children(pid, all)...)
+		}
 	}
 }
 

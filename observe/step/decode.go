@@ -16,6 +16,13 @@ const (
 	maxText    = 256      // bytes of one text
 )
 
+// Packet is one packet as it arrived, with the sender's PID as the kernel gives
+// it. Data is valid until the function that was handed the packet returns.
+type Packet struct {
+	PID  int
+	Data []byte
+}
+
 // Message is one packet, decoded and made harmless.
 type Message struct {
 	PID       int // as its sender sees itself

@@ -5,10 +5,7 @@ package step
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,157 +13,148 @@ import (
 // Bounds of the listener.
 const (
 	maxConnections = 1024 // processes at a time; a node has some hundred workers
-	maxQueue       = 256  // packets between the readers and the recorder; beyond it they wait in the kernel, then the hook drops
+	maxBurst       = 256  // packets of one process per Poll: nobody keeps the others waiting
+	maxRounds      = 64   // of at most 64 processes per Poll
 )
 
-// Packet is one packet as it arrived, with the sender's PID as the kernel gives
-// it.
-type Packet struct {
-	PID  int
-	Data []byte
-}
-
-// Listener hears the hooks of all processes of a job. Close it when done.
+// Listener hears the hooks of all processes of a job. It has no goroutine: what
+// arrives waits in the kernel, which holds some 200 KB per process, until Poll
+// takes it. (Goroutines that read at once made observing twice as dear: each
+// packet of each worker woke two threads.) Close it when done.
 type Listener struct {
-	listener *net.UnixListener
-	packets  chan Packet
-	done     chan struct{}
-	running  sync.WaitGroup // every goroutine of this listener
-	refused  atomic.Int64
-
-	mu   sync.Mutex // guards open
-	open map[*net.UnixConn]bool
+	path    string
+	socket  int
+	epoll   int
+	pids    map[int]int // of each open connection's file descriptor
+	refused int
+	buffer  []byte
 }
 
-// Listen makes the socket, with mode 0600, and hears from now on. The folder must
-// be ours alone.
+// Listen makes the socket, with mode 0600. The folder must be ours alone.
 func Listen(path string) (*Listener, error) {
-	old := unix.Umask(0o177) // the socket must never be open to others, not even for a moment
-	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
-	unix.Umask(old)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the hook: %w", err)
+	l := &Listener{path: path, socket: -1, epoll: -1, pids: map[int]int{}, buffer: make([]byte, maxPacket+1)}
+	if err := l.listen(); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for the hook at %s: %w", path, err), l.Close())
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen for the hook: %w", err), listener.Close())
-	}
-	l := &Listener{
-		listener: listener, packets: make(chan Packet, maxQueue), done: make(chan struct{}), open: map[*net.UnixConn]bool{},
-	}
-	l.running.Add(1)
-	go l.accept()
 	return l, nil
 }
 
-// Packets are what arrives, in the order of arrival per process. The channel is
-// closed by Close, after all that had arrived by then.
-func (l *Listener) Packets() <-chan Packet { return l.packets }
-
-// Refused is how many connections were turned away: of another user, or too many.
-func (l *Listener) Refused() int { return int(l.refused.Load()) }
-
-// Close stops hearing, removes the socket, and returns when no goroutine of the
-// listener is left. Whoever reads Packets must go on until it is closed, or have
-// stopped reading before: packets that nobody takes are dropped then.
-func (l *Listener) Close() error {
-	close(l.done)
-	err := l.listener.Close() // removes the socket as well
-	l.mu.Lock()
-	for c := range l.open {
-		_ = c.Close()
+func (l *Listener) listen() (err error) {
+	if l.socket, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+		return err
 	}
-	l.mu.Unlock()
-	l.running.Wait()
-	close(l.packets)
-	return err
+	// The mode of the socket's inode decides that of its file: so it is never
+	// open to others, not even for a moment.
+	if err := unix.Fchmod(l.socket, 0o600); err != nil {
+		return err
+	}
+	if err := unix.Bind(l.socket, &unix.SockaddrUnix{Name: l.path}); err != nil {
+		return err
+	}
+	if err := os.Chmod(l.path, 0o600); err != nil {
+		return err
+	}
+	if err := unix.Listen(l.socket, maxConnections); err != nil {
+		return err
+	}
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
+	}
+	return l.add(l.socket)
 }
 
-func (l *Listener) accept() {
-	defer l.running.Done()
-	for {
-		connection, err := l.listener.AcceptUnix()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			select { // out of file descriptors: some process will end
-			case <-l.done:
-				return
-			default:
-				unix.Nanosleep(&unix.Timespec{Nsec: 50e6}, nil) //nolint:errcheck // a shorter nap is as good
-				continue
-			}
-		}
-		pid, err := peer(connection)
-		if err != nil || !l.enter(connection) {
-			l.refused.Add(1)
-			_ = connection.Close()
+func (l *Listener) add(fd int) error {
+	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
+}
+
+// Poll hands over what has arrived, in the order of arrival per process, without
+// waiting for more, and returns how many packets that were.
+func (l *Listener) Poll(take func(Packet)) (n int) {
+	var events [64]unix.EpollEvent
+	for range maxRounds {
+		ready, err := unix.EpollWait(l.epoll, events[:], 0)
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
-		l.running.Add(1)
-		go l.hear(connection, pid)
+		if err != nil || ready <= 0 {
+			return n
+		}
+		got := 0
+		for _, event := range events[:ready] {
+			if fd := int(event.Fd); fd != l.socket {
+				got += l.hear(fd, take)
+			} else if l.accept() {
+				got++ // a connection is news as well
+			}
+		}
+		if n += got; got == 0 {
+			return n
+		}
 	}
+	return n
 }
 
-// enter counts a connection in, unless there are too many or we are closing.
-func (l *Listener) enter(c *net.UnixConn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.done:
-		return false
-	default:
+// Refused is how many connections were turned away: of another user, or too many.
+func (l *Listener) Refused() int { return l.refused }
+
+// Close stops hearing and removes the socket.
+func (l *Listener) Close() error {
+	for fd := range l.pids {
+		l.drop(fd)
 	}
-	if len(l.open) >= maxConnections {
-		return false
+	for _, fd := range []int{l.epoll, l.socket} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
 	}
-	l.open[c] = true
-	return true
+	if err := os.Remove(l.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
-func (l *Listener) hear(c *net.UnixConn, pid int) {
-	defer l.running.Done()
-	defer func() {
-		l.mu.Lock()
-		delete(l.open, c)
-		l.mu.Unlock()
-		_ = c.Close()
-	}()
-	buffer := make([]byte, maxPacket+1)
+// accept takes all waiting connections; false where there is none or where we
+// are out of file descriptors, which the end of some process cures.
+func (l *Listener) accept() (any bool) {
 	for {
-		n, _, _, _, err := c.ReadMsgUnix(buffer, nil)
-		if err != nil || n == 0 {
-			return
+		fd, _, err := unix.Accept4(l.socket, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ECONNABORTED) {
+			continue
 		}
-		p := Packet{PID: pid, Data: append([]byte(nil), buffer[:n]...)} // one too long fails to decode and is counted
-		select {
-		case l.packets <- p:
-		case <-l.done:
-			return
+		if err != nil {
+			return any
 		}
+		any = true
+		peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil || int(peer.Uid) != os.Getuid() || len(l.pids) >= maxConnections || l.add(fd) != nil {
+			l.refused++
+			_ = unix.Close(fd)
+			continue
+		}
+		l.pids[fd] = int(peer.Pid)
 	}
 }
 
-var errStranger = errors.New("the sender belongs to another user")
+// hear reads what one process has sent, and lets it go when it has ended.
+func (l *Listener) hear(fd int, take func(Packet)) (n int) {
+	for n < maxBurst {
+		size, err := unix.Read(fd, l.buffer) // what does not fit is cut, fails to decode, and is counted there
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return n
+		case err != nil || size <= 0:
+			l.drop(fd)
+			return n
+		}
+		n++
+		take(Packet{PID: l.pids[fd], Data: l.buffer[:size]})
+	}
+	return n
+}
 
-// peer is the PID behind a connection, if its user is ours.
-func peer(c *net.UnixConn) (int, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var credentials *unix.Ucred
-	var asked error
-	if err := raw.Control(func(fd uintptr) {
-		credentials, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return 0, err
-	}
-	if asked != nil {
-		return 0, asked
-	}
-	if int(credentials.Uid) != os.Getuid() {
-		return 0, errStranger
-	}
-	return int(credentials.Pid), nil
+func (l *Listener) drop(fd int) {
+	delete(l.pids, fd)
+	_ = unix.Close(fd) // which also takes it out of the epoll set
 }
