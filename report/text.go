@@ -34,13 +34,16 @@ func Text(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan,
 }
 
 // Line is the verdict in one line, for the moment in which it changes.
-func Line(v diagnose.Verdict) string {
+func Line(run *recording.Run, v diagnose.Verdict) string {
 	line := string(v.Class)
 	if !math.IsNaN(v.Stall) {
 		line += fmt.Sprintf(", the device waits for input %s of the time", Percent(v.Stall))
 	}
 	if v.HasSteps {
 		line += fmt.Sprintf(" (%s, %d steps)", v.State, len(v.Costs.Window.Steps))
+	}
+	if emulated(run) {
+		line += " [emulated device]"
 	}
 	return line
 }
@@ -306,9 +309,9 @@ func Seconds(v float64) string {
 }
 
 // Plan writes a plan alone.
-func Plan(w io.Writer, v diagnose.Verdict, plan advise.Plan, style Style) error {
+func Plan(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
 	p := &page{style: style}
-	fmt.Fprintf(&p.b, "%s\n\n", Line(v))
+	fmt.Fprintf(&p.b, "%s\n\n", Line(run, v))
 	p.plan(plan, v)
 	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
 		p.wrapped("", "", nothingToDo(v))

@@ -37,7 +37,7 @@ gain, effort, risk, and the traps of this machine. --emit prints the lines to pa
 			case dialect != "":
 				return a.emit(j.plan, dialect)
 			}
-			return report.Plan(a.stdout, j.verdict, j.plan, a.style(a.stdout))
+			return report.Plan(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

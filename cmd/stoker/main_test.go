@@ -32,9 +32,9 @@ func TestVerbs(t *testing.T) {
 		{[]string{"diagnose", "--json", liveRun}, exitFine, `"stall_source": "device-events"`},
 		{[]string{"diagnose", "--explain", liveRun}, exitFine, "Is GPU-Util high?"},
 		{[]string{"diagnose", "--check", liveRun}, exitStarved, "main-thread"},
-		{[]string{"advise", liveRun}, exitFine, "num_workers 0 -> 6"},
-		{[]string{"advise", "--emit", "torch", liveRun}, exitFine, "num_workers=6,"},
-		{[]string{"advise", "--emit", "hf", liveRun}, exitFine, "dataloader_num_workers=6,"},
+		{[]string{"advise", liveRun}, exitFine, "num_workers 0 -> 7"},
+		{[]string{"advise", "--emit", "torch", liveRun}, exitFine, "num_workers=7,"},
+		{[]string{"advise", "--emit", "hf", liveRun}, exitFine, "dataloader_num_workers=7,"},
 		{[]string{"verify", liveRun, liveRun}, exitFine, "no detectable difference"},
 		{[]string{"verify", "--json", liveRun, liveRun}, exitFine, `"outcome"`},
 	} {

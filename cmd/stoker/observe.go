@@ -175,8 +175,9 @@ func (l *live) tick(run *recording.Run, now float64) {
 	}
 	settled := verdict.Class == l.seen
 	l.seen = verdict.Class
-	if settled && verdict.Class != l.said {
+	becameFinal := verdict.State == diagnose.Final && l.state != diagnose.Final
+	if settled && (verdict.Class != l.said || becameFinal) {
 		l.said, l.state = verdict.Class, verdict.State
-		l.app.say("%.0f s: %s", now, report.Line(verdict))
+		l.app.say("%.0f s: %s", now, report.Line(run, verdict))
 	}
 }
