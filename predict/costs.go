@@ -224,9 +224,8 @@ func freeCores(m recording.Machine, others float64) float64 {
 		return cores
 	}
 	total := float64(m.CPUs)
-	if m.Allowed > 0 && m.Allowed < m.CPUs {
-		// Where the others run is not known; they are taken to be spread evenly.
-		total, others = float64(m.Allowed), others*float64(m.Allowed)/float64(m.CPUs)
+	if m.Allowed > 0 {
+		total = float64(m.Allowed) // machine.cpu counts the allowed processors only
 	}
 	return max(0.1, min(cores, total-others))
 }
