@@ -102,7 +102,7 @@ func (a adviser) storage() (Fix, string) {
 // cores says how many cores would feed the device, where the present ones are
 // used up.
 func (a adviser) cores() (Fix, string) {
-	if a.verdict.Class != diagnose.CPUExhausted || !(a.pipeline.Cores > 0) {
+	if a.verdict.Class != diagnose.CPUExhausted || !(a.pipeline.Cores > 0) || a.costs.HelpersSpin() {
 		return Fix{}, ""
 	}
 	demand := a.pipeline.Part(stoker.Prepare).CPU.Point + a.pipeline.LoopCPU.Point

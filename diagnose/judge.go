@@ -184,6 +184,11 @@ func (c *Case) findings(class Class) []Finding {
 	if f, ok := c.memoryFull(class); ok {
 		out = append(out, f)
 	}
+	if c.HasSteps && c.Costs.HelpersSpin() {
+		out = append(out, Finding{"intra-op-threads", fmt.Sprintf(
+			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of fetching is waiting for a core): loading costs far more than it must. Worker processes run with one thread each; OMP_NUM_THREADS=1 helps at once",
+			percent(c.Costs.FetchQueue/c.Costs.Fetch))})
+	}
 	if c.HasSteps {
 		w := c.Costs.Window
 		first := 0.0
@@ -252,7 +257,7 @@ func (c *Case) warnings() []string {
 		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n, len(c.Costs.Window.Steps), reason))
 	}
 	for _, a := range c.Run.Facts.Absent {
-		out = append(out, fmt.Sprintf("%s could not be seen: %s", a.What, a.Why))
+		out = append(out, a.What+": "+a.Why)
 	}
 	return append(out, c.Run.Facts.Notes...)
 }

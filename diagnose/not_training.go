@@ -1,6 +1,9 @@
 package diagnose
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 var notTraining = Rule{
 	Class:  NotTraining,
@@ -28,7 +31,7 @@ var notTraining = Rule{
 func (c *Case) whatWasSeen() string {
 	switch {
 	case len(c.Run.Steps) == 0 && len(c.Run.Facts.Loaders) == 0:
-		return "no DataLoader was iterated and no work on a GPU was seen"
+		return fmt.Sprintf("no DataLoader was iterated and no work on a GPU was seen in the %.1f s that were recorded", c.To)
 	case !c.HasSteps:
 		return "a DataLoader was used for too few steps to judge"
 	default:

@@ -206,7 +206,7 @@ func (c *Costs) cpu(run *recording.Run) {
 // and their time is work.
 func (c *Costs) helpers() {
 	c.HelperCPU = 0
-	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) || c.FetchCPU < 0.8*c.Fetch {
+	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) || c.FetchCPU+orZero(c.FetchQueue) < 0.8*c.Fetch {
 		return
 	}
 	c.HelperCPU = max(0, c.TreeCPU-c.LaunchCPU)

@@ -101,8 +101,17 @@ func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 	for _, g := range run.Facts.GPUs {
 		fmt.Fprintf(&p.b, "  GPU %d  %s\n", g.Index, safe.Text(g.Name, 60))
 	}
+	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
+		p.b.WriteString("  device   no GPU was seen\n")
+		p.step(v)
+		return
+	}
 	fmt.Fprintf(&p.b, "  device   busy %s, idle %s, waiting for input %s%s\n",
 		Percent(v.Shares.Kernel), Percent(v.Idle), Percent(v.Stall), sourceText(v.StallSource))
+	p.step(v)
+}
+
+func (p *page) step(v diagnose.Verdict) {
 	if v.HasSteps {
 		fmt.Fprintf(&p.b, "  step     %s (median %s), of which the host waits %s for input%s\n",
 			Seconds(v.Costs.Step), Seconds(medianOf(v)), Seconds(v.Costs.Wait), rate(v))

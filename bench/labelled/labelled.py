@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs labelled by construction: what starves the device is known beforehand, and is compared with the verdict.
 
-    python3 bench/labelled/labelled.py                  # all, about 10 minutes
+    python3 bench/labelled/labelled.py                  # all, about 13 minutes
     python3 bench/labelled/labelled.py --only healthy
     python3 bench/labelled/labelled.py --quick          # the four that a busy machine cannot spoil, for CI
 

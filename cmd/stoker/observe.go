@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,12 +112,16 @@ func (a *app) notBegun(err error) error {
 	a.error(err)
 	var command *observe.CommandError
 	switch {
-	case !errors.As(err, &command):
-		return exitCode(exitOurs)
-	case command.NotFound:
+	case errors.As(err, &command) && command.NotFound:
+		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker observe -- python train.py")
 		return exitCode(exitNotFound)
+	case errors.As(err, &command):
+		a.hint("chmod +x makes a script executable; or name its interpreter: stoker observe -- python train.py")
+		return exitCode(exitCannotRun)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		a.hint("-o FILE writes the recording elsewhere: stoker observe -o /tmp/run.jsonl.gz -- …")
 	}
-	return exitCode(exitCannotRun)
+	return exitCode(exitOurs)
 }
 
 // ending prints the report after CMD has ended.
