@@ -118,6 +118,7 @@ func (a adviser) cores() (Fix, string) {
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
+		fmt.Sprintf("this machine has %d processors, of which the job may use %.1f", a.run.Facts.Machine.CPUs, a.run.Facts.Machine.Cores()),
 		fmt.Sprintf("a batch takes %.0f ms of core time, the loop %.1f ms: %.0f cores would feed this device", 1e3*demand, 1e3*loop, need),
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}

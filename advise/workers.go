@@ -44,6 +44,9 @@ func (a adviser) workers() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = append(fix.Notes, fmt.Sprintf("%d and not more: %s", best, a.whyNotMore(best, cut)))
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
+	if a.costs.HelperCPU > 0.3*a.costs.FetchCPU {
+		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads took %.0f ms of core time per batch beside the launching thread; if that was work and not spinning, it will be slower than forecast: workers have one thread each", 1e3*a.costs.HelperCPU))
+	}
 	if now == 0 {
 		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
 	}

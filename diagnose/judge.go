@@ -124,11 +124,18 @@ func (c *Case) coresFull() float64 {
 	if k.HelperCPU > 0 {
 		used -= k.HelperCPU / k.HostStep
 	}
-	full := stat.Ramp(k.Cores-used, 0.6, 0.25)
-	queued := stat.Ramp(k.FetchQueue/k.Fetch, 0.1, 0.25)
+	cores := k.Cores
+	if k.Workers == 0 && c.Run.Facts.Machine.Cores() > 0 {
+		cores = c.Run.Facts.Machine.Cores() // neighbours come and go; that nothing loads beside the launching thread stays
+	}
+	full := stat.Ramp(cores-used, 0.6, 0.25)
+	queued := 0.0
+	if k.Workers > 0 {
+		queued = stat.Ramp(k.FetchQueue/k.Fetch, 0.1, 0.25)
+	}
 	throttled := stat.Ramp(k.Throttled, 0.03, 0.07)
 	score := max(full, queued, throttled)
-	answer := fmt.Sprintf("%.1f of %.1f cores in use", used, k.Cores)
+	answer := fmt.Sprintf("%.1f of %.1f cores in use", used, cores)
 	if k.CoresUse-used > 0.2 {
 		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
 	}

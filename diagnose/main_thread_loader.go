@@ -20,6 +20,9 @@ var mainThreadLoader = Rule{
 			ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), ms(k.HostStep-k.Wait))
 		free := k.Cores - k.CoresUse + orZero(k.HelperCPU/k.HostStep)
 		c.because(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
+		if k.Others > 0.3 {
+			c.because(k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
+		}
 		return score
 	},
 }

@@ -24,21 +24,23 @@ var (
 	// handOver is what it costs to hand one batch from a worker to the trainer,
 	// core seconds per byte, both sides together: the batch is collated into fresh
 	// shared memory, every page of which is made anew and mapped twice. Measured
-	// 2026-11-21 with bench/handover.py on 2 cores AMD EPYC, torch 2.15: medians
-	// 1.3 ns/byte for 9.6 MB and 1.5 for 2.4 MB (1.2 to 1.9, n = 5 pairs).
-	handOver = stoker.Interval{Low: 0.9e-9, Point: 1.4e-9, High: 1.9e-9}
+	// 2026-11-21 with bench/handover.py on 2 cores AMD EPYC, torch 2.15, two runs:
+	// medians 1.14 and 1.31 ns/byte for 9.6 MB, 1.26 and 1.47 for 2.4 MB; 1.11 to
+	// 1.93 over all pairs (n = 24).
+	handOver = stoker.Interval{Low: 1.1e-9, Point: 1.3e-9, High: 1.9e-9}
 
 	// handOverLarge is the same for batches above largeBatch: without workers
-	// they are made of fresh pages as well, so less is added. Same run: 0.37
-	// ns/byte for 38.5 MB (0.26 to 0.43), 0.58 where the trainer reads them (0.56
-	// to 0.65).
+	// they are made of fresh pages as well, so less is added. Same runs: 0.34 and
+	// 0.37 ns/byte for 38.5 MB, 0.44 and 0.58 where the trainer reads them; 0.26
+	// to 0.65 over all pairs (n = 24).
 	handOverLarge = stoker.Interval{Low: 0.25e-9, Point: 0.45e-9, High: 0.65e-9}
 
 	// crowding is the factor by which a core slows down when its neighbours come
 	// into use: shared caches, memory bandwidth, turbo. Measured 2026-11-21 with
 	// bench/crowding.py on the same machine, Pillow decode and crop in 1 against 2
-	// processes: median 1.03, 0.90 to 1.17 (n = 10 pairs, other work running).
-	crowding = stoker.Interval{Low: 1, Point: 1.03, High: 1.17}
+	// processes: median 0.99, 0.91 to 1.07 (n = 6 pairs), and with other work
+	// running 1.03, 0.90 to 1.17 (n = 10 pairs).
+	crowding = stoker.Interval{Low: 0.97, Point: 1.01, High: 1.12}
 
 	// sibling is what the second hardware thread of a core adds. [J] prior of
 	// research predict 3.2: 0.15-0.35, to be fitted.
@@ -126,6 +128,16 @@ func (v view) cost(i stoker.Interval) float64 {
 	return [...]float64{i.Low, i.Point, i.High}[v]
 }
 
+// independent is how far a view goes towards the end of an unknown that is one of
+// several of similar size: three that are independent of each other add up to the
+// root of three, not to three.
+const independent = 0.6
+
+// part picks from an interval of one of several independent costs.
+func (v view) part(i stoker.Interval) float64 {
+	return i.Point + independent*(v.cost(i)-i.Point)
+}
+
 // outcome is one solution of the law.
 type outcome struct {
 	step, loop  float64
@@ -162,7 +174,7 @@ func (v view) saved(p stoker.Pipeline, m hardware.Machine) float64 {
 // waiting in a shared queue, core time.
 func (v view) input(p stoker.Pipeline, settings stoker.Settings) (alone, shared, cpu float64) {
 	read, prepare := p.Part(stoker.Read), p.Part(stoker.Prepare)
-	cpu, wait := v.cost(prepare.CPU), v.cost(read.Wait)
+	cpu, wait := v.part(prepare.CPU), v.cost(read.Wait)
 	if settings.Text(stoker.StorageKind) == PageCache {
 		wait = 0
 	}
@@ -200,7 +212,7 @@ func pipelined(p stoker.Pipeline, v view, loop float64, before, after int) outco
 	}
 	crowd := 1.0
 	if after > before {
-		crowd = v.cost(crowding) * v.siblings(p, after)
+		crowd = v.part(crowding) * v.siblings(p, after)
 	}
 	one := alone + cpu*crowd // one worker's time for one batch
 	one = max(one, fitted(p, one))
@@ -243,9 +255,9 @@ func (v view) handOver(bytes float64) float64 {
 	case math.IsNaN(bytes):
 		return 0
 	case bytes > largeBatch:
-		return v.cost(handOverLarge) * bytes
+		return v.part(handOverLarge) * bytes
 	}
-	return v.cost(handOver) * bytes
+	return v.part(handOver) * bytes
 }
 
 // cores is how many cores the job gets in this view. Its neighbours may stay as
