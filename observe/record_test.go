@@ -288,7 +288,7 @@ send({"k": "batch", "loader": 0, "bytes": 123, "samples": 16, "dtype": "float32"
 	f := run.Facts
 	if l := run.Loader(s.PID, 0); l == nil || l.Settings.String() !=
 		"batch_size=16, num_workers=0, pin_memory=false, precision=float32, device=cuda" ||
-		l.Dataset != "?[2JFolder" || l.Where != "train.py:12" || l.BatchBytes != 123 {
+		l.Dataset != `\x1b[2JFolder` || l.Where != "train.py:12" || l.BatchBytes != 123 {
 		t.Errorf("loader %+v", l)
 	}
 	if p := run.Process(s.PID); p == nil || !p.Hooked || p.Role != recording.RoleTrainer || p.Rank != 3 || p.World != 8 || p.Device != 0 {

@@ -92,11 +92,13 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 }
 
 // loopCPU is the core time of the loop. A launching thread that waits for the
-// device spins, as CUDA does by default, and takes a core that it would leave to
-// others for nothing; it can do so only while the device works.
+// device spins, as CUDA does by default, and can do so only while the device
+// works. Where cores are short it is off its core for a share of that time, and
+// spins less: a third with two workers on two cores, where each of three has two
+// thirds of a core.
 func (c Costs) loopCPU() stoker.Interval {
 	spin := min(c.LoopCPU, orZero(c.Busy)*c.Step)
-	return stoker.Interval{Low: c.LoopCPU - spin, Point: c.LoopCPU, High: c.LoopCPU}
+	return stoker.Interval{Low: c.LoopCPU - spin/3, Point: c.LoopCPU, High: c.LoopCPU}
 }
 
 // device is the time per step in which some kernel ran.

@@ -161,7 +161,7 @@ func newLive(a *app, quiet bool) *live { return &live{app: a, quiet: quiet} }
 const (
 	firstLook   = 10.0 // seconds of steady steps before the first word
 	lookAgain   = 2.0  // seconds between looks
-	lookCost    = 200  // a look may take a two hundredth of the time: half a per cent
+	lookCost    = 500  // a look may take a five hundredth of the time
 	unknownPast = 25.0 // seconds after which "unknown" is worth a line
 )
 

@@ -15,6 +15,9 @@ import (
 // overrides and invalid UTF-8 become \x1b, \u202e, \xff. Longer text is cut to
 // limit characters with an ellipsis; a limit of 0 keeps all.
 func Text(s string, limit int) string {
+	if plain(s) && (limit == 0 || len(s) <= limit) {
+		return s
+	}
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(s); n++ {
@@ -36,4 +39,14 @@ func Text(s string, limit int) string {
 		i += size
 	}
 	return b.String()
+}
+
+// plain reports whether s is printable ASCII, as nearly all text is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }

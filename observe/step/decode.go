@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"stoker/internal/safe"
 )
 
 // Bounds on what one packet may hold. The hook stays below half of each.
 const (
 	maxPacket  = 64 << 10 // bytes
 	maxRecords = 2048     // per packet
-	maxText    = 256      // bytes of one text
+	maxText    = 256      // characters of one text
 )
 
 // Packet is one packet as it arrived, with the sender's PID as the kernel gives
@@ -167,25 +166,6 @@ func (r *Record) clean() {
 		&r.K, &r.Role, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset,
 		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text,
 	} {
-		*text = sanitise(*text)
+		*text = safe.Text(*text, maxText)
 	}
-}
-
-// sanitise cuts a text and replaces what a terminal might obey: control
-// characters, marks that turn the writing direction, bytes that are no UTF-8.
-func sanitise(text string) string {
-	if len(text) > maxText {
-		cut := maxText
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut]
-	}
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) ||
-			r == '\u2028' || r == '\u2029' {
-			return '?'
-		}
-		return r
-	}, text)
 }

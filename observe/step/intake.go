@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"stoker"
+	"stoker/internal/safe"
 	"stoker/recording"
 )
 
@@ -428,7 +429,7 @@ func (in *Intake) memory(p *Process, r *Record, now float64) bool {
 }
 
 func (in *Intake) note(text string) {
-	text = sanitise(text)
+	text = safe.Text(text, maxText)
 	if len(in.notes) < maxNotes && !slices.Contains(in.notes, text) {
 		in.notes = append(in.notes, text)
 		in.changed = true

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"unicode/utf8"
 
 	"stoker/recording"
 )
@@ -53,19 +52,6 @@ func TestPacketsThatAreRefused(t *testing.T) {
 		if _, err := Decode([]byte(data)); err == nil {
 			t.Errorf("%.40q was taken", data)
 		}
-	}
-}
-
-func TestSanitise(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain": "plain", "\x1b[31m": "?[31m", "a\u202eb": "a?b", "\xff\xfe": "??", "größe": "größe",
-	} {
-		if got := sanitise(text); got != want {
-			t.Errorf("sanitise(%q) = %q, want %q", text, got, want)
-		}
-	}
-	if got := sanitise(strings.Repeat("ö", 500)); len(got) > maxText || !utf8.ValidString(got) {
-		t.Errorf("%d bytes", len(got))
 	}
 }
 
