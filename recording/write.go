@@ -28,6 +28,7 @@ type Writer struct {
 	path    string
 	size    int64 // of the complete members in the file
 	pending bytes.Buffer
+	zip     *gzip.Writer // kept: a new one is most of what a second would cost
 	scratch []byte
 	lost    bool
 	live    *builder
@@ -177,7 +178,12 @@ func (w *Writer) Flush() error {
 		return nil
 	}
 	var member bytes.Buffer
-	zip := gzip.NewWriter(&member)
+	zip := w.zip
+	if zip == nil {
+		zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+		w.zip = zip
+	}
+	zip.Reset(&member)
 	if _, err := zip.Write(w.pending.Bytes()); err != nil {
 		return fmt.Errorf("write recording %s: %w", w.path, err)
 	}
