@@ -309,7 +309,7 @@ send({"k": "batch", "loader": 0, "bytes": 123, "samples": 16, "dtype": "float32"
 }
 
 // fakeGPU is a probe of one device.
-type fakeGPU struct{ at time.Time }
+type fakeGPU struct{}
 
 func (f *fakeGPU) Facts() gpu.Facts {
 	return gpu.Facts{Driver: "1.2", CUDA: "13.0", Devices: []gpu.Device{{Index: 0, Name: "H", MemoryBytes: 8}}}

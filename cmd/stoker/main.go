@@ -78,14 +78,6 @@ func (a *app) exit(err error) int {
 	return exitError
 }
 
-// noArgs refuses arguments with a sentence.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no argument %q", cmd.Name(), args[0])}
-	}
-	return nil
-}
-
 // atMost refuses more than n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -47,8 +47,8 @@ func TestGroups(t *testing.T) {
 			"proc/pressure/io": "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1",
 		}, 1.5, 1000, 500, 1048576, 2, 2.5},
 		"v2": {map[string]string{
-			"proc/5/cgroup":                                  "0::/user.slice/job.scope",
-			"proc/self/mountinfo":                            mountV2,
+			"proc/5/cgroup":       "0::/user.slice/job.scope",
+			"proc/self/mountinfo": mountV2,
 			"sys/fs/cgroup/user.slice/job.scope/cpu.max":     "max 100000",
 			"sys/fs/cgroup/user.slice/job.scope/cpu.stat":    "usage_usec 5\nthrottled_usec 3000000",
 			"sys/fs/cgroup/user.slice/cpu.max":               "250000 100000",

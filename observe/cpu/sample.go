@@ -109,5 +109,5 @@ func Environment(proc string, pid int) (map[string]string, error) {
 // exists asks the kernel, not /proc, whether there is a process.
 func exists(pid int) bool {
 	err := unix.Kill(pid, 0)
-	return err == nil || err == unix.EPERM //nolint:errorlint // a bare errno
+	return err == nil || err == unix.EPERM
 }
