@@ -3,6 +3,9 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"stoker/recording"
 )
 
 var notTraining = Rule{
@@ -24,8 +27,16 @@ var notTraining = Rule{
 		if !c.HasSteps && c.torchSeen() && c.Costs.CoresUse > 0.5 && len(c.Run.Facts.GPUs) > 0 && !c.hooked() {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
+		if math.IsNaN(c.Util) && c.absent("hook") {
+			c.askFact("Could training be seen at all?", false, "neither a GPU nor the inside of the program can be seen")
+			score *= unlikely
+		}
 		return score
 	},
+}
+
+func (c *Case) absent(what string) bool {
+	return slices.ContainsFunc(c.Run.Facts.Absent, func(a recording.Absence) bool { return a.What == what })
 }
 
 func (c *Case) whatWasSeen() string {

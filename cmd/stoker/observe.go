@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,7 +94,13 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) erro
 	if o.noHook {
 		options.HookSource = nil
 	}
-	run, err := observe.Record(cmd.Context(), options)
+	ctx := cmd.Context()
+	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	run, err := observe.Record(ctx, options)
 	if run == nil {
 		return a.notBegun(err)
 	}
