@@ -59,11 +59,11 @@ func (r *recorder) tellJob() {
 
 // silentHook notices a program that loads PyTorch but never hears of the hook.
 func (r *recorder) silentHook(now float64) {
-	if !r.hooked || r.knowsAbsent("hook") || r.intake.Heard() {
+	if !r.hooked || r.knowsAbsent("hook") || r.knowsAbsent("steps") || r.intake.Heard() {
 		return
 	}
 	if pid, silent := r.job.Loaded(now, hookPatience); silent {
-		r.absent("hook", fmt.Sprintf("process %d has loaded PyTorch, but nothing was heard from the hook in it: "+
+		r.absent("steps", fmt.Sprintf("process %d has loaded PyTorch, but nothing was heard from the hook in it: "+
 			"PYTHONPATH is ignored (-I, -E or -S?), the torch version is unknown, or it has no DataLoader", pid))
 	}
 }
