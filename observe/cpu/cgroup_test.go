@@ -49,6 +49,7 @@ func TestGroups(t *testing.T) {
 		"v2": {map[string]string{
 			"proc/5/cgroup":       "0::/user.slice/job.scope",
 			"proc/self/mountinfo": mountV2,
+
 			"sys/fs/cgroup/user.slice/job.scope/cpu.max":     "max 100000",
 			"sys/fs/cgroup/user.slice/job.scope/cpu.stat":    "usage_usec 5\nthrottled_usec 3000000",
 			"sys/fs/cgroup/user.slice/cpu.max":               "250000 100000",
