@@ -39,9 +39,9 @@ type Storage struct {
 }
 
 const (
-	a100Sheet = "NVIDIA A100 80GB datasheet, nvidia-a100-datasheet-us-nvidia-1758950-r4, 2021-06"
-	h100Sheet = "NVIDIA H100 datasheet, 2022-09; sparse figures halved"
-	h200Sheet = "NVIDIA H200 datasheet, 2023-11; sparse figures halved"
+	a100Sheet = "NVIDIA A100 80GB datasheet, nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf, 2021; read second-hand (glennklockwood.com/garden/processors/A100, 2026-11)"
+	h100Sheet = "NVIDIA H100 datasheet, 2022-09; sparse figures halved; read second-hand (hmc-tech.com, 2026-11)"
+	h200Sheet = "NVIDIA H200 datasheet, 2023-11; sparse figures halved; read second-hand (hmc-tech.com, 2026-11)"
 	bamPinned = "measured, author of BaM, github.com/ZaidQureshi/bam issue 54"
 	nvbPinned = "measured, github.com/NVIDIA/nvbandwidth issue 24: 35-53 GB/s to an H100; the upper end, as copy engines reach"
 	pcieBase  = "PCI Express Base Specification, 128b/130b coding, 16 lanes: 8, 16, 32 GT/s for 3.0, 4.0, 5.0"
@@ -90,8 +90,8 @@ var Links = []Link{
 var Storages = []Storage{
 	{
 		Name: "nvme",
-		Rate: Figure{7e9, "Samsung PM9A3 datasheet rev 1.0, 2021: 6.9 GB/s sequential read, PCIe 4.0 x4; rounded"},
-		IOPS: Figure{1.1e6, "the same datasheet: 1,100,000 random 4 KiB reads/s"},
+		Rate: Figure{6.5e9, "Samsung PM9A3, PCIe 4.0 x4, as announced: 6,500 MB/s sequential read (computerbase.de, 2020-05)"},
+		IOPS: Figure{900e3, "the same announcement: 900,000 random reads/s"},
 	},
 }
 
