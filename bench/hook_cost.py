@@ -5,6 +5,8 @@
 A block is 500 steps of the smallest training loop that is one: a batch, a launch on the emulated device (or none), an
 optimizer step. Blocks with the hook's functions in place and with torch's own alternate, so that drift of the machine
 falls on both. The difference is per pair of neighbours; printed are medians and the quartiles of the difference.
+The "-5ms" cases do about 5 ms of other work in each step (40 steps a block), which drives the hook's code and data out of
+the caches: that is what a real step pays, the hot loop is what the code costs.
 The reader of the socket is another process, as in `stoker observe`.
 """
 
@@ -20,11 +22,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOOK = os.path.join(HERE, "..", "observe", "hook", "sitecustomize.py")
 STEPS = 500  # per block, some 30 ms: short against the drift of the machine
+WORKING_STEPS = 40  # of 5 ms
 
 
 def main(blocks):
     print("case                      without     with    cost [quartiles]   n      (µs per step, medians)")
-    for case in ("start", "no-device", "emulated", "workers"):
+    for case in ("start", "no-device", "emulated", "workers", "no-device-5ms", "emulated-5ms"):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(HOOK, folder)
             server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -67,11 +70,12 @@ def inside(case, blocks):
     hook = sys.modules["_stoker_hook"]
     torch.set_num_threads(1)
     device = None
-    if case == "emulated":
+    if case.startswith("emulated"):
         from stoker.emulated import Device
 
         device = Device(spin=False)
-    data = TensorDataset(torch.zeros(STEPS * 4, 8))
+    work = working(torch) if case.endswith("5ms") else None
+    data = TensorDataset(torch.zeros((WORKING_STEPS if work else STEPS) * 4, 8))
     parameter = torch.nn.Parameter(torch.zeros(8))
     parameter.grad = torch.zeros(8)
     optimizer = torch.optim.SGD([parameter], lr=0.1)
@@ -81,7 +85,7 @@ def inside(case, blocks):
     for block in range(blocks + 2):
         for on in (block % 2 == 0, block % 2 == 1):
             switch(torch, hook, on)
-            times[on].append(one_block(loaders[on], device, optimizer))
+            times[on].append(one_block(loaders[on], device, optimizer, work))
     report(case, times[False][2:], times[True][2:])
 
 
@@ -94,7 +98,26 @@ def switch(torch, hook, on):
         hooks[0] = hook._after_optimizer_step
 
 
-def one_block(loader, device, optimizer):
+def working(torch):
+    """About 5 ms of work that is the same each time and touches more memory than a core's caches hold."""
+    from collections import OrderedDict
+
+    numbers, text = torch.zeros(1 << 20), list(range(20000))
+
+    def work():
+        for _ in range(4):
+            numbers.add_(1)
+            OrderedDict((n, str(n)) for n in text[:5000])
+
+    started = time.perf_counter()
+    for _ in range(20):
+        work()
+    each = (time.perf_counter() - started) / 20
+    times = max(1, round(5e-3 / each))
+    return lambda: [work() for _ in range(times)]
+
+
+def one_block(loader, device, optimizer, work):
     iterator = iter(loader)
     next(iterator)
     started = time.perf_counter()
@@ -102,6 +125,8 @@ def one_block(loader, device, optimizer):
     for _ in iterator:
         if device is not None:
             device.launch(1e-6)
+        if work is not None:
+            work()
         optimizer.step()
         steps += 1
     return (time.perf_counter() - started) / steps * 1e6

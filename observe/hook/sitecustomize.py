@@ -57,7 +57,8 @@ PACKET_BYTES = 32 << 10
 RECORD_BYTES = 8 << 10  # of one record; longer ones are lost
 QUEUE_RECORDS = 4096  # where nobody could flush; beyond that the oldest are lost
 PENDING_PAIRS = 4096  # CUDA's own queue holds about 1,000 launches, so a full list means a broken device
-POLLED_PAIRS = 8  # per step; one comes in per step, so the list shrinks
+POLLED_PAIRS = 256  # at a time; fewer come in between two reads, so the list shrinks
+READ_NS = 30 * MS  # between two reads: what is read together costs a fraction, its code stays in the caches
 FIRST_BATCHES = 3  # described in full; after that one a second
 WALK_NODES = 1000  # of a nested batch
 OTHER_THREAD = "asked by another thread than the one that launches"
@@ -317,7 +318,8 @@ def _got(step, batch):
     loader.count += 1
     step.samples = _samples(state.torch, loader, batch)
     step.track.open = step
-    state.devices.read(state, t)
+    if t - state.devices.thread.read_at >= READ_NS:
+        state.devices.read(state, t)
     if step.n < FIRST_BATCHES or t - loader.described >= SECOND:
         loader.described = t
         _describe_batch(state, loader, batch)
@@ -521,6 +523,7 @@ class _PairsOfThread(ThreadLocal):
 
     def __init__(self):
         self.pending = deque()
+        self.read_at = 0
 
 
 class _Devices(object):
@@ -576,6 +579,7 @@ class _Devices(object):
     def read(self, state, t, len_limit=POLLED_PAIRS):
         """Read the oldest pairs of this thread as far as the device got. Waits for nothing."""
         pending = self.thread.pending
+        self.thread.read_at = t
         if not pending or not self.lock.acquire(False):
             return
         try:
