@@ -28,7 +28,8 @@ The protocol, version 1. Both sides begin with this paragraph.
                src "cuda"|"emulated", dev; or x, the reason why step n has none. x is sent when it is new and then once a
                second: it holds for the steps of this loader from n on, until another clock record.
     batch      loader, bytes, samples, dtype (of the largest tensor), pinned, tensors
-    fetch      worker, count, wall, cpu, collate, wall2 (sum of squares of wall, in s^2), samples: cumulative in this process
+    fetch      worker, count, wall, cpu, collate, wall2 (sum of squares of wall, in s^2), samples: cumulative in this process, over
+               the fetches that were timed: all, or one in eight after the first 32 where one takes less than 10 ms
     memory     dev, allocated, reserved (peak bytes)
     precision  matmul "highest"|"high"|"medium", cudnn_benchmark, autocast (true once seen by the asking thread, else null)
     optim      tid, device, dtype (of the first parameter), steps (cumulative in this process)
@@ -59,6 +60,8 @@ QUEUE_RECORDS = 4096  # where nobody could flush; beyond that the oldest are los
 PENDING_PAIRS = 4096  # CUDA's own queue holds about 1,000 launches, so a full list means a broken device
 POLLED_PAIRS = 256  # at a time; fewer come in between two reads, so the list shrinks
 READ_NS = 30 * MS  # between two reads: what is read together costs a fraction, its code stays in the caches
+TIMED_FETCHES = 32  # all of these are timed, and of quick ones one in eight after that: the mean is what counts
+QUICK_NS = 10 * MS
 FIRST_BATCHES = 3  # described in full; after that one a second
 WALK_NODES = 1000  # of a nested batch
 OTHER_THREAD = "asked by another thread than the one that launches"
@@ -69,6 +72,7 @@ _state = None  # of this process; a forked child gets its own
 _patches = []  # (owner, name, original, ours)
 _graves = []  # states of our parents: to free an event is to use the device, which a forked child must not
 _is_compiling = None  # torch's function of that name
+_turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
 
 
@@ -106,13 +110,15 @@ def _iter_in_place_of(original):
 
 def _fetch_in_place_of(original):
     def fetch(self, possibly_batched_index):
-        started = _begin_fetch()
+        _turn[0] += 1
+        started = None if _turn[0] & _turn[1] else _begin_fetch()
         try:
             batch = original(self, possibly_batched_index)
         except BaseException as error:
             _hide_our_frames(error)
             raise
-        _fetched(self, started)
+        if started is not None:
+            _fetched(self, started)
         return batch
 
     return fetch
@@ -135,7 +141,7 @@ class _Collate(object):
         self.user = user
 
     def __call__(self, samples):
-        if _off:
+        if _off or _turn[0] & _turn[1]:
             return self.user(samples)
         started = monotonic_ns()
         batch = self.user(samples)
@@ -859,6 +865,8 @@ def _fetched(fetcher, started):
     fetches.wall += wall
     fetches.cpu += cpu - started[1]
     fetches.wall2 += (wall / SECOND) ** 2
+    if fetches.count >= TIMED_FETCHES:
+        _turn[1] = 7 if fetches.wall < fetches.count * QUICK_NS else 0
     if not fetcher.auto_collation:
         fetches.samples += 1
     if t - state.channel.flushed >= FLUSH_NS:
@@ -1469,6 +1477,7 @@ def _forked():
     parent = _state
     _graves.append(parent)
     _captures.clear()
+    _turn[:] = 0, 0
     _state = _Process()
     if parent.channel.socket is not None:
         parent.channel.close()

@@ -214,7 +214,9 @@ class Torch(HookCase):
         self.assertEqual([(r["dataset"], r["batch_size"], r["shuffle"]) for r in result.of("loader")], [("Noise", 5, True), ("Noise", None, False)])
         self.assertEqual(len(result.of("step")), 2 * 5 + 2 * 24)
         self.assertEqual([s["b"] for s in result.of("step")][:5], [5, 5, 5, 5, None if result.of("step")[4]["b"] is None else 4])
-        self.assertEqual(result.of("fetch")[-1]["samples"], 4 * 24)
+        fetched = result.of("fetch")[-1]
+        self.assertTrue(32 <= fetched["count"] < 2 * 5 + 2 * 24, fetched)  # quick ones: one in eight after the first 32 is timed
+        self.assertTrue(32 <= fetched["samples"] <= 4 * 24, fetched)
         self.assertEqual({o["device"] for o in result.of("optim")}, {"cpu"})
 
     def test_same_losses_with_workers(self):
