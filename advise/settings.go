@@ -6,6 +6,7 @@ import (
 
 	"stoker"
 	"stoker/diagnose"
+	"stoker/internal/stat"
 	"stoker/predict"
 )
 
@@ -76,7 +77,7 @@ func (a adviser) persistence() (Fix, string) {
 // the first waits go, at worst none does because they were the first batch's own
 // preparation.
 func (a adviser) withoutStarts(first float64, starts int, span float64) predict.Forecast {
-	own := float64(starts) * orElse(a.costs.Fetch, 0)
+	own := float64(starts) * stat.Or(a.costs.Fetch, 0)
 	likely := max(0, first-own)
 	f := a.forecast()
 	f.Speedup = stoker.Interval{Low: 1 / (1 - 0.5*likely/span), Point: 1 / (1 - likely/span), High: 1 / (1 - first/span)}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"stoker"
+	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
 )
@@ -44,7 +45,7 @@ func (a adviser) workers() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = append(fix.Notes, fmt.Sprintf("%d and not more: %s", best, a.whyNotMore(best, cut)))
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
-	if a.costs.HelperCPU > 0.3*a.costs.FetchCPU {
+	if a.costs.Helped() {
 		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads took %.0f ms of core time per batch beside the launching thread; if that was work and not spinning, it will be slower than forecast: workers have one thread each", 1e3*a.costs.HelperCPU))
 	}
 	if now == 0 {
@@ -61,7 +62,7 @@ func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
 // best that this machine's cores and memory allow; cut says what ended the
 // search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
-	most := int(math.Ceil(orElse(a.pipeline.Cores, 1)))
+	most := int(math.Ceil(stat.Or(a.pipeline.Cores, 1)))
 	if a.pipeline.Part(stoker.Read).Wait.Point > 0.3*a.costs.Fetch {
 		most *= waitingWorker
 	}
@@ -91,7 +92,7 @@ func (a adviser) tooMuch(workers int) string {
 		return fmt.Sprintf("%d workers would take %s of the %s of memory that are free", workers, bytes(need), bytes(have))
 	}
 	ahead := float64(workers * a.ahead())
-	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*orElse(a.pipeline.Bytes, 0) > shmReserve*shm {
+	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*stat.Or(a.pipeline.Bytes, 0) > shmReserve*shm {
 		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", bytes(shm), workers, bytes(ahead*a.pipeline.Bytes))
 	}
 	return ""
@@ -113,14 +114,14 @@ func (a adviser) workersMemory(workers int) float64 {
 	each := a.costs.WorkerMemory
 	if math.IsNaN(each) {
 		subject := fmt.Sprintf("process/%d", a.costs.Window.PID)
-		each = orElse(a.run.Find(recording.ProcessMemory, subject).Mean(a.costs.Window.Start, a.costs.Window.End), 0)
+		each = stat.Or(a.run.Find(recording.ProcessMemory, subject).Mean(a.costs.Window.Start, a.costs.Window.End), 0)
 	}
-	return float64(workers-a.costs.Workers) * (each + float64(a.ahead())*orElse(a.pipeline.Bytes, 0))
+	return float64(workers-a.costs.Workers) * (each + float64(a.ahead())*stat.Or(a.pipeline.Bytes, 0))
 }
 
 func (a adviser) freeMemory() float64 {
 	free := a.run.Find(recording.MachineMemory, "machine").Mean(a.costs.Window.Start, a.costs.Window.End)
-	return orElse(free, math.Inf(1))
+	return stat.Or(free, math.Inf(1))
 }
 
 func (a adviser) whyNotMore(workers int, cut string) string {
@@ -174,13 +175,6 @@ func (a adviser) keepWorkers() []stoker.Change {
 		return nil
 	}
 	return []stoker.Change{a.change(stoker.PersistentWorkers, true)}
-}
-
-func orElse(v, otherwise float64) float64 {
-	if math.IsNaN(v) {
-		return otherwise
-	}
-	return v
 }
 
 func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }

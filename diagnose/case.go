@@ -25,6 +25,7 @@ type Case struct {
 	Util        float64 // share of time in which some kernel ran; NaN where unknown
 	Shares      Shares
 
+	trainers  []predict.Costs // of all ranks, Costs among them
 	rule      Class
 	questions []Question
 	evidence  map[Class][]Evidence
@@ -46,7 +47,8 @@ var Rules = []Rule{
 
 func newCase(run *recording.Run) *Case {
 	c := &Case{Run: run, Stall: math.NaN(), Idle: math.NaN(), Util: math.NaN(), evidence: map[Class][]Evidence{}}
-	c.Costs, c.HasSteps = predict.Slowest(run)
+	c.trainers = predict.Trainers(run)
+	c.Costs, c.HasSteps = predict.Starved(c.trainers)
 	if c.HasSteps {
 		c.From, c.To = c.Costs.Window.Start, c.Costs.Window.End
 		c.Util = c.Costs.Busy

@@ -69,10 +69,3 @@ func (c *Case) hooked() bool {
 	}
 	return false
 }
-
-func orZero(v float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
-}

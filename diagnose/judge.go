@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"stoker/internal/stat"
-	"stoker/predict"
 	"stoker/recording"
 )
 
@@ -232,14 +231,12 @@ func (c *Case) memoryFull(class Class) (Finding, bool) {
 
 // ranks compares the trainers of a run with several.
 func (c *Case) ranks() string {
-	windows := c.Run.Windows()
-	if len(windows) < 2 || !c.HasSteps {
+	if len(c.trainers) < 2 {
 		return ""
 	}
-	text := fmt.Sprintf("%d ranks were recorded; rank %d waits most for input and is the one judged:", len(windows), c.Costs.Window.Rank)
-	for _, w := range windows {
-		k := predict.Measure(c.Run, w)
-		text += fmt.Sprintf(" rank %d stall %s,", w.Rank, percentOr(k.Idle/k.Step))
+	text := fmt.Sprintf("%d ranks were recorded; rank %d waits most for input and is the one judged:", len(c.trainers), c.Costs.Window.Rank)
+	for _, k := range c.trainers {
+		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, percentOr(k.Idle/k.Step))
 	}
 	return text[:len(text)-1] + ". A rank that waits in a collective for a starved one is not itself starved."
 }

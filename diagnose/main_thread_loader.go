@@ -1,5 +1,7 @@
 package diagnose
 
+import "stoker/internal/stat"
+
 var mainThreadLoader = Rule{
 	Class:  MainThread,
 	Title:  "The launching thread loads the data itself",
@@ -18,7 +20,7 @@ var mainThreadLoader = Rule{
 		c.stallEvidence()
 		c.because(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
 			ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), ms(k.HostStep-k.Wait))
-		free := k.Cores - k.CoresUse + orZero(k.HelperCPU/k.HostStep)
+		free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
 		c.because(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
 		if k.Others > 0.3 {
 			c.because(k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"stoker"
+	"stoker/internal/stat"
 )
 
 var transferBound = Rule{
@@ -23,7 +24,7 @@ var transferBound = Rule{
 		}
 		starved := c.starved()
 		much := c.ask("Does the copy take a good part of the step?", share, 0.07, 0.15, "")
-		idle := c.ask("Is there time in which no kernel runs, though input is there?", 1-c.Util-orZero(c.Stall), 0.05, 0.12, "")
+		idle := c.ask("Is there time in which no kernel runs, though input is there?", 1-c.Util-stat.Or(c.Stall, 0), 0.05, 0.12, "")
 		l := c.Run.Loader(c.Costs.Window.PID, c.Costs.Window.Loader)
 		pinned := l != nil && l.Pinned != nil && *l.Pinned
 		c.because(share, "ratio", "loader.batch_bytes", "copying a batch of %.1f MB takes about %s of a %s step (%s to %s)",

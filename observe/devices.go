@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"stoker/internal/stat"
 	"stoker/observe/cpu"
 	"stoker/observe/gpu"
 	"stoker/recording"
@@ -111,18 +112,10 @@ func (r *recorder) gpuFacts(f gpu.Facts) {
 	for _, d := range f.Devices {
 		gpus = append(gpus, recording.GPU{
 			Index: d.Index, Name: d.Name, UUID: d.UUID, Emulated: d.Emulated,
-			MemoryBytes: orZero(d.MemoryBytes), PowerLimit: orZero(d.PowerLimitWatts),
+			MemoryBytes: stat.Or(d.MemoryBytes, 0), PowerLimit: stat.Or(d.PowerLimitWatts, 0), // NaN is no JSON
 		})
 	}
 	r.facts.GPUs = gpus
-}
-
-// orZero is 0 for unknown, as Facts have it: NaN is no JSON.
-func orZero(v float64) float64 {
-	if v != v {
-		return 0
-	}
-	return v
 }
 
 // gpuIndex translates CUDA's number of a device in a process into the driver's:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"stoker/internal/stat"
 	"stoker/recording"
 )
 
@@ -184,7 +185,7 @@ func (c *Costs) cpu(run *recording.Run) {
 			by += rate
 		}
 		if memory := run.Find(recording.ProcessMemory, subject).Mean(from, to); !math.IsNaN(memory) {
-			c.WorkerMemory = math.Max(memory, orZero(c.WorkerMemory))
+			c.WorkerMemory = math.Max(memory, stat.Or(c.WorkerMemory, 0))
 		}
 	}
 	c.WorkerCPU = by / (to - from) * c.HostStep
@@ -206,7 +207,7 @@ func (c *Costs) cpu(run *recording.Run) {
 // and their time is work.
 func (c *Costs) helpers() {
 	c.HelperCPU = 0
-	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) || c.FetchCPU+orZero(c.FetchQueue) < 0.8*c.Fetch {
+	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) || c.FetchCPU+stat.Or(c.FetchQueue, 0) < 0.8*c.Fetch {
 		return
 	}
 	c.HelperCPU = max(0, c.TreeCPU-c.LaunchCPU)
@@ -243,12 +244,12 @@ func (c *Costs) storage(run *recording.Run) {
 	}
 	c.WorkersBusy, c.OnDisk, c.Remote = math.NaN(), math.NaN(), math.NaN()
 	if len(busy) > 0 {
-		c.WorkersBusy, c.OnDisk, c.Remote = mean(busy), mean(disk), mean(remote)
+		c.WorkersBusy, c.OnDisk, c.Remote = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote)
 	}
 	c.DiskBusy = math.NaN()
 	for _, s := range run.All(recording.DiskBusy) {
 		if rate := s.Rate(from, to); !math.IsNaN(rate) {
-			c.DiskBusy = math.Max(rate, orZero(c.DiskBusy))
+			c.DiskBusy = math.Max(rate, stat.Or(c.DiskBusy, 0))
 		}
 	}
 	c.ReadRate, c.DiskRate = processRates(run, from, to)
@@ -268,19 +269,4 @@ func processRates(run *recording.Run, from, to float64) (read, disk float64) {
 		return total / (to - from)
 	}
 	return sum(recording.ProcessRead), sum(recording.ProcessDisk)
-}
-
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}
-
-func orZero(v float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
 }

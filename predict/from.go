@@ -5,6 +5,7 @@ import (
 
 	"stoker"
 	"stoker/hardware"
+	"stoker/internal/stat"
 	"stoker/recording"
 )
 
@@ -23,10 +24,21 @@ func From(run *recording.Run) stoker.Pipeline {
 // waits most for input: a rank that waits for it in a collective is not starved
 // itself. Where no device clock is known, the host's wait decides. False where
 // no trainer has enough steps.
-func Slowest(run *recording.Run) (Costs, bool) {
-	best, found := Costs{}, false
+func Slowest(run *recording.Run) (Costs, bool) { return Starved(Trainers(run)) }
+
+// Trainers measures every trainer with enough steps, in order of rank.
+func Trainers(run *recording.Run) []Costs {
+	var all []Costs
 	for _, w := range run.Windows() {
-		c := Measure(run, w)
+		all = append(all, Measure(run, w))
+	}
+	return all
+}
+
+// Starved picks the trainer that Slowest returns.
+func Starved(all []Costs) (Costs, bool) {
+	best, found := Costs{}, false
+	for _, c := range all {
 		if !found || c.starved() > best.starved() {
 			best, found = c, true
 		}
@@ -83,7 +95,7 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 	if !math.IsNaN(c.Idle) {
 		high = max(host, c.Step-c.Idle)
 	}
-	low := min(high, max(host, orZero(c.Busy)*c.Step))
+	low := min(high, max(host, stat.Or(c.Busy, 0)*c.Step))
 	point := low
 	if math.IsNaN(c.Busy) {
 		point = high
@@ -97,7 +109,7 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 // spins less: a third with two workers on two cores, where each of three has two
 // thirds of a core.
 func (c Costs) loopCPU() stoker.Interval {
-	spin := min(c.LoopCPU, orZero(c.Busy)*c.Step)
+	spin := min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step)
 	return stoker.Interval{Low: c.LoopCPU - spin/3, Point: c.LoopCPU, High: c.LoopCPU}
 }
 
@@ -116,7 +128,7 @@ func (c Costs) single(cpu float64) stoker.Interval {
 	switch {
 	case c.HelpersSpin():
 		return stoker.Interval{Low: spinLeast * cpu, Point: cpu, High: cpu + c.HelperCPU}
-	case c.HelperCPU > helpersSeen*cpu:
+	case c.Helped():
 		return stoker.Interval{Low: withHelpers.Low * cpu, Point: withHelpers.Point * cpu, High: withHelpers.High * cpu}
 	}
 	return stoker.Interval{Low: cpu, Point: cpu, High: cpu + c.HelperCPU}
@@ -140,11 +152,14 @@ const helpersSeen = 0.3
 // with one intra-op thread, 5.7 to 22 with two (n = 4 runs).
 const spinLeast = 0.13
 
+// Helped reports whether other threads of the trainer took part in fetching.
+func (c Costs) Helped() bool { return c.HelperCPU > helpersSeen*c.FetchCPU }
+
 // HelpersSpin reports whether the launching thread's core time is inflated by
 // intra-op threads: they take part, and they have to queue for a core, so that
 // the thread spins at the end of each operation until its helper had its turn.
 func (c Costs) HelpersSpin() bool {
-	return c.HelperCPU > helpersSeen*c.FetchCPU && c.FetchQueue > 0.1*c.Fetch
+	return c.Helped() && c.FetchQueue > 0.1*c.Fetch
 }
 
 // input splits the preparation of a batch into waiting (Read) and core time
@@ -152,7 +167,7 @@ func (c Costs) HelpersSpin() bool {
 func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
 	read, prepare = stoker.Part{Stage: stoker.Read}, stoker.Part{Stage: stoker.Prepare}
 	cpu := c.FetchCPU
-	if c.Workers > 0 && c.WorkerCPU > orZero(cpu) {
+	if c.Workers > 0 && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use threads of their own
 	}
 	switch {
@@ -168,7 +183,7 @@ func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
 		if math.IsNaN(fetchCPU) {
 			fetchCPU = cpu
 		}
-		read.Wait = stoker.Exactly(max(0, c.Fetch-fetchCPU-orZero(c.FetchQueue)))
+		read.Wait = stoker.Exactly(max(0, c.Fetch-fetchCPU-stat.Or(c.FetchQueue, 0)))
 	}
 	read.Shared = c.shared(run, read.Wait.Point)
 	return read, prepare
@@ -177,7 +192,7 @@ func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
 // shared says how much of the waiting is a queue that more workers only make
 // longer: a disk or a limit that is already used up.
 func (c Costs) shared(run *recording.Run, wait float64) stoker.Interval {
-	if wait < 0.1*c.Fetch || orZero(c.OnDisk) < 0.1 {
+	if wait < 0.1*c.Fetch || stat.Or(c.OnDisk, 0) < 0.1 {
 		return stoker.Exactly(0)
 	}
 	limit := run.Facts.Machine.DiskLimit

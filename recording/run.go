@@ -249,6 +249,16 @@ func (r *Run) Workers(trainer int) []Process {
 	return workers
 }
 
+// Emulated reports whether some device of the run was an emulated one.
+func (r *Run) Emulated() bool {
+	for _, g := range r.Facts.GPUs {
+		if g.Emulated {
+			return true
+		}
+	}
+	return false
+}
+
 // End is the time of the last thing that was recorded, seconds.
 func (r *Run) End() float64 {
 	end := 0.0

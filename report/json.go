@@ -131,7 +131,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		Shares:   jsonShares{number(v.Shares.Kernel), number(v.Shares.Copy), number(v.Shares.Communication), number(v.Shares.Idle)},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
-		Emulated: emulated(run),
+		Emulated: run.Emulated(),
 	}
 	for _, e := range v.Evidence {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, number(e.Value), e.Unit})
@@ -173,15 +173,6 @@ func fixJSON(f advise.Fix) jsonFix {
 		Throughput: spread(f.Forecast.Throughput), Binds: string(f.Forecast.Bound),
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...),
 	}
-}
-
-func emulated(run *recording.Run) bool {
-	for _, g := range run.Facts.GPUs {
-		if g.Emulated {
-			return true
-		}
-	}
-	return false
 }
 
 // number is null for what is unknown.

@@ -42,7 +42,7 @@ func Line(run *recording.Run, v diagnose.Verdict) string {
 	if v.HasSteps {
 		line += fmt.Sprintf(" (%s, %d steps)", v.State, len(v.Costs.Window.Steps))
 	}
-	if emulated(run) {
+	if run.Emulated() {
 		line += " [emulated device]"
 	}
 	return line
@@ -75,7 +75,7 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	if v.HasSteps {
 		fmt.Fprintf(&p.b, "  %s: %s", v.State, v.Costs.Window)
 	}
-	if emulated(run) {
+	if run.Emulated() {
 		p.b.WriteString("  [emulated device]")
 	}
 	p.b.WriteString("\n")

@@ -26,7 +26,7 @@ func Compare(before, after *recording.Run, forecast predict.Forecast) Outcome {
 		Difference: NotCompared,
 		Promise:    untested(forecast.Speedup),
 		Changes:    []stoker.Change{},
-		Emulated:   emulated(before) || emulated(after),
+		Emulated:   before.Emulated() || after.Emulated(),
 		Warnings:   []string{},
 	}
 	if o.Refused != "" {
@@ -172,15 +172,6 @@ func scaled(x []float64, by float64) []float64 {
 		x[i] *= by
 	}
 	return x
-}
-
-func emulated(run *recording.Run) bool {
-	for _, gpu := range run.Facts.GPUs {
-		if gpu.Emulated {
-			return true
-		}
-	}
-	return false
 }
 
 // round leaves three digits behind the point, for sentences.

@@ -52,6 +52,14 @@ func CV(x []float64) float64 {
 	return math.Sqrt(sum/float64(len(x)-1)) / mean
 }
 
+// Or is v, or otherwise where v is unknown (NaN).
+func Or(v, otherwise float64) float64 {
+	if math.IsNaN(v) {
+		return otherwise
+	}
+	return v
+}
+
 // Ramp rises from 0 at low to 1 at high; with low > high it falls. An unknown
 // value (NaN) gives 0.
 func Ramp(v, low, high float64) float64 {
