@@ -129,9 +129,10 @@ func (c *Case) estimateCopies() {
 
 // timelineShares are the four shares of a window: a kernel counts wherever one
 // runs, a copy where no kernel runs, communication where neither does.
-func timelineShares(t *recording.Timeline, from, to float64) Shares {
+func timelineShares(t *recording.Timeline, since, until float64) Shares {
+	from, to := int64(math.Round(1e9*since)), int64(math.Round(1e9*until))
 	covered := func(kinds ...recording.WorkKind) float64 {
-		total, end := 0.0, from
+		total, end := int64(0), from
 		for i := range t.Device.Start { // ordered by start
 			if !has(kinds, t.Device.Kind[i]) {
 				continue
@@ -142,7 +143,7 @@ func timelineShares(t *recording.Timeline, from, to float64) Shares {
 				end = b
 			}
 		}
-		return total / (to - from)
+		return float64(total) / float64(to-from)
 	}
 	kernel := covered(recording.Kernel)
 	withCopy := covered(recording.Kernel, recording.Copy)

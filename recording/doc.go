@@ -19,6 +19,7 @@
 //	clock   what the device's clock said of a step, which is known later
 //	host    one host call of a Timeline
 //	device  one piece of device work of a Timeline
+//	frame   one Python call of a Timeline
 //
 // Times are seconds since the header's clock base. A line of an unknown kind and
 // an unknown field are ignored; a header of a newer format is refused. A torn

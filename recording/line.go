@@ -45,12 +45,7 @@ type line struct {
 	NoClock string   `json:"no_clock,omitempty"`
 
 	// host and device
-	End    float64 `json:"end,omitempty"`
-	Name   string  `json:"name,omitempty"`
-	Thread int32   `json:"thread,omitempty"`
-	Stream int32   `json:"stream,omitempty"`
-	Work   string  `json:"work,omitempty"`
-	Call   *int32  `json:"call,omitempty"`
+	timelineFields
 }
 
 // Clock is what the device's own clock said of a step; it becomes known some
@@ -107,7 +102,7 @@ type builder struct {
 	run    Run
 	series map[seriesKey]int
 	steps  map[stepKey]int
-	names  map[string]int32
+	time   timelineBuilder
 	header bool
 }
 
@@ -119,7 +114,7 @@ type seriesKey struct {
 type stepKey struct{ pid, loader, n int }
 
 func newBuilder() *builder {
-	return &builder{series: map[seriesKey]int{}, steps: map[stepKey]int{}, names: map[string]int32{}}
+	return &builder{series: map[seriesKey]int{}, steps: map[stepKey]int{}}
 }
 
 // parse adds one line of text. Blank lines are skipped.
@@ -153,7 +148,7 @@ func (b *builder) add(l line) error {
 		b.run.Steps = append(b.run.Steps, l.step())
 	case "clock":
 		b.clock(l)
-	case "host", "device":
+	case "host", "device", "frame":
 		return b.addTimeline(l)
 	}
 	return nil // unknown kinds come from newer writers of the same format
@@ -190,43 +185,6 @@ func (b *builder) clock(l line) {
 	}
 	s := &b.run.Steps[i]
 	s.Idle, s.DevicePeriod, s.NoClock, s.Device = orNaN(l.Idle), orNaN(l.DPeriod), l.NoClock, l.Device
-}
-
-func (b *builder) addTimeline(l line) error {
-	if b.run.Timeline == nil {
-		b.run.Timeline = &Timeline{}
-	}
-	name, found := b.names[l.Name]
-	t := b.run.Timeline
-	if !found {
-		name = int32(len(t.Names))
-		b.names[l.Name] = name
-		t.Names = append(t.Names, l.Name)
-	}
-	if l.Kind == "host" {
-		h := &t.Host
-		h.Start, h.End = append(h.Start, l.T), append(h.End, l.End)
-		h.Name, h.Thread = append(h.Name, name), append(h.Thread, l.Thread)
-		return nil
-	}
-	kind := -1
-	for k, word := range workKinds {
-		if word == l.Work {
-			kind = k
-		}
-	}
-	if kind < 0 {
-		return fmt.Errorf(`device work of kind %q, expected "kernel", "copy" or "collective"`, l.Work)
-	}
-	call := int32(-1)
-	if l.Call != nil {
-		call = *l.Call
-	}
-	d := &t.Device
-	d.Start, d.End, d.Name = append(d.Start, l.T), append(d.End, l.End), append(d.Name, name)
-	d.Device, d.Stream = append(d.Device, int32(l.Device)), append(d.Stream, l.Stream)
-	d.Kind, d.Call = append(d.Kind, WorkKind(kind)), append(d.Call, call)
-	return nil
 }
 
 // finish sorts the run and hands it out. The builder may go on; the run that was

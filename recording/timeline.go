@@ -1,32 +1,92 @@
 package recording
 
 // Timeline is what a profiler recorded: host calls and device work in compact
-// columns, with links from the work to the call that launched it.
+// columns, with links from the work to the call that launched it. Times are
+// integer nanoseconds since the run's t = 0, so that lengths add up exactly.
+//
+// A Timeline holds what was recorded and no judgement: which call is to blame
+// for a gap is diagnose's business.
 type Timeline struct {
-	Names  []string // every name once; columns hold indices into it
-	Host   Calls
-	Device Work
+	Names   []string // every name, operand shape and data type once; columns hold indices into it
+	Threads []Thread
+	Devices []Device
+	Host    Calls
+	Device  Work
+	Frames  Frames
+
+	// Spans without work in them say what the profiler covered: the first and
+	// the last instant of any event. Zero where the file holds no event.
+	Start, End int64
+
+	// Dropped counts events that were read and not kept, by why: "python frame
+	// below 20 us", "without a duration". Words for the report.
+	Dropped map[string]int
 }
+
+// Thread is one host thread of one process.
+type Thread struct {
+	PID  int
+	ID   int64  // as the profiler numbers it
+	Name string // "" where it was not recorded
+	Rank int    // -1 where unknown
+}
+
+// Device is one accelerator as one process saw it.
+type Device struct {
+	PID   int
+	Index int
+	Rank  int // -1 where unknown
+	GPU   int // index into Facts.GPUs, -1 where the file tells nothing of it
+}
+
+// CallKind says what a host event is. What its name means is not decided here.
+type CallKind uint8
+
+// The kinds of host events.
+const (
+	Op         CallKind = iota // an operator: aten::conv2d, autograd nodes
+	Annotation                 // a span that a person or a framework marked: ProfilerStep#4, enumerate(DataLoader)#…
+	Runtime                    // a call of the runtime or driver: cudaLaunchKernel, hipMemcpyAsync
+	Collector                  // Python's garbage collector
+	Profiling                  // the profiler's own time
+)
 
 // Calls are host calls, ordered by start. Columns have equal lengths.
 type Calls struct {
-	Start, End []float64 // seconds
-	Name       []int32   // index into Names
+	Start, End []int64
+	Name       []int32 // index into Names
+	Thread     []int32 // index into Threads
+	Kind       []CallKind
+	Shapes     []int32 // index into Names of the operand shapes as recorded, "[[32,3,224,224],[64,3,7,7]]"; -1 without
+	Types      []int32 // index into Names of the operand types as recorded, "[float,float]"; -1 without
+}
+
+// Frames are Python calls, ordered by start: all that lie in files of the user,
+// and of the others those that last long enough to explain a gap.
+type Frames struct {
+	Start, End []int64
+	Name       []int32 // index into Names: "train.py(41): forward"
 	Thread     []int32
 }
 
 // Work is what ran on a device, ordered by start. Columns have equal lengths.
 type Work struct {
-	Start, End []float64 // seconds
-	Name       []int32   // index into Names
-	Device     []int32
+	Start, End []int64
+	Name       []int32 // index into Names
+	Device     []int32 // index into Devices
 	Stream     []int32
 	Kind       []WorkKind
-	Call       []int32 // index into Host of the launching call, -1 where it is not recorded
+	Call       []int32   // index into Host of the launching call, -1 where it is not recorded
+	Bytes      []int64   // of a copy, set or collective as recorded; -1 without
+	Blocks     []int32   // thread blocks of a kernel; 0 unknown
+	Threads    []int32   // threads of a block; 0 unknown
+	PerSM      []float32 // blocks per SM as recorded; NaN unknown
+	Occupancy  []float32 // estimated achieved occupancy as recorded, 0 to 1; NaN unknown
+	Group      []int32   // of a collective: index into Names of its process group, -1 unknown
 }
 
-// relink cuts links to calls that are not there, so that no reader of a foreign
-// file follows one.
+// relink cuts links to what is not there, so that no reader of a foreign file
+// follows one.
 func (t *Timeline) relink() {
 	if t == nil {
 		return
@@ -46,9 +106,10 @@ const (
 	Kernel WorkKind = iota
 	Copy
 	Collective
+	Set // memset
 )
 
-var workKinds = [...]string{"kernel", "copy", "collective"}
+var workKinds = [...]string{"kernel", "copy", "collective", "set"}
 
 // String returns the kind's word.
 func (k WorkKind) String() string {

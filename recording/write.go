@@ -250,27 +250,6 @@ func Write(out io.Writer, run *Run) error {
 	return nil
 }
 
-func timelineLines(t *Timeline) []line {
-	if t == nil {
-		return nil
-	}
-	var lines []line
-	for i := range t.Host.Start {
-		lines = append(lines, line{
-			Kind: "host", T: t.Host.Start[i], End: t.Host.End[i],
-			Name: t.Names[t.Host.Name[i]], Thread: t.Host.Thread[i],
-		})
-	}
-	for i := range t.Device.Start {
-		lines = append(lines, line{
-			Kind: "device", T: t.Device.Start[i], End: t.Device.End[i],
-			Name: t.Names[t.Device.Name[i]], Device: int(t.Device.Device[i]), Stream: t.Device.Stream[i],
-			Work: t.Device.Kind[i].String(), Call: &t.Device.Call[i],
-		})
-	}
-	return lines
-}
-
 // Name proposes a file name for a recording: date, time and the program's name,
 // with nothing in it that a shell or a terminal would mind.
 func Name(stamp, program string) string {
