@@ -13,14 +13,51 @@ type GPU struct {
 	Name         string // our key: "a100-80gb-sxm"
 	Title        string // the vendor's name
 	Match        []string
-	FP16         Figure // dense FLOP/s with Tensor Cores, fp16 or bf16, fp32 accumulate
-	TF32         Figure // dense FLOP/s
 	FP32         Figure // FLOP/s without Tensor Cores
+	TF32         Figure // dense FLOP/s; zero where the device has none
+	FP16         Figure // dense FLOP/s with Tensor Cores, fp16 or bf16, fp32 accumulate
+	FP8          Figure // dense FLOP/s; zero where the device has none
+	INT8         Figure // dense operations/s; zero where the device has none
+	SMs          Figure // streaming multiprocessors (AMD: compute units)
 	MemoryBytes  Figure
 	MemoryRate   Figure // bytes/s
 	Link         string // key of the host link
+	NVLink       Figure // bytes/s to the other GPUs, one direction; zero where there is none
 	PowerLimit   Figure // watts
-	ComputeMajor int    // compute capability, major
+	IdlePower    Figure // watts with nothing running
+	Price        Figure // dollars per hour, on demand, one GPU with its share of the host
+	ComputeMajor int    // compute capability; 0.0 where it is not NVIDIA's
+	ComputeMinor int
+}
+
+// Precision is a data type that a model computes in.
+type Precision string
+
+// The precisions that peaks are known for.
+const (
+	FP32 Precision = "fp32" // without Tensor Cores
+	TF32 Precision = "tf32"
+	FP16 Precision = "fp16" // or bf16: the peaks are the same
+	FP8  Precision = "fp8"
+	INT8 Precision = "int8"
+)
+
+// Peak is the dense peak in a precision, FLOP/s; the zero Figure where the device
+// has no such unit or it is not known.
+func (g GPU) Peak(p Precision) Figure {
+	switch p {
+	case FP32:
+		return g.FP32
+	case TF32:
+		return g.TF32
+	case FP16:
+		return g.FP16
+	case FP8:
+		return g.FP8
+	case INT8:
+		return g.INT8
+	}
+	return Figure{}
 }
 
 // Link is a way from host memory to the device.
@@ -120,8 +157,9 @@ func FindLink(name string) (Link, bool) {
 
 // Machine is the hardware that a forecast is for.
 type Machine struct {
-	GPU  GPU  // zero where unknown
-	Link Link // zero where unknown
+	GPU     GPU     // zero where unknown
+	Link    Link    // zero where unknown
+	Storage Storage // zero where unknown
 }
 
 // MachineOf returns the machine with a GPU of that name; zero rows where it is
