@@ -1,0 +1,63 @@
+package hardware
+
+// GPU is what one model of GPU can do.
+type GPU struct {
+	Name         string // our key: "a100-80gb-sxm"
+	Title        string // as the driver names it
+	Match        []string
+	FP32         Figure // FLOP/s without Tensor Cores
+	TF32         Figure // dense FLOP/s; zero where the device has none
+	FP16         Figure // dense FLOP/s with Tensor Cores, fp16 or bf16, fp32 accumulate
+	FP8          Figure // dense FLOP/s, fp32 accumulate; zero where the device has none
+	INT8         Figure // dense operations/s; zero where the device has none
+	SMs          Figure // streaming multiprocessors (AMD: compute units)
+	MemoryBytes  Figure
+	MemoryRate   Figure // bytes/s
+	Link         string // key of the host link
+	NVLink       Figure // bytes/s to the other GPUs, one direction; zero where there is none, or only a bridge sold apart
+	PowerLimit   Figure // watts
+	IdlePower    Figure // watts with no process on the device
+	Price        Figure // dollars per hour, on demand, one GPU with its share of the host
+	ComputeMajor int    // compute capability; 0.0 where it is not NVIDIA's
+	ComputeMinor int
+}
+
+// Precision is a data type that a model computes in.
+type Precision string
+
+// The precisions that peaks are known for.
+const (
+	FP32 Precision = "fp32" // without Tensor Cores
+	TF32 Precision = "tf32"
+	FP16 Precision = "fp16" // or bf16: the peaks are the same
+	FP8  Precision = "fp8"
+	INT8 Precision = "int8"
+)
+
+// Peak is the dense peak in a precision, FLOP/s; the zero Figure where the device
+// has no such unit or it is not known.
+func (g GPU) Peak(p Precision) Figure {
+	switch p {
+	case FP32:
+		return g.FP32
+	case TF32:
+		return g.TF32
+	case FP16:
+		return g.FP16
+	case FP8:
+		return g.FP8
+	case INT8:
+		return g.INT8
+	}
+	return Figure{}
+}
+
+// ContextPower is what an open CUDA context adds to a device's idle power, watts,
+// low and high: a job that waits for input pays it, a machine without a job does
+// not. Kernels or bytes in memory are not needed for it.
+var ContextPower = [2]Figure{
+	{26, contextSource},
+	{66, contextSource},
+}
+
+const contextSource = "arXiv:2605.23918 (Vadari), 2026-04, abstract: 26 to 66 W over bare idle on H100, A100 and L40S, below 0.02 W/GB for memory in use"

@@ -1,0 +1,416 @@
+package hardware
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"stoker"
+)
+
+// maxFile is how many bytes of rows are read: thousands of them.
+const maxFile = 1 << 20
+
+// Parse reads rows that a user wrote, as docs/hardware.md shows: a JSON object
+// with lists named gpus, links, storages, cpus and grids. Quantities are text with
+// units ("312 TFLOP/s"). Every figure has a source: its own, or its row's. A row
+// may begin as a copy of a known one or of one above it ("like": "h100-sxm").
+//
+// Errors begin with name, the file's; they say which row and field, what was
+// expected and what to write instead.
+func Parse(name string, data []byte) (Table, error) {
+	if len(data) > maxFile {
+		return Table{}, fmt.Errorf("%s: %d bytes, expected at most %d: keep only the rows that are yours", name, len(data), maxFile)
+	}
+	lists, err := object(data)
+	if err != nil {
+		return Table{}, fmt.Errorf("%s: %w", name, err)
+	}
+	t, err := tables(lists)
+	if err != nil {
+		return Table{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := t.check(); err != nil {
+		return Table{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// tables reads all lists.
+func tables(lists map[string]json.RawMessage) (t Table, err error) {
+	known := []string{"gpus", "links", "storages", "cpus", "grids"}
+	for _, list := range sorted(lists) {
+		if !slices.Contains(known, list) {
+			return Table{}, unknown("list", list, known)
+		}
+	}
+	if t.GPUs, err = rows(lists, "gpus", GPUs, (*row).gpu); err != nil {
+		return Table{}, err
+	}
+	if t.Links, err = rows(lists, "links", Links, (*row).link); err != nil {
+		return Table{}, err
+	}
+	if t.Storages, err = rows(lists, "storages", Storages, (*row).storage); err != nil {
+		return Table{}, err
+	}
+	if t.CPUs, err = rows(lists, "cpus", CPUs, (*row).cpu); err != nil {
+		return Table{}, err
+	}
+	t.Grids, err = rows(lists, "grids", Grids, (*row).grid)
+	return t, err
+}
+
+func (r *row) gpu(g GPU) GPU {
+	if g.Name != r.key { // a copy under a new name is another device: it answers to its own names only
+		g.Title, g.Match = "", nil
+	}
+	g.Name = r.key
+	g.Title = r.text("title", r.otherwise(g.Title))
+	g.Match = r.texts("match", g.Match)
+	g.Link = r.text("link", g.Link)
+	r.figure("fp32", &g.FP32, operations)
+	r.figure("tf32", &g.TF32, operations)
+	r.figure("fp16", &g.FP16, operations)
+	r.figure("fp8", &g.FP8, operations)
+	r.figure("int8", &g.INT8, operations)
+	r.figure("sms", &g.SMs, plain(stoker.ParseCount))
+	r.figure("memory", &g.MemoryBytes, plain(stoker.ParseBytes))
+	r.figure("memory_rate", &g.MemoryRate, plain(stoker.ParseRate))
+	r.figure("nvlink", &g.NVLink, plain(stoker.ParseRate))
+	r.figure("power", &g.PowerLimit, plain(stoker.ParseWatts))
+	r.figure("idle_power", &g.IdlePower, plain(stoker.ParseWatts))
+	r.figure("price", &g.Price, plain(stoker.ParsePrice))
+	g.ComputeMajor, g.ComputeMinor = r.capability("compute", g.ComputeMajor, g.ComputeMinor)
+	if g.IdlePower.Known() && g.PowerLimit.Known() && g.IdlePower.Value > g.PowerLimit.Value {
+		r.fail("idle_power", fmt.Errorf("%s is more than power, %s", stoker.Watts(g.IdlePower.Value), stoker.Watts(g.PowerLimit.Value)))
+	}
+	return g
+}
+
+func (r *row) link(l Link) Link {
+	l.Name = r.key
+	r.figure("nominal", &l.Nominal, plain(stoker.ParseRate))
+	r.figure("pinned", &l.Pinned, plain(stoker.ParseRate))
+	r.figure("pageable_low", &l.Pageable[0], plain(stoker.ParseRate))
+	r.figure("pageable_high", &l.Pageable[1], plain(stoker.ParseRate))
+	steps := []Figure{l.Pageable[0], l.Pageable[1], l.Pinned, l.Nominal}
+	for i, name := range []string{"pageable_high", "pinned", "nominal"} {
+		if low, high := steps[i], steps[i+1]; low.Known() && high.Known() && low.Value > high.Value {
+			r.fail(name, fmt.Errorf("%s is too little: expected pageable_low <= pageable_high <= pinned <= nominal", stoker.Rate(high.Value)))
+		}
+	}
+	return l
+}
+
+func (r *row) storage(s Storage) Storage {
+	s.Name = r.key
+	s.Title = r.text("title", r.otherwise(s.Title))
+	r.figure("rate", &s.Rate, plain(stoker.ParseRate))
+	r.figure("iops", &s.IOPS, plain(stoker.ParseNumber))
+	r.figure("latency", &s.Latency, plain(stoker.ParseSeconds))
+	return s
+}
+
+func (r *row) cpu(c CPU) CPU {
+	if c.Name != r.key {
+		c.Title, c.Match = "", nil
+	}
+	c.Name = r.key
+	c.Title = r.text("title", r.otherwise(c.Title))
+	c.Match = r.texts("match", c.Match)
+	c.Decode = slices.Clone(c.Decode) // a row that is a copy leaves the other alone
+	raw, given := r.take("decode")
+	libraries, err := object(raw)
+	if given && err != nil {
+		r.fail("decode", fmt.Errorf(`%w, expected rates by library such as {"pillow": "537 images/s"}`, err))
+	}
+	for _, library := range sorted(libraries) {
+		c.Decode = slices.DeleteFunc(c.Decode, func(d Decode) bool { return d.Library == library })
+		rate := Figure{}
+		r.value("decode."+library, libraries[library], &rate, plain(stoker.ParseSampleRate))
+		c.Decode = append(c.Decode, Decode{library, rate})
+	}
+	return c
+}
+
+func (r *row) grid(g Grid) Grid {
+	g.Name = r.key
+	g.Title = r.text("title", r.otherwise(g.Title))
+	r.figure("carbon", &g.Carbon, plain(stoker.ParseCarbon))
+	r.figure("price", &g.Price, perKWh)
+	return g
+}
+
+// check looks at what single rows cannot know.
+func (t Table) check() error {
+	links := Known.With(t).LinkNames()
+	for i, gpu := range t.GPUs {
+		if gpu.Link != "" && !slices.Contains(links, gpu.Link) {
+			return fmt.Errorf("gpus row %d (%s), link: %w", i+1, gpu.Name, unknown("link", gpu.Link, links))
+		}
+	}
+	return nil
+}
+
+// rows reads one list; known is where "like" looks besides the rows above.
+func rows[R named](lists map[string]json.RawMessage, list string, known []R, read func(*row, R) R) ([]R, error) {
+	raw, given := lists[list]
+	if !given {
+		return nil, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
+		return nil, fmt.Errorf(`%s: expected a list of rows such as [{"name": …}], got %s`, list, short(raw))
+	}
+	var all []R
+	for i, item := range items {
+		r := newRow(fmt.Sprintf("%s row %d", list, i+1), item)
+		if _, twice := find(all, r.key); twice && r.err == nil {
+			r.fail("name", fmt.Errorf("%q stands above already: give each row its own name", r.key))
+		}
+		var base R
+		if like := r.text("like", ""); like != "" {
+			var found bool
+			if base, found = find(append(slices.Clone(all), known...), like); !found {
+				r.fail("like", unknown("row", like, append(names(all), names(known)...)))
+			}
+		}
+		all = append(all, read(r, base))
+		if err := r.finish(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// row is one row of the file while it is read. It keeps its first error.
+type row struct {
+	where  string // "gpus row 2 (b300)"
+	key    string // its name
+	fields map[string]json.RawMessage
+	taken  []string // fields that were asked for
+	source string
+	err    error
+}
+
+// newRow reads what all rows have.
+func newRow(where string, item json.RawMessage) *row {
+	r := &row{where: where}
+	fields, err := object(item)
+	if err != nil {
+		r.err = fmt.Errorf("%s: %w", where, err)
+		return r
+	}
+	r.fields = fields
+	r.key = r.text("name", "")
+	r.source = r.text("source", "")
+	switch {
+	case r.err != nil:
+	case r.key == "":
+		r.fail("name", fmt.Errorf("is missing, expected a short one such as h100-sxm"))
+	case len(r.key) > 60 || strings.Trim(r.key, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "":
+		r.fail("name", fmt.Errorf("%s: expected at most 60 small letters, digits, dots and dashes, such as h100-sxm", short([]byte(r.key))))
+	default:
+		r.where += " (" + r.key + ")"
+	}
+	return r
+}
+
+// take returns a field and remembers that it has a meaning.
+func (r *row) take(name string) (json.RawMessage, bool) {
+	r.taken = append(r.taken, name)
+	raw, given := r.fields[name]
+	return raw, given
+}
+
+// text reads a field that is text; otherwise where it is not given.
+func (r *row) text(name, otherwise string) string {
+	raw, given := r.take(name)
+	if !given {
+		return otherwise
+	}
+	s := ""
+	if err := json.Unmarshal(raw, &s); err != nil || strings.TrimSpace(s) == "" {
+		r.fail(name, fmt.Errorf("expected text, got %s", short(raw)))
+	}
+	return strings.TrimSpace(s)
+}
+
+// texts reads a field that is a list of texts; otherwise where it is not given.
+func (r *row) texts(name string, otherwise []string) []string {
+	raw, given := r.take(name)
+	if !given {
+		return otherwise
+	}
+	var all []string
+	if err := json.Unmarshal(raw, &all); err != nil || slices.Contains(all, "") {
+		r.fail(name, fmt.Errorf(`expected names such as ["NVIDIA H100 PCIe"], got %s`, short(raw)))
+	}
+	return all
+}
+
+// otherwise is a title for a row that gives none: that of the row it is like, or
+// its name.
+func (r *row) otherwise(title string) string {
+	if title == "" {
+		return r.key
+	}
+	return title
+}
+
+// capability reads a compute capability such as "9.0".
+func (r *row) capability(name string, major, minor int) (int, int) {
+	text := r.text(name, "")
+	if text == "" {
+		return major, minor
+	}
+	before, after, _ := strings.Cut(text, ".")
+	major, errMajor := strconv.Atoi(before)
+	minor, errMinor := strconv.Atoi(after)
+	if errMajor != nil || errMinor != nil || major < 0 || major > 99 || minor < 0 || minor > 99 {
+		r.fail(name, fmt.Errorf(`%s is no compute capability, expected one such as "9.0"`, short([]byte(text))))
+		return 0, 0
+	}
+	return major, minor
+}
+
+// figure reads a field that is a quantity into f, which stays as it is where the
+// field is not given.
+func (r *row) figure(name string, f *Figure, parse func(string) (float64, error)) {
+	if raw, given := r.take(name); given {
+		r.value(name, raw, f, parse)
+	}
+}
+
+// value reads a quantity: text, or an object of text and its own source.
+func (r *row) value(name string, raw json.RawMessage, f *Figure, parse func(string) (float64, error)) {
+	text, source := "", r.source
+	if json.Unmarshal(raw, &text) != nil {
+		own, err := object(raw)
+		part := row{where: r.where + ", " + name, fields: own}
+		if err != nil {
+			r.fail(name, fmt.Errorf(`expected a quantity in quotes, such as "2 GB/s", or {"value": …, "source": …}, got %s`, short(raw)))
+			return
+		}
+		text, source = part.text("value", ""), part.text("source", source)
+		if err := part.finish(); err != nil {
+			r.keep(err)
+			return
+		}
+	}
+	v, err := parse(text)
+	switch {
+	case err != nil:
+		r.fail(name, err)
+	case v == 0:
+		r.fail(name, fmt.Errorf("is 0: leave out what is not there or not known"))
+	case source == "":
+		r.fail(name, fmt.Errorf(`has no source: add "source" to the row, or write {"value": %s, "source": "where and when it was read"}`, short(raw)))
+	}
+	*f = Figure{v, source}
+}
+
+// finish returns the row's first error; a field that nothing asked for is one.
+func (r *row) finish() error {
+	if r.err != nil {
+		return r.err
+	}
+	for _, name := range sorted(r.fields) {
+		if !slices.Contains(r.taken, name) {
+			return fmt.Errorf("%s: %w", r.where, unknown("field", name, r.taken))
+		}
+	}
+	return nil
+}
+
+// fail keeps the row's first error, with the field that it is about.
+func (r *row) fail(field string, err error) { r.keep(fmt.Errorf("%s, %s: %w", r.where, field, err)) }
+
+func (r *row) keep(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// plain makes a parser of quantities return plain numbers.
+func plain[Q ~float64](parse func(string) (Q, error)) func(string) (float64, error) {
+	return func(text string) (float64, error) {
+		q, err := parse(text)
+		return float64(q), err
+	}
+}
+
+// operations reads FLOP/s, or operations per second as data sheets have them for
+// integers: "624 TOPS".
+func operations(text string) (float64, error) {
+	speed, err := stoker.ParseFLOPRate(text)
+	if err != nil {
+		if integer, again := stoker.ParseFLOPRate(strings.NewReplacer("OPS", "FLOPS", "OP/s", "FLOP/s").Replace(text)); again == nil {
+			return float64(integer), nil
+		}
+	}
+	return float64(speed), err
+}
+
+// perKWh reads a price of electricity: "0.12 $/kWh".
+func perKWh(text string) (float64, error) {
+	number, found := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "/kWh")
+	p, err := stoker.ParsePrice(number + "/h")
+	if !found || err != nil {
+		return 0, fmt.Errorf("%s is no price of electricity, expected one such as 0.12 $/kWh", short([]byte(text)))
+	}
+	return float64(p), nil
+}
+
+// object reads a JSON object; the error says on which line it stops being one.
+func object(data []byte) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(data, &fields)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		line := 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+		return nil, fmt.Errorf("line %d is not JSON: %w", line, err)
+	}
+	if err != nil || fields == nil {
+		return nil, fmt.Errorf(`expected an object such as {"name": "value"}, got %s`, short(data))
+	}
+	return fields, nil
+}
+
+// unknown is the error of a word that is not among those that have a meaning.
+func unknown(what, name string, known []string) error {
+	if near := Nearest(name, known); len(near) > 0 {
+		return fmt.Errorf("unknown %s %s, did you mean %s?", what, short([]byte(name)), strings.Join(near, " or "))
+	}
+	if len(known) > 25 {
+		known = append(slices.Clone(known[:25]), "…")
+	}
+	return fmt.Errorf("unknown %s %s, expected one of %s", what, short([]byte(name)), strings.Join(known, ", "))
+}
+
+// short quotes what the file has, cut where it is long.
+func short(raw []byte) string {
+	text := strings.ToValidUTF8(string(raw[:min(len(raw), 200)]), "?")
+	if utf8.RuneCountInString(text) > 40 {
+		text = string([]rune(text)[:40]) + "…"
+	}
+	if strings.HasPrefix(text, `"`) && !strings.ContainsAny(text, "\n\t") {
+		return text // quoted already
+	}
+	return strconv.Quote(text)
+}
+
+// sorted lists the keys of an object: the first error is the same one every time.
+func sorted(fields map[string]json.RawMessage) []string {
+	keys := make([]string, 0, len(fields))
+	for key := range fields {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,518 @@
+package stoker
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bytes is a size in bytes, the first of the quantities: plain numbers in base
+// units, with a name that says which. People write them with units ("500 KB",
+// "2 GB/s", "11.74 ms"), so each has a parser, and its String parses back to
+// exactly the same value.
+//
+// Decimal and binary prefixes are different: 1 KB = 1,000 bytes, 1 KiB = 1,024.
+// Bits exist only in rates and only spelled out ("100 Gbit/s"). A comma separates
+// thousands; an underscore may stand between digits. The case of a unit matters
+// only where it decides: "gb/s" is GB/s, but "Gb/s" and "gbps" could mean bits and
+// are refused. No parser returns a negative number, NaN or an infinity; zero is a
+// value, and Positive refuses it where it makes no sense.
+type Bytes float64
+
+// Rate is bytes per second.
+type Rate float64
+
+// Seconds is a time in seconds.
+type Seconds float64
+
+// FLOP is an amount of computation: floating-point operations, 2 per multiply-add.
+type FLOP float64
+
+// FLOPRate is floating-point operations per second.
+type FLOPRate float64
+
+// SampleRate is samples per second.
+type SampleRate float64
+
+// Watts is a power in watts.
+type Watts float64
+
+// Price is dollars per hour.
+type Price float64
+
+// Carbon is grams of CO2 per kWh of electricity.
+type Carbon float64
+
+// Share is a part of a whole, 0 to 1.
+type Share float64
+
+// Count is how many: a whole number.
+type Count float64
+
+// Number has no unit and need not be whole: 1.5 cores, for instance.
+type Number float64
+
+// ParseBytes reads a size: "500 KB", "1.5 GiB". The errors of all parsers are
+// sentences that quote the text and say what was expected.
+func ParseBytes(text string) (Bytes, error) { return parse[Bytes](text, size) }
+
+// ParseRate reads a rate of bytes: "2 GB/s", "250 MBps", "100 Gbit/s".
+func ParseRate(text string) (Rate, error) { return parse[Rate](text, rate) }
+
+// ParseSeconds reads a time: "11.74 ms", "20 µs", "1.5 h".
+func ParseSeconds(text string) (Seconds, error) { return parse[Seconds](text, duration) }
+
+// ParseFLOP reads an amount of computation: "8.2 GFLOP".
+func ParseFLOP(text string) (FLOP, error) { return parse[FLOP](text, work) }
+
+// ParseFLOPRate reads a speed of computation: "312 TFLOP/s".
+func ParseFLOPRate(text string) (FLOPRate, error) { return parse[FLOPRate](text, speed) }
+
+// ParseSampleRate reads a rate of samples: "2,470 samples/s", "2470 img/s".
+func ParseSampleRate(text string) (SampleRate, error) { return parse[SampleRate](text, samples) }
+
+// ParseWatts reads a power: "400 W", "1.2 kW".
+func ParseWatts(text string) (Watts, error) { return parse[Watts](text, power) }
+
+// ParsePrice reads a price per hour: "$2.50/h", "2.5 USD/h".
+func ParsePrice(text string) (Price, error) { return parse[Price](text, price) }
+
+// ParseCarbon reads what a kWh of electricity emits: "385 gCO2/kWh".
+func ParseCarbon(text string) (Carbon, error) { return parse[Carbon](text, carbon) }
+
+// ParseShare reads a part of a whole: "95 %" or "0.95". A plain number above 1 is
+// an error: it may have been meant as per cent.
+func ParseShare(text string) (Share, error) {
+	s, err := parse[Share](text, share)
+	if err == nil && s > 1 {
+		return 0, fmt.Errorf(`%s is more than the whole: write a share as "95 %%" or "0.95"`, quote(text))
+	}
+	return s, err
+}
+
+// ParseCount reads a whole number: "8", "1,024".
+func ParseCount(text string) (Count, error) {
+	n, err := parse[Count](text, count)
+	if err == nil && float64(n) != math.Trunc(float64(n)) {
+		return 0, fmt.Errorf("%s is not a whole number, expected %s", quote(text), count.expected())
+	}
+	return n, err
+}
+
+// ParseNumber reads a number without a unit: "1.5".
+func ParseNumber(text string) (Number, error) { return parse[Number](text, number) }
+
+// Positive refuses what a quantity cannot be where something is divided by it:
+// zero, negative, unknown (NaN) or infinite. The error begins with what it is of.
+func Positive[Q interface {
+	~float64
+	fmt.Stringer
+}](what string, q Q) error {
+	v := float64(q)
+	switch {
+	case math.IsNaN(v):
+		return fmt.Errorf("%s is unknown: expected more than 0", what)
+	case v > 0 && !math.IsInf(v, 1):
+		return nil
+	}
+	return fmt.Errorf("%s is %s: expected more than 0 and finite", what, q)
+}
+
+// String prints the shortest readable form that parses back to the same value:
+// "500 KB", and "16 GiB" where that is shorter than "17.179869184 GB". NaN is
+// "unknown".
+func (b Bytes) String() string { return size.text(float64(b)) }
+
+// String prints a rate like "2 GB/s"; it parses back to the same value.
+func (r Rate) String() string { return rate.text(float64(r)) }
+
+// String prints a time like "11.74 ms"; it parses back to the same value.
+func (s Seconds) String() string { return duration.text(float64(s)) }
+
+// String prints an amount of computation like "8.2 GFLOP"; it parses back to the
+// same value.
+func (f FLOP) String() string { return work.text(float64(f)) }
+
+// String prints a speed of computation like "312 TFLOP/s"; it parses back to the
+// same value.
+func (f FLOPRate) String() string { return speed.text(float64(f)) }
+
+// String prints a rate like "2470 samples/s"; it parses back to the same value.
+func (s SampleRate) String() string { return samples.text(float64(s)) }
+
+// String prints a power like "400 W"; it parses back to the same value.
+func (w Watts) String() string { return power.text(float64(w)) }
+
+// String prints a price like "2.5 $/h"; it parses back to the same value.
+func (p Price) String() string { return price.text(float64(p)) }
+
+// String prints a figure like "385 gCO2/kWh"; it parses back to the same value.
+func (c Carbon) String() string { return carbon.text(float64(c)) }
+
+// String prints a share like "95 %"; it parses back to the same value.
+func (s Share) String() string { return share.text(float64(s)) }
+
+// String prints a count like "437"; it parses back to the same value.
+func (c Count) String() string { return count.text(float64(c)) }
+
+// String prints a number like "1.5"; it parses back to the same value.
+func (n Number) String() string { return number.text(float64(n)) }
+
+// unit is one spelling of a unit. A value is number * 10^ten * factor: powers of
+// ten are moved in the decimal text, so that "11.74 ms" is exactly 0.01174.
+type unit struct {
+	name    string
+	ten     int
+	factor  float64
+	printed bool // String uses it
+}
+
+// dimension is one kind of quantity with all units that it is written in.
+type dimension struct {
+	noun    string // "a size"
+	example string // "500 KB"
+	bare    bool   // a number without a unit has a meaning
+	units   []unit
+}
+
+// The dimensions. Names are matched as written first, then without regard to
+// case where only one unit fits.
+var (
+	size     = dimension{noun: "a size", example: "500 KB", units: sizes("")}
+	rate     = dimension{noun: "a rate", example: "2 GB/s", units: rates()}
+	duration = dimension{noun: "a time", example: "11.74 ms", units: []unit{
+		{"ns", -9, 1, true},
+		{"µs", -6, 1, true},  // the micro sign
+		{"μs", -6, 1, false}, // the Greek letter
+		{"us", -6, 1, false},
+		{"ms", -3, 1, true},
+		{"s", 0, 1, true},
+		{"sec", 0, 1, false},
+		{"second", 0, 1, false},
+		{"seconds", 0, 1, false},
+		{"min", 0, 60, false},
+		{"minutes", 0, 60, false},
+		{"h", 0, 3600, false},
+		{"hour", 0, 3600, false},
+		{"hours", 0, 3600, false},
+	}}
+	work    = dimension{noun: "an amount of computation", example: "8.2 GFLOP", units: decimal("FLOP", "FLOPs")}
+	speed   = dimension{noun: "a speed of computation", example: "312 TFLOP/s", units: decimal("FLOP/s", "FLOPs/s", "FLOPS")}
+	samples = dimension{noun: "a rate of samples", example: "2470 samples/s", units: []unit{
+		{"samples/s", 0, 1, true},
+		{"sample/s", 0, 1, false},
+		{"images/s", 0, 1, false},
+		{"image/s", 0, 1, false},
+		{"img/s", 0, 1, false},
+		{"sequences/s", 0, 1, false},
+		{"seq/s", 0, 1, false},
+		{"items/s", 0, 1, false},
+	}}
+	power = dimension{noun: "a power", example: "400 W", units: []unit{
+		{"mW", -3, 1, true}, {"W", 0, 1, true}, {"watt", 0, 1, false}, {"watts", 0, 1, false}, {"kW", 3, 1, true}, {"MW", 6, 1, true},
+	}}
+	price = dimension{noun: "a price", example: "$2.50/h", units: []unit{
+		{"$/h", 0, 1, true}, {"$/hr", 0, 1, false}, {"$/hour", 0, 1, false}, {"USD/h", 0, 1, false}, {"USD/hour", 0, 1, false}, {"dollars/hour", 0, 1, false},
+	}}
+	carbon = dimension{noun: "an emission", example: "385 gCO2/kWh", units: []unit{
+		{"gCO2/kWh", 0, 1, true},
+		{"gCO2e/kWh", 0, 1, false},
+		{"gCO2eq/kWh", 0, 1, false},
+		{"g/kWh", 0, 1, false},
+		{"kgCO2/kWh", 3, 1, false},
+		{"kgCO2e/kWh", 3, 1, false},
+		{"kg/kWh", 3, 1, false},
+	}}
+	share  = dimension{noun: "a share", example: `95 % or 0.95`, bare: true, units: []unit{{"%", -2, 1, true}, {"percent", -2, 1, false}}}
+	count  = dimension{noun: "a count", example: "8", bare: true}
+	number = dimension{noun: "a number without a unit", example: "1.5", bare: true}
+)
+
+// dimensions are looked through for a unit that belongs to another one.
+var dimensions = []*dimension{&size, &rate, &duration, &work, &speed, &samples, &power, &price, &carbon, &share}
+
+// prefixes of the decimal system; k is one more spelling of K.
+var prefixes = []struct {
+	name string
+	ten  int
+}{{"", 0}, {"K", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15}, {"k", 3}}
+
+// decimal puts all decimal prefixes before each name; the first is printed.
+func decimal(names ...string) []unit {
+	var units []unit
+	for i, name := range names {
+		for _, p := range prefixes {
+			units = append(units, unit{p.name + name, p.ten, 1, i == 0 && p.name != "k"})
+		}
+	}
+	return units
+}
+
+// sizes are the units of bytes, each followed by suffix: "" or "/s".
+func sizes(suffix string) []unit {
+	units := decimal("B" + suffix)
+	for i, name := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
+		units = append(units, unit{name + "B" + suffix, 0, math.Ldexp(1, 10*(i+1)), true})
+	}
+	return append(units, unit{"byte" + suffix, 0, 1, false}, unit{"bytes" + suffix, 0, 1, false})
+}
+
+// rates are the units of bytes per second in all spellings, and bits spelled out.
+func rates() []unit {
+	units := sizes("/s")
+	for _, spelling := range []string{"ps", "/sec", "/second"} {
+		for _, u := range sizes(spelling) {
+			u.printed = false
+			units = append(units, u)
+		}
+	}
+	for _, u := range decimal("bit/s", "bits/s") {
+		units = append(units, unit{u.name, u.ten, 1.0 / 8, false})
+	}
+	return units
+}
+
+// parse reads a number and its unit; the value is finite and not negative.
+func parse[Q ~float64](text string, d dimension) (Q, error) {
+	digits, ten, name, err := split(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w, expected %s", err, d.expected())
+	}
+	u := unit{factor: 1}
+	if name != "" || !d.bare {
+		if u, err = d.find(text, name); err != nil {
+			return 0, err
+		}
+	}
+	value, _ := strconv.ParseFloat(digits+"e"+strconv.Itoa(ten+u.ten), 64) // its only error left is an infinite value
+	value *= u.factor
+	switch {
+	case math.IsInf(value, 0):
+		return 0, fmt.Errorf("%s is too large, expected %s", quote(text), d.expected())
+	case value == 0 && strings.Trim(digits, "0.") != "":
+		return 0, fmt.Errorf("%s is too small to be told from 0, expected %s", quote(text), d.expected())
+	}
+	return Q(value), nil
+}
+
+// split takes a text apart: decimal digits without separators, the power of ten
+// that stands behind them, and the unit without spaces.
+func split(text string) (digits string, ten int, name string, err error) {
+	rest := strings.TrimSpace(text)
+	if rest == "" {
+		return "", 0, "", fmt.Errorf("nothing is given")
+	}
+	dollar := ""
+	if after, found := strings.CutPrefix(rest, "$"); found { // $2.50/h is 2.50 $/h
+		dollar, rest = "$", strings.TrimSpace(after)
+	}
+	if strings.HasPrefix(rest, "-") {
+		return "", 0, "", fmt.Errorf("%s is negative", quote(text))
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune("0123456789.,_", r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	digits, rest = rest[:end], rest[end:]
+	if digits, err = plain(digits); err != nil {
+		return "", 0, "", fmt.Errorf("%s %w", quote(text), err)
+	}
+	if ten, rest, err = exponent(rest); err != nil {
+		return "", 0, "", fmt.Errorf("%s %w", quote(text), err)
+	}
+	name = strings.ReplaceAll(rest, " per ", "/")
+	return digits, ten, dollar + strings.Join(strings.Fields(name), ""), nil
+}
+
+// plain removes the separators from a number: underscores between digits, commas
+// between groups of three. "1,5" is refused: it means 1.5 to some and 15 to none.
+func plain(digits string) (string, error) {
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if strings.Trim(digits, ".,_") == "" {
+		return "", fmt.Errorf("does not begin with a number")
+	}
+	if strings.ContainsAny(fraction, ".,") || strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") ||
+		strings.Contains(digits, "__") || strings.Contains(digits, ",") && strings.Contains(digits, "_") || strings.Contains(digits, "_.") || strings.Contains(digits, "._") {
+		return "", fmt.Errorf("has separators where they do not belong")
+	}
+	groups := strings.Split(whole, ",")
+	if len(groups) > 1 {
+		for i, group := range groups {
+			if i == 0 && (group == "" || len(group) > 3 || group[0] == '0') || i > 0 && len(group) != 3 {
+				return "", fmt.Errorf("has a comma that does not separate thousands: write one and a half as 1.5, a thousand as 1,000 or 1000")
+			}
+		}
+	}
+	return strings.NewReplacer(",", "", "_", "").Replace(digits), nil
+}
+
+// exponent reads "e9" or "E-3" where it follows the digits directly.
+func exponent(rest string) (ten int, after string, err error) {
+	if rest == "" || rest[0] != 'e' && rest[0] != 'E' {
+		return 0, rest, nil
+	}
+	end := 1
+	if end < len(rest) && (rest[end] == '+' || rest[end] == '-') {
+		end++
+	}
+	first := end
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	switch {
+	case end == first:
+		return 0, rest, nil // "5 exbytes", whatever it is: the unit's matter
+	case end-first > 4:
+		return 0, "", fmt.Errorf("has an exponent of more than four digits")
+	}
+	ten, err = strconv.Atoi(rest[1:end])
+	return ten, rest[end:], err
+}
+
+// find looks a unit up, first in the dimension that is expected.
+func (d dimension) find(text, name string) (unit, error) {
+	if name == "" {
+		return unit{}, fmt.Errorf("%s has no unit, expected %s", quote(text), d.expected())
+	}
+	if prefix, doubtful := d.perhapsBits(name); doubtful {
+		return unit{}, fmt.Errorf("%s may mean bits or bytes: write %sbit/s for bits per second or %s for bytes", quote(text), prefix, d.bytes(prefix))
+	}
+	if u, n := d.match(name); n == 1 {
+		return u, nil
+	} else if n > 1 {
+		return unit{}, fmt.Errorf("%s has a unit whose case decides: write %s", quote(text), u.name)
+	}
+	for _, other := range dimensions {
+		if _, n := other.match(name); n > 0 {
+			return unit{}, fmt.Errorf("%s is %s, expected %s", quote(text), other.noun, d.expected())
+		}
+	}
+	if len(d.units) == 0 {
+		return unit{}, fmt.Errorf("%s: expected %s", quote(text), d.expected())
+	}
+	return unit{}, fmt.Errorf("%s has the unknown unit %s, expected %s", quote(text), quote(name), d.expected())
+}
+
+// match returns the unit of that name and how many fit: a name as written is
+// one; without regard to case several different ones may fit, and their names are
+// joined.
+func (d dimension) match(name string) (found unit, n int) {
+	for _, u := range d.units {
+		if u.name == name {
+			return u, 1
+		}
+	}
+	for _, u := range d.units {
+		switch {
+		case !strings.EqualFold(u.name, name):
+		case n == 0:
+			found, n = u, 1
+		case u.ten != found.ten || u.factor != found.factor:
+			found.name, n = found.name+" or "+u.name, n+1
+		}
+	}
+	return found, n
+}
+
+// perhapsBits recognises spellings of sizes and rates that many people use for
+// bits: a small b after a capital prefix ("Gb/s", "Mb"), and "gbps". It returns
+// the prefix in capitals.
+func (d dimension) perhapsBits(name string) (prefix string, doubtful bool) {
+	rest := strings.TrimLeft(name, "KMGTPkmgtp")
+	prefix = name[:len(name)-len(rest)]
+	if len(prefix) > 1 || d.noun != size.noun && d.noun != rate.noun {
+		return "", false
+	}
+	capital := prefix != "" && prefix == strings.ToUpper(prefix)
+	return strings.ToUpper(prefix), rest == "bps" || capital && (rest == "b" || rest == "b/s" || rest == "b/sec")
+}
+
+// bytes is the name of a unit of bytes, or of bytes per second, in d.
+func (d dimension) bytes(prefix string) string {
+	if d.noun == rate.noun {
+		return prefix + "B/s"
+	}
+	return prefix + "B"
+}
+
+// text prints a value in the unit that fits, or in a binary one where that needs
+// fewer characters.
+func (d dimension) text(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "unknown"
+	case math.IsInf(v, 0):
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case len(d.units) == 0:
+		return shift(v, 0)
+	}
+	best := shifted(v, d.fitting(v))
+	for _, u := range d.units {
+		if u.printed && u.factor > 1 && math.Abs(v) >= u.factor {
+			if s := shifted(v, u); len(s) < len(best) {
+				best = s
+			}
+		}
+	}
+	return best
+}
+
+// fitting is the largest decimal unit of which v is at least one, the smallest
+// where there is none, and for zero the one without a prefix. Tables list their
+// printed units from small to large.
+func (d dimension) fitting(v float64) (best unit) {
+	for _, u := range d.units {
+		switch {
+		case !u.printed || u.factor != 1:
+		case best.name == "" || v == 0 && u.ten == 0 || v != 0 && math.Abs(v) >= math.Pow10(u.ten):
+			best = u
+		}
+	}
+	return best
+}
+
+// shifted prints a value in one unit. Powers of two divide exactly.
+func shifted(v float64, u unit) string {
+	return shift(v/u.factor, u.ten) + " " + u.name
+}
+
+// shift prints v / 10^ten with the fewest digits that tell v from its
+// neighbours, by moving the point in its decimal text.
+func shift(v float64, ten int) string {
+	digits, exp, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
+	power, _ := strconv.Atoi(exp)
+	if v == 0 {
+		return "0"
+	}
+	sign := ""
+	if v < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	digits = strings.Replace(digits, ".", "", 1)
+	point := power - ten + 1 // digits before the point
+	switch {
+	case point > 21 || point < -5:
+		text := sign + digits[:1]
+		if len(digits) > 1 {
+			text += "." + digits[1:]
+		}
+		return text + "e" + strconv.Itoa(point-1)
+	case point <= 0:
+		return sign + "0." + strings.Repeat("0", -point) + digits
+	case point >= len(digits):
+		return sign + digits + strings.Repeat("0", point-len(digits))
+	}
+	return sign + digits[:point] + "." + digits[point:]
+}
+
+// expected names the dimension with an example.
+func (d dimension) expected() string { return d.noun + " such as " + d.example }
+
+// quote shows what a person gave, shortened where it is long.
+func quote(text string) string {
+	if runes := []rune(text); len(runes) > 40 {
+		text = string(runes[:40]) + "…"
+	}
+	return strconv.Quote(text)
+}
