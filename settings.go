@@ -27,12 +27,19 @@ const (
 	StorageKind       Setting = "storage"            // where the data set lies: "as found" or "page cache"
 	Cores             Setting = "cores"              // CPU cores that the job may use
 	ComputeOn         Setting = "device"             // what the model computes on: "cpu" or "cuda"
+	Compile           Setting = "compile"            // mode of torch.compile; "" is not compiled
+	CUDAGraphs        Setting = "cuda_graphs"        // the step is captured once and launched as one
+	FusedOptimizer    Setting = "fused"              // the optimizer updates all parameters in one kernel
+	BucketMB          Setting = "bucket_cap_mb"      // gradients that DistributedDataParallel sends at once, MiB
+	Allocator         Setting = "alloc_conf"         // PYTORCH_CUDA_ALLOC_CONF
+	ManualGC          Setting = "manual_gc"          // garbage is collected every n steps, not in the midst of one
 )
 
 // order is the order in which settings are printed.
 var order = []Setting{
 	BatchSize, NumWorkers, PrefetchFactor, PinMemory, NonBlocking, PersistentWorkers,
 	InOrder, Precision, TF32, StorageKind, Cores, ComputeOn,
+	Compile, CUDAGraphs, FusedOptimizer, BucketMB, Allocator, ManualGC,
 }
 
 // Settings are the settings of one loader and of the job around it, as found.

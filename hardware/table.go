@@ -42,6 +42,11 @@ func (t Table) With(other Table) Table {
 // row fits. The whole name has to fit: an A10G is no A10, a laptop's 4090 no 4090
 // and a MIG slice of an A100 no A100.
 func (t Table) GPU(name string) (GPU, bool) {
+	for _, gpu := range t.GPUs {
+		if gpu.Name == name {
+			return gpu, true // the usual case, and the quick one
+		}
+	}
 	wanted := words(name)
 	for _, gpu := range t.GPUs {
 		for _, known := range append([]string{gpu.Name, gpu.Title}, gpu.Match...) {

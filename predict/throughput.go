@@ -281,11 +281,20 @@ func (v view) cores(p stoker.Pipeline) float64 {
 func (v view) siblings(p stoker.Pipeline, workers int) float64 {
 	threads := min(float64(workers+1), v.cores(p))
 	_, moved := p.Settings[stoker.Cores] // what lies behind other cores is not known
-	if moved || p.PhysCores <= 0 || threads <= p.PhysCores {
+	if moved {
+		return 1
+	}
+	return v.threads(threads, p.PhysCores)
+}
+
+// threads is by how much that many busy threads slow each other down on so many
+// physical cores; 1 where those are not known.
+func (v view) threads(busy, physical float64) float64 {
+	if physical <= 0 || !(busy > physical) {
 		return 1
 	}
 	gain := stoker.Interval{Low: sibling.High, Point: sibling.Point, High: sibling.Low} // the optimist gains most
-	return threads / (p.PhysCores + v.cost(gain)*(threads-p.PhysCores))
+	return busy / (physical + v.cost(gain)*(busy-physical))
 }
 
 // refill is what an epoch's start costs per step: workers start anew unless they

@@ -22,7 +22,7 @@ type object struct {
 	Schema   int             `json:"schema"`
 	Verdict  jsonVerdict     `json:"verdict"`
 	Evidence []jsonEvidence  `json:"evidence"`
-	Causes   []struct{}      `json:"causes"` // of gaps in a trace: null where there is no trace
+	Causes   []jsonCause     `json:"causes"` // of gaps in a trace: null where there is no trace
 	Shares   jsonShares      `json:"shares"`
 	Step     jsonStep        `json:"step"`
 	Plan     []jsonFix       `json:"plan"`
@@ -33,6 +33,32 @@ type object struct {
 	Scores   []jsonScore     `json:"scores"`
 	Settings stoker.Settings `json:"settings"`
 	Emulated bool            `json:"emulated"`
+	Cost     jsonCost        `json:"cost"`
+	Traced   *jsonTraced     `json:"traced,omitempty"` // of a live run that a trace was captured of
+}
+
+// jsonCost is what the idle share costs per hour of one GPU.
+type jsonCost struct {
+	Share       *float64  `json:"idle_share"`
+	Dollars     *float64  `json:"dollars_per_hour"`
+	KWh         *interval `json:"kwh_per_hour"`
+	KgCO2       *interval `json:"kg_co2e_per_hour"`
+	Watts       *interval `json:"idle_watts"`
+	WattsSource *string   `json:"idle_watts_source"`
+	GPUHour     *float64  `json:"price_gpu_hour"`
+	PriceKWh    *float64  `json:"price_kwh"`
+	Grid        *float64  `json:"grid_g_co2e_per_kwh"`
+	PUE         *float64  `json:"pue"`
+	Assumed     bool      `json:"would_cost"` // the device is emulated: what a real one would cost
+	Sources     string    `json:"price_sources"`
+}
+
+func costJSON(c diagnose.Cost) jsonCost {
+	return jsonCost{
+		Share: number(c.Share), Dollars: number(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh), KgCO2: spread(c.Hour.KgCO2),
+		Watts: spread(c.Watts), WattsSource: text(c.Source), GPUHour: number(c.Prices.GPUHour), PriceKWh: number(c.Prices.KWh),
+		Grid: number(c.Prices.Grid), PUE: number(c.Prices.PUE), Assumed: c.Assumed, Sources: c.Prices.Source,
+	}
 }
 
 type jsonVerdict struct {
@@ -51,6 +77,12 @@ type jsonEvidence struct {
 	Signal string   `json:"signal"`
 	Value  *float64 `json:"value"`
 	Unit   string   `json:"unit"`
+}
+
+type jsonCause struct {
+	Cause   string  `json:"cause"`
+	Seconds float64 `json:"seconds"` // of the judged window
+	Share   float64 `json:"share"`   // of the window
 }
 
 type jsonShares struct {
@@ -87,8 +119,17 @@ type jsonFix struct {
 }
 
 type jsonFinding struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
+	Name    string          `json:"name"`
+	Text    string          `json:"text"`
+	From    *float64        `json:"from_s,omitempty"` // where to look in a trace
+	To      *float64        `json:"to_s,omitempty"`
+	Thread  string          `json:"thread,omitempty"`
+	Kernel  string          `json:"kernel,omitempty"`
+	Source  string          `json:"source,omitempty"`  // the user's line
+	Seconds *float64        `json:"seconds,omitempty"` // of the judged window that it is about
+	Share   *float64        `json:"share,omitempty"`   // of the window
+	Changes []stoker.Change `json:"changes,omitempty"`
+	Advice  string          `json:"advice,omitempty"`
 }
 
 type jsonRejected struct {
@@ -131,13 +172,20 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		Shares:   jsonShares{number(v.Shares.Kernel), number(v.Shares.Copy), number(v.Shares.Communication), number(v.Shares.Idle)},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
-		Emulated: run.Emulated(),
+		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
 	}
+	o.Traced = tracedJSON(v.Traced)
 	for _, e := range v.Evidence {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, number(e.Value), e.Unit})
 	}
+	if v.Causes != nil {
+		o.Causes = []jsonCause{}
+	}
+	for _, c := range v.Causes {
+		o.Causes = append(o.Causes, jsonCause(c))
+	}
 	for _, f := range v.Findings {
-		o.Findings = append(o.Findings, jsonFinding{f.Name, f.Text})
+		o.Findings = append(o.Findings, findingJSON(f))
 	}
 	for _, s := range v.Scores {
 		o.Scores = append(o.Scores, jsonScore{string(s.Class), math.Round(1000*s.Value) / 1000})

@@ -26,6 +26,7 @@ func Text(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan,
 	p.headline(run, v)
 	p.device(run, v)
 	p.list("why", evidenceLines(v))
+	p.beside(v)
 	p.plan(plan, v)
 	p.list("beside it", findingLines(v))
 	p.list("note", v.Warnings)
@@ -66,7 +67,7 @@ func (p *page) bold(s string) string { return p.colour("1", s) }
 func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	code := "33" // yellow: something to do
 	switch {
-	case v.Class == diagnose.GPUBound:
+	case v.Class.Is(diagnose.GPUBound):
 		code = "32"
 	case v.Class.Starves():
 		code = "31"
@@ -89,10 +90,8 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 }
 
 func titleOf(class diagnose.Class) string {
-	for _, rule := range diagnose.Rules {
-		if rule.Class == class {
-			return rule.Title + ". " + rule.Text
-		}
+	if rule, ok := diagnose.RuleOf(class); ok {
+		return rule.Title + ". " + rule.Text
 	}
 	return "The evidence does not decide."
 }
@@ -111,11 +110,52 @@ func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 	p.step(v)
 }
 
+// cost says in a line what idling costs in an hour, and what that assumes.
+func (p *page) cost(c diagnose.Cost) {
+	if math.IsNaN(c.Share) || c.Share < leastIdle {
+		return
+	}
+	var parts []string
+	add := func(i stoker.Interval, format string) {
+		if i.Known() {
+			parts = append(parts, fmt.Sprintf(format, i.Point))
+		}
+	}
+	add(c.Hour.Dollars, "$%.2f")
+	add(c.Hour.KWh, "%.3f kWh")
+	add(c.Hour.KgCO2, "%.3f kg CO2e")
+	if len(parts) == 0 {
+		return
+	}
+	costs := "costs"
+	if c.Assumed {
+		costs = "would cost"
+	}
+	fmt.Fprintf(&p.b, "  idle     %s of a GPU %s %s an hour (%s)\n", Percent(c.Share), costs, strings.Join(parts, ", "), basis(c))
+}
+
+// leastIdle is the idle share below which its cost is not worth a line.
+const leastIdle = 0.005
+
+// basis says where power and prices come from.
+func basis(c diagnose.Cost) string {
+	power := map[string]string{"measured": "power as measured", "emulated": "power as emulated", "row": "power of the table"}[c.Source]
+	prices := "prices of the table"
+	if strings.HasPrefix(c.Prices.Source, "as given") {
+		prices = "prices as given"
+	}
+	if power == "" {
+		return prices
+	}
+	return power + ", " + prices
+}
+
 func (p *page) step(v diagnose.Verdict) {
 	if v.HasSteps {
 		fmt.Fprintf(&p.b, "  step     %s (median %s), of which the host waits %s for input%s\n",
 			Seconds(v.Costs.Step), Seconds(medianOf(v)), Seconds(v.Costs.Wait), rate(v))
 	}
+	p.cost(v.Cost)
 	p.b.WriteString("\n")
 }
 
@@ -186,7 +226,7 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 }
 
 func nothingToDo(v diagnose.Verdict) string {
-	if v.Class == diagnose.GPUBound {
+	if v.Class.Is(diagnose.GPUBound) {
 		return "nothing about input: the device is the limit."
 	}
 	return "nothing that can be promised a gain."

@@ -37,6 +37,23 @@ def diagnose(run: str | os.PathLike[str]) -> dict[str, Any]:
     return _call("diagnose", run)
 
 
+def trace(
+    *files: str | os.PathLike[str],
+    top: int | None = None,
+    by: str | None = None,
+    shapes: bool = False,
+    timeline: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Say where the idle time in a PyTorch profiler's trace came from; several files are the ranks of one run.
+
+    top, by ("gpu", "cpu" or "self") and shapes choose the rows of "operators"; timeline names a file
+    to write for Perfetto.
+    """
+    flags = {"--top": top, "--by": by, "--timeline": timeline}
+    given = [word for flag, value in flags.items() if value is not None for word in (flag, os.fspath(value) if flag == "--timeline" else str(value))]
+    return ask("trace", "--json", *given, *(["--shapes"] if shapes else []), "--", *map(os.fspath, files))
+
+
 def advise(run: str | os.PathLike[str]) -> dict[str, Any]:
     """Rank the fixes for a recording; they stand in "plan"."""
     return _call("advise", run)
@@ -47,12 +64,66 @@ def verify(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> dic
     return _call("verify", before, after)
 
 
+def predict(**settings: Any) -> dict[str, Any]:
+    """Say what a job needs from storage and CPU, without any run.
+
+    Each setting is a flag of `stoker predict`: text as on the command line
+    ("110KB", "2GB/s", "32..1024"), a number in base units (bytes, bytes per
+    second, seconds), a list to sweep over, True to switch something on, None to
+    leave it out. Names have underscores for dashes, and one behind them where
+    Python has taken the word: for_="95%"::
+
+        stoker.predict(gpu="h100-sxm", model="resnet50", batch="32..1024",
+                       sample="110KB", workers=8, cores=16, storage="nvme")
+
+    A sweep stands in "sweep", what a target takes in "sizing".
+    """
+    flags = [_flag(name.rstrip("_"), value) for name, value in settings.items() if value is not None and value is not False]
+    return ask("predict", "--json", *flags)
+
+
+# The units of plain numbers, by setting.
+_UNITS = {
+    "sample": "B",
+    "decoded": "B",
+    "storage": "B/s",
+    "cpu": "B/s",
+    "link": "B/s",
+    "exchange": "B/s",
+    "checkpoint": "B/s",
+    "step": "s",
+    "prepare": "s",
+    "hand_over": "s",
+    "mtbf": "s",
+    "price": "$/h",
+    "grid": "gCO2/kWh",
+}
+
+
+def _flag(name: str, value: Any) -> str:
+    flag = "--" + name.replace("_", "-")
+    return flag if value is True else f"{flag}={_setting(name, value)}"
+
+
+def _setting(name: str, value: Any) -> str:
+    if isinstance(value, (list, tuple, range)):
+        return ",".join(_setting(name, item) for item in value)
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    return f"{value}{_UNITS.get(name, '')}"
+
+
 def _call(verb: str, *runs: str | os.PathLike[str]) -> dict[str, Any]:
-    command = [find_binary(), verb, "--json", "--", *map(os.fspath, runs)]
+    return ask(verb, "--json", "--", *map(os.fspath, runs))
+
+
+def ask(*arguments: str) -> dict[str, Any]:
+    """Call the binary with arguments that make it print a JSON object."""
+    command = [find_binary(), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise StokerError(f"run {command[0]}: {error}") from error
     if not done.stdout:
-        raise StokerError(done.stderr.strip() or f"stoker {verb} ended with code {done.returncode}")
+        raise StokerError(done.stderr.strip() or f"stoker {arguments[0]} ended with code {done.returncode}")
     return json.loads(done.stdout)

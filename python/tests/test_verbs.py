@@ -29,6 +29,25 @@ class Verbs(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as empty, self.assertRaisesRegex(stoker.StokerError, "the file is empty"):
             stoker.diagnose(empty.name)
 
+    @unittest.skipUnless(built(), "no binary: make build")
+    def test_a_job_is_predicted(self):
+        job = {"gpu": "h100-sxm", "model": "resnet50", "workers": 8, "cores": 16, "storage": "nvme"}
+        answer = stoker.predict(batch=256, sample=110e3, prepare=0.002, pinned=True, inference=False, tokens=None, for_="90%", **job)
+        self.assertGreater(answer["prediction"]["utilization"]["point"], 0)
+        self.assertEqual(answer["sizing"]["target"], 0.9)
+        self.assertIn({"name": "sample", "value": "110 KB", "source": "given"}, answer["inputs"])
+        sweep = stoker.predict(batch="32..128", sample=[100e3, 200e3], **job)["sweep"]
+        self.assertEqual([axis["name"] for axis in sweep["axes"]], ["batch", "sample"])
+        self.assertEqual(len(sweep["points"]), 6)
+        self.assertEqual(sweep["axes"][1]["values"], [100e3, 200e3])
+
+    @unittest.skipUnless(built(), "no binary: make build")
+    def test_what_cannot_be_predicted_is_said(self):
+        with self.assertRaisesRegex(stoker.StokerError, "nearest: h100-pcie, h100-sxm"):
+            stoker.predict(gpu="h100", model="resnet50", batch=256)
+        with self.assertRaisesRegex(stoker.StokerError, "unknown flag"):
+            stoker.predict(nonsense=1)
+
     def test_a_missing_binary_is_named(self):
         before = os.environ.get("STOKER_BIN")
         os.environ["STOKER_BIN"] = "/nonexistent/stoker"

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stoker/hardware"
+	"stoker/predict"
+	"stoker/report"
+)
+
+// lists are the tables that --list prints.
+var lists = []string{"gpus", "models", "storage", "profiles", "grids", "links", "cpus"}
+
+// list prints one of the tables that predictions rest on.
+func (a *app) list(f *predictFlags, table hardware.Table) error {
+	rows := rowsOf(f.list, table)
+	if rows == nil {
+		return usageError{fmt.Errorf("--list %q: expected one of %s", f.list, strings.Join(lists, ", "))}
+	}
+	a.began = true
+	switch {
+	case f.json:
+		return report.TableJSON(a.stdout, f.list, rows)
+	case f.csv:
+		return report.CSV(a.stdout, rows)
+	}
+	return report.Table(a.stdout, rows, a.style(a.stdout))
+}
+
+func rowsOf(name string, table hardware.Table) [][]string {
+	switch name {
+	case "gpus":
+		return gpuRows(table)
+	case "models":
+		return modelRows()
+	case "storage":
+		return storageRows(table)
+	case "profiles":
+		return profileRows()
+	case "grids":
+		return gridRows(table)
+	case "links":
+		return linkRows(table)
+	case "cpus":
+		return cpuRows(table)
+	}
+	return nil
+}
+
+func gpuRows(table hardware.Table) [][]string {
+	rows := [][]string{{"name", "fp16", "memory", "memory rate", "link", "power", "price", "sources"}}
+	for _, g := range table.GPUs {
+		rows = append(rows, []string{
+			g.Name, show(g.FP16, report.FLOPS), show(g.MemoryBytes, report.Size), show(g.MemoryRate, report.Speed), g.Link,
+			show(g.PowerLimit, func(v float64) string { return report.Amount(v) + " W" }), show(g.Price, func(v float64) string { return "$" + report.Amount(v) + "/h" }),
+			sourcesOf(g.FP16, g.MemoryBytes, g.MemoryRate, g.PowerLimit, g.Price),
+		})
+	}
+	return rows
+}
+
+func modelRows() [][]string {
+	rows := [][]string{{"name", "title", "sample", "parameters", "forward GFLOP", "usual data", "sources"}}
+	for _, w := range predict.Workloads {
+		unit := w.Unit
+		switch {
+		case w.Side > 0:
+			unit += fmt.Sprintf(", side %.0f", w.Side)
+		case w.Tokens > 0:
+			unit += fmt.Sprintf(", %.0f tokens", w.Tokens)
+		}
+		rows = append(rows, []string{
+			w.Name, w.Title, unit, report.Amount(w.Params.Value/1e6) + " M", report.Amount(w.Forward.Value / 1e9), w.Profile, sourcesOf(w.Params, w.Forward),
+		})
+	}
+	return rows
+}
+
+func storageRows(table hardware.Table) [][]string {
+	rows := [][]string{{"name", "title", "rate", "random reads/s", "sources"}}
+	for _, s := range table.Storages {
+		rows = append(rows, []string{s.Name, s.Title, show(s.Rate, report.Speed), show(s.IOPS, report.Amount), sourcesOf(s.Rate, s.IOPS, s.Latency)})
+	}
+	return rows
+}
+
+func profileRows() [][]string {
+	rows := [][]string{{"name", "stored", "copied", "core time", "per", "sources"}}
+	for _, p := range predict.Profiles {
+		per := "sample"
+		if p.PerToken {
+			per = "token"
+		}
+		rows = append(rows, []string{
+			p.Name, report.Size(p.Stored.Point), report.Size(p.Decoded.Point), report.Duration(p.Prepare.Point), per,
+			p.Sample + ". " + strings.Join([]string{p.Stored.Source, p.Decoded.Source, p.Prepare.Source}, "; "),
+		})
+	}
+	return rows
+}
+
+func gridRows(table hardware.Table) [][]string {
+	rows := [][]string{{"name", "title", "g CO2e/kWh", "$/kWh", "sources"}}
+	for _, g := range table.Grids {
+		rows = append(rows, []string{g.Name, g.Title, show(g.Carbon, report.Amount), show(g.Price, report.Amount), sourcesOf(g.Carbon, g.Price)})
+	}
+	return rows
+}
+
+func linkRows(table hardware.Table) [][]string {
+	rows := [][]string{{"name", "nominal", "pinned", "pageable", "sources"}}
+	for _, l := range table.Links {
+		pageable := show(l.Pageable[0], report.Speed) + " to " + show(l.Pageable[1], report.Speed)
+		rows = append(rows, []string{l.Name, show(l.Nominal, report.Speed), show(l.Pinned, report.Speed), pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0])})
+	}
+	return rows
+}
+
+func cpuRows(table hardware.Table) [][]string {
+	rows := [][]string{{"name", "title", "library", "images/s", "source"}}
+	for _, c := range table.CPUs {
+		for _, d := range c.Decode {
+			rows = append(rows, []string{c.Name, c.Title, d.Library, show(d.Rate, report.Amount), d.Rate.Source})
+		}
+	}
+	return rows
+}
+
+// show prints a figure; one that is absent is unknown.
+func show(f hardware.Figure, text func(float64) string) string {
+	if !f.Known() {
+		return "unknown"
+	}
+	return text(f.Value)
+}
+
+// sourcesOf joins the sources of a row's figures, each once.
+func sourcesOf(figures ...hardware.Figure) string {
+	var all []string
+	for _, f := range figures {
+		if f.Known() && !slices.Contains(all, f.Source) {
+			all = append(all, f.Source)
+		}
+	}
+	return strings.Join(all, "; ")
+}

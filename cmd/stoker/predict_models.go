@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoker"
+	"stoker/hardware"
+	"stoker/predict"
+)
+
+// predictTransformation is "predict transformation": the tutorial's question
+// whether the CPU keeps up, with its inputs.
+func (a *app) predictTransformation() *cobra.Command {
+	var batch, sample, cpu, step string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "transformation",
+		Short: "Does the CPU prepare batches as fast as the device takes them",
+		Long: `Compare the preparation of a batch, batch x sample / cpu, with the device's step, the two
+overlapped. Four numbers in, no hardware and no run; stoker predict knows workers, storage and links.`,
+		Example: `  stoker predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms`,
+		Args:    atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			t, err := solveTransformation(batch, sample, cpu, step)
+			if err != nil {
+				return usageError{err}
+			}
+			a.began = true
+			if asJSON {
+				return a.object(transformationJSON(t))
+			}
+			a.transformation(t)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&batch, "batch", "", "samples per step: 256")
+	cmd.Flags().StringVar(&sample, "sample", "", "stored size of one sample: 500KB")
+	cmd.Flags().StringVar(&cpu, "cpu", "", "what all workers together prepare, stored bytes: 2GB/s")
+	cmd.Flags().StringVar(&step, "step", "", "the device's step without waiting: 11.74ms")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func solveTransformation(batch, sample, cpu, step string) (predict.Transformation, error) {
+	n, err := quantity("batch", batch, stoker.ParseCount)
+	if err != nil {
+		return predict.Transformation{}, err
+	}
+	size, err := quantity("sample", sample, stoker.ParseBytes)
+	if err != nil {
+		return predict.Transformation{}, err
+	}
+	rate, err := quantity("cpu", cpu, stoker.ParseRate)
+	if err != nil {
+		return predict.Transformation{}, err
+	}
+	time, err := quantity("step", step, stoker.ParseSeconds)
+	if err != nil {
+		return predict.Transformation{}, err
+	}
+	return predict.TransformationModel{}.Solve(n, size, rate, time)
+}
+
+// quantity reads a flag's text that must be more than 0; its error names the flag.
+func quantity[Q interface {
+	~float64
+	fmt.Stringer
+}](flag, text string, read func(string) (Q, error),
+) (Q, error) {
+	q, err := read(text)
+	if err != nil {
+		return 0, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return q, stoker.Positive("--"+flag, q)
+}
+
+func (a *app) transformation(t predict.Transformation) {
+	binding := "the device: the CPU keeps up"
+	if t.IsBottleneck {
+		binding = "the CPU"
+	}
+	fmt.Fprintf(a.stdout, "transform     %s\n", shortTime(t.TransformTime))
+	fmt.Fprintf(a.stdout, "device        %s\n", shortTime(t.AcceleratorStepTime))
+	fmt.Fprintf(a.stdout, "step          %s\n", shortTime(t.StepTime))
+	fmt.Fprintf(a.stdout, "binding       %s\n", binding)
+	fmt.Fprintf(a.stdout, "utilisation   %.1f %%\n", 100*t.AcceleratorUtilization)
+	fmt.Fprintf(a.stdout, "slowdown      %.2fx\n", t.SlowdownFactor)
+}
+
+func transformationJSON(t predict.Transformation) any {
+	return struct {
+		Schema         int     `json:"schema"`
+		TransformTime  float64 `json:"transform_time_s"`
+		AcceleratorT   float64 `json:"accelerator_step_time_s"`
+		StepTime       float64 `json:"step_time_s"`
+		IsBottleneck   bool    `json:"is_bottleneck"`
+		Utilization    float64 `json:"accelerator_utilization"`
+		SlowdownFactor float64 `json:"slowdown_factor"`
+	}{
+		1, float64(t.TransformTime), float64(t.AcceleratorStepTime), float64(t.StepTime),
+		t.IsBottleneck, float64(t.AcceleratorUtilization), t.SlowdownFactor,
+	}
+}
+
+// predictData is "predict data": the tutorial's question whether storage and link
+// deliver what the device asks for.
+func (a *app) predictData() *cobra.Command {
+	var demand, gpu, storage string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "Do storage and host link deliver what the device asks for",
+		Long: `Compare a demand of stored bytes with the lesser of what storage reads and what the GPU's
+host link carries. Without --storage the supply is unknown, and so is the answer.`,
+		Example: `  stoker predict data --demand 10.9GB/s --gpu a100-80gb-sxm --storage nvme
+  stoker predict data --demand 300MB/s --storage 1.2GB/s`,
+		Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			d, err := solveData(demand, gpu, storage)
+			if err != nil {
+				return usageError{err}
+			}
+			a.began = true
+			if asJSON {
+				return a.object(dataJSON(d))
+			}
+			a.supply(d)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&demand, "demand", "", "what the device takes, stored bytes: 10.9GB/s")
+	cmd.Flags().StringVar(&gpu, "gpu", "", "GPU whose host link counts: a100-80gb-sxm")
+	cmd.Flags().StringVar(&storage, "storage", "", "a class of storage (nvme) or its rate (1.2GB/s)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func solveData(demand, gpu, storage string) (predict.DataSupply, error) {
+	rate, err := quantity("demand", demand, stoker.ParseRate)
+	if err != nil {
+		return predict.DataSupply{}, err
+	}
+	machine := hardware.Machine{}
+	if gpu != "" {
+		if _, known := hardware.FindGPU(gpu); !known {
+			return predict.DataSupply{}, unknownName("gpu", gpu, hardware.Known.GPUNames())
+		}
+		machine = hardware.MachineOf(gpu)
+	}
+	if storage != "" {
+		if machine.Storage, err = storageOf(storage); err != nil {
+			return predict.DataSupply{}, err
+		}
+	}
+	return predict.DataModel{}.Solve(rate, machine)
+}
+
+// storageOf is a row of the table, or a rate where the text begins with a number.
+func storageOf(text string) (hardware.Storage, error) {
+	if row, known := hardware.FindStorage(text); known {
+		return row, nil
+	}
+	if !strings.ContainsAny(text[:1], "0123456789.-") {
+		return hardware.Storage{}, unknownName("storage", text, hardware.Known.StorageNames())
+	}
+	rate, err := quantity("storage", text, stoker.ParseRate)
+	return hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: "given"}}, err
+}
+
+// unknownName says what is not in a table, and what is: the nearest names first.
+func unknownName(flag, name string, known []string) error {
+	if near := hardware.Nearest(name, known); len(near) > 0 {
+		return fmt.Errorf("--%s %q is not in the table; nearest: %s", flag, name, strings.Join(near, ", "))
+	}
+	return fmt.Errorf("--%s %q is not in the table: %s", flag, name, strings.Join(known, ", "))
+}
+
+func (a *app) supply(d predict.DataSupply) {
+	fmt.Fprintf(a.stdout, "demand        %s\n", shortRate(d.Demand))
+	switch {
+	case math.IsNaN(float64(d.Supply)) && math.IsNaN(float64(d.AtMost)):
+		fmt.Fprintf(a.stdout, "supply        unknown: name --storage and --gpu; %s is needed\n", shortRate(d.Demand))
+	case math.IsNaN(float64(d.Supply)):
+		fmt.Fprintf(a.stdout, "supply        unknown: name --storage; at most %s by the host link\n", shortRate(d.AtMost))
+	default:
+		fmt.Fprintf(a.stdout, "supply        %s by %s\n", shortRate(d.Supply), d.Bound)
+		fmt.Fprintf(a.stdout, "utilisation   %.1f %%\n", 100*d.Utilization)
+	}
+	fmt.Fprintf(a.stdout, "stalled       %s\n", d.IsStalled)
+}
+
+func dataJSON(d predict.DataSupply) any {
+	var stalled *bool
+	if d.IsStalled != predict.NotKnown {
+		yes := d.IsStalled == predict.Yes
+		stalled = &yes
+	}
+	var bound *string
+	if d.Bound != "" {
+		name := string(d.Bound)
+		bound = &name
+	}
+	return struct {
+		Schema      int      `json:"schema"`
+		Demand      *float64 `json:"demand_bytes_per_s"`
+		Supply      *float64 `json:"supply_bytes_per_s"`
+		AtMost      *float64 `json:"at_most_bytes_per_s"`
+		Utilization *float64 `json:"utilization"`
+		Margin      *float64 `json:"margin_bytes_per_s"`
+		IsStalled   *bool    `json:"is_stalled"`
+		Bound       *string  `json:"bound"`
+	}{
+		1, known(float64(d.Demand)), known(float64(d.Supply)), known(float64(d.AtMost)),
+		known(d.Utilization), known(float64(d.Margin)), stalled, bound,
+	}
+}
+
+// known is null in JSON for what is not.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// object prints one JSON object.
+func (a *app) object(v any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// shortTime and shortRate print four digits with a unit.
+func shortTime(s stoker.Seconds) string { return stoker.Seconds(digits(float64(s))).String() }
+func shortRate(r stoker.Rate) string    { return stoker.Rate(digits(float64(r))).String() }
+
+// digits rounds to four significant ones.
+func digits(v float64) float64 {
+	var rounded float64
+	if _, err := fmt.Sscan(fmt.Sprintf("%.4g", v), &rounded); err != nil {
+		return v
+	}
+	return rounded
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stoker"
+	"stoker/hardware"
+	"stoker/predict"
+	"stoker/report"
+)
+
+// isRange reports whether a flag's text names several values. A comma does
+// always, so that nobody sweeps over 128256 who meant 128 and 256.
+func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
+
+// single is a flag's text where it is one value; "" where it is a range.
+func (f *predictFlags) single(flag, text string) string {
+	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
+		return ""
+	}
+	return text
+}
+
+// readAxes makes an axis of each range, in the order in which they were given.
+// The setup begins at their first values.
+func (f *predictFlags) readAxes(d *described, cmd *cobra.Command, table hardware.Table) (err error) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		text := flag.Value.String()
+		if err != nil || !slices.Contains(predict.AxisNames, flag.Name) || !isRange(text) {
+			return
+		}
+		var axis predict.Axis
+		if axis, err = axisOf(flag.Name, text, table); err == nil {
+			d.axes = append(d.axes, axis)
+			d.begin(axis)
+			d.note(flag.Name, text, "swept")
+		}
+	})
+	if err == nil && len(d.axes) > 2 {
+		err = fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
+	}
+	if err == nil && len(d.axes) > 0 && f.roofline {
+		err = errors.New("--roofline is about one setting: leave the range out")
+	}
+	return err
+}
+
+// axisOf reads a range; classes of storage stand for their rates.
+func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
+	items := strings.Split(text, ",")
+	for i, item := range items {
+		item = strings.TrimSpace(item)
+		if row, known := table.Storage(item); known && flag == "storage" {
+			items[i] = stoker.Rate(row.Rate.Value).String()
+		}
+		if i > 0 && len(item) == 3 && item[0] == '0' {
+			return predict.Axis{}, fmt.Errorf("--%s %q: a comma separates values here: write one thousand as 1000", flag, text)
+		}
+	}
+	axis, err := predict.ParseAxis(flag, strings.Join(items, ","))
+	if err != nil {
+		return axis, fmt.Errorf("--%w", err)
+	}
+	return axis, nil
+}
+
+// begin sets a setup to an axis's first value.
+func (d *described) begin(a predict.Axis) {
+	v := a.Values[0]
+	switch a.Name {
+	case "batch":
+		d.Batch = v
+	case "workers":
+		d.Workers = v
+	case "cores":
+		d.Cores = v
+	case "gpus":
+		d.GPUs = v
+	case "cached":
+		d.Cached = v
+	case "sample":
+		d.Sample = stoker.Exactly(v)
+	case "storage":
+		d.Storage = stoker.Exactly(v)
+	case "prepare":
+		d.PrepareCPU = stoker.Exactly(v)
+	}
+}
+
+// plotBatch is the batch of workloads on a roofline of all models.
+const plotBatch = 64
+
+// askRoofline draws the setup's workload, or all that are known where none is
+// named: each at one batch, smaller where it does not fit.
+func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
+	if f.target != "" || f.walls {
+		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
+	}
+	if s.Load.GPU.Name == "" {
+		return errors.New("--roofline needs --gpu")
+	}
+	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
+	if f.model != "" {
+		if s.Batch == 0 {
+			return errors.New("--roofline of a model needs --batch; leave --model out for all models")
+		}
+		r, err := s.Roofline()
+		p.Roofline = &r
+		return err
+	}
+	supply := s.Storage.Point
+	if s.GPUs > 1 {
+		supply /= s.GPUs
+	}
+	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value of Solve
+	if s.Pinned {
+		link = s.Link.Pinned.Value
+	}
+	r, err := predict.RooflineOf(s.Load.GPU, s.Load.Precision, link, supply)
+	if err != nil {
+		return err
+	}
+	for _, w := range predict.Workloads {
+		addWorkload(&r, *s, w, p)
+	}
+	p.Roofline = &r
+	return nil
+}
+
+// addWorkload puts a model with its usual data on a roofline, or says in a note
+// why not.
+func addWorkload(r *predict.Roofline, s described, w predict.Workload, p *report.Prediction) {
+	profile, _ := predict.FindProfile(w.Profile)
+	profile = profile.For(w)
+	s.Load.Workload, s.Sample, s.Decoded, s.PrepareCPU = w, profile.Stored.Interval, profile.Decoded.Interval, profile.Prepare.Interval
+	if s.Batch == 0 {
+		s.Batch = plotBatch
+	}
+	_, err := s.Solve()
+	var memory *predict.MemoryError
+	if errors.As(err, &memory) && memory.Largest >= 1 {
+		s.Batch = memory.Largest
+		err = nil
+	}
+	if err == nil {
+		err = r.Add(s.Setup)
+	}
+	if err != nil {
+		p.Answer.Notes = append(p.Answer.Notes, w.Title+" is left out: "+err.Error())
+	}
+}
+
+// size is what the target takes.
+func (f *predictFlags) size(s *described) (*predict.Sizing, error) {
+	target, err := stoker.ParseShare(f.target)
+	if err != nil {
+		return nil, fmt.Errorf("--for: %w", err)
+	}
+	z, err := s.Size(float64(target))
+	if err != nil {
+		return nil, fmt.Errorf("--for %s: %w", f.target, err)
+	}
+	return &z, nil
+}
+
+// cluster is what walls outside the machine need.
+func (f *predictFlags) cluster() (c predict.Cluster, err error) {
+	if f.ranks != "" {
+		n, err := quantity("ranks", f.ranks, stoker.ParseCount)
+		if err != nil {
+			return c, err
+		}
+		c.Ranks = float64(n)
+	}
+	for _, r := range []struct {
+		flag, text string
+		to         *stoker.Interval
+	}{{"exchange", f.exchange, &c.Link}, {"checkpoint", f.checkpoint, &c.Write}} {
+		if r.text == "" {
+			continue
+		}
+		rate, err := quantity(r.flag, r.text, stoker.ParseRate)
+		if err != nil {
+			return c, err
+		}
+		*r.to = stoker.Exactly(float64(rate))
+	}
+	if f.mtbf != "" {
+		t, err := quantity("mtbf", f.mtbf, stoker.ParseSeconds)
+		if err != nil {
+			return c, err
+		}
+		c.MTBF = float64(t)
+	}
+	return c, nil
+}

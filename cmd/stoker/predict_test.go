@@ -1,0 +1,240 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// job is a setting that the built-in tables answer.
+func job(more ...string) []string {
+	return append(strings.Fields("predict --gpu h100-sxm --model resnet50 --workers 8 --cores 16 --storage nvme"), more...)
+}
+
+// alone keeps the user's own rows out of a test.
+func alone(t *testing.T) { t.Setenv("XDG_CONFIG_HOME", t.TempDir()) }
+
+func TestPredict(t *testing.T) {
+	alone(t)
+	for _, c := range []struct {
+		args []string
+		want []string // in stdout
+	}{
+		{[]string{"predict", "--help"}, []string{"--roofline", "stoker predict --tutorial", "Exit codes:"}},
+		{job("--batch", "256"), []string{"ResNet-50, training, fp16, batch 256 on NVIDIA H100", "utilisation", "binds", "what idling costs, of 24 GPU hours", "taken without being told", "--sources"}},
+		{job("--batch", "256", "--gpus", "8"), []string{"8 x NVIDIA H100", "of 192 GPU hours", " each"}},
+		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, fp16, eager", "memory pinned (given)"}},
+		{job("--batch", "256", "--for", "95%"), []string{"what 95 % utilisation takes"}},
+		{job("--batch", "256", "--walls", "--ranks", "8", "--checkpoint", "1GB/s", "--mtbf", "24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
+		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100", "--sources"), []string{"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France", "PUE 1.1: given", "$0.1 per kWh: given"}},
+		{job("--batch", "32..1024"), []string{"over batch", "1024", "samples/s: likely"}},
+		{job("--batch", "32..1024", "--csv"), []string{"batch,utilization_ratio", "\n1024,"}},
+		{job("--batch", "256", "--storage", "hdd,nvme"), []string{"over storage", "270 MB/s", "7 GB/s"}},
+		{job("--workers", "1..8:1", "--batch", "64,128"), []string{`workers \ batch`}},
+		{[]string{"predict", "--gpu", "h100-sxm", "--roofline"}, []string{"295 FLOP/B", "Llama-class 1 B"}},
+		{job("--roofline", "--batch", "64"), []string{"input supply", "ResNet-50"}},
+		{[]string{"predict", "--batch", "256", "--step", "103ms", "--sample", "110KB", "--cpu", "250MB/s", "--storage", "1.2GB/s", "--decoded", "602KB", "--link", "25GB/s", "--pinned"}, []string{"batch 256", "Prepare binds"}},
+		{[]string{"predict", "--batch", "5"}, []string{"utilisation  unknown", "step time: name the model and the GPU"}},
+		{job("--batch", "256", "--prepare", "unknown"), []string{"prepare: at most"}},
+		{[]string{"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--tokens", "512", "--batch", "16"}, []string{"GPT-2"}},
+		{[]string{"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--data", "rl-simulator", "--batch", "16", "--sources"}, []string{"Simulator"}},
+		{[]string{"predict", "--tutorial"}, []string{"18.3 %", "5.45x", "!  storage supply", "437"}},
+		{[]string{"predict", "--tutorial", "--csv"}, []string{"lesson,what,published"}},
+		{[]string{"predict", "--list", "gpus"}, []string{"h100-sxm", "989 TFLOP/s", "data sheet"}},
+		{[]string{"predict", "--list", "models"}, []string{"resnet50", "8.18"}},
+		{[]string{"predict", "--list", "storage"}, []string{"nvme", "7 GB/s"}},
+		{[]string{"predict", "--list", "profiles"}, []string{"imagenet-jpeg", "115 KB"}},
+		{[]string{"predict", "--list", "grids", "--csv"}, []string{"name,title,g CO2e/kWh", "fr,France,56"}},
+		{[]string{"predict", "--list", "links", "--json"}, []string{`"links"`, `"pcie5"`}},
+		{[]string{"predict", "--list", "cpus"}, []string{"zen4"}},
+		{[]string{"predict", "transformation", "--batch", "256", "--sample", "500KB", "--cpu", "2GB/s", "--step", "11.74ms"}, []string{"18.3 %"}},
+	} {
+		code, out, errs := call(t, c.args...)
+		if code != exitFine || errs != "" || strings.Contains(out, "NaN") || strings.Contains(out, "Inf") {
+			t.Errorf("stoker %s: code %d, stderr %q\n%s", strings.Join(c.args, " "), code, errs, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("stoker %s: stdout lacks %q:\n%s", strings.Join(c.args, " "), want, out)
+			}
+		}
+	}
+}
+
+func TestPredictBadInput(t *testing.T) {
+	alone(t)
+	for _, c := range []struct {
+		args []string
+		want string // in stderr
+	}{
+		{[]string{"predict"}, "for example stoker predict --gpu h100-sxm"},
+		{[]string{"predict", "foo"}, "at most 0 argument(s)"},
+		{job(), "--batch is missing"},
+		{job("--batch", "0"), "--batch is 0: expected more than 0"},
+		{job("--batch", "-3"), "negative"},
+		{job("--batch", "1.5"), "not a whole number"},
+		{job("--batch", "NaN"), "does not begin with a number"},
+		{job("--batch", "1e300"), "batch"},
+		{job("--batch", "100000"), "the largest batch that fits is about"},
+		{job("--batch", "256..32"), "begins above its end"},
+		{job("--batch", "1,024"), "write one thousand as 1000"},
+		{job("--batch", "0..64"), "batch is 0: expected"},
+		{job("--batch", "1..1000:1", "--workers", "1..2000:1"), "at most 1000000"},
+		{job("--batch", "1..4", "--cores", "1..4", "--workers", "1..4"), "3 settings have a range"},
+		{job("--batch", "256", "--sample", "110"), "has no unit"},
+		{job("--batch", "256", "--sample", "0KB"), "--sample is 0 B"},
+		{job("--batch", "256", "--storage", "2GB"), "is a size, expected a rate"},
+		{job("--batch", "256", "--storage", "nvmee"), "nearest: nvme"},
+		{job("--batch", "256", "--storage", "0 GB/s"), "expected more than 0"},
+		{job("--batch", "256", "--gpu", "h100"), "nearest: h100-pcie, h100-sxm"},
+		{job("--batch", "256", "--model", "resnet5"), "nearest: resnet50"},
+		{job("--batch", "256", "--data", "imagnet"), "nearest: imagenet-jpeg"},
+		{job("--batch", "256", "--data", "llm-tokens"), "counted by the token"},
+		{job("--batch", "256", "--grid", "xx"), "is not in the table"},
+		{job("--batch", "256", "--link", "pcie9"), "nearest: pcie"},
+		{job("--batch", "256", "--cached", "150%"), "more than the whole"},
+		{job("--batch", "256", "--precision", "fp12"), "expected fp32"},
+		{job("--batch", "256", "--software", "fast"), "expected eager"},
+		{job("--batch", "256", "--tokens", "5"), "no sequences"},
+		{job("--batch", "256", "--cpu", "1GB/s", "--prepare", "1ms"), "give one"},
+		{job("--batch", "256", "--for", "0%"), "target is 0"},
+		{job("--batch", "256", "--for", "120%"), "more than the whole"},
+		{job("--batch", "1..64", "--for", "95%"), "leave the range out"},
+		{job("--batch", "256", "--price", "2"), "no unit"},
+		{job("--batch", "256", "--pue", "0.5"), "expected 1 or more"},
+		{job("--batch", "256", "--kwh", "a"), "such as 0.12"},
+		{job("--batch", "256", "--hardware", "/nonexistent/rows.json"), "no such file"},
+		{job("--batch", "256", "-o", "a.png"), "give one or two settings a range"},
+		{job("--batch", "1..64", "-o", "a.pdf"), "ends in .svg or .png"},
+		{job("--batch", "1..64", "--json", "--csv"), "choose one"},
+		{[]string{"predict", "--batch", "5", "--for", "90%"}, "time of a step is unknown"},
+		{[]string{"predict", "--roofline"}, "needs --gpu"},
+		{[]string{"predict", "--tutorial", "--list", "gpus"}, "ask one"},
+		{[]string{"predict", "--list", "nix"}, "expected one of gpus"},
+	} {
+		code, out, errs := call(t, c.args...)
+		if code != exitUsage || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "stoker: error: ") || out != "" {
+			t.Errorf("stoker %s: code %d, want %d; stderr lacks %q:\n%s%s", strings.Join(c.args, " "), code, exitUsage, c.want, errs, out)
+		}
+	}
+}
+
+// Each question's JSON parses and answers it.
+func TestPredictJSON(t *testing.T) {
+	alone(t)
+	for field, args := range map[string][]string{
+		"prediction": job("--batch", "256", "--json"),
+		"sizing":     job("--batch", "256", "--json", "--for", "90%"),
+		"walls":      job("--batch", "256", "--json", "--walls"),
+		"waste":      job("--batch", "256", "--json"),
+		"sweep":      job("--batch", "32..64", "--json"),
+		"roofline":   {"predict", "--gpu", "a100-80gb-sxm", "--roofline", "--json"},
+		"lessons":    {"predict", "--tutorial", "--json"},
+	} {
+		code, out, errs := call(t, args...)
+		var object map[string]any
+		if err := json.Unmarshal([]byte(out), &object); err != nil || code != exitFine || object[field] == nil {
+			t.Errorf("stoker %s: code %d, %v, %q is %v\n%s", strings.Join(args, " "), code, err, field, object[field], errs)
+		}
+	}
+}
+
+// Pictures are whole, and nothing else is left beside them.
+func TestPredictDraws(t *testing.T) {
+	alone(t)
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"sweep": job("--batch", "32..1024"), "grid": job("--batch", "32..256", "--workers", "1..16"),
+		"roofline": {"predict", "--gpu", "h100-sxm", "--roofline", "--storage", "nvme"},
+	} {
+		for _, end := range []string{".svg", ".png"} {
+			file := filepath.Join(dir, name+end)
+			code, out, errs := call(t, append(args, "-o", file)...)
+			if code != exitFine || out == "" || !strings.Contains(errs, file+" is written") {
+				t.Errorf("%s: code %d, stderr %q", name+end, code, errs)
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end == ".png" {
+				_, err = png.Decode(strings.NewReader(string(data)))
+			} else {
+				err = xml.Unmarshal(data, new(struct{}))
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name+end, err)
+			}
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 6 {
+		t.Errorf("%d files, want 6: %v", len(entries), entries)
+	}
+	code, _, errs := call(t, job("--batch", "1..4", "-o", filepath.Join(dir, "absent", "a.svg"))...)
+	if code != exitError || !strings.Contains(errs, "no such file") {
+		t.Errorf("a folder that is not there: code %d, %q", code, errs)
+	}
+}
+
+// The user's own rows are found, by name or in the configuration folder.
+func TestPredictOwnRows(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	rows := `{"gpus": [{"name": "ours", "like": "h100-sxm", "price": {"value": "$1.10/h", "source": "our books"}}], "storages": [{"name": "attic", "rate": "40 MB/s", "source": "dd"}]}`
+	file := filepath.Join(config, "stoker", "hardware.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := strings.Fields("predict --gpu ours --model resnet50 --batch 256 --workers 8 --cores 16 --storage attic --sources")
+	code, out, errs := call(t, args...)
+	for _, want := range []string{"our books", "40 MB/s", "Read binds (storage)"} {
+		if code != exitFine || !strings.Contains(out, want) {
+			t.Errorf("code %d, stdout lacks %q:\n%s%s", code, want, out, errs)
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if code, _, _ := call(t, args...); code != exitUsage {
+		t.Errorf("without the file: code %d", code)
+	}
+	if code, _, errs := call(t, append(args, "--hardware", file)...); code != exitFine {
+		t.Errorf("with --hardware: code %d, %s", code, errs)
+	}
+	if err := os.WriteFile(file, []byte(`{"gpus": [{"nam": "x"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := call(t, append(args, "--hardware", file)...); code != exitUsage || !strings.Contains(errs, file) {
+		t.Errorf("a bad file: code %d, %s", code, errs)
+	}
+}
+
+// Every command that the documentation and the help show really runs.
+func TestPredictExamplesRun(t *testing.T) {
+	alone(t)
+	page, err := os.ReadFile("../../docs/predict.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := (&app{}).predict().Example
+	t.Chdir(t.TempDir())
+	ran := 0
+	for line := range strings.Lines(string(page) + "\n" + help) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "stoker predict ") {
+			continue
+		}
+		ran++
+		args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(line, "stoker "), "'", ""))
+		if code, _, errs := call(t, args...); code != exitFine {
+			t.Errorf("%s: code %d, %s", line, code, errs)
+		}
+	}
+	if ran < 18 {
+		t.Errorf("only %d examples were found", ran)
+	}
+}

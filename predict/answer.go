@@ -1,0 +1,83 @@
+package predict
+
+import (
+	"stoker"
+)
+
+// Answer is what Solve says about a Setup. NaN is unknown; a ratio is 0 to 1.
+//
+// Where an input of some stage is unknown, Step and what follows from it count
+// the known stages only: Step.High, Throughput.Low and Utilization.Low are then
+// NaN, Point is what the known stages give, and Unknown says what was missing.
+type Answer struct {
+	Stages []StageTime // in the order in which a batch passes, unknown ones included
+
+	Step        stoker.Interval // seconds per step
+	Throughput  stoker.Interval // samples/s of the whole machine
+	PerGPU      stoker.Interval // samples/s of one GPU
+	Utilization stoker.Interval // AU: share of a step in which the device computes
+	Slowdown    stoker.Interval // step over compute: 1 where the device never waits
+	Stall       stoker.Interval // share of a step in which the device waits for input
+
+	Bound Limit           // what binds: its part of the path, and how long that takes per step
+	Next  Limit           // what binds when that one is free
+	Gain  stoker.Interval // how many times faster a step gets until Next binds
+
+	Demand    Demand
+	Crossover Crossover
+
+	Unknown []Missing // inputs that nobody gave
+	Wrong   []string  // what would have to be true for the answer to be wrong
+	Notes   []string  // what is assumed
+}
+
+// StageTime is what one part of the path needs for a step.
+type StageTime struct {
+	Stage    stoker.Stage
+	Resource stoker.Resource
+	Time     stoker.Interval // seconds per step
+	Text     string          // how it was computed, for people
+	Source   string          // where its figures come from, "" where they were given
+}
+
+// Limit names one part of the path.
+type Limit struct {
+	Stage    stoker.Stage
+	Resource stoker.Resource // "" where nothing is known
+	Time     stoker.Interval // seconds per step
+}
+
+// Demand is what the device needs to compute 100 % of the time, whatever the
+// setup has. Unknown where the costs are.
+type Demand struct {
+	Storage  stoker.Interval // bytes/s, of the machine
+	Prepared stoker.Interval // stored bytes/s that have to be prepared, of the machine
+	Cores    stoker.Interval // of the machine
+	Workers  stoker.Interval // per GPU
+	Link     stoker.Interval // bytes/s, of each GPU
+	Samples  stoker.Interval // samples/s, of the machine
+}
+
+// Crossover is the batch size at which input takes as long as compute.
+type Crossover struct {
+	Batch stoker.Interval // NaN where there is none or it is unknown
+	Text  string          // says what happens on both sides, or why there is none
+}
+
+// Missing is an input that nobody gave.
+type Missing struct {
+	Input string // "storage rate"
+	Needs string // what the device needs it to be: "at least 282 MB/s", or what to give; "" where that is unknown too
+}
+
+// Point is one setting of a sweep, solved: the likely value and its bounds.
+// Seconds and samples/s; NaN is unknown.
+type Point struct {
+	X, Y        float64 // values on the axes; Y is NaN where there is one axis
+	Step        stoker.Interval
+	Throughput  stoker.Interval // of the machine
+	Utilization stoker.Interval
+	Bound       stoker.Resource
+	BoundStage  stoker.Stage
+	Fits        bool // in device memory, as far as that is known
+}

@@ -1,0 +1,132 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/hardware"
+)
+
+// Prices are what running a device costs. NaN or 0 is unknown, and what depends
+// on it stays unknown.
+type Prices struct {
+	GPUHour float64 // dollars per hour of one GPU with its share of the host
+	KWh     float64 // dollars per kWh; unknown where electricity is part of GPUHour, as with rented GPUs
+	Grid    float64 // g CO2-equivalent per kWh
+	PUE     float64 // power usage effectiveness of the building: its energy over that of its machines, 1 or more
+	Source  string  // where these come from, for people
+}
+
+// PricesOf are the prices of a device's row, with the electricity of the average
+// country and building: set your own where you know them.
+func PricesOf(gpu hardware.GPU) Prices {
+	p := Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}
+	var sources []string
+	if gpu.Price.Known() {
+		p.GPUHour = gpu.Price.Value
+		sources = append(sources, fmt.Sprintf("$%s per GPU hour: %s", amount(p.GPUHour), gpu.Price.Source))
+	}
+	if world, known := hardware.FindGrid("world"); known {
+		p.Grid = world.Carbon.Value
+		sources = append(sources, fmt.Sprintf("%s g CO2e/kWh, the world's average: %s", amount(p.Grid), world.Carbon.Source))
+	}
+	sources = append(sources, fmt.Sprintf("PUE %s: %s", amount(p.PUE), hardware.PUE.Source))
+	p.Source = strings.Join(sources, "; ")
+	return p
+}
+
+// With returns the prices with those of own that are set.
+func (p Prices) With(own Prices) Prices {
+	for _, f := range []struct {
+		to    *float64
+		given float64
+	}{{&p.GPUHour, own.GPUHour}, {&p.KWh, own.KWh}, {&p.Grid, own.Grid}, {&p.PUE, own.PUE}} {
+		if f.given > 0 {
+			*f.to = f.given
+		}
+	}
+	if own.GPUHour > 0 || own.KWh > 0 || own.Grid > 0 || own.PUE > 0 {
+		p.Source = strings.TrimSuffix("as given; else "+p.Source, "; else ")
+	}
+	return p
+}
+
+// Check returns an error where a price cannot be.
+func (p Prices) Check() error {
+	for _, f := range []struct {
+		name, unit string
+		value      float64
+	}{{"price", "dollars per GPU hour", p.GPUHour}, {"electricity", "dollars per kWh", p.KWh}, {"grid", "g CO2 per kWh", p.Grid}} {
+		if f.value < 0 || math.IsInf(f.value, 0) {
+			return fmt.Errorf("%s is %v: expected 0 or more %s", f.name, f.value, f.unit)
+		}
+	}
+	if p.PUE < 1 && p.PUE != 0 || math.IsInf(p.PUE, 0) {
+		return fmt.Errorf("PUE is %v: expected 1 or more, such as %v", p.PUE, hardware.PUE.Value)
+	}
+	return nil
+}
+
+// Waste is what the idle share of some GPU hours costs. NaN is unknown.
+type Waste struct {
+	GPUHours stoker.Interval // hours in which devices idle
+	Dollars  stoker.Interval // for them, and for their electricity where it has a price of its own
+	KWh      stoker.Interval // that devices draw while they idle, as the building pays it
+	KgCO2    stoker.Interval // CO2-equivalent
+	Notes    []string        // what is assumed
+}
+
+// Idle is what idling costs: hours are GPU hours (hours times GPUs), share the
+// part of them in which the device waits. Two things are not in it: the host's
+// own power, and that what the device draws above waiting buys work.
+func Idle(gpu hardware.GPU, share stoker.Interval, hours float64, prices Prices) Waste {
+	return IdleAt(WaitingPower(gpu), share, hours, prices)
+}
+
+// IdleAt is Idle where it is known what the device draws while it waits, watts.
+func IdleAt(watts, share stoker.Interval, hours float64, prices Prices) Waste {
+	w := Waste{GPUHours: scaled(share, hours)}
+	pue := prices.PUE
+	if !(pue >= 1) {
+		pue = 1
+		w.Notes = append(w.Notes, "what the building draws besides the device is unknown and left out")
+	}
+	w.KWh = scaled(by(w.GPUHours, watts), pue/1000)
+	w.Dollars = scaled(w.GPUHours, price(prices.GPUHour))
+	if prices.KWh > 0 {
+		w.Dollars = sum(w.Dollars, scaled(w.KWh, prices.KWh))
+	}
+	w.KgCO2 = scaled(w.KWh, price(prices.Grid)/1000)
+	w.Notes = append(w.Notes, "energy is the device's own while it waits, not the host's")
+	return w
+}
+
+// price takes 0 as unknown.
+func price(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
+}
+
+// thermalIdle is the share of its power limit that mlsysim takes an idle device
+// to draw, for the upper end: waits of milliseconds leave clocks and voltage up.
+const thermalIdle = 0.3
+
+// WaitingPower is what a device draws while a job on it waits, watts: more than
+// without a job, because of its context and because its clocks stay up, less than
+// while it computes. Unknown where the row has no idle power.
+func WaitingPower(gpu hardware.GPU) stoker.Interval {
+	if !gpu.IdlePower.Known() {
+		return stoker.Unknown()
+	}
+	bare, low, high := gpu.IdlePower.Value, hardware.ContextPower[0].Value, hardware.ContextPower[1].Value
+	i := stoker.Interval{Low: bare + low, Point: bare + (low+high)/2, High: bare + high}
+	if limit := gpu.PowerLimit.Value; limit > 0 {
+		i.High = max(i.High, thermalIdle*limit)
+		i = stoker.Interval{Low: min(i.Low, limit), Point: min(i.Point, limit), High: min(i.High, limit)}
+	}
+	return i
+}

@@ -1,0 +1,158 @@
+package predict
+
+import (
+	"math"
+
+	"stoker/hardware"
+)
+
+// efficiency is what devices and software reach of their peaks, by key (see keys).
+// A key that was never measured counts as 1.
+type efficiency map[string]float64
+
+// keys are those that an ideal's time is made of.
+//
+//	peak/convnet             share of the peak FLOP/s
+//	bandwidth/convnet        share of the memory bandwidth
+//	scores/eager             times that attention scores are moved through device memory
+//	start/convnet            seconds that a layer takes however small it is
+//	launch/convnet/eager     seconds to launch a layer
+//
+// and factors on the device's time:
+//
+//	class/convnet/eager      the software class
+//	pass/convnet/training    training beyond its three passes, or inference
+//	chip/hopper/fp16         the architecture in a precision
+//	network/vit-b16          a network against its family
+type keys struct {
+	peak, bandwidth, scores, start, launch string
+	factors                                [4]string
+}
+
+func (i ideal) keys() keys {
+	family, class := string(i.load.Workload.Family), string(i.load.Software)
+	return keys{
+		peak: "peak/" + family, bandwidth: "bandwidth/" + family, scores: "scores/" + class, start: "start/" + family, launch: "launch/" + family + "/" + class,
+		factors: [4]string{
+			"class/" + family + "/" + class,
+			"pass/" + family + "/" + training(i.load.Training).String(),
+			"chip/" + architecture(i.load.GPU) + "/" + string(i.load.Precision),
+			"network/" + i.load.Workload.Name,
+		},
+	}
+}
+
+// chip is the key of the architecture in the precision.
+func (k keys) chip() string { return k.factors[2] }
+
+// terms is the step time that follows from an ideal and the efficiencies.
+// Computing and moving are joined by the root of their squares: they overlap in
+// some layers and not in others. Their sum fitted as well, with shares of the peak
+// above 1.
+func (e efficiency) terms(i ideal) Terms {
+	k := i.keys()
+	factor := 1.0
+	for _, name := range k.factors {
+		factor *= e.of(name)
+	}
+	return Terms{
+		Floor:     e.of(k.launch) * i.layers,
+		Fixed:     factor * (e.of(k.start)*i.layers + i.weights),
+		PerSample: factor * math.Hypot(i.compute/e.of(k.peak), (i.move+e.of(k.scores)*i.scores)/e.of(k.bandwidth)),
+	}
+}
+
+// of is the value of a key, and where it was never measured its prior.
+func (e efficiency) of(key string) float64 {
+	if v, known := e[key]; known {
+		return v
+	}
+	return math.Exp(priorOf(key).mean)
+}
+
+// prior is what is believed of the logarithm of an efficiency before measuring.
+type prior struct{ mean, sd float64 }
+
+// priorOf gives the priors, all assumptions: half of the peak, 70 % of the
+// bandwidth, attention scores moved once, 13 us per convolution and 50 us per transformer block to start, 100
+// and 300 us to launch; factors around 1.
+func priorOf(key string) prior {
+	block := 1.0
+	if hasFamily(key, Transformer) {
+		block = 3.5 // kernels of a block over those of a convolution with normalisation
+	}
+	switch {
+	case hasPrefix(key, "peak/"):
+		return prior{math.Log(0.5), 0.4}
+	case hasPrefix(key, "bandwidth/"):
+		return prior{math.Log(0.7), 0.4}
+	case hasPrefix(key, "scores/"):
+		return prior{0, 1}
+	case hasPrefix(key, "start/"):
+		return prior{math.Log(13e-6 * block), 0.7}
+	case hasPrefix(key, "launch/"):
+		return prior{math.Log(100e-6 * block), 0.7}
+	case hasPrefix(key, "chip/"):
+		return prior{0, 0.3}
+	case hasPrefix(key, "network/"):
+		return prior{0, 0.15}
+	}
+	return prior{0, 0.5} // class and pass
+}
+
+func hasPrefix(key, prefix string) bool {
+	return len(key) >= len(prefix) && key[:len(prefix)] == prefix
+}
+
+func hasFamily(key string, f Family) bool {
+	for i := range key {
+		if key[i] == '/' && hasPrefix(key[i+1:], string(f)) {
+			return true
+		}
+	}
+	return false
+}
+
+// training tells the two kinds of load apart.
+type training bool
+
+func (t training) String() string {
+	if t {
+		return "training"
+	}
+	return "inference"
+}
+
+// architecture is the generation of a GPU, within which efficiencies are shared.
+func architecture(g hardware.GPU) string {
+	switch major, minor := g.ComputeMajor, g.ComputeMinor; {
+	case major == 7 && minor < 5:
+		return "volta"
+	case major == 7:
+		return "turing"
+	case major == 8 && minor == 0:
+		return "ampere"
+	case major == 8 && minor < 9:
+		return "ampere-graphics" // half the Tensor Cores per SM, GDDR memory
+	case major == 8:
+		return "ada"
+	case major == 9:
+		return "hopper"
+	case major >= 10:
+		return "blackwell"
+	}
+	return "other" // AMD's have no compute capability
+}
+
+// width is how far a step may lie from the point, as the logarithm of a ratio:
+// of the time to launch, and of the device's time.
+type width struct{ launch, device float64 }
+
+// level is how close the nearest measurements are.
+type level int
+
+const (
+	exact   level = iota // the same workload, GPU, precision and software class
+	alike                // the same workload and class, another GPU or precision
+	distant              // none of these
+)

@@ -1,0 +1,47 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+func TestEveryProfileIsComplete(t *testing.T) {
+	seen := map[string]string{}
+	for _, p := range Profiles {
+		for what, a := range map[string]Amount{"stored": p.Stored, "decoded": p.Decoded, "prepare": p.Prepare, "spread": p.Spread} {
+			if !(a.Low >= 0 && a.Low <= a.Point && a.Point <= a.High) || math.IsInf(a.High, 0) {
+				t.Errorf("%s: %s is %v", p.Name, what, a.Interval)
+			}
+			if len(a.Source) < 20 {
+				t.Errorf("%s: %s has source %q", p.Name, what, a.Source)
+			}
+		}
+		if p.Sample == "" || p.Access == "" || (p.Access == NoStorage) != (p.Stored.High == 0) {
+			t.Errorf("%s: sample %q, access %q, stored %v", p.Name, p.Sample, p.Access, p.Stored.Interval)
+		}
+		for _, name := range p.names() {
+			if other, taken := seen[plain(name)]; taken && other != p.Name {
+				t.Errorf("%q is both %s and %s", name, other, p.Name)
+			}
+			seen[plain(name)] = p.Name
+			if got, known := FindProfile(name); !known || got.Name != p.Name {
+				t.Errorf("%q finds %q, %v, want %s", name, got.Name, known, p.Name)
+			}
+		}
+	}
+	if _, known := FindProfile(""); known {
+		t.Error("a profile without a name was found")
+	}
+	if names := NearestProfiles("imagnet"); len(names) != 3 || names[0] != "imagenet-jpeg" {
+		t.Errorf("nearest to imagnet are %q", names)
+	}
+}
+
+func ExampleProfile_For() {
+	p, _ := FindProfile("llm-tokens")
+	w, _ := FindWorkload("gpt2")
+	p = p.For(w)
+	fmt.Printf("%s: %.0f to %.0f bytes stored, %.0f copied\n", p.Title, p.Stored.Low, p.Stored.High, p.Decoded.Point)
+	// Output: LLM tokens: 2048 to 4096 bytes stored, 16384 copied
+}

@@ -1,0 +1,162 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+	"stoker/hardware"
+)
+
+// Roofline is what a device can do over arithmetic intensity: FLOP/s, bounded by
+// its peak and by how fast bytes reach it. Device memory counts bytes of device
+// memory; link and input count input bytes, as they are copied or stored.
+type Roofline struct {
+	GPU       hardware.GPU
+	Precision hardware.Precision
+	Peak      float64    // FLOP/s, dense
+	Diagonals []Diagonal // device memory, host link, input supply; unknown ones left out
+	Points    []Workpoint
+}
+
+// Diagonal is one sloped line of a roofline: FLOP/s = Rate x intensity.
+type Diagonal struct {
+	Name  string  // DeviceMemory, HostLink or InputSupply
+	Over  string  // which bytes its intensity counts: "device bytes", "copied bytes" or "stored bytes"
+	Rate  float64 // bytes/s
+	Ridge float64 // FLOP per byte at which it meets the peak
+}
+
+// The names of diagonals, and of the flat line above them.
+const (
+	DeviceMemory = "device memory"
+	HostLink     = "host link"
+	InputSupply  = "input supply"
+	PeakRate     = "peak"
+)
+
+// Workpoint is one workload on a roofline. NaN is unknown.
+type Workpoint struct {
+	Name      string
+	Batch     float64
+	Device    float64         // FLOP per byte of device memory
+	Copied    float64         // FLOP per byte that is copied to the device
+	Stored    float64         // FLOP per stored byte
+	Attained  stoker.Interval // FLOP/s while the device computes
+	Delivered stoker.Interval // FLOP/s with the setup's whole path
+	Roof      float64         // the lowest line above it, FLOP/s; of those that are known
+	Bound     string          // which line that is: PeakRate, or a diagonal's name
+}
+
+// RooflineOf draws the lines of a device. link and input are bytes/s to one
+// device over its host link and out of its input path; NaN or 0 leaves a line
+// out. An error says that the device's peak or bandwidth is not known.
+func RooflineOf(gpu hardware.GPU, precision hardware.Precision, link, input float64) (Roofline, error) {
+	r := Roofline{GPU: gpu, Precision: precision, Peak: gpu.Peak(precision).Value}
+	if !(r.Peak > 0) {
+		return r, fmt.Errorf("roofline of %q in %q: the GPU has no such unit, or its peak is not known: choose %s", gpu.Name, precision, precisionsOf(gpu))
+	}
+	if !(gpu.MemoryRate.Value > 0) {
+		return r, fmt.Errorf("roofline of %q: its memory bandwidth is not known", gpu.Name)
+	}
+	for _, d := range []Diagonal{
+		{Name: DeviceMemory, Over: "device bytes", Rate: gpu.MemoryRate.Value},
+		{Name: HostLink, Over: "copied bytes", Rate: link},
+		{Name: InputSupply, Over: "stored bytes", Rate: input},
+	} {
+		if d.Rate > 0 && !math.IsInf(d.Rate, 0) {
+			d.Ridge = r.Peak / d.Rate
+			r.Diagonals = append(r.Diagonals, d)
+		}
+	}
+	return r, nil
+}
+
+// Roofline draws the setup's device, its link and its input path, with its
+// workload as a point.
+func (s Setup) Roofline() (Roofline, error) {
+	p, err := s.ready()
+	if err != nil {
+		return Roofline{}, err
+	}
+	r, err := RooflineOf(s.Load.GPU, s.Load.Precision, p.link[likely], s.Supply().Point)
+	if err != nil {
+		return r, err
+	}
+	return r, r.Add(s)
+}
+
+// Supply is what the setup's input path delivers to one GPU, stored bytes/s: by
+// its storage, workers, cores and collecting process, whatever the device takes.
+// It counts the parts that are known.
+func (s Setup) Supply() stoker.Interval {
+	p, err := s.ready()
+	if err != nil || !set(s.Sample) {
+		return stoker.Unknown()
+	}
+	p.curved, p.step = false, [3]float64{} // a device that takes no time
+	rate := func(v view) float64 {
+		t := p.times(v, v)
+		t[onCopy] = 0
+		input, _ := p.input(t)
+		return p.batch * p.sample[v] / input
+	}
+	if i := inViews(rate); !math.IsInf(i.Point, 0) {
+		return i
+	}
+	return stoker.Unknown()
+}
+
+// Add puts the setup's workload on the roofline.
+func (r *Roofline) Add(s Setup) error {
+	p, err := s.ready()
+	if err != nil {
+		return err
+	}
+	work := s.flop()
+	if !(work > 0) {
+		return fmt.Errorf("point on the roofline: the FLOP of %q are not known: name one of the known models", s.Load.Workload.Name)
+	}
+	w := Workpoint{
+		Name: s.Load.Workload.Title, Batch: s.Batch, Device: work / s.deviceBytes(),
+		Copied: work / (s.Batch * given(s.Decoded).Point), Stored: work / (s.Batch * given(s.Sample).Point),
+		Attained: over(stoker.Exactly(work), inViews(p.compute)), Delivered: over(stoker.Exactly(work), p.point().Step),
+	}
+	w.Roof, w.Bound = r.Peak, PeakRate
+	at := map[string]float64{DeviceMemory: w.Device, HostLink: w.Copied, InputSupply: w.Stored}
+	for _, d := range r.Diagonals {
+		if line := d.Rate * at[d.Name]; line < w.Roof {
+			w.Roof, w.Bound = line, d.Name
+		}
+	}
+	r.Points = append(r.Points, w)
+	return nil
+}
+
+// passes is how often a network is run through in a step: training goes back
+// through it for the gradients of inputs and of weights.
+func (l Load) passes() float64 {
+	if l.Training {
+		return 3
+	}
+	return 1
+}
+
+// flop is the work of a step on one GPU.
+func (s Setup) flop() float64 {
+	return s.Load.passes() * s.Load.Workload.Forward.Value * s.Batch
+}
+
+// deviceBytes is what a step moves through device memory, bytes.
+func (s Setup) deviceBytes() float64 {
+	i := s.Load.ideal(s.Load.passes())
+	moved := (i.move*s.Batch + i.weights) * s.Load.GPU.MemoryRate.Value
+	if !(moved > 0) {
+		return math.NaN()
+	}
+	return moved
+}
+
+// Tokens is how many tokens a step of the setup takes on all its GPUs: batch
+// times the length of a sequence. 0 where samples are not sequences.
+func (s Setup) Tokens() float64 { return s.Batch * s.sharing() * s.Load.Workload.Tokens }

@@ -1,0 +1,216 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+	"stoker/hardware"
+)
+
+// Sizing is what a setup needs to reach a utilisation. An Unknown interval is a
+// need that its inputs do not tell, or that nothing meets; then Impossible says
+// why.
+type Sizing struct {
+	Target      float64         // AU, 0 to 1
+	Step        float64         // seconds that a step may take to reach it: likely compute time / Target
+	Workers     stoker.Interval // per GPU, whole numbers
+	Cores       stoker.Interval // of the machine
+	Storage     stoker.Interval // bytes/s, of the machine
+	Link        stoker.Interval // bytes/s, per GPU, of the kind of copy that the setup has
+	PrepareRate stoker.Interval // stored bytes/s per GPU, where the setup gives that rate instead of workers
+	Reached     bool            // the setup reaches the target as it is, by its likely values
+	Changes     []Need          // what has to change; empty where Reached
+	Impossible  []string        // why no number of workers, cores or bytes/s would do; empty where one does
+	Unknown     []Missing       // inputs that nobody gave; what depends on them is not sized
+	Setup       Setup           // the setup with the likely needs met: Solve of it reaches the target
+}
+
+// Need is one thing that has to change to reach a target.
+type Need struct {
+	Input string // "workers", "cores", "storage rate", "link", "prepare rate"
+	From  float64
+	To    stoker.Interval
+	Unit  string // "per GPU", "", "bytes/s"
+}
+
+// Size says what the setup needs so that its devices compute for the target
+// share of the time, more than 0 to 1. An error says which input cannot be, or
+// that the time of a step must be known.
+func (s Setup) Size(target float64) (Sizing, error) {
+	if !(target > 0 && target <= 1) {
+		return Sizing{}, fmt.Errorf("target is %v: expected a utilisation of more than 0 and at most 1, such as 0.95", target)
+	}
+	a, err := s.Solve()
+	if err != nil {
+		return Sizing{}, err
+	}
+	p, err := s.compile()
+	if err != nil {
+		return Sizing{}, err
+	}
+	compute := p.compute(likely)
+	if math.IsNaN(compute) {
+		return Sizing{}, fmt.Errorf("the time of a step is unknown: name a model and a GPU, or give it; without it nothing can be sized")
+	}
+	z := Sizing{Target: target, Step: compute / target, Unknown: a.Unknown, Setup: s, Reached: a.Utilization.Point >= target-rounding}
+	var needs [3]need
+	for _, v := range []view{optimist, likely, pessimist} {
+		needs[v] = p.needs(v, target)
+	}
+	z.spread(needs)
+	if !z.Reached {
+		z.Impossible = p.impossible(needs[likely], target)
+		z.change(&p, needs[likely])
+	}
+	return z, nil
+}
+
+// rounding is what adding and dividing in another order may differ by.
+const rounding = 1e-9
+
+// need is a Sizing in one view; NaN is unknown, +Inf cannot be met.
+type need struct {
+	workers, cores, storage, link, rate float64
+	input                               float64 // seconds that input may take; 0 or less: no input is fast enough
+	collect                             float64 // seconds that collecting takes
+}
+
+// needs sizes in one view: the optimist has a slow device and fast input.
+func (p *numbers) needs(v view, target float64) need {
+	device := [...]view{pessimist, likely, optimist}[v]
+	compute := p.compute(device)
+	allowed := compute / target
+	q := *p
+	if q.workers == 0 || math.IsNaN(q.workers) {
+		q.workers = 1
+	}
+	n := need{link: math.NaN(), rate: math.NaN()}
+	n.link = p.batch * p.decoded[v] / p.roomForCopy(allowed, compute)
+	t := q.times(device, v)
+	if t[onCopy] > 0 && !(p.link[v] >= n.link) { // size the rest as if the link were as needed
+		t[onCopy] = p.batch * p.decoded[v] / n.link
+	}
+	loop := min(allowed, q.loop(t, likely))
+	n.input = q.room(allowed, loop, v)
+	n.collect = orNone(t[onCollect])
+	bytes := p.batch * p.misses[v] * p.sample[v]
+	if p.misses[v] == 0 {
+		bytes = 0
+	}
+	n.storage = p.gpus * bytes / n.input
+	if p.rate[v] > 0 {
+		n.rate = p.batch * p.sample[v] / n.input
+		return n
+	}
+	n.workers = p.sizeWorkers(v, n)
+	q.workers = n.workers
+	cpu := q.preparing(v) + n.collect + v.cost(spinning)*loop
+	n.cores = p.gpus * cpu / n.input
+	return n
+}
+
+// roomForCopy is how long a copy may take.
+func (p *numbers) roomForCopy(allowed, compute float64) float64 {
+	if p.pinned {
+		return allowed
+	}
+	return max(0, allowed-compute)
+}
+
+// room is how long input may take beside a loop, so that the step is allowed: the
+// inverse of joint.
+func (p *numbers) room(allowed, loop float64, v view) float64 {
+	sharp := p.sharp(v)
+	if math.IsInf(sharp, 1) {
+		return allowed
+	}
+	return allowed * math.Pow(max(0, 1-math.Pow(loop/allowed, sharp)), 1/sharp)
+}
+
+// sizeWorkers is how many workers prepare a batch in time. Several crowd each
+// other where one does not, so a second round counts with what the first gave.
+func (p *numbers) sizeWorkers(v view, n need) float64 {
+	q := *p
+	alone := 0.0
+	if storage := math.Max(n.storage, orNone(p.storage[v])); n.storage > 0 {
+		alone = p.batch * p.misses[v] * p.sample[v] / storage
+	}
+	q.workers = 1
+	count := 1.0
+	for range 4 {
+		count = math.Ceil((q.preparing(v)+alone)/n.input - rounding)
+		q.workers = math.Max(1, count)
+	}
+	if math.IsNaN(count) {
+		return count
+	}
+	return q.workers
+}
+
+// spread makes intervals of three views.
+func (z *Sizing) spread(n [3]need) {
+	of := func(f func(need) float64) stoker.Interval {
+		i := sorted(f(n[optimist]), f(n[likely]), f(n[pessimist]))
+		if math.IsInf(i.Point, 0) || math.IsNaN(i.Point) {
+			return stoker.Unknown()
+		}
+		if math.IsInf(i.High, 0) {
+			i.High = math.NaN() // in the worst case nothing would do
+		}
+		return i
+	}
+	z.Workers = of(func(n need) float64 { return n.workers })
+	z.Cores = of(func(n need) float64 { return n.cores })
+	z.Storage = of(func(n need) float64 { return n.storage })
+	z.Link = of(func(n need) float64 { return n.link })
+	z.PrepareRate = of(func(n need) float64 { return n.rate })
+	if n[likely].rate > 0 {
+		z.Workers, z.Cores = stoker.Unknown(), stoker.Unknown()
+	}
+}
+
+// impossible says what no amount of hardware of the same kind would do.
+func (p *numbers) impossible(n need, target float64) []string {
+	var all []string
+	percent := amount(100*target) + " %"
+	if math.IsInf(n.link, 1) {
+		all = append(all, fmt.Sprintf("%s cannot be reached with pageable memory: each copy adds to compute, however fast the link; pin the memory, so that copies run beside it", percent))
+	}
+	if !(n.input > 0) {
+		all = append(all, fmt.Sprintf("%s cannot be reached while batches differ in cost: nearly equal stages hold each other up; ask for a little less, or for larger batches", percent))
+	} else if n.collect > n.input*(1+rounding) {
+		all = append(all, fmt.Sprintf("%s cannot be reached through one collecting process per GPU: it hands over at most %s, and the device needs %s; smaller samples (uint8 instead of float32) or batches that workers write where the device reads them take less",
+			percent, perSecond(p.batch/n.collect), perSecond(p.batch/n.input)))
+	}
+	return all
+}
+
+// change lists what falls short, and mends the setup.
+func (z *Sizing) change(p *numbers, n need) {
+	mend := func(input, unit string, from, likely float64, to stoker.Interval, less bool, set func(float64)) {
+		if math.IsNaN(likely) || math.IsInf(likely, 0) || !less {
+			return
+		}
+		z.Changes = append(z.Changes, Need{input, from, to, unit})
+		set(likely)
+	}
+	s := &z.Setup
+	mend("storage rate", "bytes/s", p.storage[likely], n.storage, z.Storage, p.storage[likely] < n.storage, func(v float64) { s.Storage = stoker.Exactly(v) })
+	mend("prepare rate", "bytes/s", p.rate[likely], n.rate, z.PrepareRate, p.rate[likely] < n.rate, func(v float64) { s.PrepareRate = stoker.Exactly(v) })
+	if !set(s.PrepareRate) {
+		mend("workers", "per GPU", p.workers, n.workers, z.Workers, p.workers < n.workers, func(v float64) { s.Workers = v })
+		mend("cores", "", p.cores, n.cores, z.Cores, p.cores < n.cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
+	}
+	mend("link", "bytes/s", p.link[likely], n.link, z.Link, p.link[likely] < n.link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
+}
+
+// linkOf is a link that delivers a rate; nobody sells it.
+func linkOf(rate float64, pinned bool) hardware.Link {
+	f := hardware.Figure{Value: rate, Source: "as needed"}
+	l := hardware.Link{Name: "as needed", Pinned: f, Nominal: f}
+	if !pinned {
+		l.Pageable = [2]hardware.Figure{f, f}
+	}
+	return l
+}

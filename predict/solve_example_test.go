@@ -1,0 +1,69 @@
+package predict_test
+
+import (
+	"fmt"
+
+	"stoker"
+	"stoker/hardware"
+	"stoker/predict"
+)
+
+// images is a job on one A100 whose step time was measured.
+func images() predict.Setup {
+	link, _ := hardware.FindLink("pcie4")
+	return predict.Setup{
+		Batch: 256, Step: stoker.Exactly(0.1),
+		Sample: stoker.Exactly(110e3), Decoded: stoker.Exactly(3 * 224 * 224),
+		Workers: 4, Cores: 16, PrepareCPU: stoker.Interval{Low: 1.2e-3, Point: 2e-3, High: 2.8e-3},
+		Storage: stoker.Exactly(6.5e9), Link: link, Pinned: true,
+	}
+}
+
+func ExampleSetup_Solve() {
+	answer, err := images().Solve()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("step %.0f ms (%.0f to %.0f), the device computes %.0f %% of it\n",
+		1e3*answer.Step.Point, 1e3*answer.Step.Low, 1e3*answer.Step.High, 100*answer.Utilization.Point)
+	fmt.Printf("%s: the %s binds; then %s, %.2fx faster\n", answer.Bound.Stage, answer.Bound.Resource, answer.Next.Resource, answer.Gain.Point)
+	fmt.Println(answer.Wrong[0])
+	// Output:
+	// step 143 ms (100 to 222), the device computes 70 % of it
+	// prepare: the worker binds; then gpu, 1.43x faster
+	// storage would have to deliver less than 197 MB/s instead of 6.5 GB/s for it to bind
+}
+
+func ExampleSetup_Size() {
+	sizing, err := images().Size(0.95)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, need := range sizing.Changes {
+		fmt.Printf("%s: %v to %.0f (%.0f to %.0f) %s\n", need.Input, need.From, need.To.Point, need.To.Low, need.To.High, need.Unit)
+	}
+	// Output:
+	// workers: 4 to 6 (4 to 9) per GPU
+}
+
+func ExampleSweep() {
+	axis, err := predict.ParseAxis("workers", "1..16")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = predict.Sweep(images(), []predict.Axis{axis}, func(p predict.Point) {
+		fmt.Printf("%.0f workers: %.0f images/s, %s\n", p.X, p.Throughput.Point, p.Bound)
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 1 workers: 452 images/s, worker
+	// 2 workers: 895 images/s, worker
+	// 4 workers: 1790 images/s, worker
+	// 8 workers: 2560 images/s, gpu
+	// 16 workers: 2560 images/s, gpu
+}

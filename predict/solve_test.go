@@ -1,0 +1,126 @@
+package predict
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"stoker"
+	"stoker/hardware"
+)
+
+// trained is ResNet-50 on an A100 with everything known.
+func trained(t testing.TB) Setup {
+	t.Helper()
+	s := images(t)
+	s.Step = stoker.Interval{}
+	w, found := FindWorkload("resnet50")
+	gpu, known := hardware.FindGPU("a100-80gb-sxm")
+	if !found || !known {
+		t.Fatal("no ResNet-50 or no A100")
+	}
+	s.Load = Load{Workload: w, GPU: gpu, Precision: hardware.FP16, Training: true, Software: Compiled}
+	return s
+}
+
+func TestMemoryError(t *testing.T) {
+	s := trained(t)
+	s.Batch = 1 << 20
+	_, err := s.Solve()
+	var memory *MemoryError
+	if !errors.As(err, &memory) || !(memory.Largest >= 1) || !(memory.Need > memory.Have) {
+		t.Fatalf("a batch of a million images: %v", err)
+	}
+	s.Batch = memory.Largest
+	if _, err := s.Solve(); err != nil {
+		t.Errorf("the largest batch %v: %v", s.Batch, err)
+	}
+	s.Batch++
+	if _, err := s.Solve(); err == nil {
+		t.Errorf("batch %v fits though %v is the largest", s.Batch, memory.Largest)
+	}
+	s.Curve = Curve{Low: Terms{0, 0, 1}, Point: Terms{0, 0, 1}, High: Terms{0, 0, 1}, Memory: 1, Weights: 1e15}
+	if _, err := s.Solve(); err == nil || !strings.Contains(err.Error(), "not even one sample") {
+		t.Errorf("weights above the memory: %v", err)
+	}
+}
+
+// Below the crossover the device binds, above it input does.
+func TestCrossover(t *testing.T) {
+	s := trained(t)
+	s.Curve = Curve{
+		Low: Terms{Floor: 0.02, PerSample: 1e-4}, Point: Terms{Floor: 0.02, PerSample: 1e-4}, High: Terms{Floor: 0.02, PerSample: 1e-4},
+		Memory: math.NaN(), Weights: math.NaN(),
+	}
+	at := mustSolve(t, s).Crossover
+	if !at.Batch.Known() || !(at.Batch.Low <= at.Batch.Point && at.Batch.Point <= at.Batch.High) {
+		t.Fatalf("%+v", at)
+	}
+	for k, want := range map[float64]stoker.Stage{0.8: stoker.Compute, 1.25: stoker.Prepare} {
+		s.Batch = math.Max(1, at.Batch.Point*k)
+		if a := mustSolve(t, s); a.Bound.Stage != want {
+			t.Errorf("batch %.1f: %+v binds, crossover %+v", s.Batch, a.Bound, at.Batch)
+		}
+	}
+	s.PrepareCPU = stoker.Exactly(1)
+	if at := mustSolve(t, s).Crossover; at.Batch.Known() || !strings.Contains(at.Text, "every batch") {
+		t.Errorf("a second per image: %+v", at)
+	}
+}
+
+// What Wrong says is true: at the value that it names the part binds as much as
+// what bound before.
+func TestWrongIsRight(t *testing.T) {
+	s := images(t)
+	a := mustSolve(t, s)
+	if a.Bound.Resource != stoker.GPU || a.Next.Resource != stoker.Worker {
+		t.Fatalf("bound %+v, next %+v", a.Bound, a.Next)
+	}
+	p, err := s.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &solution{Setup: s, numbers: p, t: [3]times{p.times(optimist, optimist), p.times(likely, likely), p.times(pessimist, pessimist)}}
+	seen := 0
+	for _, k := range c.knobs() {
+		v := k.at(a.Step.Point)
+		moved := s
+		switch k.part {
+		case onRead:
+			moved.Storage = stoker.Exactly(v)
+		case onWorker:
+			moved.PrepareCPU = stoker.Exactly(v)
+		case onCPU:
+			moved.Cores = v
+		case onCollect:
+			moved.HandOver = stoker.Exactly(v)
+		default:
+			continue
+		}
+		seen++
+		q, err := moved.compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.times(likely, likely)[k.part]; !near(got/a.Step.Point, 1, 1e-6) {
+			t.Errorf("part %d at %v takes %v, the step %v", k.part, v, got, a.Step.Point)
+		}
+	}
+	if seen != 4 {
+		t.Errorf("%d of 4 parts", seen)
+	}
+	if text := strings.Join(a.Wrong, "\n"); !strings.Contains(text, "storage would have to deliver less than 282 MB/s instead of 6.5 GB/s for it to bind") {
+		t.Error(text)
+	}
+}
+
+// Gain is how much faster the step gets until Next binds.
+func TestGain(t *testing.T) {
+	s := images(t)
+	s.Workers = 2
+	a := mustSolve(t, s)
+	if a.Bound.Resource != stoker.Worker || a.Next.Resource != stoker.GPU || !near(a.Gain.Point, a.Step.Point/0.1, 1e-9) {
+		t.Errorf("bound %+v next %+v gain %+v", a.Bound, a.Next, a.Gain)
+	}
+}

@@ -1,0 +1,252 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+)
+
+// Wall is one limit that a training job runs into.
+type Wall struct {
+	Name  string          // "memory", "dispatch", "ingestion", "transformation", "locality", "communication", "checkpoint"
+	Value stoker.Interval // what the job needs or spends
+	Limit stoker.Interval // what there is, or what it is held against
+	Unit  string          // of both: "bytes", "seconds", "bytes/s", "cores"
+	Share stoker.Interval // Value over Limit
+	Hit   bool            // by the likely values: Share is above 1; of checkpoint: above a tenth
+	Text  string          // in a sentence
+}
+
+// Cluster is what walls outside one machine need to know. What is zero is not
+// set.
+type Cluster struct {
+	Ranks   float64          // data-parallel GPUs in all; 0: those of the setup
+	Link    stoker.Interval  // bytes/s in one direction between two ranks; not set: the GPU's NVLink
+	Latency float64          // seconds per message; 0: nvlinkLatency
+	Overlap *stoker.Interval // share of the exchange that runs behind compute; nil: hidden
+
+	Write    stoker.Interval // bytes/s that a checkpoint is written with, of all writers together
+	Interval float64         // seconds between checkpoints; 0: Young's best where MTBF is known
+	MTBF     float64         // seconds between failures of the whole job
+	Restart  float64         // seconds from a failure until training goes on; 0: restart
+}
+
+const (
+	// nvlinkLatency is from mlsysim's constants (NVLink 500 ns; InfiniBand NDR 5 us,
+	// RoCE 10 us, TCP 50 us), read 2026-11.
+	nvlinkLatency = 500e-9
+
+	// restart is mlsysim's constant, read 2026-11.
+	restart = 300
+
+	// adamBytes is what a checkpoint holds per parameter: weights at 16 bits, and
+	// master copy and two moments of Adam at 32 (mlsysim, Wall 19).
+	adamBytes = 14
+
+	// gradientBytes is the width of a gradient on its way between ranks: PyTorch
+	// keeps gradients as wide as weights, which under autocast is 32 bits.
+	gradientBytes = 4
+)
+
+// hidden is the share of the gradient exchange that runs behind the backward
+// pass. Assumption: from none, to the 0.85 that mlsysim takes.
+var hidden = stoker.Interval{Low: 0, Point: 0.5, High: 0.85}
+
+// Walls holds the setup against each wall that a training job can run into.
+func (s Setup) Walls(c Cluster) ([]Wall, error) {
+	p, err := s.ready()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	sol := &solution{Setup: s, numbers: p}
+	for v := range sol.t {
+		sol.t[v] = p.times(view(v), view(v))
+	}
+	walls := []Wall{sol.memoryWall(), sol.dispatchWall(), sol.ingestionWall(), sol.transformationWall(), sol.localityWall()}
+	if s.Load.Training {
+		walls = append(walls, sol.communicationWall(c), sol.checkpointWall(c))
+	}
+	return walls, nil
+}
+
+func (c Cluster) check() error {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"ranks", c.Ranks}, {"latency", c.Latency}, {"checkpoint interval", c.Interval}, {"MTBF", c.MTBF}, {"restart", c.Restart}} {
+		if !(f.value >= 0) || math.IsInf(f.value, 0) {
+			return fmt.Errorf("%s is %v: expected more than 0, or 0 where it is not set", f.name, f.value)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		i    stoker.Interval
+	}{{"link between ranks", c.Link}, {"checkpoint rate", c.Write}} {
+		if set(f.i) && !(f.i.Low > 0 && f.i.Low <= f.i.Point && f.i.Point <= f.i.High) || math.IsInf(f.i.High, 0) {
+			return fmt.Errorf("%s is %v: expected more than 0 bytes/s", f.name, f.i.Point)
+		}
+	}
+	if o := c.Overlap; o != nil && !(o.Low >= 0 && o.Low <= o.Point && o.Point <= o.High && o.High <= 1) {
+		return fmt.Errorf("overlap is %v: expected a share from 0 to 1", o.Point)
+	}
+	return nil
+}
+
+// wall fills in the share and the sentence of an unknown one.
+func wall(name, unit string, value, limit stoker.Interval, known string) Wall {
+	w := Wall{Name: name, Unit: unit, Value: value, Limit: limit, Share: over(value, limit), Text: known}
+	if !w.Share.Known() || math.IsInf(w.Share.Point, 0) {
+		w.Share = stoker.Unknown()
+	}
+	w.Hit = w.Share.Point > 1
+	if w.Share.Known() {
+		return w
+	}
+	switch {
+	case value.Known():
+		w.Text = "what there is is unknown"
+	case limit.Known():
+		w.Text = "what is needed is unknown"
+	default:
+		w.Text = "unknown"
+	}
+	return w
+}
+
+func (c *solution) memoryWall() Wall {
+	need, have := stoker.Exactly(c.need()), stoker.Exactly(c.capacity)
+	w := wall("memory", "bytes", need, have, fmt.Sprintf("batch %s needs at least %s of %s device memory", amount(c.batch), size(c.need()), size(c.capacity)))
+	if w.Hit {
+		w.Text += ": it does not fit"
+	}
+	return w
+}
+
+// dispatchWall compares what launching takes with what the device takes. The
+// larger one decides, because launches run ahead: they are not added.
+func (c *solution) dispatchWall() Wall {
+	launch, device := stoker.Unknown(), stoker.Unknown()
+	if c.curved {
+		launch = inViews(func(v view) float64 { return c.terms[v].Floor })
+		device = inViews(func(v view) float64 { return c.terms[v].Fixed + c.terms[v].PerSample*c.batch })
+	}
+	return wall("dispatch", "seconds", launch, device,
+		fmt.Sprintf("launching takes %s of the host, the device %s for a batch: the longer one decides", duration(launch.Point), duration(device.Point)))
+}
+
+func (c *solution) ingestionWall() Wall {
+	need := c.demand().Storage
+	return wall("ingestion", "bytes/s", need, given(c.Storage), fmt.Sprintf("the devices need %s of storage's %s", speed(need.Point), speed(given(c.Storage).Point)))
+}
+
+func (c *solution) transformationWall() Wall {
+	if set(c.PrepareRate) {
+		need, have := scaled(c.demand().Prepared, 1/c.gpus), c.PrepareRate
+		return wall("transformation", "bytes/s", need, have, fmt.Sprintf("a device needs %s prepared of the workers' %s", speed(need.Point), speed(have.Point)))
+	}
+	need := c.demand().Cores
+	w := wall("transformation", "cores", need, stoker.Exactly(c.cores), fmt.Sprintf("the devices need %s cores to prepare samples, of %s", amount(need.Point), amount(c.cores)))
+	if worker := c.t[likely][onWorker]; w.Share.Known() && !w.Hit && worker > c.t[likely][onCompute] {
+		w.Text += ": enough, but too few workers use them"
+	}
+	return w
+}
+
+// localityWall is the way from host memory to the device.
+func (c *solution) localityWall() Wall {
+	need, have := c.demand().Link, c.linkRate()
+	kind := "pageable"
+	if c.Pinned {
+		kind = "pinned"
+	}
+	return wall("locality", "bytes/s", need, have, fmt.Sprintf(
+		"a device needs %s of its host link's %s (%s); that rate is for memory and workers on the device's own NUMA node, less from another", speed(need.Point), speed(have.Point), kind))
+}
+
+// communicationWall is the exchange of gradients in a ring.
+func (c *solution) communicationWall(k Cluster) Wall {
+	ranks := k.Ranks
+	if ranks == 0 {
+		ranks = c.gpus
+	}
+	link := given(k.Link)
+	if !link.Known() && c.Load.GPU.NVLink.Known() {
+		link = stoker.Exactly(c.Load.GPU.NVLink.Value)
+	}
+	latency := k.Latency
+	if latency == 0 {
+		latency = nvlinkLatency
+	}
+	overlap := hidden
+	if k.Overlap != nil {
+		overlap = *k.Overlap
+	}
+	bytes := c.Load.Workload.Params.Value * gradientBytes
+	if bytes == 0 {
+		bytes = math.NaN()
+	}
+	exchange := AllReduce(ranks, bytes, link, latency)
+	shown := by(exchange, stoker.Interval{Low: 1 - overlap.High, Point: 1 - overlap.Point, High: 1 - overlap.Low})
+	w := wall("communication", "seconds", exchange, c.time(onCompute),
+		fmt.Sprintf("%s ranks exchange %s of gradients per step in %s, of which about %s are not hidden behind compute", amount(ranks), size(bytes), duration(exchange.Point), duration(shown.Point)))
+	if ranks == 1 {
+		w.Text = "one rank has nobody to exchange gradients with"
+	}
+	return w
+}
+
+// AllReduce is the time in which that many ranks sum that many bytes in a ring:
+// 2(N-1)/N bytes/link + 2(N-1) latency. link is bytes/s in one direction.
+// Seconds; 0 for one rank.
+func AllReduce(ranks, bytes float64, link stoker.Interval, latency float64) stoker.Interval {
+	if ranks <= 1 {
+		return stoker.Exactly(0)
+	}
+	moved := stoker.Exactly(2 * (ranks - 1) / ranks * bytes)
+	return sum(over(moved, link), stoker.Exactly(2*(ranks-1)*latency))
+}
+
+// checkpointWall is what saving the state costs.
+func (c *solution) checkpointWall(k Cluster) Wall {
+	bytes := c.Load.Workload.Params.Value * adamBytes
+	if bytes == 0 {
+		bytes = math.NaN()
+	}
+	write := over(stoker.Exactly(bytes), given(k.Write))
+	every, how := k.Interval, "as set"
+	if every == 0 && k.MTBF > 0 {
+		every, how = Young(write.Point, k.MTBF), "Young's best"
+	}
+	if every == 0 {
+		every = math.NaN()
+	}
+	text := fmt.Sprintf("a checkpoint of %s takes %s to write, every %s (%s)", size(bytes), duration(write.Point), duration(every), how)
+	if k.MTBF > 0 {
+		after := k.Restart
+		if after == 0 {
+			after = restart
+		}
+		text += fmt.Sprintf("; with a failure every %s goodput is %s %%", duration(k.MTBF), amount(100*Goodput(write.Point, every, k.MTBF, after)))
+	}
+	w := wall("checkpoint", "seconds", write, stoker.Exactly(every), text)
+	w.Hit = w.Share.Point > 0.1
+	return w
+}
+
+// Young is the time between checkpoints that loses least: sqrt(2 x time to write
+// x mean time between failures) (J. W. Young, 1974). Seconds.
+func Young(write, mtbf float64) float64 { return math.Sqrt(2 * write * mtbf) }
+
+// Goodput is the share of time that goes into progress that lasts: less writing,
+// less the half interval that a failure throws away, less starting again. 0 to 1.
+func Goodput(write, interval, mtbf, restart float64) float64 {
+	g := 1 - write/interval - interval/(2*mtbf) - restart/mtbf
+	if math.IsNaN(g) {
+		return g
+	}
+	return min(1, max(0, g))
+}

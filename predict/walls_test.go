@@ -1,0 +1,98 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"stoker"
+)
+
+func TestAllReduce(t *testing.T) {
+	// 100 MB over 8 ranks at 10 GB/s in one direction: 14/8 x 10 ms, and 14 x 1 us.
+	if got := AllReduce(8, 100e6, stoker.Exactly(10e9), 1e-6).Point; !near(got, 17.5e-3+14e-6, 1e-12) {
+		t.Errorf("%v s", got)
+	}
+	if got := AllReduce(1, 100e6, stoker.Unknown(), 1e-6); got != stoker.Exactly(0) {
+		t.Errorf("one rank: %+v", got)
+	}
+}
+
+// Young's interval is where goodput is highest, which only holds with the half
+// interval that a failure throws away.
+func TestYoungIsBest(t *testing.T) {
+	const write, mtbf = 60, 86400
+	best := Young(write, mtbf)
+	if !near(best, 3219.9, 0.1) {
+		t.Errorf("%v s", best)
+	}
+	at := Goodput(write, best, mtbf, restart)
+	for _, k := range []float64{0.5, 0.8, 1.25, 2} {
+		if Goodput(write, best*k, mtbf, restart) >= at {
+			t.Errorf("goodput at %v of Young's interval is not lower than %v", k, at)
+		}
+	}
+	if !near(at, 1-2*write/best-float64(restart)/mtbf, 1e-9) { // both losses are equal there
+		t.Errorf("goodput %v", at)
+	}
+}
+
+func TestWalls(t *testing.T) {
+	s := trained(t)
+	s.GPUs = 8
+	all, err := s.Walls(Cluster{Write: stoker.Exactly(2e9), MTBF: 86400})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, w := range all {
+		names = append(names, w.Name)
+		if w.Text == "" || strings.Contains(w.Text, "NaN") {
+			t.Errorf("%s: %q", w.Name, w.Text)
+		}
+		if w.Hit != (w.Share.Point > 1) && w.Name != "checkpoint" {
+			t.Errorf("%s: %+v", w.Name, w)
+		}
+	}
+	if got := strings.Join(names, " "); got != "memory dispatch ingestion transformation locality communication checkpoint" {
+		t.Error(got)
+	}
+	if w := all[6]; !near(w.Value.Point, 14*s.Load.Workload.Params.Value/2e9, 1e-9) {
+		t.Errorf("checkpoint: %+v", w)
+	}
+	s.Load.Training = false
+	if all, err = s.Walls(Cluster{}); err != nil || len(all) != 5 {
+		t.Errorf("inference: %v, %d walls", err, len(all))
+	}
+	for _, bad := range []Cluster{{Ranks: -1}, {MTBF: math.NaN()}, {Write: stoker.Exactly(-1)}, {Overlap: &stoker.Interval{Low: 0, Point: 2, High: 2}}} {
+		if _, err := s.Walls(bad); err == nil || !strings.Contains(err.Error(), "expected") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// Where something is unknown the wall says so and is not hit.
+func TestUnknownWalls(t *testing.T) {
+	all, err := Setup{Batch: 4, Workers: math.NaN(), Load: Load{Training: true}}.Walls(Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range all {
+		if w.Hit || w.Share.Known() && w.Name != "communication" || strings.Contains(w.Text, "NaN") {
+			t.Errorf("%+v", w)
+		}
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 300 {
+		all, err := anySetup(t, r).Walls(Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range all {
+			if math.IsInf(w.Share.Point, 0) || w.Share.Point < 0 {
+				t.Errorf("%+v", w)
+			}
+		}
+	}
+}

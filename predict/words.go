@@ -1,0 +1,324 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"stoker"
+	"stoker/hardware"
+)
+
+// Quantities in sentences have three digits: estimates have no more.
+
+func digits(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
+	return r
+}
+
+func size(v float64) string      { return stoker.Bytes(digits(v)).String() }
+func speed(v float64) string     { return stoker.Rate(digits(v)).String() }
+func duration(v float64) string  { return stoker.Seconds(digits(v)).String() }
+func perSecond(v float64) string { return amount(v) + " samples/s" }
+
+func amount(v float64) string {
+	if math.IsNaN(v) {
+		return "unknown"
+	}
+	return strconv.FormatFloat(digits(v), 'f', -1, 64)
+}
+
+// ranged prints an interval: "1.2 ms to 2.8 ms", or one value where there is no
+// doubt.
+func ranged(i stoker.Interval, text func(float64) string) string {
+	low, high := text(i.Low), text(i.High)
+	switch {
+	case !i.Known():
+		return "unknown"
+	case low == high || math.IsNaN(i.High):
+		return text(i.Point)
+	}
+	return low + " to " + high
+}
+
+// stages lists the parts with how they were computed.
+func (c *solution) stages() []StageTime {
+	var all []StageTime
+	for part := range parts {
+		l := c.limit(part)
+		if c.unused(part) {
+			continue
+		}
+		text, source := c.how(part)
+		all = append(all, StageTime{Stage: l.Stage, Resource: l.Resource, Time: l.Time, Text: text, Source: source})
+	}
+	return all
+}
+
+// unused reports whether a setup has no such part: nobody collects without
+// workers, and a rate that was given asks for no cores.
+func (c *solution) unused(part int) bool {
+	return part == onCollect && c.workers == 0 || part == onCPU && set(c.PrepareRate)
+}
+
+// how says in words how a part's time follows from the setup.
+func (c *solution) how(part int) (text, source string) {
+	batch := amount(c.batch)
+	switch part {
+	case onRead:
+		machine := ""
+		if c.gpus > 1 {
+			machine = fmt.Sprintf("%s GPUs x ", amount(c.gpus))
+		}
+		text = fmt.Sprintf("%s%s x %s / %s", machine, batch, ranged(given(c.Sample), size), ranged(given(c.Storage), speed))
+		if c.Cached > 0 {
+			text += fmt.Sprintf(" x %s misses", ranged(scaled(Misses(c.Cached), 100), amount)+" %")
+			source = "misses: from a cache that evicts nothing to least recently used under a shuffle, c + (1-c) ln(1-c) hits"
+		}
+	case onWorker:
+		return c.howPrepared(batch)
+	case onCPU:
+		return fmt.Sprintf("core time of all workers, collecting and launching / %s cores", amount(c.cores)), "launching: 0.1 to 1 core per GPU while it works (assumption)"
+	case onCollect:
+		if c.given {
+			return fmt.Sprintf("%s x %s in the trainer's process", batch, ranged(c.HandOver, duration)), ""
+		}
+		return fmt.Sprintf("%s x %s x %s ns/byte in the trainer's process", batch, ranged(given(c.Decoded), size), ranged(scaled(collect, 1e9), amount)), collectSource
+	case onCopy:
+		kind := "pageable, adds to compute"
+		if c.Pinned {
+			kind = "pinned, beside compute"
+		}
+		text = fmt.Sprintf("%s x %s / %s, %s", batch, ranged(given(c.Decoded), size), ranged(c.linkRate(), speed), kind)
+		source = c.linkSource()
+	case onCompute:
+		return c.howComputed()
+	}
+	return text, source
+}
+
+func (c *solution) howPrepared(batch string) (text, source string) {
+	if set(c.PrepareRate) {
+		return fmt.Sprintf("%s x %s / %s", batch, ranged(given(c.Sample), size), ranged(c.PrepareRate, speed)), ""
+	}
+	cost := ranged(given(c.PrepareCPU), duration)
+	switch {
+	case c.workers == 0:
+		return fmt.Sprintf("%s x %s in the launching thread", batch, cost), ""
+	case math.IsNaN(c.workers):
+		return fmt.Sprintf("%s x %s / an unknown number of workers", batch, cost), ""
+	}
+	return fmt.Sprintf("(%s x %s, reading and handing over) / %s workers", batch, cost, amount(c.workers)), "handing over: 1.1 to 1.9 ns/byte, measured 2026-11-21 with bench/handover.py"
+}
+
+func (c *solution) howComputed() (text, source string) {
+	if set(c.Step) {
+		return "given", ""
+	}
+	curve, known, _ := c.curve()
+	if !known {
+		return "unknown", ""
+	}
+	return fmt.Sprintf("%s on %s at batch %s", c.Load.Workload.Title, c.Load.GPU.Title, amount(c.batch)), curve.Source
+}
+
+func (c *solution) linkSource() string {
+	link := c.Link
+	if link.Name == "" {
+		link, _ = hardware.FindLink(c.Load.GPU.Link)
+	}
+	if c.Pinned {
+		return link.Pinned.Source
+	}
+	return link.Pageable[0].Source
+}
+
+// missingInputs names what nobody gave, with what the device needs it to be.
+func (c *solution) missingInputs(d Demand) []Missing {
+	var all []Missing
+	add := func(input, needs string) { all = append(all, Missing{input, needs}) }
+	t := c.t[likely]
+	if math.IsNaN(t[onCompute]) {
+		add("step time", "name the model and the GPU, or give the time of a step")
+	}
+	if !set(c.Sample) && (c.Cached < 1 || set(c.PrepareRate)) {
+		add("sample", "give the stored bytes of one sample")
+	}
+	if !set(c.Storage) && c.Cached < 1 {
+		add("storage rate", atLeast(d.Storage, speed))
+	}
+	c.missingPrepare(d, add)
+	if !set(c.Decoded) {
+		add("decoded", "give the bytes of one sample as it is copied to the device")
+	} else if !set(c.linkRate()) {
+		add("link", atLeast(d.Link, speed))
+	}
+	return all
+}
+
+func (c *solution) missingPrepare(d Demand, add func(input, needs string)) {
+	if set(c.PrepareRate) {
+		return
+	}
+	step := c.t[likely][onCompute]
+	if !set(c.PrepareCPU) {
+		needs := ""
+		if most := math.Max(1, c.workers) * step / c.batch; !math.IsNaN(most) {
+			needs = fmt.Sprintf("at most %s per sample with %s workers", duration(most), amount(c.workers))
+		}
+		add("prepare", needs)
+	}
+	if math.IsNaN(c.workers) {
+		add("workers", atLeast(d.Workers, amount))
+	}
+	if math.IsNaN(c.cores) && (c.workers != 0 || c.gpus > 1) {
+		add("cores", atLeast(d.Cores, amount))
+	}
+}
+
+func atLeast(i stoker.Interval, text func(float64) string) string {
+	if !i.Known() {
+		return ""
+	}
+	if low, high := text(i.Low), text(i.High); low != high {
+		return fmt.Sprintf("about %s (%s to %s)", text(i.Point), low, high)
+	}
+	return "at least " + text(i.Point)
+}
+
+// knob is one input on which a part's time depends, as time = base + slope x,
+// where x is a cost, or one over a rate.
+type knob struct {
+	part        int
+	base, slope float64
+	cost        bool
+	value       stoker.Interval
+	text        func(float64) string
+	worse       string // what would make it bind: "storage would have to deliver less than %s instead of %s"
+	better      string // what would make it bind no longer
+}
+
+func (c *solution) knobs() []knob {
+	t := c.t[likely]
+	var all []knob
+	add := func(part int, cost bool, value stoker.Interval, text func(float64) string, what, verb string) {
+		if !set(value) || !(t[part] > 0) {
+			return
+		}
+		x := value.Point
+		if !cost {
+			x = 1 / x
+		}
+		slope := t[part] / x
+		less, more := "less", "more"
+		if cost {
+			less, more = "more", "less"
+		}
+		words := what + " would have to " + verb + " "
+		all = append(all, knob{
+			part: part, slope: slope, cost: cost, value: value, text: text,
+			worse: words + less + " than %s instead of %s", better: words + more + " than %s instead of %s",
+		})
+	}
+	add(onRead, false, given(c.Storage), speed, "storage", "deliver")
+	if set(c.PrepareRate) {
+		add(onWorker, false, c.PrepareRate, speed, "the workers", "prepare")
+	} else {
+		add(onWorker, true, given(c.PrepareCPU), duration, "preparing a sample", "take")
+		c.fixPrepare(all)
+	}
+	if c.cores > 0 {
+		add(onCPU, false, stoker.Exactly(c.cores), func(v float64) string { return amount(v) + " cores" }, "the machine", "have")
+	}
+	if t[onCollect] > 0 && c.batch > 0 {
+		add(onCollect, true, scaled(c.time(onCollect), 1/c.batch), duration, "handing over a sample", "take")
+	}
+	add(onCopy, false, c.linkRate(), speed, "the link", "deliver")
+	add(onCompute, true, c.time(onCompute), duration, "a step's compute", "take")
+	return all
+}
+
+// fixPrepare takes what is not preparation out of the last knob: a worker reads
+// and hands over as well.
+func (c *solution) fixPrepare(all []knob) {
+	if len(all) == 0 || all[len(all)-1].part != onWorker {
+		return
+	}
+	k := &all[len(all)-1]
+	free := c.numbers
+	free.prepare[likely] = 0
+	k.base = free.times(likely, likely)[onWorker]
+	k.slope = (c.t[likely][onWorker] - k.base) / k.value.Point
+}
+
+// at is the value at which the part takes so long; NaN where none does.
+func (k knob) at(time float64) float64 {
+	x := (time - k.base) / k.slope
+	if !(x > 0) || math.IsInf(x, 0) {
+		return math.NaN()
+	}
+	if k.cost {
+		return x
+	}
+	return 1 / x
+}
+
+// wrong says what would have to be true for another part to bind.
+func (c *solution) wrong(a Answer) []string {
+	if a.Bound.Resource == "" || !a.Step.Known() {
+		return nil
+	}
+	var all []string
+	_, _, bound := c.combine(c.t[likely], likely)
+	second := 0.0
+	for part := range parts {
+		if part != bound && !c.unused(part) {
+			second = math.Max(second, orNone(c.t[likely][part]))
+		}
+	}
+	for _, k := range c.knobs() {
+		mark, words, end := c.t[likely][bound], k.worse, " for it to bind"
+		if k.part == bound {
+			mark, words, end = second, k.better, " for something else to bind"
+		}
+		v := k.at(mark)
+		if math.IsNaN(v) {
+			continue
+		}
+		text := fmt.Sprintf(words, k.text(v), ranged(k.value, k.text)) + end
+		if k.value.Contains(v) && k.value.Low < k.value.High {
+			text += ": within what is known of it"
+		}
+		all = append(all, text)
+	}
+	for _, m := range a.Unknown {
+		text := m.Input + " is unknown: the part that depends on it may bind"
+		if strings.HasPrefix(m.Needs, "a") { // about, at least, at most
+			text = fmt.Sprintf("%s is unknown: it binds unless it is %s", m.Input, m.Needs)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// notes says what the answer assumes.
+func (c *solution) notes() []string {
+	var all []string
+	if c.workers == 0 {
+		all = append(all, "without workers loading and computing take turns; the low end of the step is a loop that never waits for the device, so that queued work covers the loading")
+	}
+	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores {
+		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding may cost up to %.0f %%", amount(c.gpus*(c.workers+1)), amount(c.cores), 100*(crowding.High-1)))
+	}
+	if c.spread > 0 && !math.IsInf(c.sharp(likely), 1) {
+		all = append(all, "batches differ in cost: in order, nearly equal stages hold each other up")
+	}
+	if set(c.HandOver) || c.workers == 0 || !set(c.Decoded) {
+		return all
+	}
+	return append(all, "handing over a batch is a prior: "+strings.TrimPrefix(collectSource, "prior: "))
+}

@@ -1,0 +1,164 @@
+package plot_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"stoker"
+	"stoker/hardware"
+	"stoker/predict"
+	"stoker/report/plot"
+)
+
+var words = plot.Words{Title: "A <title> & more", Source: "a \x1b[2J source " + strings.Repeat("of many words ", 100)}
+
+// points has one that is unknown, one that does not fit and intervals with
+// unknown ends.
+func points(axes ...predict.Axis) (all []predict.Point) {
+	second := []float64{math.NaN()}
+	if len(axes) == 2 {
+		second = axes[1].Values
+	}
+	for i, x := range axes[0].Values {
+		for _, y := range second {
+			u := 1 / (1 + float64(i))
+			q := predict.Point{X: x, Y: y, Throughput: stoker.Interval{Low: math.NaN(), Point: 1000 * u, High: 1200 * u}, Utilization: stoker.Exactly(u), Bound: stoker.Worker, BoundStage: stoker.Prepare, Fits: i != 3}
+			if i == 2 {
+				q = predict.Point{X: x, Y: y, Throughput: stoker.Unknown(), Utilization: stoker.Unknown(), Fits: true}
+			}
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+func roofline() predict.Roofline {
+	return predict.Roofline{
+		GPU: hardware.GPU{Name: "device"}, Precision: hardware.FP16, Peak: 1e15,
+		Diagonals: []predict.Diagonal{{Name: predict.DeviceMemory, Over: "device bytes", Rate: 3e12, Ridge: 333}, {Name: predict.HostLink, Rate: math.NaN(), Ridge: math.NaN()}},
+		Points: []predict.Workpoint{
+			{Name: "ResNet-50", Batch: 64, Device: 90, Copied: 4e4, Stored: math.Inf(1), Attained: stoker.Exactly(6e13), Delivered: stoker.Exactly(5e13)},
+			{Name: "unknown", Device: math.NaN(), Copied: 0, Stored: -1, Attained: stoker.Unknown(), Delivered: stoker.Unknown()},
+		},
+	}
+}
+
+// pictures are all kinds, and their corners: one value, zero, many values.
+func pictures() map[string]func(io.Writer, plot.Format) error {
+	sweep := func(axes ...predict.Axis) func(io.Writer, plot.Format) error {
+		return func(w io.Writer, f plot.Format) error { return plot.Sweep(w, f, words, axes, points(axes...)) }
+	}
+	many := make([]float64, 100)
+	for i := range many {
+		many[i] = float64(i)
+	}
+	batch := predict.Axis{Name: "batch", Values: []float64{32, 64, 128, 256, 512}}
+	return map[string]func(io.Writer, plot.Format) error{
+		"batch": sweep(batch), "one value": sweep(predict.Axis{Name: "storage", Values: []float64{2e9}}), "from zero": sweep(predict.Axis{Name: "workers", Values: many}),
+		"two": sweep(batch, predict.Axis{Name: "workers", Values: []float64{0, 1, 2}}), "two, many": sweep(batch, predict.Axis{Name: "cached", Values: many[:2]}),
+		"grid of many": sweep(predict.Axis{Name: "workers", Values: many}, predict.Axis{Name: "cores", Values: many[1:]}),
+		"roofline":     func(w io.Writer, f plot.Format) error { return plot.Roofline(w, f, words, roofline()) },
+	}
+}
+
+// An SVG is well-formed, says its title, and holds no unknown as a number.
+func TestSVGIsWellFormed(t *testing.T) {
+	for name, draw := range pictures() {
+		var b bytes.Buffer
+		if err := draw(&b, plot.SVG); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, bad := range []string{"NaN", "Inf", "\x1b"} {
+			if strings.Contains(b.String(), bad) {
+				t.Errorf("%s: the SVG holds %q", name, bad)
+			}
+		}
+		if !strings.Contains(b.String(), "<title>A &lt;title&gt; &amp; more</title>") {
+			t.Errorf("%s: no title", name)
+		}
+		decoder := xml.NewDecoder(&b)
+		elements := 0
+		for {
+			token, err := decoder.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: not XML: %v", name, err)
+			}
+			if _, is := token.(xml.StartElement); is {
+				elements++
+			}
+		}
+		if elements < 20 {
+			t.Errorf("%s: only %d elements", name, elements)
+		}
+	}
+}
+
+// A PNG decodes and is not empty.
+func TestPNGDecodes(t *testing.T) {
+	for name, draw := range pictures() {
+		var b bytes.Buffer
+		if err := draw(&b, plot.PNG); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		picture, err := png.Decode(&b)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		colours := map[[3]uint32]bool{}
+		size := picture.Bounds().Size()
+		for x := 0; x < size.X; x += 3 {
+			for y := 0; y < size.Y; y += 3 {
+				r, g, b, _ := picture.At(x, y).RGBA()
+				colours[[3]uint32{r, g, b}] = true
+			}
+		}
+		if size.X < 900 || size.Y < 600 || len(colours) < 5 {
+			t.Errorf("%s: %v with %d colours", name, size, len(colours))
+		}
+	}
+}
+
+// The same input gives the same bytes.
+func TestPicturesAreReproducible(t *testing.T) {
+	for name, draw := range pictures() {
+		var a, b bytes.Buffer
+		if err := errors.Join(draw(&a, plot.SVG), draw(&b, plot.SVG)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s: two drawings differ", name)
+		}
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	for name, err := range map[string]error{
+		"no points":   plot.Sweep(io.Discard, plot.SVG, words, []predict.Axis{{Name: "batch", Values: []float64{1}}}, nil),
+		"no axes":     plot.Sweep(io.Discard, plot.SVG, words, nil, make([]predict.Point, 1)),
+		"wrong count": plot.Sweep(io.Discard, plot.SVG, words, []predict.Axis{{Name: "batch", Values: []float64{1, 2}}, {Name: "workers", Values: []float64{1}}}, make([]predict.Point, 1)),
+		"too many":    plot.Sweep(io.Discard, plot.SVG, words, []predict.Axis{{Name: "batch", Values: []float64{1}}}, make([]predict.Point, 10_001)),
+		"no peak":     plot.Roofline(io.Discard, plot.SVG, words, predict.Roofline{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "expected") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for name, want := range map[string]plot.Format{"a.svg": plot.SVG, "b/C.PNG": plot.PNG, "a.pdf": "", "svg": "", "": ""} {
+		got, err := plot.FormatOf(name)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("FormatOf(%q) = %q, %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"stoker"
+)
+
+// PredictCSV writes the rows of a prediction: the settings of a sweep, else the
+// lines and workloads of a roofline, else the parts of a step. Base units, full
+// precision; what is unknown is empty.
+func PredictCSV(w io.Writer, p Prediction) error {
+	var rows [][]string
+	switch {
+	case p.Roofline != nil:
+		rows = rooflineRows(p)
+	case len(p.Points) > 0:
+		rows = sweepRows(p)
+	default:
+		rows = stageRows(p)
+	}
+	return CSV(w, rows)
+}
+
+// CSV writes rows, the first as a heading.
+func CSV(w io.Writer, rows [][]string) error {
+	c := csv.NewWriter(w)
+	for _, row := range rows {
+		if err := c.Write(clean(row)); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+var axisUnits = map[string]string{"sample": "_bytes", "storage": "_bytes_per_s", "prepare": "_s", "cached": "_ratio"}
+
+func sweepRows(p Prediction) [][]string {
+	var heading []string
+	for _, a := range p.Axes {
+		heading = append(heading, a.Name+axisUnits[a.Name])
+	}
+	heading = append(heading, threeOf("utilization_ratio")...)
+	heading = append(heading, threeOf("samples_per_s")...)
+	heading = append(heading, threeOf("step_s")...)
+	rows := [][]string{append(heading, "stage", "binds", "fits")}
+	for _, q := range p.Points {
+		row := []string{plainNumber(q.X)}
+		if len(p.Axes) == 2 {
+			row = append(row, plainNumber(q.Y))
+		}
+		for _, i := range []stoker.Interval{q.Utilization, q.Throughput, q.Step} {
+			row = append(row, ends(i)...)
+		}
+		rows = append(rows, append(row, stageOf(q), string(q.Bound), strconv.FormatBool(q.Fits)))
+	}
+	return rows
+}
+
+func stageRows(p Prediction) [][]string {
+	rows := [][]string{append([]string{"stage", "resource"}, append(threeOf("time_s"), "text", "source")...)}
+	for _, s := range p.Answer.Stages {
+		rows = append(rows, append([]string{s.Stage.String(), string(s.Resource)}, append(ends(s.Time), s.Text, s.Source)...))
+	}
+	return rows
+}
+
+func rooflineRows(p Prediction) [][]string {
+	rows := [][]string{{"kind", "name", "over", "batch", "rate_bytes_per_s", "flop_per_byte", "flop_per_copied_byte", "flop_per_stored_byte", "flop_per_s", "delivered_flop_per_s", "bound"}}
+	r := p.Roofline
+	for _, d := range r.Diagonals {
+		rows = append(rows, []string{"line", d.Name, d.Over, "", plainNumber(d.Rate), plainNumber(d.Ridge), "", "", plainNumber(r.Peak), "", ""})
+	}
+	for _, w := range r.Points {
+		rows = append(rows, []string{
+			"workload", w.Name, "", plainNumber(w.Batch), "", plainNumber(w.Device), plainNumber(w.Copied), plainNumber(w.Stored),
+			plainNumber(w.Attained.Point), plainNumber(w.Delivered.Point), w.Bound,
+		})
+	}
+	return rows
+}
+
+func threeOf(name string) []string { return []string{name, name + "_low", name + "_high"} }
+
+func ends(i stoker.Interval) []string {
+	return []string{plainNumber(i.Point), plainNumber(i.Low), plainNumber(i.High)}
+}
+
+// plainNumber is a number as programs read it; unknown is empty.
+func plainNumber(v float64) string {
+	if !finite(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/internal/safe"
+	"stoker/predict"
+)
+
+// mostRows is how many settings of a sweep a terminal is shown; all are in CSV
+// and JSON.
+const mostRows = 64
+
+// narrow is a page without room for a last column.
+const narrow = 96
+
+func (p *page) swept(f Prediction) {
+	if len(f.Axes) == 2 {
+		p.grid(f)
+		return
+	}
+	p.rows(f)
+	p.chart(f)
+}
+
+// rows is one row per setting with a bar of utilisation.
+func (p *page) rows(f Prediction) {
+	axis := f.Axes[0]
+	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}
+	width := max(10, p.width()-76)
+	each := (len(f.Points) + mostRows - 1) / mostRows
+	for i := 0; i < len(f.Points); i += each {
+		q := f.Points[i]
+		if !q.Fits {
+			rows = append(rows, []string{AxisValue(axis.Name, q.X), "", "", "", "", "no room", "", ""})
+			continue
+		}
+		bar := p.colour(useColour(q.Utilization.Point), bars(stoker.Exactly(q.Utilization.Point), 1, width))
+		rows = append(rows, []string{
+			AxisValue(axis.Name, q.X), Duration(q.Step.Point), Amount(q.Throughput.Point), Amount(q.Throughput.Low), Amount(q.Throughput.High),
+			Binds(q.BoundStage, q.Bound), Share(q.Utilization.Point), bar,
+		})
+	}
+	p.table(rows, "rrrrrlrl")
+	p.b.WriteString("\n")
+	if each > 1 {
+		p.wrapped("  ", "  ", fmt.Sprintf("every %dth of %d settings is shown; --csv and --json have all", each, len(f.Points)))
+		p.b.WriteString("\n")
+	}
+}
+
+// chart draws throughput over the setting in braille.
+func (p *page) chart(f Prediction) {
+	var point, low, high line
+	x := func(v float64) float64 { return v }
+	if values := f.Axes[0].Values; values[0] > 0 && values[len(values)-1]/values[0] >= 8 {
+		x = math.Log2
+	}
+	for _, q := range f.Points {
+		if q.Fits && q.Throughput.Known() {
+			point = append(point, dot{x(q.X), q.Throughput.Point})
+			low = append(low, dot{x(q.X), q.Throughput.Low})
+			high = append(high, dot{x(q.X), q.Throughput.High})
+		}
+	}
+	if len(point) < 3 {
+		return
+	}
+	c := newCanvas(min(72, p.width()-14), 10, frame{
+		left: AxisValue(f.Axes[0].Name, f.Points[0].X), right: AxisValue(f.Axes[0].Name, f.Points[len(f.Points)-1].X),
+		bottom: AxisTitle(f.Axes[0].Name), format: Amount, fromZero: true,
+	})
+	c.fit(point, low, high)
+	c.dots(low)
+	c.dots(high)
+	c.draw(point)
+	fmt.Fprintf(&p.b, "  samples/s: likely, and dotted the interval\n%s\n", c.text())
+}
+
+// grid is a table of utilisation over two settings, a column per value of the
+// second, with the first letter of what binds.
+func (p *page) grid(f Prediction) {
+	first, second := f.Axes[0], f.Axes[1]
+	columns := len(second.Values)
+	shown := min(columns, max(1, (p.width()-14)/10))
+	every := (columns + shown - 1) / shown
+	down := (len(first.Values) + mostRows - 1) / mostRows
+	heading := []string{first.Name + " \\ " + second.Name}
+	for j := 0; j < columns; j += every {
+		heading = append(heading, AxisValue(second.Name, second.Values[j]))
+	}
+	rows := [][]string{heading}
+	for i := 0; i < len(first.Values); i += down {
+		row := []string{AxisValue(first.Name, first.Values[i])}
+		for j := 0; j < columns; j += every {
+			row = append(row, p.cell(f.Points[i*columns+j]))
+		}
+		rows = append(rows, row)
+	}
+	p.table(rows, strings.Repeat("r", len(heading)))
+	p.b.WriteString("\n")
+	p.wrapped("  ", "  ", "Utilisation of the device, likely value; behind it what binds: c compute, w workers, k cores, s storage, m main thread, l host link.")
+	if every > 1 || down > 1 {
+		p.wrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown; --csv and --json have all.", len(rows)-1, len(heading)-1, len(first.Values), columns))
+	}
+	p.b.WriteString("\n")
+}
+
+var boundLetters = map[string]string{"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m", "link": "l"}
+
+func (p *page) cell(q predict.Point) string {
+	switch {
+	case !q.Fits:
+		return "no room"
+	case !q.Utilization.Known():
+		return "unknown"
+	}
+	text := fmt.Sprintf("%3.0f%% %s", 100*q.Utilization.Point, boundLetters[Binds(q.BoundStage, q.Bound)])
+	return p.colour(useColour(q.Utilization.Point), text)
+}
+
+// roofline draws the lines in braille, then lists lines and workloads.
+func (p *page) roofline(r predict.Roofline) {
+	peak := math.Log10(r.Peak)
+	low, high := 0.0, 3.0 // powers of ten
+	for _, d := range r.Diagonals {
+		high = math.Max(high, math.Ceil(math.Log10(d.Ridge)+0.5))
+	}
+	c := newCanvas(min(76, p.width()-16), 14, frame{
+		left: Amount(math.Pow(10, low)), right: Amount(math.Pow(10, high)), bottom: "FLOP per byte, both axes in powers of ten",
+		format: func(v float64) string { return FLOPS(math.Pow(10, v)) },
+	})
+	c.fit(line{{low, peak - 4}, {high, peak + 0.2}})
+	for _, d := range r.Diagonals {
+		rate := math.Log10(d.Rate)
+		c.draw(line{{low, rate + low}, {peak - rate, peak}, {high, peak}})
+	}
+	for i, w := range r.Points {
+		if finite(w.Device) && w.Attained.Known() {
+			c.mark(dot{math.Log10(w.Device), math.Log10(w.Attained.Point)}, rune('A'+i%26))
+		}
+	}
+	fmt.Fprintf(&p.b, "%s\n", c.text())
+	rows := [][]string{{"line", "over", "rate", "ridge"}}
+	for _, d := range r.Diagonals {
+		rows = append(rows, []string{d.Name, d.Over, Speed(d.Rate), Amount(d.Ridge) + " FLOP/B"})
+	}
+	rows = append(rows, []string{"peak, " + string(r.Precision), "", FLOPS(r.Peak), ""})
+	p.table(rows, "llrr")
+	p.b.WriteString("\n")
+	rows = [][]string{{"", "workload", "batch", "device", "copied", "stored", "attained", "delivered", "below"}}
+	for i, w := range r.Points {
+		rows = append(rows, []string{
+			string(rune('A' + i%26)), safe.Text(w.Name, 40), Amount(w.Batch), Metric(w.Device), Metric(w.Copied), Metric(w.Stored), FLOPS(w.Attained.Point), FLOPS(w.Delivered.Point), w.Bound,
+		})
+	}
+	if p.width() < narrow {
+		for i := range rows {
+			rows[i] = rows[i][:len(rows[i])-1]
+		}
+	}
+	if len(rows) > 1 {
+		p.table(rows, "llrrrrrrl"[:len(rows[0])])
+		p.wrapped("  ", "  ", "device, copied, stored: FLOP per byte of each. attained: while the device computes; delivered: with the whole path.")
+		p.b.WriteString("\n")
+	}
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"stoker/internal/safe"
+)
+
+// colourCodes take no room on a terminal.
+var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func cellWidth(s string) int { return utf8.RuneCountInString(colourCodes.ReplaceAllString(s, "")) }
+
+// table writes rows in columns, two spaces apart; align has an l or an r per
+// column. The first row is a heading. What follows begins on the next line.
+func (p *page) table(rows [][]string, align string) {
+	widths := columnWidths(rows, len(align))
+	for n, row := range rows {
+		line := ""
+		for i, cell := range row {
+			space := strings.Repeat(" ", widths[i]-cellWidth(cell))
+			if align[i] == 'r' {
+				line += "  " + space + cell
+			} else {
+				line += "  " + cell + space
+			}
+		}
+		line = strings.TrimRight(line, " ")
+		if n == 0 {
+			line = p.colour("2", line)
+		}
+		p.b.WriteString(line + "\n")
+	}
+}
+
+func columnWidths(rows [][]string, columns int) []int {
+	widths := make([]int, columns)
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], cellWidth(cell))
+		}
+	}
+	return widths
+}
+
+// Columns of prose: the last gets what the page leaves, at least so much, the
+// others at most so much.
+const (
+	leastLast = 24
+	mostOther = 30
+)
+
+// wrappedTable writes rows whose cells are broken where they are too wide and go
+// on below themselves; the last column is prose.
+func (p *page) wrappedTable(rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	last := len(rows[0]) - 1
+	room := make([]int, last+1)
+	room[last] = p.width() - 2
+	for i, width := range columnWidths(rows, last+1)[:last] {
+		room[i] = min(width, mostOther)
+		room[last] -= room[i] + 2
+	}
+	room[last] = max(leastLast, room[last])
+	var all [][]string
+	for _, row := range rows {
+		all = append(all, brokenRow(row, room)...)
+	}
+	p.table(all, strings.Repeat("l", last+1))
+}
+
+// brokenRow is a row as the lines that it takes.
+func brokenRow(row []string, room []int) (all [][]string) {
+	for i, cell := range row {
+		for n, part := range broken(cell, room[i]) {
+			if n == len(all) {
+				all = append(all, make([]string, len(row)))
+			}
+			all[n][i] = part
+		}
+	}
+	return all
+}
+
+// broken is text in lines of at most width; a word that is longer stays whole.
+func broken(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		at := len(lines) - 1
+		switch {
+		case lines[at] == "":
+			lines[at] = word
+		case cellWidth(lines[at])+1+cellWidth(word) <= width:
+			lines[at] += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// Table writes rows for people, the first as a heading. The last column is where
+// the others come from: it stands below the table, once for all rows that share
+// it; the first column names the rows.
+func Table(w io.Writer, rows [][]string, style Style) error {
+	p := &page{style: style}
+	last := len(rows[0]) - 1
+	var shown [][]string
+	var order []string
+	named := map[string][]string{}
+	for n, row := range rows {
+		row = clean(row) // rows may be a user's own
+		shown = append(shown, row[:last])
+		if n == 0 {
+			continue
+		}
+		if named[row[last]] == nil {
+			order = append(order, row[last])
+		}
+		if names := named[row[last]]; len(names) == 0 || names[len(names)-1] != row[0] {
+			named[row[last]] = append(names, row[0])
+		}
+	}
+	p.wrappedTable(shown)
+	p.b.WriteString("\n")
+	for _, source := range order {
+		p.wrapped("  "+p.bold(strings.Join(named[source], " "))+": ", "    ", source)
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// clean makes cells fit for a terminal.
+func clean(row []string) []string {
+	cells := make([]string, len(row))
+	for i, cell := range row {
+		cells[i] = safe.Text(cell, 0)
+	}
+	return cells
+}
+
+// TableJSON writes rows as one object with a list of objects, keyed by the
+// heading.
+func TableJSON(w io.Writer, name string, rows [][]string) error {
+	all := []map[string]string{}
+	for _, row := range rows[1:] {
+		o := map[string]string{}
+		for i, cell := range row {
+			o[strings.ReplaceAll(rows[0][i], " ", "_")] = cell
+		}
+		all = append(all, o)
+	}
+	fields := map[string]any{"schema": Schema, name: all}
+	return write(w, fields)
+}

@@ -1,0 +1,244 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"sort"
+	"strings"
+
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/diagnose/idle"
+	"stoker/diagnose/lanes"
+	"stoker/diagnose/operators"
+	"stoker/diagnose/ranks"
+	"stoker/internal/safe"
+	"stoker/recording"
+)
+
+// TraceReport is everything that is shown of a run that was read from a
+// profiler's files.
+type TraceReport struct {
+	Run       *recording.Run
+	Verdict   diagnose.Verdict
+	Plan      advise.Plan
+	Gaps      *idle.Analysis
+	Operators *operators.Table
+	Roofline  *operators.Roofline
+	Ranks     *ranks.Table // nil with one rank
+	Source    TraceSource
+}
+
+// TraceSource is what was read.
+type TraceSource struct {
+	Files   []string
+	Bytes   int64   // of the files as they lie on the disk
+	Events  int     // kept and not kept
+	Seconds float64 // that reading and judging took; 0 is not shown
+}
+
+// TraceText writes the report for people.
+func TraceText(w io.Writer, r TraceReport, style Style) error {
+	p := &page{style: style}
+	p.headline(r.Run, r.Verdict)
+	p.traceFacts(r)
+	p.list("why", evidenceLines(r.Verdict))
+	p.causes(r.Verdict)
+	p.places(r)
+	p.plan(r.Plan, r.Verdict)
+	p.lanes(r)
+	p.operators(r.Operators)
+	p.workRoofline(r.Roofline)
+	p.ranks(r.Ranks, r.Gaps)
+	p.list("note", traceNotes(r))
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// device is the judged device, nil where no device worked.
+func (r TraceReport) device() *idle.Device {
+	var best *idle.Device
+	for i := range r.Gaps.Devices {
+		d := &r.Gaps.Devices[i]
+		same := math.Abs(d.Share(d.Idle)-r.Verdict.Shares.Idle) < 1e-9 && math.Abs(d.Share(d.Kernel)-r.Verdict.Shares.Kernel) < 1e-9
+		if best == nil || same {
+			best = d
+		}
+		if same {
+			break
+		}
+	}
+	return best
+}
+
+func (p *page) traceFacts(r TraceReport) {
+	for _, g := range r.Run.Facts.GPUs {
+		fmt.Fprintf(&p.b, "  GPU %d    %s\n", g.Index, safe.Text(orUnknown(g.Name), 60))
+	}
+	fmt.Fprintf(&p.b, "  trace    %s\n", traceSize(r.Source))
+	d := r.device()
+	if d == nil {
+		p.b.WriteString("  device   no work of a device was recorded\n\n")
+		return
+	}
+	v := r.Verdict
+	switch n := len(d.Steps); {
+	case n == 0:
+		fmt.Fprintf(&p.b, "  window   %s, no steps marked\n", span(d.Window()))
+	default:
+		fmt.Fprintf(&p.b, "  window   %s, %d of %d steps, %s each on the device\n", span(d.Window()), n, d.Seen, span(d.Window()/int64(n)))
+	}
+	p.shares(v.Shares)
+	p.cost(v.Cost)
+	p.b.WriteString("\n")
+}
+
+func traceSize(s TraceSource) string {
+	text := fmt.Sprintf("%d events", s.Events)
+	if len(s.Files) == 1 {
+		text = safe.Text(s.Files[0], 60) + ", " + text
+	} else {
+		text = fmt.Sprintf("%d files, %s", len(s.Files), text)
+	}
+	text += fmt.Sprintf(", %.1f MB", float64(s.Bytes)/1e6)
+	if s.Seconds > 0 {
+		text += fmt.Sprintf(", read and judged in %s", Seconds(s.Seconds))
+	}
+	return text
+}
+
+// span prints nanoseconds with a fitting unit.
+func span(ns int64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.2f s", float64(ns)/1e9)
+	case ns >= 1e8:
+		return fmt.Sprintf("%.0f ms", float64(ns)/1e6)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.1f ms", float64(ns)/1e6)
+	}
+	return fmt.Sprintf("%.1f us", float64(ns)/1e3)
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// Letters of what a device does. They differ without colours.
+var deviceLetters = [...]struct{ letter, colour, word string }{
+	lanes.Idle:          {"·", "2", "idle"},
+	lanes.Kernel:        {"█", "32", "kernel"},
+	lanes.Copy:          {"▒", "33", "copy alone"},
+	lanes.Communication: {"▓", "35", "communication alone"},
+}
+
+// shares draws the four shares as a bar.
+func (p *page) shares(s diagnose.Shares) {
+	parts := []float64{s.Idle, s.Kernel, s.Copy, s.Communication}
+	for _, part := range parts {
+		if math.IsNaN(part) {
+			return
+		}
+	}
+	const indent = 11
+	width := max(10, min(60, p.width()-indent))
+	bar, words, used, sum := "", []string{}, 0, 0.0
+	for _, on := range []lanes.On{lanes.Kernel, lanes.Copy, lanes.Communication, lanes.Idle} {
+		sum += parts[on]
+		cells := int(math.Round(sum*float64(width))) - used
+		used += cells
+		l := deviceLetters[on]
+		bar += p.colour(l.colour, strings.Repeat(l.letter, max(0, cells)))
+		words = append(words, p.colour(l.colour, l.letter)+" "+l.word+" "+Percent(parts[on]))
+	}
+	fmt.Fprintf(&p.b, "  device   %s\n", bar)
+	p.wrapped("           ", "           ", strings.Join(words, ", "))
+}
+
+// causes is the table of what idle time went into.
+func (p *page) causes(v diagnose.Verdict) {
+	if len(v.Causes) == 0 {
+		return
+	}
+	per := "in all"
+	steps := 1.0
+	if n := len(v.Costs.Window.Steps); v.HasSteps && n > 0 {
+		per, steps = "per step", float64(n)
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("what idle time went into"))
+	rows := [][]string{{"cause", per, "of the window", ""}}
+	room := max(0, min(30, p.width()-50))
+	for _, c := range v.Causes {
+		bar := strings.Repeat("█", int(math.Round(c.Share*float64(room))))
+		rows = append(rows, []string{c.Cause, span(int64(math.Round(1e9 * c.Seconds / steps))), Percent(c.Share), bar})
+	}
+	p.table(rows, "lrrl")
+	p.b.WriteString("\n")
+}
+
+// places lists findings with where to look and what to set.
+func (p *page) places(r TraceReport) {
+	if len(r.Verdict.Findings) == 0 {
+		return
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("findings"))
+	for i, f := range r.Verdict.Findings {
+		worth := ""
+		if f.Share > 0 {
+			worth = fmt.Sprintf(" (%s of the window)", Percent(f.Share))
+		}
+		fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
+		p.wrapped("     ", "     ", safe.Text(f.Text, 600))
+		if where := whereOf(f); where != "" {
+			p.wrapped("     at   ", "          ", where)
+		}
+		if f.Advice != "" {
+			p.wrapped("     set  ", "          ", safe.Text(f.Advice, 600))
+		} else if len(f.Settings) > 0 {
+			var changes []string
+			for _, c := range f.Settings {
+				changes = append(changes, c.String())
+			}
+			p.wrapped("     set  ", "          ", strings.Join(changes, ", "))
+		}
+	}
+	p.b.WriteString("\n")
+}
+
+// whereOf is a finding's place: instants of the trace, the source line, the
+// thread, the kernel.
+func whereOf(f diagnose.Finding) string {
+	var parts []string
+	if f.To > f.From {
+		parts = append(parts, fmt.Sprintf("%.3f to %.3f ms", 1e3*f.From, 1e3*f.To))
+	}
+	if f.Source != "" {
+		parts = append(parts, safe.Text(f.Source, 120))
+	}
+	if f.Thread != "" {
+		parts = append(parts, "thread "+safe.Text(strings.TrimPrefix(f.Thread, "thread "), 60))
+	}
+	if f.Kernel != "" {
+		parts = append(parts, safe.Text(f.Kernel, 100))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// traceNotes are the warnings, and what was read and not kept.
+func traceNotes(r TraceReport) []string {
+	notes := append([]string{}, r.Verdict.Warnings...)
+	dropped := r.Run.Timeline.Dropped
+	if len(dropped) == 0 {
+		return notes
+	}
+	var parts []string
+	for why, n := range dropped {
+		parts = append(parts, fmt.Sprintf("%d: %s", n, why))
+	}
+	sort.Strings(parts)
+	return append(notes, "events that were read and not kept: "+strings.Join(parts, "; "))
+}

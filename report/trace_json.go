@@ -1,0 +1,158 @@
+package report
+
+import (
+	"io"
+	"math"
+
+	"stoker/diagnose"
+	"stoker/diagnose/operators"
+	"stoker/diagnose/ranks"
+)
+
+// traceObject is a verdict's object with what only a trace tells.
+type traceObject struct {
+	object
+	Operators []jsonOperator    `json:"operators"`
+	Roofline  jsonTraceRoofline `json:"roofline"`
+	Ranks     *jsonRanks        `json:"ranks"` // null with one rank
+	Trace     jsonTrace         `json:"trace"`
+}
+
+type jsonOperator struct {
+	Name       string  `json:"name"`
+	Shapes     *string `json:"shapes"`
+	Calls      int     `json:"calls"`
+	CPU        float64 `json:"cpu_total_s"`
+	CPUSelf    float64 `json:"cpu_self_s"`
+	Device     float64 `json:"gpu_total_s"`
+	DeviceSelf float64 `json:"gpu_self_s"`
+	Share      float64 `json:"share"` // of device time, or of host time where no device was recorded
+	Source     *string `json:"source"`
+}
+
+type jsonTraceRoofline struct {
+	Device  *string    `json:"device"` // key of the hardware table
+	Covered *float64   `json:"covered"`
+	FLOP    float64    `json:"flop"`
+	Seconds float64    `json:"gpu_s"`
+	Points  []jsonWork `json:"points"`
+	Why     *string    `json:"why_none"`
+}
+
+type jsonWork struct {
+	Name      string   `json:"name"`
+	Precision *string  `json:"precision"`
+	Calls     int      `json:"calls"`
+	FLOP      float64  `json:"flop"`
+	Bytes     *float64 `json:"bytes"`
+	Seconds   float64  `json:"gpu_s"`
+	Attained  *float64 `json:"flop_per_s"`
+	Intensity *float64 `json:"flop_per_byte"`
+	Ridge     *float64 `json:"ridge_flop_per_byte"`
+	Peak      *float64 `json:"peak_flop_per_s"`
+	Roof      *float64 `json:"roof_flop_per_s"`
+	Share     *float64 `json:"of_peak"`
+	Bound     *string  `json:"bound"`
+}
+
+type jsonRanks struct {
+	Ranks     []jsonRank `json:"ranks"`
+	Straggler *int       `json:"straggler"` // a rank
+	Matched   int        `json:"matched_collectives"`
+	Unmatched int        `json:"unmatched_collectives"`
+	Aligned   *float64   `json:"ends_differ_s"`
+}
+
+type jsonRank struct {
+	Rank    int        `json:"rank"`
+	Steps   int        `json:"steps"`
+	Step    *float64   `json:"step_s"`
+	Shares  jsonShares `json:"shares"`
+	Input   *float64   `json:"input"`
+	Cause   *string    `json:"cause"`
+	Clock   float64    `json:"clock_off_s"`
+	Last    int        `json:"came_last"`
+	Matched int        `json:"collectives"`
+	Waited  float64    `json:"waited_s"`
+	Delayed float64    `json:"others_waited_s"`
+	For     []float64  `json:"waited_for_s"` // for each rank in order
+}
+
+type jsonTrace struct {
+	Files   []string       `json:"files"`
+	Events  int            `json:"events"`
+	Bytes   int64          `json:"bytes"`
+	Seconds *float64       `json:"seconds"`
+	Dropped map[string]int `json:"dropped"`
+}
+
+// TraceJSON writes the report as one object: that of a verdict, and operators,
+// roofline, ranks and trace.
+func TraceJSON(w io.Writer, r TraceReport) error {
+	o := traceObject{object: describe(r.Run, r.Verdict, r.Plan), Operators: []jsonOperator{}, Roofline: traceRooflineJSON(r.Roofline), Ranks: ranksJSON(r.Ranks)}
+	for _, row := range r.Operators.Rows {
+		o.Operators = append(o.Operators, jsonOperator{
+			row.Name, text(row.Shapes), row.Calls, asSeconds(row.CPU), asSeconds(row.CPUSelf), asSeconds(row.Device), asSeconds(row.DeviceSelf),
+			r.Operators.Share(row), text(row.Source),
+		})
+	}
+	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}}
+	if r.Source.Seconds > 0 {
+		o.Trace.Seconds = number(r.Source.Seconds)
+	}
+	for why, n := range r.Run.Timeline.Dropped {
+		o.Trace.Dropped[why] = n
+	}
+	return write(w, o)
+}
+
+func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+func traceRooflineJSON(r *operators.Roofline) jsonTraceRoofline {
+	o := jsonTraceRoofline{Device: text(r.GPU.Name), Covered: number(r.Covered), FLOP: r.FLOP, Seconds: r.Seconds, Points: []jsonWork{}, Why: text(r.Why)}
+	for _, p := range r.Points {
+		bound := boundBy(p)
+		if bound == "unknown" {
+			bound = ""
+		}
+		o.Points = append(o.Points, jsonWork{
+			p.Name, text(string(p.Precision)), p.Calls, p.FLOP, number(p.Bytes), p.Seconds, number(p.Attained), number(p.Intensity),
+			number(p.Ridge), number(p.Peak), number(p.Roof), number(p.Share), text(bound),
+		})
+	}
+	return o
+}
+
+func ranksJSON(t *ranks.Table) *jsonRanks {
+	if t == nil {
+		return nil
+	}
+	o := &jsonRanks{Ranks: []jsonRank{}, Matched: t.Matched, Unmatched: t.Unmatched, Aligned: number(t.Aligned)}
+	if t.Straggler >= 0 {
+		o.Straggler = &t.Ranks[t.Straggler].Rank
+	}
+	for _, r := range t.Ranks {
+		cause := ""
+		if r.CauseShare > 0 {
+			cause = r.Cause.String()
+		}
+		o.Ranks = append(o.Ranks, jsonRank{
+			r.Rank, r.Steps, number(r.Step), jsonShares{number(r.Kernel), number(r.Copy), number(r.Communication), number(r.Idle)},
+			number(r.Input), text(cause), r.Clock, r.Last, r.Arrived, r.Waited, r.Delayed, r.For,
+		})
+	}
+	return o
+}
+
+// findingJSON leaves out what a finding does not know: findings of live runs have
+// a name and a text alone.
+func findingJSON(f diagnose.Finding) jsonFinding {
+	j := jsonFinding{Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice, Changes: f.Settings}
+	if f.To > f.From {
+		j.From, j.To = number(f.From), number(f.To)
+	}
+	if f.Share > 0 && !math.IsNaN(f.Seconds) {
+		j.Seconds, j.Share = number(f.Seconds), number(f.Share)
+	}
+	return j
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"fmt"
+
+	"stoker/diagnose/idle"
+	"stoker/diagnose/ranks"
+)
+
+// ranks writes one table over all ranks, and who waits for whom.
+func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("ranks"))
+	rows := [][]string{{"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last", "waited", "made wait"}}
+	for _, r := range t.Ranks {
+		cause := "-"
+		if r.CauseShare > 0 {
+			cause = fmt.Sprintf("%s %s", r.Cause, Percent(r.CauseShare))
+		}
+		last, waited, delayed := "unknown", "unknown", "unknown"
+		if r.Arrived > 0 {
+			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last, r.Arrived), Seconds(r.Waited), Seconds(r.Delayed)
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(r.Rank), Seconds(r.Step), Percent(r.Kernel), Percent(r.Copy), Percent(r.Communication), Percent(r.Idle), Percent(r.Input),
+			cause, last, waited, delayed,
+		})
+	}
+	rows, align := p.fitted(rows, "rrrrrrrlrrr", "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
+	p.table(rows, align)
+	for _, line := range RankLines(t) {
+		p.wrapped("  - ", "    ", line)
+	}
+	p.b.WriteString("\n")
+}
+
+// RankLines say who waits for whom and how the clocks were set.
+func RankLines(t *ranks.Table) []string {
+	if t.Matched == 0 {
+		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all ranks, recorded over the same steps)."}
+	}
+	var lines []string
+	if t.Straggler >= 0 {
+		s := t.Ranks[t.Straggler]
+		line := fmt.Sprintf("Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it", s.Rank, s.Last, s.Arrived, Seconds(s.Delayed))
+		if s.CauseShare > 0 {
+			line += fmt.Sprintf("; its own device is idle mostly for %s (%s of the window)", s.Cause, Percent(s.CauseShare))
+		}
+		lines = append(lines, line+".")
+	} else {
+		lines = append(lines, "No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
+	}
+	for i, r := range t.Ranks {
+		for j, waited := range r.For {
+			if i != j && j != t.Straggler && waited > 0.5*r.Waited && waited >= 1e-3 {
+				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, Seconds(waited), t.Ranks[j].Rank))
+			}
+		}
+	}
+	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, micro(t.Aligned))
+	for _, r := range t.Ranks[1:] {
+		clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
+		if len(t.Ranks) > 8 {
+			break
+		}
+	}
+	lines = append(lines, clock+".")
+	if t.Unmatched > 0 {
+		lines = append(lines, fmt.Sprintf("%d collectives have no counterpart and were left out.", t.Unmatched))
+	}
+	return lines
+}
+
+func micro(seconds float64) string { return fmt.Sprintf("%.1f us", 1e6*seconds) }

@@ -1,0 +1,99 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"stoker/diagnose"
+	"stoker/internal/safe"
+	"stoker/recording"
+)
+
+// beside writes what a trace of the same run adds to its verdict.
+func (p *page) beside(v diagnose.Verdict) {
+	t := v.Traced
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("the trace of it"))
+	if t.HostOnly {
+		p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone")
+		p.b.WriteString("\n")
+		return
+	}
+	says := fmt.Sprintf("%s, %d steps of rank %d", t.Class, t.Steps, t.Rank)
+	if len(t.Contradictions) > 0 {
+		says += ", which contradicts the run (see note)"
+	}
+	p.wrapped("  ", "  ", says)
+	p.wrapped("  device   ", "           ", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
+		Percent(t.Shares.Kernel), Percent(t.Shares.Copy), Percent(t.Shares.Communication), Percent(t.Shares.Idle)))
+	if words := causeWords(v.Causes); words != "" {
+		p.wrapped("  idle     ", "           ", words)
+	}
+	for _, e := range t.Evidence {
+		p.wrapped("  - ", "    ", safe.Text(e.Text, 600))
+	}
+	p.b.WriteString("\n")
+}
+
+// causeWords names the leading causes of idle time.
+func causeWords(causes []diagnose.Cause) string {
+	var parts []string
+	for i, c := range causes {
+		if i == 4 || c.Share < 0.001 {
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", c.Cause, Percent(c.Share)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Capture writes what a trace cost the run that it was taken of.
+func Capture(w io.Writer, c recording.Capture, d diagnose.Slowdown) error {
+	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank, Seconds(c.To-c.From))
+	switch {
+	case math.IsNaN(d.During) && d.Steps == 0:
+		text += "; no steps of this process are known, so neither is what it cost"
+	case math.IsNaN(d.During):
+		text += fmt.Sprintf("; too few steps were seen before it (%d) to say what it cost", d.Base)
+	default:
+		text += fmt.Sprintf(", in which %d steps took %s in the mean and at most %s; before it %s (%d steps): %+.0f %%, %s in all",
+			d.Steps, Seconds(d.During), Seconds(d.Worst), Seconds(d.Before), d.Base, 100*(d.During/d.Before-1), signed(d.Extra))
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// signed prints a difference of times.
+func signed(v float64) string {
+	if v < 0 {
+		return "-" + Seconds(-v)
+	}
+	return "+" + Seconds(v)
+}
+
+// jsonTraced is what a trace adds to the verdict of a live run.
+type jsonTraced struct {
+	Class          string     `json:"class"`
+	Rank           int        `json:"rank"`
+	Steps          int        `json:"steps"`
+	Stall          *float64   `json:"stall"`
+	Idle           *float64   `json:"idle"`
+	Shares         jsonShares `json:"shares"`
+	HostOnly       bool       `json:"host_only"`
+	Contradictions []string   `json:"contradictions"`
+}
+
+func tracedJSON(t *diagnose.Traced) *jsonTraced {
+	if t == nil {
+		return nil
+	}
+	return &jsonTraced{
+		Class: string(t.Class), Rank: t.Rank, Steps: t.Steps, Stall: number(t.Stall), Idle: number(t.Idle), HostOnly: t.HostOnly,
+		Shares:         jsonShares{number(t.Shares.Kernel), number(t.Shares.Copy), number(t.Shares.Communication), number(t.Shares.Idle)},
+		Contradictions: append([]string{}, t.Contradictions...),
+	}
+}
