@@ -104,6 +104,11 @@ labelled: build emulate torch ## all runs whose answer is known by construction
 overhead: build emulate torch ## what observing costs the observed program
 	$(TORCH) bench/overhead.py
 
+.PHONY: peers
+peers: build ## readers of traces side by side; TRACES=FILES, default those of testdata/cases
+	bench/trace/install-peers
+	$(PYTHON) bench/trace/peers.py $(or $(TRACES),$(wildcard testdata/cases/trace-*/trace.json.gz))
+
 .PHONY: clean
 clean: ## remove what make built; python/.venv, data/ and recordings stay
 	rm -rf bin

@@ -53,6 +53,8 @@ type Risk string
 const (
 	NoRisk     Risk = "none"
 	MemoryRisk Risk = "memory" // takes host memory
+
+	NumericsRisk Risk = "numerics" // results differ in their last digits, or more
 )
 
 // leastGain is the speed-up below which a change is not advised: forecasts of
@@ -93,6 +95,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		}
 	}
 	sort.SliceStable(plan.Fixes, func(i, j int) bool { return before(plan.Fixes[i], plan.Fixes[j]) })
+	a.traced(&plan)
 	return plan
 }
 

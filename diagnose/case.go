@@ -26,6 +26,8 @@ type Case struct {
 	Shares      Shares
 
 	trainers  []predict.Costs // of all ranks, Costs among them
+	traced    *traced         // what a Timeline tells; nil without one or without a device's work in it
+	hostOnly  bool            // there is a Timeline, and no device's work in it
 	rule      Class
 	questions []Question
 	evidence  map[Class][]Evidence
@@ -38,11 +40,29 @@ type Rule struct {
 	Text   string // what is wrong and why it starves the device
 	Limits string // where the rule misleads
 	Check  func(*Case) float64
+	Refine func(*Case) Class // the kind of the ailment, where the rule won; nil: there are none
+}
+
+// RuleOf returns the rule that explains a class, for a kind of an ailment that of
+// the ailment; false for "unknown".
+func RuleOf(class Class) (Rule, bool) {
+	for _, rule := range Rules {
+		if class == rule.Class {
+			return rule, true
+		}
+	}
+	for _, rule := range Rules {
+		if class.Is(rule.Class) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
 }
 
 // Rules are all rules, in the order in which they are explained.
 var Rules = []Rule{
-	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, computeOnCPU, notTraining,
+	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, launchBound, cpuBound, networkBound,
+	straggler, computeOnCPU, notTraining,
 }
 
 func newCase(run *recording.Run) *Case {
@@ -93,17 +113,14 @@ func (c *Case) device() {
 	if c.HasSteps && !math.IsNaN(c.Costs.Idle) {
 		c.Stall, c.StallSource = c.Costs.Idle/c.Costs.Step, DeviceEvents
 	}
-	if c.Run.Timeline != nil && c.HasSteps {
-		c.Shares = timelineShares(c.Run.Timeline, c.From, c.To)
-		c.Idle = c.Shares.Idle
-		c.Util = c.Shares.Kernel + c.Shares.Communication
-		c.StallSource = FromTrace
+	if c.Run.Timeline != nil {
+		c.trace()
 	}
-	if !math.IsNaN(c.Stall) && !math.IsNaN(c.Idle) {
+	if c.traced == nil && !math.IsNaN(c.Stall) && !math.IsNaN(c.Idle) {
 		// Utilisation is sampled: where it claims less idle than the device's own
 		// clock measured at the input boundary alone, the clock is right.
 		c.Idle = math.Max(c.Idle, c.Stall)
-		if !math.IsNaN(c.Shares.Idle) && c.Run.Timeline == nil {
+		if !math.IsNaN(c.Shares.Idle) {
 			c.Shares.Idle = c.Idle
 			c.Shares.Copy = min(c.Shares.Copy, 1-c.Idle)
 			c.Shares.Kernel = 1 - c.Idle - c.Shares.Copy
@@ -125,39 +142,6 @@ func (c *Case) estimateCopies() {
 	c.Shares.Copy, c.Shares.Communication = min(copied.Point/c.Costs.Step, 1-c.Util), 0
 	c.Shares.Idle = 1 - c.Util - c.Shares.Copy
 	c.Idle = c.Shares.Idle
-}
-
-// timelineShares are the four shares of a window: a kernel counts wherever one
-// runs, a copy where no kernel runs, communication where neither does.
-func timelineShares(t *recording.Timeline, since, until float64) Shares {
-	from, to := int64(math.Round(1e9*since)), int64(math.Round(1e9*until))
-	covered := func(kinds ...recording.WorkKind) float64 {
-		total, end := int64(0), from
-		for i := range t.Device.Start { // ordered by start
-			if !has(kinds, t.Device.Kind[i]) {
-				continue
-			}
-			a, b := max(t.Device.Start[i], end), min(t.Device.End[i], to)
-			if b > a {
-				total += b - a
-				end = b
-			}
-		}
-		return float64(total) / float64(to-from)
-	}
-	kernel := covered(recording.Kernel)
-	withCopy := covered(recording.Kernel, recording.Copy)
-	all := covered(recording.Kernel, recording.Copy, recording.Collective)
-	return Shares{Kernel: kernel, Copy: withCopy - kernel, Communication: all - withCopy, Idle: 1 - all}
-}
-
-func has(kinds []recording.WorkKind, kind recording.WorkKind) bool {
-	for _, k := range kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
 }
 
 // ask records a question whose answer is a share, and returns its score: 0 below

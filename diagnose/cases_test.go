@@ -1,16 +1,20 @@
 package diagnose_test
 
 import (
+	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"stoker"
 	"stoker/advise"
 	"stoker/diagnose"
 	"stoker/recording"
+	"stoker/trace"
 )
 
 // expect is what a case folder's expect.json may demand; absent fields demand
@@ -27,6 +31,12 @@ type expect struct {
 	SpeedupContains float64         `json:"speedup_contains"`
 	Changes         []stoker.Change `json:"changes"`
 	Findings        []string        `json:"findings"`
+
+	// Of traces.
+	Leading string `json:"leading"` // the cause with most idle time
+	First   string `json:"first"`   // the finding that comes first
+	Source  string `json:"source"`  // part of the user's line that a finding names
+	Warning string `json:"warning"` // part of a warning
 }
 
 // TestCases judges every recording under testdata/cases: Runs from live jobs,
@@ -77,6 +87,35 @@ func checkCase(t *testing.T, dir string) {
 			t.Errorf("finding %q is missing from %v", name, v.Findings)
 		}
 	}
+	checkTrace(t, v, want)
+}
+
+func checkTrace(t *testing.T, v diagnose.Verdict, want expect) {
+	t.Helper()
+	if want.Leading != "" && (len(v.Causes) == 0 || v.Causes[0].Cause != want.Leading) {
+		t.Errorf("leading cause is not %s: %v", want.Leading, v.Causes)
+	}
+	if want.First != "" && (len(v.Findings) == 0 || v.Findings[0].Name != want.First) {
+		t.Errorf("first finding is not %s: %v", want.First, v.Findings)
+	}
+	named := func(f diagnose.Finding) bool { return strings.Contains(f.Source, want.Source) }
+	if want.Source != "" && !slices.ContainsFunc(v.Findings, named) {
+		t.Errorf("no finding names %s: %v", want.Source, v.Findings)
+	}
+	warned := func(text string) bool { return strings.Contains(text, want.Warning) }
+	if want.Warning != "" && !slices.ContainsFunc(v.Warnings, warned) {
+		t.Errorf("no warning says %q: %q", want.Warning, v.Warnings)
+	}
+	if len(v.Causes) == 0 {
+		return
+	}
+	sum := 0.0
+	for _, c := range v.Causes {
+		sum += c.Share
+	}
+	if math.Abs(sum-v.Idle) > 1e-3*v.Idle {
+		t.Errorf("causes add up to %.5f of the window, idle time is %.5f", sum, v.Idle)
+	}
 }
 
 func openCase(dir string) (*recording.Run, error) {
@@ -85,7 +124,11 @@ func openCase(dir string) (*recording.Run, error) {
 			return recording.Open(filepath.Join(dir, name))
 		}
 	}
-	return nil, os.ErrNotExist
+	traces, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	if err != nil || len(traces) == 0 {
+		return nil, os.ErrNotExist
+	}
+	return trace.Read(context.Background(), traces, trace.Options{})
 }
 
 func checkPlan(t *testing.T, plan advise.Plan, want expect) {

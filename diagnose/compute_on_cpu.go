@@ -11,6 +11,13 @@ var computeOnCPU = Rule{
 	Text:   "The optimizer's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, is left idle.",
 	Limits: "Without the start-up hook the model's place is not known and only suspected.",
 	Check: func(c *Case) float64 {
+		if c.hostOnly {
+			c.askFact("Does the trace hold work of a device?", false, "it may not have been asked for it")
+			return 0.3 // as likely, the profiler recorded the CPU alone
+		}
+		if c.traced != nil {
+			return 0
+		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {
 			unused = c.ask("Is the GPU unused?", c.Util, 0.06, 0.03, "")

@@ -6,6 +6,9 @@ var cpuExhausted = Rule{
 	Text:   "Preparing batches takes more core time than the job's cores have; more workers only queue for them.",
 	Limits: "Cores are what affinity mask and quota allow, less what other programs use.",
 	Check: func(c *Case) float64 {
+		if c.noTelemetry() {
+			return 0 // a trace alone does not tell what the cores and disks did
+		}
 		k := c.Costs
 		starved := c.starved()
 		busy := 1.0

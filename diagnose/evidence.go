@@ -29,6 +29,9 @@ func (c *Case) workersEvidence() {
 	}
 }
 
+// us prints nanoseconds as microseconds.
+func us(ns int64) string { return fmt.Sprintf("%.1f us", float64(ns)/1e3) }
+
 // plural is the ending and verb of "n workers are".
 func plural(n int) string {
 	if n == 1 {

@@ -8,6 +8,9 @@ var ioBound = Rule{
 	Text:   "Loading waits for a disk or a network file system, and the device waits for loading.",
 	Limits: "Reads served from the page cache are not storage; a client in user space sleeps like any other program.",
 	Check: func(c *Case) float64 {
+		if c.noTelemetry() {
+			return 0 // a trace alone does not tell what the cores and disks did
+		}
 		k := c.Costs
 		starved := c.starved()
 		share := c.onStorage()

@@ -5,7 +5,9 @@ import (
 	"math"
 	"sort"
 
+	"stoker/diagnose/idle"
 	"stoker/internal/stat"
+	"stoker/predict"
 	"stoker/recording"
 )
 
@@ -25,25 +27,34 @@ func Judge(run *recording.Run) Verdict {
 		Confidence: math.NaN(), State: Provisional, Rank: c.Costs.Window.Rank,
 		Costs: c.Costs, HasSteps: c.HasSteps,
 	}
+	v.Device = -1
+	if c.traced != nil {
+		v.Device = int(c.traced.d.Index)
+	}
 	c.classic()
 	for _, rule := range Rules {
 		c.rule = rule.Class
-		v.Scores = append(v.Scores, Score{rule.Class, rule.Check(c)})
+		v.Scores = append(v.Scores, Score{rule.Class, rule.Check(c) * c.tells(rule.Class)})
 	}
+	c.rule = ""
 	sort.SliceStable(v.Scores, func(i, j int) bool { return v.Scores[i].Value > v.Scores[j].Value })
 	v.Class = decide(v.Scores)
 	v.RunnerUp = runnerUp(v.Scores, v.Class)
 	c.settleStall(v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
-	v.Questions, v.Evidence = c.questions, c.evidence[v.Class]
+	v.Questions, v.Evidence, v.Causes = c.questions, c.evidence[v.Class], c.causes()
 	if v.Class == Unknown {
 		v.Evidence = c.unknownEvidence(v.Scores)
+	}
+	if rule, ok := RuleOf(v.Class); ok && rule.Refine != nil {
+		v.Class = rule.Refine(c)
 	}
 	if c.HasSteps && c.Costs.Window.Stationary {
 		v.State = Final
 	}
-	v.Findings = c.findings(v.Class)
+	v.Findings = append(c.traceFindings(), c.findings(v.Class)...)
 	v.Warnings = append(c.warnings(), run.Warnings...)
+	v.Cost = CostOf(run, v, predict.Prices{})
 	return v
 }
 
@@ -79,6 +90,10 @@ func (c *Case) classic() {
 
 // starved asks the question that every rule about input begins with.
 func (c *Case) starved() float64 {
+	if c.traced != nil {
+		return c.ask("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall, 0.03, 0.07,
+			"loading that no loader's span marks is charged to Python")
+	}
 	if !math.IsNaN(c.Stall) {
 		return c.ask("Does the device wait for input, by its own clock?", c.Stall, 0.03, 0.07, "")
 	}
@@ -166,6 +181,9 @@ func (c *Case) settleStall(class Class) {
 }
 
 func (c *Case) unknownEvidence(scores []Score) []Evidence {
+	if c.traced != nil || c.hostOnly {
+		return c.unknownTrace(scores)
+	}
 	var out []Evidence
 	if !math.IsNaN(c.Stall) && c.Stall < 0.03 && c.Idle > 0.1 {
 		out = append(out, Evidence{
@@ -185,13 +203,40 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	return out
 }
 
+// unknownTrace says why a trace does not decide.
+func (c *Case) unknownTrace(scores []Score) []Evidence {
+	switch {
+	case c.hostOnly:
+		const text = "the trace holds no work of a device, so that its idle time is not known: either the model computes on the CPU, or the profiler was not asked for the device (record with ProfilerActivity.CUDA)"
+		return []Evidence{{Text: text, Signal: "trace.device", Value: 0, Unit: "events"}}
+	case c.traced.d.StartUp:
+		c.rule = Unknown
+		c.because(c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", percent1(c.Shares.Kernel))
+		c.gapEvidence()
+		c.placeEvidence(idle.WarmUp)
+		return c.evidence[Unknown]
+	}
+	c.rule = Unknown
+	if n := c.traced.d.Works; n < fewWorks {
+		c.because(float64(n), "kernels", "trace.device", "only %d pieces of device work were recorded: too few to judge", n)
+	}
+	c.because(c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
+		percent1(c.Shares.Kernel), percent1(c.Shares.Copy), percent1(c.Shares.Communication))
+	c.gapEvidence()
+	if scores[0].Value >= leastScore {
+		c.because(scores[0].Value-scores[1].Value, "ratio", "scores", "%s (%.2f) and %s (%.2f) fit nearly equally well",
+			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)
+	}
+	return c.evidence[Unknown]
+}
+
 func (c *Case) findings(class Class) []Finding {
 	var out []Finding
 	if f, ok := c.memoryFull(class); ok {
 		out = append(out, f)
 	}
 	if c.HasSteps && c.Costs.HelpersSpin() {
-		out = append(out, Finding{"intra-op-threads", fmt.Sprintf(
+		out = append(out, Finding{Name: "intra-op-threads", Text: fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of fetching is waiting for a core): loading costs far more than it must. Worker processes run with one thread each; OMP_NUM_THREADS=1 helps at once",
 			percent(c.Costs.FetchQueue/c.Costs.Fetch))})
 	}
@@ -204,11 +249,11 @@ func (c *Case) findings(class Class) []Finding {
 			}
 		}
 		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
-			out = append(out, Finding{"epoch-boundary", fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", percent(share))})
+			out = append(out, Finding{Name: "epoch-boundary", Text: fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", percent(share))})
 		}
 	}
 	if ranks := c.ranks(); ranks != "" {
-		out = append(out, Finding{"ranks", ranks})
+		out = append(out, Finding{Name: "ranks", Text: ranks})
 	}
 	return out
 }
@@ -221,7 +266,7 @@ func (c *Case) memoryFull(class Class) (Finding, bool) {
 	for _, g := range c.Run.Facts.GPUs {
 		used := c.Run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(c.From, c.To)
 		if g.MemoryBytes > 0 && used/g.MemoryBytes > fullMemory {
-			return Finding{"full-memory", fmt.Sprintf(
+			return Finding{Name: "full-memory", Text: fmt.Sprintf(
 				"device memory is %s full while the device is idle %s of the time: a full memory says nothing about work",
 				percent(used/g.MemoryBytes), percent(c.Idle))}, true
 		}
@@ -231,6 +276,9 @@ func (c *Case) memoryFull(class Class) (Finding, bool) {
 
 // ranks compares the trainers of a run with several.
 func (c *Case) ranks() string {
+	if c.traced != nil {
+		return c.tracedRanks()
+	}
 	if len(c.trainers) < 2 {
 		return ""
 	}
@@ -249,6 +297,9 @@ func percentOr(v float64) string {
 }
 
 func (c *Case) warnings() []string {
+	if c.traced != nil || c.hostOnly {
+		return append(c.traceWarnings(), c.Run.Facts.Notes...)
+	}
 	var out []string
 	if n := len(c.Costs.Window.Steps); c.HasSteps && n < fewSteps {
 		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on", n, c.To-c.From))

@@ -8,6 +8,9 @@ var mainThreadLoader = Rule{
 	Text:   "With num_workers=0 the thread that launches work on the device also reads, decodes and collates; the device waits meanwhile.",
 	Limits: "Without the start-up hook, 'no worker processes' may also mean threads that load.",
 	Check: func(c *Case) float64 {
+		if c.traced != nil {
+			return c.loaderTraced(true)
+		}
 		k := c.Costs
 		none := c.askFact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k.Workers, k.Set))
 		starved := c.starved()

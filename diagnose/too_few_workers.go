@@ -6,6 +6,9 @@ var tooFewWorkers = Rule{
 	Text:   "Every DataLoader worker always has a batch to prepare, the device waits for them, and cores are left for more workers.",
 	Limits: "Workers that wait for something they share (a lock, a server) do not get faster by being more.",
 	Check: func(c *Case) float64 {
+		if c.traced != nil {
+			return c.loaderTraced(false)
+		}
 		k := c.Costs
 		some := c.askFact("Are there worker processes?", k.Workers > 0, workersText(k.Workers, k.Set))
 		starved := c.starved()

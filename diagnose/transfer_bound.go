@@ -13,6 +13,9 @@ var transferBound = Rule{
 	Text:   "The device computes nothing while a batch crosses the host link. From pageable memory the copy is slow and blocks the launching thread.",
 	Limits: "The copy's time is estimated from the batch's size and the link's rates, within the time in which no kernel ran.",
 	Check: func(c *Case) float64 {
+		if c.traced != nil {
+			return c.transferTraced()
+		}
 		p := c.Costs.Pipeline(c.Run)
 		copied := p.Part(stoker.Transfer).Wait
 		share := math.NaN()

@@ -1,6 +1,11 @@
 package diagnose
 
-import "stoker/predict"
+import (
+	"strings"
+
+	"stoker"
+	"stoker/predict"
+)
 
 // Class names what limits a run, in the words of design.md.
 type Class string
@@ -8,11 +13,18 @@ type Class string
 // The classes that rules of this package can give. Later ailments add theirs.
 const (
 	GPUBound      Class = "gpu-bound"
+	GPUTensor     Class = "gpu-bound/tensor"    // most kernel time is matrix work on Tensor Cores
+	GPUMemory     Class = "gpu-bound/memory"    // most kernel time moves data and computes little
+	GPUPrecision  Class = "gpu-bound/precision" // matrix work that could run on Tensor Cores and does not
+	CPUBound      Class = "cpu-bound"           // the host works between launches, at something else than loading
 	MainThread    Class = "cpu-bound/main-thread-loader"
 	TooFewWorkers Class = "cpu-bound/too-few-workers"
 	CPUExhausted  Class = "cpu-bound/cpu-exhausted"
 	IOBound       Class = "io-bound"
 	TransferBound Class = "transfer-bound"
+	LaunchBound   Class = "launch-bound"
+	NetworkBound  Class = "network-bound"
+	StragglerRank Class = "straggler"
 	ComputeOnCPU  Class = "compute-on-cpu"
 	NotTraining   Class = "not-training"
 	Unknown       Class = "unknown"
@@ -23,10 +35,17 @@ func (c Class) Starves() bool {
 	switch c {
 	case MainThread, TooFewWorkers, CPUExhausted, IOBound:
 		return true
-	case GPUBound, TransferBound, ComputeOnCPU, NotTraining, Unknown:
+	case GPUBound, GPUTensor, GPUMemory, GPUPrecision, CPUBound, TransferBound, LaunchBound, NetworkBound, StragglerRank,
+		ComputeOnCPU, NotTraining, Unknown:
 		return false
 	}
 	return false
+}
+
+// Is reports whether the class is the other one or a kind of it: gpu-bound/memory
+// is gpu-bound.
+func (c Class) Is(other Class) bool {
+	return c == other || strings.HasPrefix(string(c), string(other)+"/")
 }
 
 // Source says how a stall is known, in order of trust.
@@ -57,12 +76,17 @@ type Verdict struct {
 	State      State
 
 	Rank        int     // the rank that was judged: the most starved one
+	Device      int     // index into Timeline.Devices of the device that was judged; -1 without a trace
 	Stall       float64 // share of the window in which the device waited for input
 	StallSource Source
 	Idle        float64 // share of the window in which nothing ran on the device
 	Shares      Shares
 	Costs       predict.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool
+
+	Causes []Cause // what idle time went into, most first; nil without a trace
+	Cost   Cost    // what the idle share costs
+	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
 	Evidence  []Evidence // most causal first
 	Findings  []Finding  // what stands beside the class
@@ -84,10 +108,30 @@ type Evidence struct {
 	Unit   string
 }
 
-// Finding is something worth saying that does not name the class.
+// Cause is a part of the judged window's idle time: what the host or the device
+// did in the gaps. The causes of a window add up to its idle time.
+type Cause struct {
+	Cause   string // a word of idle.Cause
+	Seconds float64
+	Share   float64 // of the window
+}
+
+// Finding is something worth saying that does not name the class. What is known
+// of its place and worth is filled in; findings of live runs have a name and a
+// text alone.
 type Finding struct {
 	Name string // in the words of design.md, or "full-memory"
 	Text string
+
+	From, To float64 // where to look, seconds of the run; equal where there is no one place
+	Thread   string  // of the host, "" unknown
+	Kernel   string  // or copy, as recorded; "" unknown
+	Source   string  // the user's innermost line there, "train.py(41): forward"; "" unknown
+	Seconds  float64 // of the judged window that it is about; 0 unknown
+	Share    float64 // of the window; 0 unknown
+	Saves    float64 // at most, share of the window; 0 unknown
+	Settings []stoker.Change
+	Advice   string // the exact setting in words, where it is more than a change of a Setting
 }
 
 // Question is what a rule asked and what the run answered.

@@ -111,6 +111,7 @@ func (r *recorder) finish() (*recording.Run, error) {
 		r.hearGPU(<-r.gpus.news)
 	}
 	r.second()
+	r.endTrace()
 	if r.command != nil {
 		r.command.stop()
 		r.left()

@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"stoker/observe/capture"
 	"stoker/observe/gpu"
 	"stoker/recording"
 )
@@ -30,6 +31,13 @@ type Options struct {
 	// Emulate looks at emulated GPUs only, and tells the program where to
 	// report them.
 	Emulate bool
+
+	// Trace asks for a trace by PyTorch's own profiler, once steps are steady; nil
+	// asks for none. Only then has the command's environment KINETO_USE_DAEMON.
+	Trace *capture.Request
+
+	// Say is told what becomes of the trace, in sentences.
+	Say func(text string)
 
 	// OpenGPU opens the probe for GPUs; page is the file of emulated ones. nil
 	// is gpu.Open. It may take its time: the command does not wait for it.

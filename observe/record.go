@@ -106,8 +106,10 @@ type recorder struct {
 	gpus    *gpuWatch
 	hears   *step.Listener
 	intake  *step.Intake
+	paces   map[int]*pace    // of processes that step
 	visible map[int][]string // CUDA_VISIBLE_DEVICES of processes
 	hooked  bool             // the command was started with the hook
+	tracing *tracing         // nil where no trace is wanted or can be taken
 	exit    *recording.Exit
 	gone    bool // the attached process ended
 
@@ -117,7 +119,7 @@ type recorder struct {
 
 // newRecorder opens the recording: where that cannot be, nothing has begun yet.
 func newRecorder(o Options) (*recorder, error) {
-	r := &recorder{o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{}}
+	r := &recorder{o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{}, paces: map[int]*pace{}}
 	r.facts = recording.Facts{
 		Version: o.Version, Command: redact(o.Command),
 		Started: float64(r.clock.wall.UnixNano()) / 1e9, Monotonic: r.clock.mono,
@@ -130,7 +132,7 @@ func newRecorder(o Options) (*recorder, error) {
 		return nil, err
 	}
 	r.out = out
-	r.intake = step.NewIntake(r.clock.mono, out, r.gpuIndex)
+	r.intake = step.NewIntake(r.clock.mono, paced{out, r.paces}, r.gpuIndex)
 	return r, nil
 }
 
@@ -152,6 +154,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
 		page := os.Getenv(emulatedPage)
 		r.openGPU(page)
+		r.trace()
 		r.absent("hook", "the process was running already: steps are known only to a run that stoker observe starts")
 		return r.o.PID, nil
 	}
@@ -165,7 +168,9 @@ func (r *recorder) begin(path string) (root int, err error) {
 	if r.hooked {
 		hook, socket = r.private.hook(), r.private.socket()
 	}
+	r.trace()
 	env, nested := environment(os.Environ(), hook, socket, page)
+	env = r.tracing.armed(env)
 	if nested {
 		r.note("started within another stoker observe: the steps of this command are in this recording only")
 	}
@@ -239,6 +244,7 @@ func (r *recorder) watch(root int) error {
 
 // undo takes back what began before a command that could not be started.
 func (r *recorder) undo() {
+	r.tracing.undo()
 	if r.hears != nil {
 		_ = r.hears.Close()
 	}
@@ -313,6 +319,7 @@ func (r *recorder) second() {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
 		r.silentHook(now)
+		r.traceSecond(now)
 	}
 	if r.disks != nil {
 		if err := r.disks.Second(now, r.out); err != nil {

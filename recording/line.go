@@ -37,6 +37,7 @@ type line struct {
 	N       int      `json:"n,omitempty"`
 	Period  *float64 `json:"period,omitempty"`
 	Wait    float64  `json:"wait,omitempty"`
+	NoWait  bool     `json:"wait_unknown,omitempty"` // a trace without marks of its loader
 	Samples int      `json:"samples,omitempty"`
 	First   bool     `json:"first,omitempty"`
 	Phase   Phase    `json:"phase,omitempty"`
@@ -74,14 +75,22 @@ func orNaN(v *float64) float64 {
 }
 
 func stepLine(s Step) line {
+	noWait := math.IsNaN(s.Wait)
+	if noWait {
+		s.Wait = 0
+	}
 	return line{
-		Kind: "step", T: s.Start, PID: s.PID, Rank: s.Rank, Device: s.Device, Loader: s.Loader, N: s.N,
+		NoWait: noWait,
+		Kind:   "step", T: s.Start, PID: s.PID, Rank: s.Rank, Device: s.Device, Loader: s.Loader, N: s.N,
 		Period: known(s.Period), Wait: s.Wait, Samples: s.Samples, First: s.First, Phase: s.Phase,
 		Idle: known(s.Idle), DPeriod: known(s.DevicePeriod), NoClock: s.NoClock,
 	}
 }
 
 func (l line) step() Step {
+	if l.NoWait {
+		l.Wait = math.NaN()
+	}
 	return Step{
 		PID: l.PID, Rank: l.Rank, Device: l.Device, Loader: l.Loader, N: l.N,
 		Start: l.T, Period: orNaN(l.Period), Wait: l.Wait, Samples: l.Samples, First: l.First, Phase: l.Phase,

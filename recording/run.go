@@ -34,6 +34,7 @@ type Facts struct {
 	Notes     []string    `json:"notes,omitempty"`  // sentences from the probes and the hook
 	Overhead  *Overhead   `json:"overhead,omitempty"`
 	Model     *ModelFacts `json:"model,omitempty"`
+	Captures  []Capture   `json:"captures,omitempty"` // traces that PyTorch's profiler wrote meanwhile
 }
 
 // Machine is the host as far as the job may use it.
@@ -70,6 +71,8 @@ type GPU struct {
 	UUID        string  `json:"uuid,omitempty"`
 	MemoryBytes float64 `json:"memory_bytes,omitempty"`
 	PowerLimit  float64 `json:"power_limit_watts,omitempty"`
+	SMs         int     `json:"sms,omitempty"`        // multiprocessors or compute units, as a profiler recorded them
+	Capability  string  `json:"capability,omitempty"` // compute capability as a profiler recorded it, "9.0"; "" unknown
 	Emulated    bool    `json:"emulated,omitempty"`
 }
 
@@ -77,6 +80,7 @@ type GPU struct {
 type Software struct {
 	Driver      string `json:"driver,omitempty"`
 	CUDA        string `json:"cuda,omitempty"`
+	ROCm        string `json:"rocm,omitempty"`
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
@@ -124,6 +128,18 @@ type ModelFacts struct {
 	Device string `json:"device,omitempty"` // of the optimizer's parameters: "cpu", "cuda:0"
 	DType  string `json:"dtype,omitempty"`
 	Steps  int    `json:"steps,omitempty"` // optimizer steps seen
+}
+
+// Capture is a trace that PyTorch's own profiler wrote of this run because it was
+// asked to. It lies beside the recording.
+type Capture struct {
+	PID   int     `json:"pid"`
+	Rank  int     `json:"rank"`
+	File  string  `json:"file"` // its name without a folder
+	Bytes float64 `json:"bytes,omitempty"`
+	Steps int     `json:"steps,omitempty"` // that were asked for; 0: by time
+	From  float64 `json:"from"`            // when it was asked for, seconds
+	To    float64 `json:"to"`              // when the file was finished, seconds
 }
 
 // Absence says what could not be seen, and why.

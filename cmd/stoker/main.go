@@ -48,14 +48,16 @@ func (a *app) root() *cobra.Command {
 starves the GPU and why, what to change and what that is worth, and verifies that it helped.`,
 		Example: `  stoker observe -- python train.py --epochs 3     run it, and read the verdict at the end
   stoker advise --emit torch                       the settings to paste
-  stoker verify BEFORE AFTER                       did it help, as much as predicted`,
+  stoker verify BEFORE AFTER                       did it help, as much as predicted
+  stoker predict --gpu h100-sxm --model resnet50 --batch 32..1024 --workers 8 --cores 16 --storage nvme
+                                                   what a job needs, without any run`,
 		SilenceErrors: true, SilenceUsage: true, Version: version,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.diagnose(), a.advise(), a.verify())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify())
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root
 }

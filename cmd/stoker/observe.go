@@ -36,6 +36,7 @@ says when the verdict changes.`,
 		Example: `  stoker observe -- python train.py --epochs 3
   stoker observe -o before.jsonl.gz -- torchrun --nproc-per-node 2 train.py
   stoker observe --pid 4711                  attach to a run that is already going (no hook)
+  stoker observe --trace 5 -- python train.py    and have PyTorch's profiler write a trace of 5 steps
   STOKER_EMULATE=1 stoker observe -- python examples/imagefolder/train.py`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
@@ -44,7 +45,7 @@ says when the verdict changes.`,
 			if (len(args) == 0) == (o.pid == 0) {
 				return usageError{errors.New("observe takes a command after --, or --pid PID")}
 			}
-			return nil
+			return o.trace.check()
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
@@ -55,6 +56,7 @@ says when the verdict changes.`,
 	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
 	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 3 where the GPU is starved and CMD returned 0")
+	o.trace.flags(cmd)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -65,6 +67,7 @@ type observeFlags struct {
 	noHook, check bool
 	quiet         bool
 	pid           int
+	trace         captureFlags
 }
 
 // frugal keeps the observer out of the way of what it observes. With one
@@ -94,6 +97,14 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) erro
 	if o.noHook {
 		options.HookSource = nil
 	}
+	if o.trace.steps > 0 {
+		options.Trace = o.trace.request()
+		if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
+			options.Say = nil
+		} else {
+			a.say("%s", options.Trace.Cost())
+		}
+	}
 	ctx := cmd.Context()
 	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
 		var stop context.CancelFunc
@@ -108,8 +119,13 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) erro
 		a.error(err)
 	}
 	verdict := diagnose.Judge(run)
+	captured := capturedOf(cmd.Context(), o.output, run, verdict)
+	verdict = captured.verdict
 	if !o.quiet {
 		if err := a.ending(run, verdict, o.output); err != nil {
+			return err
+		}
+		if err := a.capturedEnding(run, captured, options.Trace); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func judge(args []string) (judged, error) {
 	if j.run, err = recording.Open(j.path); err != nil {
 		return j, err
 	}
-	j.verdict = diagnose.Judge(j.run)
+	j.verdict = capturedOf(context.Background(), j.path, j.run, diagnose.Judge(j.run)).verdict
 	j.plan = advise.Rank(j.run, j.verdict)
 	return j, nil
 }

@@ -85,10 +85,12 @@ func (j *Job) environment(f *recording.Process) {
 
 // allowed are the only variables that are ever taken from another process's
 // environment.
-var allowed = []string{"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"}
+var allowed = []string{"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
+	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
+}
 
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES) of a process as it was started, and no others.
+// CUDA_VISIBLE_DEVICES, and three of libkineto's) of a process as it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))
 	if err != nil {

@@ -1,0 +1,70 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/predict"
+)
+
+// traced proposes what the findings of a trace name, beside what the model
+// proposes. A trace bounds what a change is worth: no more than the time that it
+// is about. It does not tell how much of that comes back.
+func (a adviser) traced(plan *Plan) {
+	var fixes []Fix
+	for _, f := range a.verdict.Findings {
+		if len(f.Settings) == 0 || !(f.Saves > 0) || plan.holds(f) {
+			continue
+		}
+		name := string(f.Settings[0].Setting)
+		plan.Rejected = slices.DeleteFunc(plan.Rejected, func(r Rejected) bool { return r.Name == name })
+		most := 1 / (1 - min(f.Saves, 0.95))
+		fix := Fix{
+			Name: name, Title: f.Name, Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: []string{f.Advice},
+			Forecast: predict.Forecast{
+				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
+				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
+			},
+		}
+		if most < leastGain {
+			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: fmt.Sprintf("worth at most %.2fx: not to be told from noise", most)})
+			continue
+		}
+		fixes = append(fixes, fix)
+	}
+	sort.SliceStable(fixes, func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
+	plan.Fixes = append(plan.Fixes, fixes...)
+}
+
+// holds reports whether some fix changes what a finding would change first.
+func (p *Plan) holds(f diagnose.Finding) bool {
+	return slices.ContainsFunc(p.Fixes, func(fix Fix) bool {
+		return slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == f.Settings[0].Setting })
+	})
+}
+
+// flags are settings that an argument or a variable changes; the others take a
+// line of code.
+var flags = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.BucketMB, stoker.Allocator, stoker.BatchSize}
+
+func effortOf(f diagnose.Finding) Effort {
+	if slices.Contains(flags, f.Settings[0].Setting) {
+		return Flag
+	}
+	return Code
+}
+
+func riskOf(f diagnose.Finding) Risk {
+	first := f.Settings[0].Setting
+	switch {
+	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize}, first):
+		return MemoryRisk
+	case first == stoker.TF32 || first == stoker.Precision:
+		return NumericsRisk
+	}
+	return NoRisk
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoker/diagnose"
+	"stoker/diagnose/operators"
+	"stoker/observe/capture"
+	"stoker/recording"
+	"stoker/report"
+	"stoker/trace"
+)
+
+// captureFlags ask observe for a trace by PyTorch's own profiler.
+type captureFlags struct {
+	steps          int
+	stacks, shapes bool
+}
+
+func (t *captureFlags) flags(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&t.steps, "trace", 0, "have PyTorch's profiler write a trace of this many steps, once they are steady")
+	cmd.Flags().BoolVar(&t.stacks, "trace-stacks", false, "with Python's stacks in the trace (slower, larger)")
+	cmd.Flags().BoolVar(&t.shapes, "trace-shapes", false, "with operand shapes in the trace (slower, larger)")
+}
+
+func (t *captureFlags) check() error {
+	switch {
+	case t.steps < 0 || t.steps > capture.MostSteps:
+		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", capture.MostSteps, t.steps)}
+	case t.steps == 0 && (t.stacks || t.shapes):
+		return usageError{errors.New("--trace-stacks and --trace-shapes say what a trace holds: add --trace 5")}
+	}
+	return nil
+}
+
+func (t *captureFlags) request() *capture.Request {
+	return &capture.Request{Steps: t.steps, Stacks: t.stacks, Shapes: t.shapes}
+}
+
+// captured is what was concluded from a run and the traces that were taken of it.
+type captured struct {
+	verdict diagnose.Verdict // of both, where there is a trace that can be read
+	files   []string         // beside the recording
+	table   *operators.Table // nil without a trace
+	trouble []string         // sentences
+}
+
+// mostTrace bounds what is read of a file that a recording names.
+const mostTrace = 4 << 30 // bytes
+
+// capturedOf reads the traces beside a recording and joins their verdict with the
+// run's.
+func capturedOf(ctx context.Context, path string, run *recording.Run, live diagnose.Verdict) captured {
+	c := captured{verdict: live}
+	own := ""
+	for _, one := range run.Facts.Captures {
+		file, err := besides(path, one.File)
+		if err != nil {
+			c.trouble = append(c.trouble, err.Error())
+			continue
+		}
+		c.files = append(c.files, file)
+		if own == "" || one.PID == live.Costs.Window.PID {
+			own = file
+		}
+	}
+	if len(c.files) == 0 {
+		c.verdict.Warnings = append(slices.Clone(live.Warnings), c.trouble...)
+		return c
+	}
+	traced, err := trace.Read(ctx, c.files, trace.Options{})
+	if err != nil && len(c.files) > 1 { // not of one run, as two programs under one command are not
+		c.trouble = append(c.trouble, err.Error()+"; the trace of the judged process alone is read")
+		traced, err = trace.Read(ctx, []string{own}, trace.Options{})
+	}
+	if err != nil {
+		c.trouble = append(c.trouble, err.Error())
+	} else {
+		c.verdict = diagnose.Merge(run, live, diagnose.Judge(traced))
+		c.table = operators.Tabulate(traced.Timeline, operators.Options{Top: 10})
+	}
+	c.verdict.Warnings = append(slices.Clone(c.verdict.Warnings), c.trouble...)
+	return c
+}
+
+// besides is a file that a recording names, in the recording's own folder: the
+// recording may come from anybody.
+func besides(path, name string) (string, error) {
+	if name == "" || name != filepath.Base(name) || name == ".." || name == "." {
+		return "", fmt.Errorf("the recording names a trace %q that is not beside it: it is not read", name)
+	}
+	file := filepath.Join(filepath.Dir(path), name)
+	info, err := os.Lstat(file)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the trace of this run is missing: %s", file)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is not a plain file: it is not read", file)
+	case info.Size() > mostTrace:
+		return "", fmt.Errorf("%s has %d bytes: stoker trace %s reads it", file, info.Size(), file)
+	}
+	return file, nil
+}
+
+// capturedEnding says after the report what the trace holds, what it cost and
+// where it lies; or how to take one by hand.
+func (a *app) capturedEnding(run *recording.Run, c captured, asked *capture.Request) error {
+	if asked == nil {
+		return nil
+	}
+	if len(run.Facts.Captures) == 0 {
+		a.noTrace(run)
+		return nil
+	}
+	if c.verdict.Traced != nil && c.verdict.Traced.HostOnly {
+		fmt.Fprintln(a.stderr)
+		if err := report.OperatorsText(a.stderr, c.table, a.style(a.stderr)); err != nil {
+			return err
+		}
+	}
+	for _, one := range run.Facts.Captures {
+		var b strings.Builder
+		if err := report.Capture(&b, one, diagnose.CaptureCost(run, one)); err != nil {
+			return err
+		}
+		a.say("%s", strings.TrimSpace(b.String()))
+	}
+	if len(c.files) > 0 {
+		a.say("kept %s; more: stoker trace %s", strings.Join(c.files, ", "), strings.Join(c.files, " "))
+	}
+	return nil
+}
+
+// byHand are the lines with which a program records a trace by itself.
+const byHand = `    prof = torch.profiler.profile(schedule=torch.profiler.schedule(wait=10, warmup=2, active=5),
+                                  on_trace_ready=lambda p: p.export_chrome_trace("trace.json"))
+    prof.start()      # before the loop
+    prof.step()       # at the end of each step; after the loop: prof.stop()
+`
+
+// noTrace says why no trace was taken, and the four lines that take one.
+func (a *app) noTrace(run *recording.Run) {
+	why := "the run ended before"
+	for _, absence := range run.Facts.Absent {
+		if absence.What == "trace" {
+			why = absence.Why
+		}
+	}
+	a.say("no trace was taken: %s", why)
+	a.say("four lines take one by hand, then stoker trace trace.json:")
+	fmt.Fprint(a.stderr, byHand)
+}

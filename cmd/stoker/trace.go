@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/diagnose/idle"
+	"stoker/diagnose/operators"
+	"stoker/diagnose/ranks"
+	"stoker/export"
+	"stoker/recording"
+	"stoker/report"
+	"stoker/trace"
+)
+
+// traceFlags are the flags of the verb.
+type traceFlags struct {
+	top                                     int
+	by                                      string
+	shapes, operators, json, explain, check bool
+	timeline, output                        string
+}
+
+func (a *app) trace() *cobra.Command {
+	var f traceFlags
+	cmd := &cobra.Command{
+		Use:   "trace FILE...",
+		Short: "Say where every idle microsecond of a PyTorch profiler's trace came from",
+		Long: `Read what PyTorch's profiler wrote (.json, .json.gz, .json.zst, cut and damaged ones as far as they go) and
+say what the GPU waited for, which operators cost what, and which setting to change. Several files, or a
+folder, are the ranks of one run. Record a trace with
+
+  with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=2, active=5),
+                              on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"),
+                              record_shapes=True, with_stack=True) as prof:
+      for batch in loader:
+          ...
+          prof.step()`,
+		Example: `  stoker trace traces/worker0.pt.trace.json.gz
+  stoker trace traces/                              one file per rank
+  stoker trace --operators --top 30 --by cpu FILE   the table of operators alone
+  stoker trace --timeline out.json.gz FILE          with our gap causes as tracks, for ui.perfetto.dev
+  stoker trace --json FILE | jq .causes`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.traced(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.top, "top", 10, "operators to show; 0: all")
+	flags.StringVar(&f.by, "by", "self", "order of operators: gpu (total time on the device), cpu (total time on the host), self")
+	flags.BoolVar(&f.shapes, "shapes", false, "a row per operator and operand shapes")
+	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
+	flags.BoolVar(&f.check, "check", false, "exit with 3 where the GPU is starved")
+	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
+	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
+	cmd.MarkFlagsMutuallyExclusive("json", "explain", "operators")
+	return cmd
+}
+
+func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
+	by, err := operators.ParseBy(f.by)
+	if err != nil {
+		return usageError{err}
+	}
+	if f.top < 0 {
+		return usageError{fmt.Errorf("--top %d: give the number of operators to show, or 0 for all", f.top)}
+	}
+	a.began = true
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	started := time.Now()
+	run, err := a.readTrace(ctx, files)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	r := inspect(run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
+	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
+	r.Source.Seconds = time.Since(started).Seconds()
+	if err := a.traceFiles(ctx, f, r); err != nil {
+		return interrupted(ctx, err)
+	}
+	if err := a.showTrace(f, r); err != nil {
+		return err
+	}
+	if f.check {
+		return starved(r.Verdict)
+	}
+	return nil
+}
+
+// inspect judges a run and makes all tables of it.
+func inspect(run *recording.Run, o operators.Options) report.TraceReport {
+	r := report.TraceReport{Run: run, Verdict: diagnose.Judge(run), Gaps: idle.Analyse(run)}
+	r.Plan = advise.Rank(run, r.Verdict)
+	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
+	r.Ranks = ranks.Compare(run, r.Gaps)
+	t := run.Timeline
+	r.Source.Events = len(t.Host.Start) + len(t.Device.Start) + len(t.Frames.Start)
+	for _, n := range t.Dropped {
+		r.Source.Events += n
+	}
+	return r
+}
+
+// traceFiles writes what the flags ask for beside the report.
+func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport) error {
+	if f.timeline != "" {
+		err := writeStream(ctx, f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) })
+		if err != nil {
+			return err
+		}
+	}
+	if f.output != "" {
+		return writeStream(ctx, f.output, func(w io.Writer) error { return recording.Write(w, r.Run) })
+	}
+	return nil
+}
+
+func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
+	style := a.style(a.stdout)
+	switch {
+	case f.json:
+		return report.TraceJSON(a.stdout, r)
+	case f.explain:
+		return report.Explain(a.stdout, r.Verdict, style)
+	case f.operators:
+		return report.OperatorsText(a.stdout, r.Operators, style)
+	}
+	return report.TraceText(a.stdout, r, style)
+}
+
+// readTrace reads with a line on stderr where it takes longer than a second.
+func (a *app) readTrace(ctx context.Context, files []string) (*recording.Run, error) {
+	p := a.progress()
+	run, err := trace.Read(ctx, files, trace.Options{Progress: p.report})
+	p.end()
+	return run, err
+}
+
+// progress is a line that says how far reading is: on a terminal one that
+// changes, elsewhere a single one.
+type progress struct {
+	mu       sync.Mutex // guards what follows: report is called from the reader's goroutine
+	w        io.Writer
+	terminal bool
+	next     time.Time
+	said     bool
+	ended    bool
+}
+
+const (
+	patience = time.Second            // nobody wants a line about less
+	every    = 200 * time.Millisecond // a changing line is read no faster
+)
+
+func (a *app) progress() *progress {
+	file, isFile := a.stderr.(*os.File)
+	return &progress{w: a.stderr, terminal: isFile && term.IsTerminal(int(file.Fd())), next: time.Now().Add(patience)}
+}
+
+func (p *progress) report(done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.ended || now.Before(p.next) || p.said && !p.terminal {
+		return
+	}
+	p.next, p.said = now.Add(every), true
+	line := fmt.Sprintf("stoker: reading, %.0f %% of %.0f MB", 100*float64(done)/math.Max(1, float64(total)), float64(total)/1e6)
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r%s\x1b[K", line)
+		return
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+// end takes a changing line away.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.said && p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// interrupted turns an error that Ctrl-C caused into its exit code.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return exitCode(exitSignalBase + int(syscall.SIGINT))
+	}
+	return err
+}
+
+// bytesOf is how large files are on the disk, those in named folders included.
+func bytesOf(paths []string) int64 {
+	total := int64(0)
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			total += info.Size()
+			continue
+		}
+		entries, _ := os.ReadDir(path)
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+				total += info.Size()
+			}
+		}
+	}
+	return total
+}
+
+// writeStream writes a file in one step while it is produced, packed where its
+// name ends in .gz. Where something fails, or ctx ends, nothing is left.
+func writeStream(ctx context.Context, name string, produce func(io.Writer) error) error {
+	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	buffered := bufio.NewWriterSize(watched{ctx, temporary}, 1<<18)
+	var w io.Writer = buffered
+	var zip *gzip.Writer
+	if strings.HasSuffix(name, ".gz") {
+		zip, _ = gzip.NewWriterLevel(buffered, gzip.BestSpeed)
+		w = zip
+	}
+	err = produce(w)
+	if zip != nil {
+		err = errors.Join(err, zip.Close())
+	}
+	err = errors.Join(err, buffered.Flush(), temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
+	}
+	return nil
+}
+
+// watched is a writer that ends with its context.
+type watched struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w watched) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}

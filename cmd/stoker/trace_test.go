@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stoker/recording"
+)
+
+// traceFile writes a trace as PyTorch does: steps of 10 ms, 6 of them in the
+// loader.
+func traceFile(t *testing.T, name string, rank, world int) string {
+	t.Helper()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}],
+"distributedInfo": {"backend": "nccl", "rank": %d, "world_size": %d}, "traceEvents": [`, rank, world)
+	comma := ""
+	put := func(format string, args ...any) {
+		b.WriteString(comma + "\n")
+		fmt.Fprintf(&b, format, args...)
+		comma = ","
+	}
+	pid := 100 + rank
+	for s := range 8 {
+		at := 1000 + 10_000*s
+		put(`{"ph":"X","cat":"user_annotation","name":"ProfilerStep#%d","pid":%d,"tid":%d,"ts":%d,"dur":9990}`, s, pid, pid, at)
+		put(`{"ph":"X","cat":"user_annotation","name":"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__","pid":%d,"tid":%d,"ts":%d,"dur":6000}`, pid, pid, at+1)
+		put(`{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":%d,"tid":%d,"ts":%d,"dur":40,"args":{"Input Dims":[[64,64],[64,64]],"Input type":["float","float"]}}`, pid, pid, at+6010)
+		for k := range 4 {
+			put(`{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":%d,"tid":%d,"ts":%d,"dur":5,"args":{"correlation":%d}}`, pid, pid, at+6012+6*k, 10*s+k+1)
+			put(`{"ph":"X","cat":"kernel","name":"ampere_sgemm_64x64_nn","pid":0,"tid":7,"ts":%d,"dur":900,"args":{"device":0,"stream":7,"correlation":%d}}`, at+6040+901*k, 10*s+k+1)
+		}
+	}
+	b.WriteString("]}")
+	path := filepath.Join(t.TempDir(), name)
+	data := b.Bytes()
+	if strings.HasSuffix(name, ".gz") {
+		var z bytes.Buffer
+		w := gzip.NewWriter(&z)
+		_, _ = w.Write(data)
+		_ = w.Close()
+		data = z.Bytes()
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func callWith(ctx context.Context, t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestTraceSaysWhatIdleTimeWentInto(t *testing.T) {
+	path := traceFile(t, "worker0.pt.trace.json.gz", 0, 1)
+	code, out, errs := call(t, "trace", path)
+	for _, want := range []string{"main-thread-loader", "data-loader", "aten::mm", "the step with most idle time", "fp32", "num_workers"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if code != exitFine || errs != "" {
+		t.Errorf("exit %d, stderr %q", code, errs)
+	}
+	if code, _, _ := call(t, "trace", "--check", path); code != exitStarved {
+		t.Errorf("--check exits with %d, want %d", code, exitStarved)
+	}
+}
+
+func TestTraceJSON(t *testing.T) {
+	a, b := traceFile(t, "rank0.json", 0, 2), traceFile(t, "rank1.json.gz", 1, 2)
+	code, out, errs := call(t, "trace", "--json", "--top", "2", "--by", "cpu", a, b)
+	var o struct {
+		Schema    int
+		Causes    []struct{ Cause string }
+		Operators []struct {
+			Name  string
+			Calls int
+		}
+		Ranks    struct{ Ranks []struct{ Rank int } }
+		Roofline struct{ Device string }
+		Trace    struct {
+			Files  []string
+			Events int
+			Bytes  int64
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &o); code != exitFine || err != nil {
+		t.Fatalf("exit %d, %v, stderr %q", code, err, errs)
+	}
+	if o.Schema != 1 || len(o.Causes) == 0 || o.Causes[0].Cause != "data-loader" || len(o.Operators) != 2 || len(o.Ranks.Ranks) != 2 ||
+		o.Roofline.Device == "" || len(o.Trace.Files) != 2 || o.Trace.Events != 2*8*11 || o.Trace.Bytes == 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestTraceWritesFiles(t *testing.T) {
+	path, dir := traceFile(t, "worker0.json", 0, 1), t.TempDir()
+	timeline, output := filepath.Join(dir, "out.json.gz"), filepath.Join(dir, "run.jsonl.gz")
+	code, _, errs := call(t, "trace", "--timeline", timeline, "-o", output, path)
+	if code != exitFine {
+		t.Fatalf("exit %d, %q", code, errs)
+	}
+	f, err := os.Open(timeline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil || !json.Valid(data) || !bytes.Contains(data, []byte(`"cat":"idle","name":"data-loader"`)) {
+		t.Errorf("timeline: %v, %d bytes", err, len(data))
+	}
+	again, err := recording.Open(output)
+	if err != nil || again.Timeline == nil || len(again.Timeline.Device.Start) != 32 {
+		t.Errorf("recording: %v", err)
+	}
+	if code, out, _ := call(t, "diagnose", output); code != exitFine || !strings.Contains(out, "main-thread-loader") {
+		t.Errorf("diagnose of the recording: exit %d\n%s", code, out)
+	}
+	left, _ := os.ReadDir(dir)
+	if len(left) != 2 {
+		t.Errorf("%d files were left", len(left))
+	}
+}
+
+func TestTraceUsage(t *testing.T) {
+	path := traceFile(t, "worker0.json", 0, 1)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, exitUsage, "for example: stoker trace"},
+		{[]string{"--by", "time", path}, exitUsage, "choose gpu"},
+		{[]string{"--top", "-1", path}, exitUsage, "0 for all"},
+		{[]string{"--json", "--operators", path}, exitUsage, "json operators"},
+		{[]string{filepath.Join(t.TempDir(), "none.json")}, exitError, "no such file"},
+		{[]string{"--timeline", filepath.Join(t.TempDir(), "no", "out.json"), path}, exitError, "no such file"},
+	} {
+		code, out, errs := call(t, append([]string{"trace"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.says) || out != "" {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
+		}
+	}
+}
+
+// After Ctrl-C nothing is printed as a result and no file is left.
+func TestTraceInterrupted(t *testing.T) {
+	path, dir := traceFile(t, "worker0.json", 0, 1), t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	code, out, _ := callWith(ctx, t, "trace", "--timeline", filepath.Join(dir, "out.json"), path)
+	if left, _ := os.ReadDir(dir); code != exitSignalBase+2 || out != "" || len(left) != 0 {
+		t.Errorf("exit %d, stdout %q, %d files left", code, out, len(left))
+	}
+	name := filepath.Join(dir, "half.json")
+	err := writeStream(ctx, name, func(w io.Writer) error {
+		_, err := w.Write(make([]byte, 1<<20))
+		return err
+	})
+	if left, _ := os.ReadDir(dir); err == nil || len(left) != 0 {
+		t.Errorf("half a file: %v, %d files left", err, len(left))
+	}
+}
+
+func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
+	var b bytes.Buffer
+	p := (&app{stderr: &b}).progress()
+	p.report(1, 100)
+	if b.Len() != 0 {
+		t.Errorf("at once it says %q", b.String())
+	}
+	p.next = time.Time{}
+	p.report(50e6, 100e6)
+	p.next = time.Time{}
+	p.report(60e6, 100e6)
+	p.end()
+	if got := b.String(); got != "stoker: reading, 50 % of 100 MB\n" {
+		t.Errorf("it says %q", got)
+	}
+	b.Reset()
+	p = (&app{stderr: &b}).progress()
+	p.terminal, p.next = true, time.Time{}
+	p.report(50e6, 100e6)
+	p.end()
+	if got := b.String(); !strings.HasPrefix(got, "\rstoker: reading, 50 %") || !strings.HasSuffix(got, "\r\x1b[K") {
+		t.Errorf("on a terminal it says %q", got)
+	}
+}

@@ -1,0 +1,266 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"stoker"
+	"stoker/diagnose/idle"
+	"stoker/recording"
+)
+
+// Findings of a trace. Each says what was seen with numbers, where to look, and
+// the exact setting. The triggers are those of the published procedure where no
+// other source stands beside them: shares of the judged window.
+const (
+	loaderTrigger  = 0.03
+	hostTrigger    = 0.10
+	waitTrigger    = 0.01 // idle time after a wait
+	heldTrigger    = 0.05 // [J] the host held by waits, whatever follows
+	allocTrigger   = 0.01
+	collectTrigger = 0.01
+	queuedTrigger  = 0.05 // [J] queued work that waits
+)
+
+// traceFindings are the findings of a trace, those that can save most first.
+func (c *Case) traceFindings() []Finding {
+	if c.traced == nil || c.traced.d.StartUp || c.traced.d.Works < fewWorks {
+		return nil
+	}
+	var out []Finding
+	for _, find := range []func() (Finding, bool){
+		c.loaderWait, c.hostWork, c.launching, c.hiddenSync, c.explicitSync, c.allocating, c.collecting, c.deviceWaits,
+		c.pageableCopies, c.serialCopies, c.tinyCopies, c.linkLimited,
+		c.elementwiseChains, c.noTensorCores, c.smallGrids, c.unalignedShapes,
+		c.exposedCommunication, c.probableCommunication,
+	} {
+		if f, ok := find(); ok {
+			out = append(out, f)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return c.traced.rank(out[i]) > c.traced.rank(out[j]) })
+	return out
+}
+
+// rank orders findings by what they can save. Where input is short, what the host
+// does between launches shows because nothing is queued: it comes after.
+func (t *traced) rank(f Finding) float64 {
+	if f.Name == "launch-bound" || f.Name == "host-work" {
+		return f.Saves * t.besideInput()
+	}
+	return f.Saves
+}
+
+// steps is how many steps are judged, at least one.
+func (t *traced) steps() float64 { return math.Max(1, float64(len(t.d.Steps))) }
+
+func (t *traced) causeShare(causes ...idle.Cause) (ns int64, share float64) {
+	for _, c := range causes {
+		ns += t.d.Causes[c]
+	}
+	return ns, t.d.Share(ns)
+}
+
+func change(name stoker.Setting, from, to any) stoker.Change {
+	return stoker.Change{Setting: name, From: from, To: to}
+}
+
+// atPlace fills in the gap with most of a cause.
+func (t *traced) atPlace(f *Finding, cause idle.Cause) {
+	p := t.d.Places[cause]
+	if p.Time == 0 {
+		return
+	}
+	t.at(f, p.Slice.Thread, p.Slice.From, p.Slice.To)
+	f.From, f.To = seconds(p.From), seconds(p.To)
+	if p.Slice.Next >= 0 {
+		f.Kernel = t.t.Names[t.t.Device.Name[p.Slice.Next]]
+	}
+}
+
+func (c *Case) loaderWait() (Finding, bool) {
+	t := c.traced
+	ns, share := t.causeShare(idle.DataLoader)
+	if share < loaderTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "data-loader-wait"}
+	t.worth(&f, ns)
+	t.atPlace(&f, idle.DataLoader)
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", percent1(share), ms(seconds(ns)/t.steps()))
+	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
+	if step := c.Costs.Step * (1 - share); c.HasSteps && c.Costs.Wait > 0 && step > 0 {
+		n = max(1, int(math.Ceil(c.Costs.Wait/step)))
+		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", ms(c.Costs.Wait), ms(step))
+	}
+	if t.itself >= 0.5 {
+		f.Settings = []stoker.Change{change(stoker.NumWorkers, 0, n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
+		f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
+	} else {
+		f.Settings = []stoker.Change{change(stoker.PrefetchFactor, nil, 4)}
+		f.Advice = "raise num_workers while cores are free, prefetch_factor=4 where single batches take long; cheaper decoding where cores are not free"
+	}
+	return f, true
+}
+
+// worst is the host's cause with the worst gap.
+func (t *traced) worst() idle.Cause {
+	most := idle.Python
+	for _, cause := range []idle.Cause{idle.CPUOp, idle.Unrecorded, idle.Launch, idle.GC, idle.Allocator, idle.WarmUp} {
+		if t.d.Places[cause].Time > t.d.Places[most].Time {
+			most = cause
+		}
+	}
+	return most
+}
+
+// hostTrigger's smaller brother: long stretches are few and easy to move. [J] As
+// for the loader.
+const stretchTrigger = 0.03
+
+func (c *Case) hostWork() (Finding, bool) {
+	t := c.traced
+	if t.long < stretchTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "host-work"}
+	t.worth(&f, t.d.Long)
+	cause := t.worst()
+	if cause == idle.GC || cause == idle.Allocator {
+		return Finding{}, false // they have findings of their own
+	}
+	place := t.d.Places[cause]
+	t.atPlace(&f, cause)
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", percent1(t.long), longGapText, ms(seconds(place.To-place.From)))
+	if name := t.all.Name(place.Slice); name >= 0 {
+		f.Text += ", mostly in " + quoted(t.t.Names[name])
+	}
+	if t.isFirst(place) {
+		f.Text += ", before the first kernel"
+	}
+	f.Advice = "prepare inputs in the workers of a DataLoader, one step ahead; log, evaluate and save every so many steps, or in another thread"
+	return f, true
+}
+
+// isFirst reports whether a gap lies before all kernels of the window.
+func (t *traced) isFirst(p idle.Place) bool {
+	if p.Slice.Next < 0 {
+		return false
+	}
+	w := &t.t.Device
+	for i := range p.Slice.Next {
+		if w.Kind[i] == recording.Kernel && w.Device[i] == t.d.Index && w.End[i] > t.d.From {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Case) launching() (Finding, bool) {
+	t := c.traced
+	late := t.host
+	if late < hostTrigger || t.kernels.Count == 0 || seconds(t.kernels.Median) >= shortKernel && late < 2*hostTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "launch-bound"}
+	t.worth(&f, int64(late*float64(t.d.Window())))
+	t.atPlace(&f, t.worst())
+	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
+		percent1(late), float64(t.d.Works)/t.steps(), us(t.kernels.Median))
+	f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
+	f.Advice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs; or a larger batch_size, so that each launch has more work`
+	return f, true
+}
+
+func (c *Case) hiddenSync() (Finding, bool) {
+	return c.syncs("hidden-sync", c.traced.waits.Hidden.Count, c.traced.waits.Hidden.Time, c.traced.waits.Hidden.Most)
+}
+
+func (c *Case) explicitSync() (Finding, bool) {
+	return c.syncs("explicit-sync", c.traced.waits.Explicit.Count, c.traced.waits.Explicit.Time, c.traced.waits.Explicit.Most)
+}
+
+// syncs: waiting while the device works costs nothing in itself; the idle time
+// that follows does.
+func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Finding, bool) {
+	t := c.traced
+	after := t.d.AfterSync[0]
+	if name == "explicit-sync" {
+		after = t.d.AfterSync[1]
+	}
+	if count == 0 || t.d.Share(held) < heldTrigger && t.d.Share(after) < waitTrigger {
+		return Finding{}, false
+	}
+	h := &t.t.Host
+	f := Finding{Name: name}
+	t.at(&f, h.Thread[most.Call], h.Start[most.Call], h.End[most.Call])
+	t.worth(&f, after)
+	call := t.t.Names[h.Name[most.Call]]
+	under := ""
+	if most.Op >= 0 {
+		under = " under " + t.t.Names[h.Name[most.Op]]
+	}
+	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), the longest %s in %s%s; %s of idle time follow%s them",
+		count, plain(count), singular(count), ms(seconds(held)), percent1(t.d.Share(held)), ms(seconds(most.To-most.From)), call, under, ms(seconds(after)), singular(count))
+	if t.d.Share(after) < waitTrigger {
+		f.Text += ": they cost little here, but the host cannot run ahead"
+	}
+	if name == "hidden-sync" {
+		f.Advice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep loss.detach() on the device and read it every 50 steps; copy with non_blocking=True into pinned memory"
+	} else {
+		f.Advice = "take torch.cuda.synchronize() (or the library's call) out of the step; to time a step, use CUDA events and read them later"
+	}
+	return f, true
+}
+
+func singular(n int) string {
+	if n == 1 {
+		return "s"
+	}
+	return ""
+}
+
+func (c *Case) allocating() (Finding, bool) {
+	t := c.traced
+	ns, share := t.causeShare(idle.Allocator)
+	if share < allocTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "allocator"}
+	t.worth(&f, ns)
+	t.atPlace(&f, idle.Allocator)
+	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", percent1(share))
+	f.Settings = []stoker.Change{change(stoker.Allocator, nil, "expandable_segments:True")}
+	f.Advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and no torch.cuda.empty_cache() within the loop"
+	return f, true
+}
+
+func (c *Case) collecting() (Finding, bool) {
+	t := c.traced
+	ns, share := t.causeShare(idle.GC)
+	if share < collectTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "garbage-collection"}
+	t.worth(&f, ns)
+	t.atPlace(&f, idle.GC)
+	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", percent1(share))
+	f.Settings = []stoker.Change{change(stoker.ManualGC, nil, 100)}
+	f.Advice = "gc.collect(); gc.freeze() before the loop, gc.disable() in it and gc.collect() every 100 steps: on all ranks in the same step"
+	return f, true
+}
+
+func (c *Case) deviceWaits() (Finding, bool) {
+	t := c.traced
+	ns, share := t.causeShare(idle.DeviceWait)
+	if share < queuedTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "device-wait"}
+	t.worth(&f, ns)
+	t.atPlace(&f, idle.DeviceWait)
+	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", percent1(share))
+	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place; work that needs no order belongs on streams without events between them"
+	return f, true
+}

@@ -1,0 +1,290 @@
+package diagnose
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"stoker"
+	"stoker/diagnose/idle"
+	"stoker/recording"
+)
+
+// Triggers for kernels, shares of kernel time unless said otherwise.
+const (
+	chainTrigger  = 0.20
+	chainWindow   = 0.02 // [J] of the window: below it fusion is not worth a sentence
+	matrixTrigger = 0.20
+	gridTrigger   = 0.5 // efficiency, torch-tb-profiler's estimate; below a half NVIDIA calls it ineffective
+	gridsKnown    = 0.5 // [J] of kernel time must have a recorded grid
+	unevenTrigger = 0.10
+
+	tensorGain = 3.0 // what matrix kernels gain on Tensor Cores at most, whatever the peaks' ratio (published procedure)
+)
+
+func (c *Case) elementwiseChains() (Finding, bool) {
+	t := c.traced
+	k := t.kernels
+	point := k.Family[idle.Elementwise] + k.Family[idle.Reduction]
+	share := float64(point) / float64(max(1, k.Time))
+	if share < chainTrigger || t.d.Share(point) < chainWindow || k.Chains == 0 {
+		return Finding{}, false
+	}
+	f := Finding{Name: "elementwise-chains"}
+	t.worth(&f, k.Chained-int64(k.Fused))
+	t.atWork(&f, k.Chain[0])
+	f.To = seconds(t.t.Device.End[k.Chain[1]])
+	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s); %d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
+		percent(share), percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains, k.Longest, ms(seconds(k.Chained)), ms(k.Fused/1e9))
+	f.Settings = []stoker.Change{change(stoker.Compile, nil, "default")}
+	f.Advice = "model = torch.compile(model)" + t.ready()
+	return f, true
+}
+
+// ready names kernels that others have made for what the chains compute.
+func (t *traced) ready() string {
+	var advice, norm, act, optimizer string
+	parts := 0
+	for _, name := range t.t.Names {
+		switch {
+		case name == "aten::rsqrt":
+			parts |= 1
+		case name == "aten::pow":
+			parts |= 2
+		case name == "aten::mean":
+			parts |= 4
+		case name == "aten::silu" || name == "aten::gelu":
+			act = strings.TrimPrefix(name, "aten::")
+		case recording.OptimizerSpan(name):
+			optimizer = "; the optimizer with fused=True, where it is Adam, AdamW or SGD"
+		}
+	}
+	if parts == 7 {
+		norm = "RMSNorm" // by hand: x * rsqrt(mean(x^2))
+	}
+	if norm != "" || act != "" {
+		what := strings.TrimSuffix(strings.TrimPrefix(norm+" and "+act, " and "), " and ")
+		advice = fmt.Sprintf(`; for %s there are ready-made kernels: use_kernels=True in transformers' from_pretrained, or get_kernel("kernels-community/activation") and its sisters of Hugging Face's kernels package`, what)
+	}
+	return advice + optimizer
+}
+
+func (c *Case) noTensorCores() (Finding, bool) {
+	t := c.traced
+	k := t.kernels
+	share := float64(k.Plain) / float64(max(1, k.Time))
+	if t.major < 7 || share < matrixTrigger || k.Plain < k.Tensor {
+		return Finding{}, false // before Volta there are none; names that tell nothing are not "no"
+	}
+	f := Finding{Name: "no-tensor-cores"}
+	t.worth(&f, k.Plain)
+	f.Saves *= 1 - 1/tensorGain
+	t.atWork(&f, t.longest(func(total idle.Total) bool {
+		return (total.Family == idle.Matmul || total.Family == idle.Convolution) && total.Cores == idle.PlainCores
+	}))
+	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; the device (compute capability %d.x) has them",
+		percent(share), percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
+	if t.major >= 8 {
+		f.Settings = []stoker.Change{change(stoker.TF32, nil, true), change(stoker.Precision, nil, "bf16")}
+		f.Advice = `torch.set_float32_matmul_precision("high") for TF32 (three decimal digits in products), or torch.autocast("cuda", dtype=torch.bfloat16)`
+	} else {
+		f.Settings = []stoker.Change{change(stoker.Precision, nil, "fp16")}
+		f.Advice = `torch.autocast("cuda", dtype=torch.float16) with torch.amp.GradScaler(); this device has neither TF32 nor bfloat16`
+	}
+	return f, true
+}
+
+// longest is the longest work of the name with most time among those that fit.
+func (t *traced) longest(fits func(idle.Total) bool) int32 {
+	best, most := int32(-1), int64(0)
+	for _, total := range t.kernels.Totals {
+		if fits(total) && total.Time > most {
+			best, most = total.Longest, total.Time
+		}
+	}
+	return best
+}
+
+func (c *Case) smallGrids() (Finding, bool) {
+	t := c.traced
+	k := t.kernels
+	if float64(k.Known) < gridsKnown*float64(k.Time) || !(k.SMs < gridTrigger) {
+		return Finding{}, false
+	}
+	f := Finding{Name: "small-grids"}
+	t.worth(&f, k.SmallFor)
+	f.Saves = 0 // a larger batch takes longer, too: only a trial tells
+	t.atWork(&f, k.Smallest)
+	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)); for %s of kernel time there is less than half a block per SM",
+		percent(k.SMs), percent(float64(k.SmallFor)/float64(k.Known)))
+	f.Settings = []stoker.Change{change(stoker.BatchSize, nil, "larger")}
+	f.Advice = "a larger batch_size while memory lasts; for inference, batch requests; or several small models on one device (MPS)"
+	return f, true
+}
+
+// matrixOps are operators with the two operands of their matrix product, by place.
+var matrixOps = map[string][2]int{
+	"aten::mm": {0, 1}, "aten::bmm": {0, 1}, "aten::addmm": {1, 2}, "aten::baddbmm": {1, 2}, "aten::_scaled_mm": {0, 1},
+	"aten::cudnn_convolution": {0, 1}, "aten::miopen_convolution": {0, 1}, "aten::convolution_overrideable": {0, 1},
+}
+
+// Granules of Tensor Cores: 16 bytes of a 16-bit type are 8 values (NVIDIA's
+// matrix multiplication guide: 8 for fp16, best 64 on the A100); tiles of 32 and
+// 64 fit large dimensions without a remainder.
+const (
+	granule  = 8
+	tile     = 64
+	leastDim = 32  // [J] smaller ones are heads, classes, colours: nothing is gained by padding
+	largeDim = 512 // [J] from here on a remainder of a tile is worth a word
+)
+
+// uneven is a dimension that misses its multiple.
+type uneven struct {
+	dim, of int
+	count   int
+	call    int32
+}
+
+func (c *Case) unalignedShapes() (Finding, bool) {
+	t := c.traced
+	matrix := t.kernels.Family[idle.Matmul] + t.kernels.Family[idle.Convolution]
+	if t.major < 7 && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
+		return Finding{}, false
+	}
+	most, calls := t.unevenDims()
+	if calls == 0 || float64(most.count) < unevenTrigger*float64(calls) {
+		return Finding{}, false
+	}
+	f := Finding{Name: "unaligned-shapes"}
+	h := &t.t.Host
+	t.at(&f, h.Thread[most.call], h.Start[most.call], h.End[most.call])
+	f.Text = fmt.Sprintf("%d of %d matrix products have a dimension of %d, no multiple of %d (such as %s %s): Tensor Cores work in tiles, the rest of the last one is wasted, and below multiples of 8 slower kernels are taken",
+		most.count, calls, most.dim, most.of, t.t.Names[h.Name[most.call]], t.t.Names[h.Shapes[most.call]])
+	next := (most.dim + tile - 1) / tile * tile
+	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64; 8 is the least): hidden sizes, vocabulary, channels; sequence lengths with pad_to_multiple_of=64 in the tokenizer's collator", most.dim, next)
+	return f, true
+}
+
+// unevenDims is the dimension that misses its multiple most often, and how many
+// matrix products there are.
+func (t *traced) unevenDims() (most uneven, calls int) {
+	h := &t.t.Host
+	dims := map[[2]int32][]int{} // by operator and shapes
+	found := map[int]*uneven{}
+	operands := map[int32][2]int{}
+	for name, text := range t.t.Names {
+		if places, ok := matrixOps[text]; ok {
+			operands[int32(name)] = places
+		}
+	}
+	for i, kind := range h.Kind {
+		if kind != recording.Op || h.Shapes[i] < 0 || h.End[i] <= t.d.From || h.Start[i] >= t.d.To {
+			continue
+		}
+		places, ok := operands[h.Name[i]]
+		if !ok {
+			continue
+		}
+		calls++
+		key := [2]int32{h.Name[i], h.Shapes[i]}
+		bad, known := dims[key]
+		if !known {
+			bad = unevenIn(t.t.Names[h.Shapes[i]], places, strings.Contains(t.t.Names[h.Name[i]], "conv"))
+			dims[key] = bad
+		}
+		for _, dim := range bad {
+			if found[dim] == nil {
+				found[dim] = &uneven{dim: dim, of: multiple(dim), call: int32(i)}
+			}
+			found[dim].count++
+		}
+	}
+	for _, u := range found {
+		worse := u.of < most.of || u.of == most.of && (u.count > most.count || u.count == most.count && u.dim > most.dim)
+		if float64(u.count) >= unevenTrigger*float64(calls) && (most.count == 0 || worse) {
+			most = *u
+		}
+	}
+	return most, calls
+}
+
+// multiple is what a dimension ought to be a multiple of and is not: 8, for large
+// ones 64; 0 where it is.
+func multiple(dim int) int {
+	switch {
+	case dim >= leastDim && dim%granule != 0:
+		return granule
+	case dim >= largeDim && dim%tile != 0:
+		return tile
+	}
+	return 0
+}
+
+// unevenIn lists the dimensions of two operands that miss their multiple: the
+// last two of matrices, the channels of a convolution.
+func unevenIn(shapes string, places [2]int, conv bool) []int {
+	lists := parseShapes(shapes)
+	var bad []int
+	for _, place := range places {
+		if place >= len(lists) || len(lists[place]) < 2 {
+			continue
+		}
+		dims := lists[place][len(lists[place])-2:]
+		if conv {
+			dims = lists[place][:2]
+			if place == places[0] {
+				dims = dims[1:] // the batch may be what it is
+			}
+		}
+		for _, dim := range dims {
+			if multiple(dim) > 0 && !containsInt(bad, dim) {
+				bad = append(bad, dim)
+			}
+		}
+	}
+	return bad
+}
+
+func containsInt(list []int, n int) bool {
+	for _, v := range list {
+		if v == n {
+			return true
+		}
+	}
+	return false
+}
+
+// parseShapes reads "[[32,3,224,224],[64,3,7,7],[]]"; what is no list of whole
+// numbers reads as an empty one. Lists within lists count as one operand.
+func parseShapes(text string) [][]int {
+	var out [][]int
+	depth, number := 0, ""
+	take := func() {
+		if n, err := strconv.Atoi(number); err == nil && depth == 2 && len(out) > 0 {
+			out[len(out)-1] = append(out[len(out)-1], n)
+		}
+		number = ""
+	}
+	for _, r := range text {
+		switch r {
+		case '[':
+			take()
+			depth++
+			if depth == 2 {
+				out = append(out, nil)
+			}
+		case ']':
+			take()
+			depth--
+		case ',':
+			take()
+			if depth == 1 {
+				continue
+			}
+		case ' ':
+		default:
+			number += string(r)
+		}
+	}
+	return out
+}

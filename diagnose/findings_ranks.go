@@ -1,0 +1,63 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"stoker"
+	"stoker/diagnose/idle"
+)
+
+// exposedTrigger: torch-tb-profiler warns at 10 %, the published procedure at 5 %.
+const exposedTrigger = 0.05
+
+func (c *Case) exposedCommunication() (Finding, bool) {
+	t := c.traced
+	if t.comm < exposedTrigger {
+		return Finding{}, false
+	}
+	f := Finding{Name: "exposed-communication"}
+	t.worth(&f, int64(t.comm*float64(t.d.Window())))
+	t.atWork(&f, t.longest(func(total idle.Total) bool { return total.Family == idle.Exchange }))
+	count, time := 0, int64(0)
+	for _, total := range t.kernels.Totals {
+		if total.Family == idle.Exchange {
+			count, time = count+total.Count, time+total.Time
+		}
+	}
+	alone := float64(t.d.Communication) / float64(max(1, time))
+	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of their time without computation beside them",
+		percent1(t.comm), float64(count)/t.steps(), us(time/int64(max(1, count))), percent(min(1, alone)))
+	if perStep := float64(count) / t.steps(); perStep > 100 {
+		f.Text += "; so many small ones cost latency, not bytes"
+	}
+	f.Settings = []stoker.Change{change(stoker.BucketMB, nil, 100)}
+	f.Advice = "DistributedDataParallel(model, bucket_cap_mb=100, gradient_as_bucket_view=True), gradients in bf16 (ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate; a rank that waits for a slower one is not helped by any of them: compare the ranks"
+	return f, true
+}
+
+// probableCommunication finds exchanges that no list knows: long kernels that use
+// few multiprocessors, in a run of several ranks.
+func (c *Case) probableCommunication() (Finding, bool) {
+	t := c.traced
+	world := 1
+	for _, p := range c.Run.Facts.Processes {
+		world = max(world, p.World)
+	}
+	if world < 2 {
+		return Finding{}, false
+	}
+	for _, total := range t.kernels.Totals {
+		long := total.Count > 0 && total.Small/int64(total.Count) >= 50_000
+		if total.Family != idle.Other || !long || t.d.Share(total.Small) < exposedTrigger {
+			continue
+		}
+		f := Finding{Name: "probable-communication"}
+		t.worth(&f, total.Small)
+		t.atWork(&f, total.Longest)
+		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: probably an exchange between ranks, counted as computation here; confirm",
+			quoted(t.t.Names[total.Name]), percent1(t.d.Share(total.Small)), us(total.Small/int64(total.Count)))
+		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"
+		return f, true
+	}
+	return Finding{}, false
+}

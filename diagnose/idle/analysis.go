@@ -1,0 +1,261 @@
+package idle
+
+import (
+	"math"
+	"sort"
+
+	"stoker/recording"
+)
+
+// Analysis is what the devices of a Timeline did, and what the host did in
+// their gaps. It reads the Timeline and changes nothing in it.
+type Analysis struct {
+	Devices   []Device // those with work, in order of Timeline.Devices
+	Processes []Process
+
+	t      *recording.Timeline
+	rows   [6][]uint8 // place in table + 1 by kind and name, 0 unknown yet; the last is for frames
+	calls  lists      // host calls of each thread
+	frames lists      // Python frames of each thread
+	works  lists      // work of each device
+	first  []int32    // of a host call, the first work that it launched; -1 none
+	use    []int32    // of a name, the first work with that name; -1 none
+	of     []int32    // process of each thread
+	comm   []int8     // of a name, whether it is a collective: 0 unknown yet
+}
+
+// Process is one process of the Timeline, of one rank.
+type Process struct {
+	PID, Rank  int
+	Main       int32 // index of the thread that owns the steps; -1 unknown
+	Start, End int64 // of its host events
+
+	steps []span // on the host's clock
+}
+
+// Device is what one device did in its judged window. Nanoseconds.
+type Device struct {
+	Index   int32 // into Timeline.Devices
+	Process int   // into Analysis.Processes; -1 unknown
+	From    int64 // the judged window
+	To      int64
+
+	Steps   []Step // that are judged; none where the whole recording is
+	Seen    int    // steps that were recorded
+	StartUp bool   // a trace of a program's start: see WarmUp
+
+	Kernel        int64 // some kernel ran that is no collective
+	Copy          int64 // a copy or set ran and no kernel
+	Communication int64 // a collective ran and nothing else
+	Idle          int64 // nothing ran
+	Causes        [Causes]int64
+
+	Works  int           // pieces of work that start in the window
+	Places [Causes]Place // of each cause the gap with most of it
+
+	Long int64 // time of the host's causes in gaps of 2 ms and more: no launch takes that long
+
+	// BeforeTiny is the host's part of gaps that end with a copy of less than 64 KiB
+	// to the device: such copies are all overhead.
+	BeforeTiny int64
+
+	// AfterSync is idle time that begins with the return from a wait for the
+	// device, at most what was waited: after hidden waits and after explicit ones.
+	AfterSync [2]int64
+}
+
+// Window is the length of the judged window, nanoseconds.
+func (d *Device) Window() int64 { return d.To - d.From }
+
+// Share is a part of the window, 0 to 1; NaN without a window.
+func (d *Device) Share(ns int64) float64 {
+	if d.To <= d.From {
+		return math.NaN()
+	}
+	return float64(ns) / float64(d.To-d.From)
+}
+
+// Place is one gap and how much of it has a cause.
+type Place struct {
+	From, To int64 // the gap
+	Time     int64 // of it with the cause
+	Slice    Slice // its longest slice with the cause
+}
+
+// Slice is a part of a gap with one cause.
+type Slice struct {
+	From, To int64
+	Cause    Cause
+	Thread   int32 // whose doing it was, -1 the device's
+	Call     int32 // index into Timeline.Host, -1 none
+	Frame    int32 // innermost Python frame, index into Timeline.Frames; -1 none
+	Next     int32 // the work that ended the gap, -1 none followed
+	Gap      [2]int64
+}
+
+// Analyse looks at every device with work. The run must have a Timeline.
+func Analyse(run *recording.Run) *Analysis {
+	t := run.Timeline
+	a := &Analysis{t: t}
+	a.index()
+	a.findProcesses()
+	a.takeSteps(run.Steps)
+	for d := range t.Devices {
+		if len(a.works.of(int32(d))) > 0 {
+			a.Devices = append(a.Devices, a.device(int32(d)))
+		}
+	}
+	return a
+}
+
+func (a *Analysis) device(index int32) Device {
+	d := Device{Index: index, Process: a.owner(index)}
+	a.window(&d)
+	a.cover(&d)
+	a.charge(&d)
+	if d.startUp() {
+		d.StartUp = true
+		a.charge(&d)
+	}
+	return d
+}
+
+// A trace shows a program's start where what happens once is most of the idle
+// time, and idle time most of the window. [J] Half, of either. What happens in
+// several steps does not happen once.
+func (d *Device) startUp() bool {
+	if d.Seen >= keepAll {
+		return false
+	}
+	once := d.Causes[WarmUp] + d.Causes[Allocator]
+	return 2*d.Idle > d.Window() && 2*once > d.Idle
+}
+
+// longGap is the length from which a gap is no matter of launching, nanoseconds.
+// [J] An operator with its Python code takes 10 to 100 us.
+const longGap = 2_000_000
+
+// charge adds up the slices of the window.
+func (a *Analysis) charge(d *Device) {
+	d.Causes, d.Places, d.AfterSync, d.Long, d.BeforeTiny = [Causes]int64{}, [Causes]Place{}, [2]int64{}, 0, 0
+	waits := a.waits(d)
+	var gap [Causes]Place
+	last := [2]int64{math.MinInt64, math.MinInt64}
+	for s := range a.Slices(d, d.From, d.To) {
+		if s.Gap != last {
+			d.close(&gap, waits)
+			last = s.Gap
+		}
+		length := s.To - s.From
+		d.Causes[s.Cause] += length
+		if s.Gap[1]-s.Gap[0] >= longGap && s.Cause.Host() {
+			d.Long += length
+		}
+		if s.Next >= 0 && (s.Cause.Host() || s.Cause == CopyIssue) && a.tiny(s.Next) {
+			d.BeforeTiny += length
+		}
+		p := &gap[s.Cause]
+		p.From, p.To, p.Time = s.Gap[0], s.Gap[1], p.Time+length
+		if length > p.Slice.To-p.Slice.From {
+			p.Slice = s
+		}
+	}
+	d.close(&gap, waits)
+}
+
+// close takes a gap into account whose parts are known, and empties it.
+func (d *Device) close(gap *[Causes]Place, waits []Wait) {
+	host, from, to := int64(0), int64(0), int64(0)
+	for c := range gap {
+		if gap[c].Time > d.Places[c].Time {
+			d.Places[c] = gap[c]
+		}
+		if gap[c].Time > 0 {
+			from, to = gap[c].From, gap[c].To
+			if Cause(c).Host() {
+				host += gap[c].Time
+			}
+		}
+		gap[c] = Place{}
+	}
+	if host > 0 {
+		d.afterSync(from, to, host, waits)
+	}
+}
+
+// justBefore is how long before a gap a wait may have returned to have emptied
+// the device's queue: a launch and its way take less. Nanoseconds. [J]
+const justBefore = 100_000
+
+// afterSync adds how much of the host's part of a gap a wait for the device is to
+// blame for: without it the host would have been ahead by what it waited. The
+// wait began before the gap, and its end is where the gap begins. What a loader
+// takes is the loader's.
+func (d *Device) afterSync(from, to, host int64, waits []Wait) {
+	i := sort.Search(len(waits), func(i int) bool { return waits[i].To > to }) - 1
+	if i < 0 {
+		return
+	}
+	w := &waits[i]
+	if w.To < from-justBefore || w.From >= from {
+		return
+	}
+	kind := 1
+	if w.Hidden {
+		kind = 0
+	}
+	d.AfterSync[kind] += min(host, w.To-w.From)
+}
+
+// Name is the index of the name of what a slice is charged to: the call, else
+// the frame; -1 where it is neither.
+func (a *Analysis) Name(s Slice) int32 {
+	switch {
+	case s.Call >= 0:
+		return a.t.Host.Name[s.Call]
+	case s.Frame >= 0:
+		return a.t.Frames.Name[s.Frame]
+	}
+	return -1
+}
+
+// Collective reports whether a piece of work is an exchange between ranks: by
+// its kind, else by its name, for those that no reader knows.
+func (a *Analysis) Collective(work int32) bool {
+	if k := a.t.Device.Kind[work]; k != recording.Kernel {
+		return k == recording.Collective
+	}
+	name := a.t.Device.Name[work]
+	if a.comm[name] == 0 {
+		a.comm[name] = 1
+		if exchanges(a.t.Names[name]) {
+			a.comm[name] = 2
+		}
+	}
+	return a.comm[name] == 2
+}
+
+func (a *Analysis) row(kind uint8, name int32) uint8 {
+	r := &a.rows[kind][name]
+	if *r == 0 {
+		bit := uint8(1) << kind
+		if kind == frameRow {
+			bit = aFrame
+		}
+		*r = rowOf(bit, a.t.Names[name]) + 1
+	}
+	return *r - 1
+}
+
+const frameRow = 5 // place of frames in Analysis.rows
+
+// kinds of names that are known for certain to be exchanges. Kernels of
+// libraries beside NCCL: RCCL, oneCCL, MSCCL, NVSHMEM, DeepEP, custom
+// all-reduce kernels of inference servers.
+func exchanges(name string) bool {
+	lower := lowered(name)
+	return hasAny(lower, "nccl", "rccl", "oneccl", "msccl", "nvshmem", "deep_ep", "dpsk::ep",
+		"allreduce", "all_reduce", "allgather", "all_gather", "all_to_all", "alltoall", "reduce_scatter", "reducescatter",
+		"sendrecv", "cross_device_reduce", "multimem_") ||
+		hasAny(lower, "moe") && hasAny(lower, "dispatch", "combine") && hasAny(lower, "::ep", "a2a", "intranode", "internode")
+}

@@ -1,0 +1,194 @@
+package idle
+
+import (
+	"strings"
+
+	"stoker/recording"
+)
+
+// Cause is what the time of a gap went into.
+type Cause uint8
+
+// The causes of a gap, in the words of the verdict.
+const (
+	DataLoader    Cause = iota // the loop waited for its next batch, or made it
+	Python                     // Python code that is no operator
+	CPUOp                      // an operator's own time on the host
+	Launch                     // launching a kernel, and its way to the device
+	CopyIssue                  // starting a copy, pageable staging included
+	Sync                       // returning from a wait for the device
+	Allocator                  // allocating or freeing device or pinned memory
+	GC                         // Python's garbage collector
+	Communication              // a wait for a collective, on the host or the device
+	DeviceWait                 // queued work waited for another stream or an event
+	DeviceLatency              // from one queued piece of work to the next
+	WarmUp                     // what happens once: contexts, modules, first allocations
+	Unlinked                   // the work that ends the gap has no recorded launch
+	Unrecorded                 // the host thread did nothing that was recorded
+
+	Causes = int(Unrecorded) + 1 // how many there are
+)
+
+var causeWords = [Causes]string{
+	"data-loader", "python", "cpu-op", "launch", "copy-issue", "sync", "allocator", "gc",
+	"communication", "device-wait", "device-latency", "warm-up", "unlinked", "unrecorded",
+}
+
+// String returns the cause's word.
+func (c Cause) String() string {
+	if int(c) < Causes {
+		return causeWords[c]
+	}
+	return "unknown"
+}
+
+// Host reports whether the cause is what the launching thread did between two
+// launches, loading and copying left out.
+func (c Cause) Host() bool {
+	switch c {
+	case Python, CPUOp, Launch, Sync, Allocator, GC, WarmUp, Unrecorded:
+		return true
+	case DataLoader, CopyIssue, Communication, DeviceWait, DeviceLatency, Unlinked:
+		return false
+	}
+	return false
+}
+
+// kinds of host events that a row of the table speaks of.
+const (
+	anOp      = 1 << recording.Op
+	aMark     = 1 << recording.Annotation
+	aRuntime  = 1 << recording.Runtime
+	aCollect  = 1 << recording.Collector
+	aProfiler = 1 << recording.Profiling
+	aFrame    = 1 << 7 // a Python frame; no CallKind of its own
+)
+
+// row of the table: host events of some kinds with some names have a cause.
+type row struct {
+	kinds uint8
+	named func(name string) bool // nil: whatever the name
+	cause Cause
+}
+
+// table is the one place that says which host event stands for which cause. Of
+// the events that are open at a moment, the one that comes first here is charged;
+// of two in the same row the inner one. (The order is the one of the published
+// procedure: a loader's span owns all that happens within it; what the runtime
+// does is closer to the gap than the operator around it, and an operator closer
+// than the Python code around that.)
+var table = [...]row{
+	{anOp | aMark | aRuntime, recording.LoaderSpan, DataLoader},
+	{aFrame, loaderFrame, DataLoader},
+	{aRuntime, allocates, Allocator},
+	{aRuntime, synchronises, Sync},
+	{aRuntime, copies, CopyIssue}, // towards the host: Sync, see sweep.refine
+	{aRuntime, launches, Launch},
+	{aRuntime, nil, Launch}, // the long ones set something up: WarmUp, see sweep.refine
+	{anOp, readsValue, Sync},
+	{aCollect, nil, GC},
+	{anOp | aMark, hostExchange, Communication},
+	{anOp, noStep, CPUOp},
+	{aFrame, runsEngine, CPUOp},
+	{aMark, noStep, Python}, // a marked span in which no operator runs
+	{aFrame, nil, Python},
+	{aProfiler, nil, Unrecorded},
+	{anOp | aMark, nil, Unrecorded}, // steps: they cover everything and explain nothing
+}
+
+// rows of the table that need a second look.
+const (
+	rowSync     = 3
+	rowCopies   = 4
+	rowLaunches = 5
+	rowRuntime  = 6
+	rowSteps    = uint8(len(table)) - 1
+	noRow       = uint8(len(table))
+)
+
+func rowOf(kind uint8, name string) uint8 {
+	for i := range table {
+		if r := &table[i]; r.kinds&kind != 0 && (r.named == nil || r.named(name)) {
+			return uint8(i)
+		}
+	}
+	return noRow
+}
+
+// loaderFrame reports whether a Python frame waits for or makes a batch: where
+// the profiler recorded stacks but nobody marked a span. Trainers that mark
+// nothing show up here: transformers' get_batch_samples, Accelerate's and
+// WebDataset's iterators, Grain's and tf.data's.
+func loaderFrame(name string) bool {
+	file, function, ok := strings.Cut(name, "): ")
+	if !ok {
+		return false
+	}
+	switch function {
+	case "__next__":
+		return hasAny(file, "utils/data/dataloader.py(", "torchdata/", "grain/", "tensorflow/python/data/", "litdata/", "nvidia/dali/")
+	case "__iter__":
+		return hasAny(file, "accelerate/data_loader.py(", "webdataset/")
+	case "get_batch_samples":
+		return strings.Contains(file, "transformers/trainer.py(")
+	}
+	return false
+}
+
+func allocates(name string) bool {
+	call, ok := runtimeCall(name)
+	return ok && hasAny(call, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap", "MemUnmap",
+		"MemCreate", "MemRelease", "MemAlloc", "MemAddress", "MemSetAccess", "MemPool")
+}
+
+func synchronises(name string) bool {
+	call, ok := runtimeCall(name)
+	return ok && strings.Contains(call, "Synchronize") || strings.Contains(name, "Synchronize")
+}
+
+func copies(name string) bool {
+	call, ok := runtimeCall(name)
+	return ok && strings.HasPrefix(call, "Memcpy")
+}
+
+func launches(name string) bool { return strings.Contains(name, "Launch") }
+
+// runtimeCall takes the maker's prefix off a call of a runtime or driver.
+func runtimeCall(name string) (string, bool) {
+	for _, prefix := range []string{"cuda", "hip", "cu", "musa", "ze"} {
+		if call, ok := strings.CutPrefix(name, prefix); ok {
+			return call, true
+		}
+	}
+	return name, false
+}
+
+// readsValue: operators that hand a value of the device to Python.
+func readsValue(name string) bool {
+	return name == "aten::item" || name == "aten::_local_scalar_dense" || name == "aten::is_nonzero"
+}
+
+// hostExchange: exchanges between ranks that block the host.
+func hostExchange(name string) bool {
+	return strings.HasPrefix(name, "gloo:") || strings.HasPrefix(name, "mpi:") ||
+		strings.HasSuffix(name, "barrier") && hasAny(name, "c10d", "nccl", "dist")
+}
+
+func isStep(name string) bool {
+	_, ok := recording.StepSpan(name)
+	return ok
+}
+
+func noStep(name string) bool { return !isStep(name) }
+
+// runsEngine: the frame under which another thread runs the backward pass.
+func runsEngine(name string) bool { return strings.Contains(name, "run_backward") }
+
+func hasAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,261 @@
+package idle
+
+import (
+	"sort"
+	"strings"
+
+	"stoker/recording"
+)
+
+// smallCopy is the size below which a copy is all overhead: 64 KiB (published
+// procedure; at PCIe rates it takes a few microseconds, a launch takes as long).
+const smallCopy = 64 << 10
+
+// Copies is what the copies of a device's window amount to. Times in
+// nanoseconds.
+type Copies struct {
+	ToDevice, ToHost Direction
+	Pageable         Direction // to the device, named pageable, 1 MB and more
+	Pinned           Direction // to the device, named pinned
+	Tiny             Direction // to the device, below 64 KiB
+	Serial           int64     // time of copies to the device in which no kernel ran
+}
+
+// Direction is the copies of one kind.
+type Direction struct {
+	Count   int
+	Time    int64
+	Bytes   int64 // of those whose size is recorded
+	Sized   int64 // time of those
+	Alone   int64 // time in which no kernel ran beside them
+	Largest int32 // the work that moved most, -1 none
+}
+
+// Rate is bytes per second; 0 where no size is recorded.
+func (d Direction) Rate() float64 {
+	if d.Sized == 0 {
+		return 0
+	}
+	return 1e9 * float64(d.Bytes) / float64(d.Sized)
+}
+
+func (d *Direction) add(w *recording.Work, i int32, alone int64) {
+	length := w.End[i] - w.Start[i]
+	d.Count++
+	d.Time += length
+	d.Alone += alone
+	if w.Bytes[i] >= 0 {
+		d.Bytes += w.Bytes[i]
+		d.Sized += length
+	}
+	if d.Largest < 0 || w.Bytes[i] > w.Bytes[d.Largest] || w.Bytes[i] < 0 && length > w.End[d.Largest]-w.Start[d.Largest] {
+		d.Largest = i
+	}
+}
+
+// Copies adds up a device's copies in its window.
+func (a *Analysis) Copies(d *Device) *Copies {
+	none := Direction{Largest: -1}
+	c := &Copies{none, none, none, none, none, 0}
+	w := &a.t.Device
+	works := a.works.of(d.Index)
+	kernelEnd := d.From
+	for n, i := range works {
+		if w.Start[i] >= d.To {
+			break
+		}
+		if w.Kind[i] == recording.Kernel {
+			kernelEnd = max(kernelEnd, w.End[i])
+			continue
+		}
+		if w.Kind[i] != recording.Copy || w.Start[i] < d.From {
+			continue
+		}
+		name := a.t.Names[w.Name[i]]
+		switch {
+		case ToHost(name):
+			c.ToHost.add(w, i, 0)
+		case ToDevice(name):
+			c.add(w, i, name, a.alone(works[n:], i, kernelEnd))
+		}
+	}
+	c.Serial = c.ToDevice.Alone
+	return c
+}
+
+func (c *Copies) add(w *recording.Work, i int32, name string, alone int64) {
+	c.ToDevice.add(w, i, alone)
+	switch {
+	case strings.Contains(name, "Pageable") && large(w, i):
+		c.Pageable.add(w, i, alone)
+	case strings.Contains(name, "Pinned"):
+		c.Pinned.add(w, i, alone)
+	}
+	if w.Bytes[i] >= 0 && w.Bytes[i] < smallCopy {
+		c.Tiny.add(w, i, alone)
+	}
+}
+
+// tiny reports whether a piece of work is a copy to the device that is all
+// overhead.
+func (a *Analysis) tiny(work int32) bool {
+	w := &a.t.Device
+	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy && ToDevice(a.t.Names[w.Name[work]])
+}
+
+// large reports whether a copy carries 1 MB and more (published procedure); where
+// its size is not recorded, whether it takes as long as 1 MB does at 10 GB/s.
+func large(w *recording.Work, i int32) bool {
+	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
+}
+
+// alone is the time of a copy in which no kernel runs: from the last kernel's end
+// to the next one's start. after begins with the copy.
+func (a *Analysis) alone(after []int32, copied int32, kernelEnd int64) int64 {
+	w := &a.t.Device
+	from, to, total := max(w.Start[copied], kernelEnd), w.End[copied], int64(0)
+	for _, i := range after {
+		if w.Start[i] >= to || from >= to {
+			break
+		}
+		if w.Kind[i] == recording.Kernel {
+			total += max(0, w.Start[i]-from)
+			from = max(from, w.End[i])
+		}
+	}
+	return total + max(0, to-from)
+}
+
+// Wait is one host call that waited for the device.
+type Wait struct {
+	Call   int32 // index into Timeline.Host
+	Op     int32 // the operator or mark around it, index into Timeline.Host; -1 none
+	From   int64 // of the call
+	To     int64
+	Hidden bool // nobody wrote a wait: a copy to the host, or a value that Python asked for
+}
+
+// Waits are the host's waits for the device in a window.
+type Waits struct {
+	Hidden, Explicit struct {
+		Count int
+		Time  int64 // of the judged steps
+		Most  Wait
+	}
+}
+
+const (
+	leastWait   = 100_000 // [J] a call that returns sooner held nobody up; nanoseconds
+	hiddenTimes = 10      // [J] how much longer than its copy a call must take to have waited
+)
+
+// Waits finds the waits of a device's process in its judged steps.
+func (a *Analysis) Waits(d *Device) *Waits {
+	found := &Waits{}
+	for _, w := range a.waits(d) {
+		group := &found.Explicit
+		if w.Hidden {
+			group = &found.Hidden
+		}
+		group.Count++
+		group.Time += w.To - w.From
+		if w.To-w.From > group.Most.To-group.Most.From {
+			group.Most = w
+		}
+	}
+	return found
+}
+
+// waits are the waits of a device's process, cut at its judged steps, in order of
+// their ends.
+func (a *Analysis) waits(d *Device) []Wait {
+	if d.Process < 0 {
+		return nil
+	}
+	var found []Wait
+	h := &a.t.Host
+	from, to := d.From, d.To
+	if n := len(d.Steps); n > 0 { // a host that runs ahead waits when its steps are over
+		from, to = d.Steps[0].HostFrom, d.Steps[n-1].HostTo
+	}
+	for thread := range a.t.Threads {
+		if a.of[thread] != int32(d.Process) {
+			continue
+		}
+		var around []int32 // operators that are open
+		for _, i := range a.calls.of(int32(thread)) {
+			if h.Start[i] >= to {
+				break
+			}
+			if h.End[i] <= from {
+				continue
+			}
+			switch h.Kind[i] {
+			case recording.Runtime:
+				w := Wait{Call: i, Op: -1, From: max(h.Start[i], from), To: min(h.End[i], to)}
+				if w.To-w.From >= leastWait {
+					around = alive(around, h.End, h.Start[i])
+					if a.isWait(&w, around) {
+						found = append(found, w)
+					}
+				}
+			case recording.Op:
+				around = append(alive(around, h.End, h.Start[i]), i)
+			case recording.Annotation, recording.Collector, recording.Profiling:
+			}
+		}
+	}
+	sort.SliceStable(found, func(i, j int) bool { return found[i].To < found[j].To })
+	return found
+}
+
+// isWait reports whether a long call of the runtime waited for the device, and
+// fills in why.
+func (a *Analysis) isWait(w *Wait, around []int32) bool {
+	if len(around) > 0 {
+		w.Op = around[len(around)-1]
+	}
+	switch a.row(uint8(recording.Runtime), a.t.Host.Name[w.Call]) {
+	case rowSync:
+		w.Hidden = a.asksValue(around)
+		return w.Hidden || !a.last(w.Call) // else the end of the recording, not of a step
+	case rowCopies:
+		w.Hidden = true
+		return a.hidesWait(w.Call)
+	}
+	return false
+}
+
+// last reports whether a thread launches nothing after a call.
+func (a *Analysis) last(call int32) bool {
+	h := &a.t.Host
+	calls := a.calls.of(h.Thread[call])
+	for i := len(calls) - 1; i >= 0 && calls[i] > call; i-- {
+		if a.first[calls[i]] >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// asksValue reports whether an operator around a wait hands data to Python.
+func (a *Analysis) asksValue(around []int32) bool {
+	for _, i := range around {
+		name := a.t.Names[a.t.Host.Name[i]]
+		if readsValue(name) || name == "aten::nonzero" || name == "aten::masked_select" || name == "aten::_to_copy" || name == "aten::copy_" || name == "aten::to" {
+			return true
+		}
+	}
+	return false
+}
+
+// hidesWait reports whether a copying call waited for the device: one towards the
+// host that took far longer than its copy.
+func (a *Analysis) hidesWait(call int32) bool {
+	work := a.first[call]
+	if work < 0 || !a.toHost(call) {
+		return false
+	}
+	w, h := &a.t.Device, &a.t.Host
+	return h.End[call]-h.Start[call] > hiddenTimes*(w.End[work]-w.Start[work])
+}

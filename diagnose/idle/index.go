@@ -1,0 +1,161 @@
+package idle
+
+import (
+	"strings"
+
+	"stoker/recording"
+)
+
+// lists holds, for each of a few groups, the indices of its members in order.
+type lists struct {
+	items []int32
+	ends  []int32 // where each group's members end
+}
+
+// of are the members of a group.
+func (l lists) of(group int32) []int32 {
+	from := int32(0)
+	if group > 0 {
+		from = l.ends[group-1]
+	}
+	return l.items[from:l.ends[group]]
+}
+
+// group sorts the indices of a column by its values, 0 to n-1, and keeps their
+// order within each.
+func group(column []int32, n int) lists {
+	l := lists{items: make([]int32, len(column)), ends: make([]int32, n)}
+	next := make([]int32, n+1)
+	for _, g := range column {
+		next[g+1]++
+	}
+	for g := range n {
+		next[g+1] += next[g]
+		l.ends[g] = next[g+1]
+	}
+	for i, g := range column {
+		l.items[next[g]] = int32(i)
+		next[g]++
+	}
+	return l
+}
+
+func (a *Analysis) index() {
+	t := a.t
+	for kind := range a.rows {
+		a.rows[kind] = make([]uint8, len(t.Names))
+	}
+	a.comm = make([]int8, len(t.Names))
+	a.calls = group(t.Host.Thread, len(t.Threads))
+	a.frames = group(t.Frames.Thread, len(t.Threads))
+	a.works = group(t.Device.Device, len(t.Devices))
+	a.first, a.use = filled(len(t.Host.Start)), filled(len(t.Names))
+	for i, call := range t.Device.Call {
+		if call >= 0 && a.first[call] < 0 {
+			a.first[call] = int32(i)
+		}
+		if name := t.Device.Name[i]; a.use[name] < 0 {
+			a.use[name] = int32(i)
+		}
+	}
+}
+
+func filled(n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = -1
+	}
+	return s
+}
+
+// findProcesses lists the processes that threads belong to, and the span of
+// their host events.
+func (a *Analysis) findProcesses() {
+	t := a.t
+	known := map[[2]int]int32{}
+	a.of = make([]int32, len(t.Threads))
+	for i, thread := range t.Threads {
+		key := [2]int{thread.PID, thread.Rank}
+		p, found := known[key]
+		if !found {
+			p = int32(len(a.Processes))
+			known[key] = p
+			a.Processes = append(a.Processes, Process{PID: thread.PID, Rank: thread.Rank, Main: -1, Start: t.End, End: t.Start})
+		}
+		a.of[i] = p
+	}
+	for i := range t.Host.Start {
+		a.Processes[a.of[t.Host.Thread[i]]].spans(t.Host.Start[i], t.Host.End[i])
+	}
+	for i := range t.Frames.Start {
+		a.Processes[a.of[t.Frames.Thread[i]]].spans(t.Frames.Start[i], t.Frames.End[i])
+	}
+	a.findMains()
+}
+
+func (p *Process) spans(start, end int64) {
+	p.Start, p.End = min(p.Start, start), max(p.End, end)
+}
+
+// owner is the process that launches most of a device's work; without links the
+// one with its PID and rank, else the only one.
+func (a *Analysis) owner(device int32) int {
+	counts := make([]int, len(a.Processes))
+	best := -1
+	for _, w := range a.works.of(device) {
+		if call := a.t.Device.Call[w]; call >= 0 {
+			p := int(a.of[a.t.Host.Thread[call]])
+			counts[p]++
+			if best < 0 || counts[p] > counts[best] {
+				best = p
+			}
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	d := a.t.Devices[device]
+	for i, p := range a.Processes {
+		if p.PID == d.PID && p.Rank == d.Rank {
+			return i
+		}
+	}
+	if len(a.Processes) == 1 {
+		return 0
+	}
+	return -1
+}
+
+// findMains names the thread in which each process's training loop runs: the one
+// with marks of steps, optimizers and loaders; else the one with Python frames;
+// else the one with most operators.
+func (a *Analysis) findMains() {
+	t := a.t
+	weight := make([]int, len(t.Threads))
+	marks := make([]int8, len(t.Names)) // 1 plain, 2 a mark of the loop
+	for i, kind := range t.Host.Kind {
+		if kind != recording.Op && kind != recording.Annotation {
+			continue
+		}
+		name := t.Host.Name[i]
+		if marks[name] == 0 {
+			marks[name] = 1
+			if text := t.Names[name]; isStep(text) || recording.LoaderSpan(text) || recording.OptimizerSpan(text) {
+				marks[name] = 2
+			}
+		}
+		weight[t.Host.Thread[i]]++
+		if marks[name] == 2 {
+			weight[t.Host.Thread[i]] += len(t.Host.Start) + len(t.Frames.Start)
+		}
+	}
+	for thread := range t.Threads {
+		weight[thread] += len(a.frames.of(int32(thread)))
+		p := &a.Processes[a.of[thread]]
+		if weight[thread] > 0 && (p.Main < 0 || weight[thread] > weight[p.Main]) {
+			p.Main = int32(thread)
+		}
+	}
+}
+
+func lowered(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,316 @@
+package idle
+
+import (
+	"math"
+	"strings"
+
+	"stoker/recording"
+)
+
+// Family says what a kernel computes, as far as its name tells.
+type Family uint8
+
+// The families of kernels.
+const (
+	Other       Family = iota
+	Matmul             // matrix products
+	Convolution        // by matrix products or Winograd
+	Attention          // fused attention
+	Elementwise        // one value in, one value out
+	Reduction          // sums, means, norms, softmax
+	Fused              // several of these in one, by a compiler or by hand
+	Moving             // copies, transpositions, gathers, concatenations
+	Exchange           // collectives
+)
+
+var familyWords = [...]string{"other", "matmul", "convolution", "attention", "elementwise", "reduction", "fused", "moving", "exchange"}
+
+// String returns the family's word.
+func (f Family) String() string {
+	if int(f) < len(familyWords) {
+		return familyWords[f]
+	}
+	return "unknown"
+}
+
+// families are told by parts of a kernel's name in lower case; the first row
+// that fits counts. Names of cuBLAS, cuDNN, CUTLASS, MIOpen, Tensile, Triton and
+// PyTorch's own kernels.
+var families = []struct {
+	family Family
+	parts  []string
+}{
+	{Attention, []string{"flash_fwd", "flash_bwd", "flash::", "fmha", "attention", "attn_fwd", "attn_bwd", "paged_att"}},
+	{Convolution, []string{"conv", "winograd", "dgrad", "wgrad", "fprop", "scudnn", "im2col", "miopensp3", "igemm", "implicit_gemm"}},
+	{Matmul, []string{"gemm", "gemv", "cublaslt", "cublas", "nvjet", "cijk_", "matmul", "_mm_", "triton_mm", "triton_tem", "cutlass", "splitkreduce", "wgmma", "dot_kernel"}},
+	{Fused, []string{"triton_", "multi_tensor_apply", "fused", "act_and_mul"}},
+	{Reduction, []string{"reduce", "softmax", "layer_norm", "layernorm", "rms_norm", "rmsnorm", "batch_norm", "batchnorm", "bn_fw", "bn_bw", "group_norm", "norm_kernel", "argmax", "topk", "cumsum", "scan"}},
+	{Elementwise, []string{"elementwise", "pointwise", "dropout", "gelu", "silu", "relu"}},
+	{Moving, []string{"copy", "transpose", "permute", "gather", "scatter", "catarray", "index", "embedding", "nchwtonhwc", "nhwctonchw", "fill", "memset", "im2"}},
+}
+
+func familyOf(name string) Family {
+	lower := lowered(name)
+	for _, f := range families {
+		if hasAny(lower, f.parts...) {
+			return f.family
+		}
+	}
+	return Other
+}
+
+// Cores says whether a kernel computes on Tensor Cores (AMD: matrix cores).
+type Cores uint8
+
+// What a name tells of Tensor Cores.
+const (
+	UnknownCores Cores = iota // the name tells nothing; never taken for "no"
+	TensorCores
+	PlainCores
+)
+
+// Parts of names of kernels that use Tensor Cores and of those that do not, in
+// lower case: tile shapes of the matrix instructions, their mnemonics, data types
+// that only they compute in; against the names of single-precision kernels.
+var (
+	tensorParts = []string{
+		"h884", "s884", "h1688", "s1688", "i8816", "16816", "161616", "hmma", "imma", "c1688", "tensorop", "wgmma", "gmma", "umma", "utcmma",
+		"bf16", "fp8", "e4m3", "e5m2", "tf32", "nvjet_", "f16f16", "mfma", "_hss", "_hsh", "sm100_",
+	}
+	plainParts = []string{"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32", "gemmsn", "gemv", "winograd", "dgemm"}
+)
+
+func coresOf(name string) Cores {
+	lower := lowered(name)
+	switch {
+	case strings.Contains(lower, "f32f32_f32f32_f32") && !strings.Contains(lower, "tf32"):
+		return PlainCores
+	case hasAny(lower, tensorParts...), mfma(lower):
+		return TensorCores
+	case hasAny(lower, plainParts...):
+		return PlainCores
+	}
+	return UnknownCores
+}
+
+// mfma finds Tensile's sign of a matrix instruction: "_mi16x16".
+func mfma(lower string) bool {
+	_, after, found := strings.Cut(lower, "_mi")
+	return found && after != "" && after[0] >= '0' && after[0] <= '9' && strings.Contains(after, "x")
+}
+
+// Total is what all kernels of one name took in a window.
+type Total struct {
+	Name    int32
+	Family  Family
+	Cores   Cores
+	Count   int
+	Time    int64
+	Small   int64 // of it, with less than a fifth of a block per SM
+	Longest int32 // the work that took longest
+}
+
+// Kernels is what the kernels of a device's window amount to.
+type Kernels struct {
+	Totals   []Total // by name, in order of appearance
+	Count    int
+	Time     int64 // sum over kernels, collectives left out
+	Family   [Exchange + 1]int64
+	Plain    int64 // matrix kernels known not to use Tensor Cores
+	Tensor   int64 // matrix kernels known to use them
+	Median   int64 // of a kernel's length
+	SMs      float64
+	Known    int64 // time of the kernels whose blocks per SM are known
+	SmallFor int64 // of it, with less than half a block per SM
+	Smallest int32 // the kernel with a small grid that took most time, -1 none
+
+	Chains  int   // runs of two and more elementwise kernels on a stream
+	Chained int64 // their time
+	Fused   float64
+	Longest int        // kernels in the longest chain
+	Chain   [2]int32   // first and last work of the chain with most time
+	streams []elements // state of the chains
+}
+
+type elements struct {
+	stream      int32
+	n           int
+	first, last int32
+	blocks      int32
+	time        int64
+}
+
+// smallGrid is the number of blocks per SM below which a kernel leaves most of
+// the device empty. (torch-tb-profiler counts min(blocks/SMs, 1) as efficiency;
+// half is the start value of the published procedure.)
+const smallGrid = 0.5
+
+// commGrid is the number of blocks per SM below which long kernels look like an
+// exchange between ranks, which needs few: about 20 blocks (published procedure).
+const commGrid = 0.2
+
+// Kernels adds up a device's kernels in its window.
+func (a *Analysis) Kernels(d *Device) *Kernels {
+	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN()}
+	place := filled(len(a.t.Names))
+	w := &a.t.Device
+	weighted := 0.0
+	small := map[int32]int64{}
+	var lengths histogram
+	for _, i := range a.works.of(d.Index) {
+		if w.Kind[i] == recording.Copy || w.Kind[i] == recording.Set || w.Start[i] < d.From || w.Start[i] >= d.To {
+			continue
+		}
+		total := k.total(a, place, i)
+		length := w.End[i] - w.Start[i]
+		total.Count++
+		total.Time += length
+		if longest := total.Longest; longest < 0 || length > w.End[longest]-w.Start[longest] {
+			total.Longest = i
+		}
+		k.Family[total.Family] += length
+		if total.Family == Exchange {
+			continue
+		}
+		k.Count++
+		k.Time += length
+		lengths.add(length)
+		k.chain(w, total.Family, i, length)
+		if per := float64(w.PerSM[i]); !math.IsNaN(per) && per > 0 {
+			k.Known += length
+			weighted += min(per, 1) * float64(length)
+			if per < commGrid {
+				total.Small += length
+			}
+			if per < smallGrid {
+				k.SmallFor += length
+				small[total.Name] += length
+				if k.Smallest < 0 || small[total.Name] > small[w.Name[k.Smallest]] {
+					k.Smallest = total.Longest
+				}
+			}
+		}
+	}
+	for i := range k.streams {
+		k.endChain(&k.streams[i])
+	}
+	if k.Known > 0 {
+		k.SMs = weighted / float64(k.Known)
+	}
+	k.Median = lengths.median()
+	k.matrix()
+	return k
+}
+
+func (k *Kernels) total(a *Analysis, place []int32, work int32) *Total {
+	name := a.t.Device.Name[work]
+	if place[name] < 0 {
+		t := Total{Name: name, Longest: -1, Family: Exchange}
+		if !a.Collective(work) {
+			t.Family, t.Cores = familyOf(a.t.Names[name]), coresOf(a.t.Names[name])
+		}
+		place[name] = int32(len(k.Totals))
+		k.Totals = append(k.Totals, t)
+	}
+	return &k.Totals[place[name]]
+}
+
+func (k *Kernels) matrix() {
+	for _, t := range k.Totals {
+		if t.Family != Matmul && t.Family != Convolution {
+			continue
+		}
+		switch t.Cores {
+		case TensorCores:
+			k.Tensor += t.Time
+		case PlainCores:
+			k.Plain += t.Time
+		case UnknownCores:
+		}
+	}
+}
+
+// chain follows runs of elementwise kernels on a stream: each writes what the
+// next one reads, which one kernel could keep in registers. Kernels with other
+// grids work on other arrays: an optimizer's are no chain, however long.
+func (k *Kernels) chain(w *recording.Work, family Family, work int32, length int64) {
+	e := k.elements(w.Stream[work])
+	if e.n > 0 && (family != Elementwise || w.Blocks[work] != e.blocks || e.n == longestChain) {
+		k.endChain(e)
+	}
+	if family != Elementwise {
+		return
+	}
+	if e.n == 0 {
+		e.first, e.blocks = work, w.Blocks[work]
+	}
+	e.n, e.last, e.time = e.n+1, work, e.time+length
+}
+
+func (k *Kernels) elements(stream int32) *elements {
+	for i := range k.streams {
+		if k.streams[i].stream == stream {
+			return &k.streams[i]
+		}
+	}
+	k.streams = append(k.streams, elements{stream: stream})
+	return &k.streams[len(k.streams)-1]
+}
+
+// longestChain bounds what is taken for one chain. [J] A GELU by hand has eight
+// operators; longer runs repeat.
+const longestChain = 8
+
+func (k *Kernels) endChain(e *elements) {
+	if e.n >= 2 {
+		if k.Chain[0] < 0 || e.n > k.Longest {
+			k.Chain = [2]int32{e.first, e.last}
+		}
+		k.Chains++
+		k.Chained += e.time
+		k.Fused += float64(e.time) * FusedBytes(e.n)
+		k.Longest = max(k.Longest, e.n)
+	}
+	e.n, e.time = 0, 0
+}
+
+// FusedBytes is the share of memory traffic that is left when a chain of m
+// elementwise kernels becomes one: 2/(m+1). d = a + b + c moves six arrays as two
+// kernels (read a, b, write t; read t, c, write d) and four as one: 2/3.
+func FusedBytes(m int) float64 { return 2 / float64(m+1) }
+
+// histogram counts lengths in steps of a twelfth, for a median without a sort.
+type histogram struct {
+	counts [64 * 8]int
+	n      int
+}
+
+func (h *histogram) add(length int64) {
+	h.counts[bucket(length)]++
+	h.n++
+}
+
+func bucket(v int64) int {
+	if v < 8 {
+		return int(max(0, v))
+	}
+	top := 0
+	for x := v; x >= 16; x >>= 1 {
+		top++
+	}
+	return 8*(top+1) + int(v>>top) - 8
+}
+
+func (h *histogram) median() int64 {
+	seen := 0
+	for b, n := range h.counts {
+		seen += n
+		if n > 0 && 2*seen >= h.n {
+			if b < 8 {
+				return int64(b)
+			}
+			return int64(b%8+8) << (b/8 - 1)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,263 @@
+package idle
+
+import (
+	"iter"
+	"strings"
+
+	"stoker/recording"
+)
+
+// Limits on the way from launch to start. Nanoseconds.
+const (
+	latency   = 10_000    // between two queued pieces of work, beyond it something else held the device (published procedure)
+	underWay  = 100_000   // [J] from the return of a launch to its work's start on an idle device
+	setUp     = 1_000_000 // [J] a runtime call beside launches, copies and waits that lasts this long sets something up
+	firstTime = 500_000   // [J] a kernel's first launch that lasts this long loads its module
+)
+
+// cover adds up what ran in a window: kernels wherever one runs, copies where no
+// kernel does, collectives where neither does, idle the rest.
+func (a *Analysis) cover(d *Device) {
+	w := &a.t.Device
+	var total, end [3]int64
+	for level := range end {
+		end[level] = d.From
+	}
+	for _, i := range a.works.of(d.Index) {
+		if w.Start[i] >= d.To {
+			break
+		}
+		if w.Start[i] >= d.From {
+			d.Works++
+		}
+		level := 0
+		switch {
+		case a.Collective(i):
+			level = 2
+		case w.Kind[i] != recording.Kernel:
+			level = 1
+		}
+		to := min(w.End[i], d.To)
+		for ; level < len(end); level++ {
+			if from := max(w.Start[i], end[level]); to > from {
+				total[level] += to - from
+				end[level] = to
+			}
+		}
+	}
+	d.Kernel, d.Copy, d.Communication = total[0], total[1]-total[0], total[2]-total[1]
+	d.Idle = d.To - d.From - total[2]
+}
+
+// Slices are the gaps of a device between two instants, cut by cause, in order.
+// They are computed while they are asked for.
+func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
+	return func(yield func(Slice) bool) {
+		s := &sweep{a: a, d: d, from: from, to: to, yield: yield, main: -1, cursors: make([]*cursor, len(a.t.Threads))}
+		if d.Process >= 0 {
+			s.main = a.Processes[d.Process].Main
+		}
+		s.run()
+	}
+}
+
+// sweep goes over a device's gaps once, and over each host thread beside it.
+type sweep struct {
+	a        *Analysis
+	d        *Device
+	from, to int64
+	main     int32
+	cursors  []*cursor
+	yield    func(Slice) bool
+	stopped  bool
+	pending  Slice // grows while the cause stays the same
+	gap      [2]int64
+	prev     int32
+	next     int32
+}
+
+func (s *sweep) run() {
+	w := &s.a.t.Device
+	end, prev := s.from, int32(-1)
+	for _, i := range s.a.works.of(s.d.Index) {
+		if s.stopped || end >= s.to {
+			break
+		}
+		if w.Start[i] > end {
+			s.charge(end, w.Start[i], prev, i)
+		}
+		if w.End[i] > end {
+			end, prev = w.End[i], i
+		}
+	}
+	if end < s.to && !s.stopped {
+		s.charge(end, s.to, prev, -1)
+	}
+	s.flush()
+}
+
+// charge cuts one gap by cause.
+func (s *sweep) charge(from, to int64, prev, next int32) {
+	s.flush()
+	s.gap, s.prev, s.next = [2]int64{from, to}, prev, next
+	to = min(to, s.to)
+	call := int32(-1)
+	if next >= 0 {
+		call = s.a.t.Device.Call[next]
+	}
+	switch {
+	case next < 0 && s.main < 0:
+		s.emit(Slice{From: from, To: to, Cause: Unrecorded, Thread: -1, Call: -1, Frame: -1})
+	case next < 0: // nothing was launched any more
+		s.cut(s.main, from, to)
+	case call < 0:
+		s.emit(Slice{From: from, To: to, Cause: Unlinked, Thread: -1, Call: -1, Frame: -1})
+	default:
+		h := &s.a.t.Host
+		start, end := h.Start[call], h.End[call]
+		if start > from {
+			s.cut(h.Thread[call], from, min(start, to))
+		}
+		s.launch(call, max(from, start), min(to, end))
+		s.queued(call, max(from, start, end), to)
+	}
+}
+
+// launch charges the time within the launching call.
+func (s *sweep) launch(call int32, from, to int64) {
+	if from >= to {
+		return
+	}
+	h := &s.a.t.Host
+	cause := Launch
+	switch next := s.next; {
+	case s.a.t.Device.Kind[next] == recording.Copy:
+		cause = CopyIssue
+	case h.End[call]-h.Start[call] >= firstTime && s.a.use[s.a.t.Device.Name[next]] == next:
+		cause = WarmUp
+	}
+	s.emit(Slice{From: from, To: to, Cause: cause, Thread: h.Thread[call], Call: call, Frame: -1})
+}
+
+// queued charges the time after the launching call returned.
+func (s *sweep) queued(call int32, from, to int64) {
+	if from >= to {
+		return
+	}
+	on := Slice{From: from, To: to, Thread: -1, Call: call, Frame: -1}
+	late := from > s.gap[0] // the device was idle before the work was queued
+	switch {
+	case late && to-from <= underWay:
+		on.Cause = Launch
+		if s.a.t.Device.Kind[s.next] == recording.Copy {
+			on.Cause = CopyIssue
+		}
+	case to-from <= latency && !late:
+		on.Cause = DeviceLatency
+	case s.a.Collective(s.next) || s.prev >= 0 && s.a.Collective(s.prev):
+		on.Cause = Communication
+	default:
+		on.Cause = DeviceWait
+	}
+	s.emit(on)
+}
+
+// cut charges what a host thread did. Where a thread other than the main one did
+// nothing that was recorded, such as autograd's between two passes, what the main
+// thread did counts.
+func (s *sweep) cut(thread int32, from, to int64) {
+	c := s.cursor(thread)
+	for t := from; t < to && !s.stopped; {
+		piece, next := c.at(t, to)
+		if piece.Cause == Unrecorded && thread != s.main && s.main >= 0 {
+			m := s.cursor(s.main)
+			for t < next {
+				other, end := m.at(t, next)
+				s.emit(s.refine(other))
+				t = end
+			}
+			continue
+		}
+		s.emit(s.refine(piece))
+		t = next
+	}
+}
+
+// refine looks twice at calls of the runtime: a copy towards the host is a wait
+// for the device, and a long call that neither launches nor copies nor waits sets
+// something up.
+func (s *sweep) refine(p Slice) Slice {
+	if p.Call < 0 {
+		return p
+	}
+	h := &s.a.t.Host
+	if h.Kind[p.Call] != recording.Runtime {
+		return p
+	}
+	switch s.a.row(uint8(recording.Runtime), h.Name[p.Call]) {
+	case rowCopies:
+		if s.a.toHost(p.Call) {
+			p.Cause = Sync
+		}
+	case rowLaunches:
+		if first := s.a.first[p.Call]; first >= 0 && h.End[p.Call]-h.Start[p.Call] >= firstTime &&
+			s.a.use[s.a.t.Device.Name[first]] == first {
+			p.Cause = WarmUp
+		}
+	case rowRuntime:
+		if h.End[p.Call]-h.Start[p.Call] >= setUp {
+			p.Cause = WarmUp
+		}
+	}
+	return p
+}
+
+// toHost reports whether a copying call brought something from the device.
+func (a *Analysis) toHost(call int32) bool {
+	work := a.first[call]
+	if work < 0 {
+		return strings.Contains(a.t.Names[a.t.Host.Name[call]], "DtoH")
+	}
+	return ToHost(a.t.Names[a.t.Device.Name[work]])
+}
+
+// ToHost reports whether a copy's name says that it goes from device to host.
+func ToHost(name string) bool {
+	return hasAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
+}
+
+// ToDevice reports whether a copy's name says that it goes from host to device.
+func ToDevice(name string) bool {
+	return hasAny(name, "HtoD", "HostToDevice", "-> Device)") && !hasAny(name, "Device -> Device")
+}
+
+// emit hands a slice on, once its cause or its call changes. In a trace of a
+// program's start, allocation is part of the start.
+func (s *sweep) emit(p Slice) {
+	if s.d.StartUp && p.Cause == Allocator {
+		p.Cause = WarmUp
+	}
+	last := &s.pending
+	if last.To == p.From && last.From < last.To && last.Cause == p.Cause && last.Call == p.Call && last.Thread == p.Thread &&
+		(p.Call >= 0 || last.Frame == p.Frame) {
+		last.To = p.To
+		return
+	}
+	s.flush()
+	p.Next, p.Gap = s.next, s.gap
+	s.pending = p
+}
+
+func (s *sweep) flush() {
+	if s.pending.From < s.pending.To && !s.stopped {
+		s.stopped = !s.yield(s.pending)
+	}
+	s.pending = Slice{}
+}
+
+func (s *sweep) cursor(thread int32) *cursor {
+	if s.cursors[thread] == nil {
+		s.cursors[thread] = &cursor{a: s.a, thread: thread, calls: s.a.calls.of(thread), frames: s.a.frames.of(thread)}
+	}
+	return s.cursors[thread]
+}

@@ -1,0 +1,134 @@
+package idle
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"stoker/recording"
+)
+
+// Step is one step as a device saw it.
+type Step struct {
+	Index    int   // into Run.Steps
+	HostFrom int64 // on the host
+	HostTo   int64
+	From, To int64 // on the device: until the last work that the step launched has ended
+	Works    int   // pieces of work that the step launched
+}
+
+// Limits of the judged window.
+const (
+	keepAll  = 3   // below this many steps all are kept
+	cutShort = 0.8 // a last step with less of the previous one's work was cut off (torch-tb-profiler's rule)
+	stub     = 100 // a step that is shorter than the longest by this factor is where the profiler stopped
+)
+
+// span is a step on the host's clock.
+type span struct {
+	from, to int64
+	index    int
+}
+
+// takeSteps hands the run's steps to its processes, in order of time; of two
+// that overlap the first.
+func (a *Analysis) takeSteps(steps []recording.Step) {
+	for index, s := range steps {
+		from := nanoseconds(s.Start)
+		to := from + nanoseconds(s.Period)
+		for i := range a.Processes {
+			p := &a.Processes[i]
+			if to <= from || len(a.Processes) > 1 && (p.PID != s.PID || p.Rank != s.Rank) {
+				continue
+			}
+			if n := len(p.steps); n == 0 || from >= p.steps[n-1].to-1 { // a nanosecond of rounding
+				p.steps = append(p.steps, span{from, to, index})
+			}
+			break
+		}
+	}
+	for i := range a.Processes {
+		p := &a.Processes[i]
+		longest := int64(0)
+		for _, s := range p.steps {
+			longest = max(longest, s.to-s.from)
+		}
+		p.steps = slices.DeleteFunc(p.steps, func(s span) bool { return stub*(s.to-s.from) < longest })
+	}
+}
+
+func nanoseconds(seconds float64) int64 { return int64(math.Round(1e9 * seconds)) }
+
+// window settles a device's steps and judged window.
+func (a *Analysis) window(d *Device) {
+	d.From, d.To = a.extent(d)
+	if d.Process < 0 || len(a.Processes[d.Process].steps) == 0 {
+		return
+	}
+	steps := a.extents(d, a.Processes[d.Process].steps)
+	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Works > 0 }) {
+		return // work without links
+	}
+	d.Seen, d.Steps = len(steps), steady(steps)
+	d.From, d.To = d.Steps[0].From, d.Steps[len(d.Steps)-1].To
+}
+
+// steady leaves out the first step after the profiler's start and a last one
+// that was cut off.
+func steady(steps []Step) []Step {
+	n := len(steps)
+	if n < keepAll {
+		return steps
+	}
+	if last, before := steps[n-1].Works, steps[n-2].Works; float64(last) < cutShort*float64(before) {
+		n--
+	}
+	return steps[1:n]
+}
+
+// extent is the whole recording as a device and its process saw it.
+func (a *Analysis) extent(d *Device) (from, to int64) {
+	works := a.works.of(d.Index)
+	from, to = a.t.Device.Start[works[0]], a.t.Device.Start[works[0]]
+	for _, w := range works {
+		to = max(to, a.t.Device.End[w])
+	}
+	if d.Process >= 0 {
+		if p := a.Processes[d.Process]; p.Start < p.End {
+			from, to = min(from, p.Start), max(to, p.End)
+		}
+	}
+	return from, to
+}
+
+// extents places steps on the device: a step's work is what its host calls
+// launched, and it lasts until that has ended. The gap before its first kernel
+// is the step's.
+func (a *Analysis) extents(d *Device, spans []span) []Step {
+	steps := make([]Step, len(spans))
+	for i, s := range spans {
+		steps[i] = Step{Index: s.index, HostFrom: s.from, HostTo: s.to, To: s.to}
+	}
+	begin := spans[0].from
+	for _, w := range a.works.of(d.Index) {
+		call := a.t.Device.Call[w]
+		if call < 0 {
+			continue
+		}
+		at := a.t.Host.Start[call]
+		i := sort.Search(len(spans), func(i int) bool { return spans[i].from > at }) - 1
+		switch {
+		case i < 0: // launched before the first step
+			begin = max(begin, a.t.Device.End[w])
+		case at < spans[i].to:
+			steps[i].Works++
+			steps[i].To = max(steps[i].To, a.t.Device.End[w])
+		}
+	}
+	for i := range steps {
+		steps[i].From = begin
+		steps[i].To = max(steps[i].To, begin)
+		begin = steps[i].To
+	}
+	return steps
+}

@@ -1,0 +1,191 @@
+package ranks
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"stoker/diagnose/idle"
+	"stoker/internal/stat"
+	"stoker/recording"
+)
+
+// Table is all ranks of a run with more than one.
+type Table struct {
+	Ranks     []Rank  // in order of rank
+	Straggler int     // index into Ranks of the one that the others wait for; -1: there is none
+	Matched   int     // collectives that were found on several ranks
+	Unmatched int     // those that were not, counted once per rank
+	Aligned   float64 // what the ends of matched collectives still differ by after the clocks were set, seconds, median; NaN unknown
+}
+
+// Rank is one rank. Shares are of its judged window, 0 to 1.
+type Rank struct {
+	Rank          int
+	Device        int32 // index into Analysis.Devices
+	Steps         int
+	Step          float64 // mean on the device's clock, seconds; NaN without steps
+	Kernel        float64
+	Copy          float64
+	Communication float64 // a collective ran and nothing else
+	Idle          float64
+	Input         float64 // idle while the loop waited for its next batch
+	Cause         idle.Cause
+	CauseShare    float64 // of Cause, the largest cause of its idle time; 0 without idle time
+
+	Clock   float64   // what was taken off its clock to match the first rank's, seconds
+	Last    int       // collectives to which it came last
+	Waited  float64   // time that its collectives waited for ranks that came later, seconds
+	Delayed float64   // time that the others waited for it, seconds; the mean over them
+	For     []float64 // time that it waited for each rank, in order of Ranks, seconds
+	Arrived int       // collectives that were matched
+}
+
+// Start values of who counts as a straggler. [J]
+const (
+	mostOfWaits = 0.5  // part of all waits that are for it
+	worthSaying = 0.03 // part of the window that the others wait for it
+)
+
+// Compare looks at the ranks of a run; nil where there are fewer than two.
+func Compare(run *recording.Run, all *idle.Analysis) *Table {
+	t := &Table{Straggler: -1, Aligned: math.NaN()}
+	window := 0.0
+	for i := range all.Devices {
+		if r, ok := rankOf(run, all, int32(i)); ok {
+			t.Ranks = append(t.Ranks, r)
+			window = max(window, float64(all.Devices[i].Window())/1e9)
+		}
+	}
+	slices.SortFunc(t.Ranks, func(a, b Rank) int { return cmp.Compare(a.Rank, b.Rank) })
+	t.Ranks = busiest(t.Ranks, all)
+	if len(t.Ranks) < 2 {
+		return nil
+	}
+	m := newMatcher(run, all, t.Ranks)
+	t.Matched, t.Unmatched = len(m.sets), m.lost
+	if len(m.sets) > 0 {
+		t.align(m)
+		t.waits(m)
+		t.straggler(window)
+	}
+	return t
+}
+
+// busiest keeps one device of each rank: the one with most work.
+func busiest(ranks []Rank, all *idle.Analysis) []Rank {
+	var kept []Rank
+	for _, r := range ranks {
+		if n := len(kept); n > 0 && kept[n-1].Rank == r.Rank {
+			if all.Devices[r.Device].Works > all.Devices[kept[n-1].Device].Works {
+				kept[n-1] = r
+			}
+			continue
+		}
+		kept = append(kept, r)
+	}
+	for i := range kept {
+		kept[i].For = make([]float64, len(kept))
+	}
+	return kept
+}
+
+func rankOf(run *recording.Run, all *idle.Analysis, device int32) (Rank, bool) {
+	d := &all.Devices[device]
+	number := run.Timeline.Devices[d.Index].Rank
+	if number < 0 && d.Process >= 0 {
+		number = all.Processes[d.Process].Rank
+	}
+	r := Rank{
+		Rank: number, Device: device, Steps: len(d.Steps), Step: math.NaN(),
+		Kernel: d.Share(d.Kernel), Copy: d.Share(d.Copy), Communication: d.Share(d.Communication), Idle: d.Share(d.Idle),
+		Input: d.Share(d.Causes[idle.DataLoader]),
+	}
+	if r.Steps > 0 {
+		r.Step = float64(d.Window()) / 1e9 / float64(r.Steps)
+	}
+	for c, ns := range d.Causes {
+		if share := d.Share(ns); share > r.CauseShare {
+			r.Cause, r.CauseShare = idle.Cause(c), share
+		}
+	}
+	return r, number >= 0 && d.Window() > 0
+}
+
+// align sets the clocks by the ends of matched collectives.
+func (t *Table) align(m *matcher) {
+	var left []float64
+	for i := range t.Ranks {
+		offsets := m.differences(i)
+		if i == 0 || len(offsets) == 0 {
+			continue
+		}
+		clock := stat.Median(offsets)
+		t.Ranks[i].Clock = clock / 1e9
+		for _, o := range offsets {
+			left = append(left, math.Abs(o-clock)/1e9)
+		}
+	}
+	if len(left) > 0 {
+		t.Aligned = stat.Median(left)
+	}
+}
+
+// waits adds up, for each matched collective, who came last and what the others
+// waited for it.
+func (t *Table) waits(m *matcher) {
+	n := len(t.Ranks)
+	waited := make([]int64, n*n) // of a rank for another, nanoseconds
+	for _, set := range m.sets {
+		last, latest := -1, int64(0)
+		for i, work := range set {
+			if work < 0 {
+				continue
+			}
+			t.Ranks[i].Arrived++
+			if at := m.w.Start[work] - t.clock(i); last < 0 || at > latest {
+				last, latest = i, at
+			}
+		}
+		t.Ranks[last].Last++
+		others, sum := 0, int64(0)
+		for i, work := range set {
+			if work >= 0 && i != last {
+				wait := max(0, min(latest, m.w.End[work]-t.clock(i))-(m.w.Start[work]-t.clock(i)))
+				waited[n*i+last] += wait
+				sum, others = sum+wait, others+1
+			}
+		}
+		t.Ranks[last].Delayed += float64(sum) / float64(max(1, others))
+	}
+	for i := range t.Ranks {
+		t.Ranks[i].settle(waited[n*i : n*i+n])
+	}
+}
+
+// clock is what is taken off a rank's clock, nanoseconds.
+func (t *Table) clock(rank int) int64 { return int64(math.Round(1e9 * t.Ranks[rank].Clock)) }
+
+// settle turns sums of nanoseconds into seconds.
+func (r *Rank) settle(waited []int64) {
+	sum := int64(0)
+	for i, ns := range waited {
+		r.For[i] = float64(ns) / 1e9
+		sum += ns
+	}
+	r.Waited = float64(sum) / 1e9
+	r.Delayed /= 1e9
+}
+
+func (t *Table) straggler(window float64) {
+	total, most := 0.0, 0
+	for i, r := range t.Ranks {
+		total += r.Delayed
+		if r.Delayed > t.Ranks[most].Delayed {
+			most = i
+		}
+	}
+	if d := t.Ranks[most].Delayed; d > mostOfWaits*total && d > worthSaying*window {
+		t.Straggler = most
+	}
+}

@@ -1,0 +1,12 @@
+// Package export writes a Run's Timeline as a Chrome trace, the JSON that Perfetto
+// (https://ui.perfetto.dev) and chrome://tracing open: host threads, device
+// streams, and for each device a track that says why it was idle.
+//
+// The format is the "Trace Event Format" (Google, 2016): complete events (ph X)
+// with microseconds, and metadata (ph M) for names. Slices of one track must nest;
+// what overlaps in part gets a track of its own beside it, as Perfetto drops it
+// otherwise (google/perfetto #6277).
+//
+// It opens no file: it writes to an io.Writer as it goes, and keeps a buffer and
+// one row of open slices per track.
+package export

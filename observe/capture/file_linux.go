@@ -1,0 +1,98 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of a file that a job wrote.
+const (
+	mostBytes = int64(4 << 30)
+	tailBytes = 256
+)
+
+// written is a file that a job wrote, open and found to be one that we may keep.
+type written struct {
+	*os.File
+	bytes int64
+}
+
+var errUnfinished = errors.New("the file is not finished")
+
+// openWritten opens a file that a job was asked to write, and follows no link:
+// it must be a plain file of our own, with one name, and not too large. The
+// folder is ours alone, but libkineto's default lies in /tmp.
+func openWritten(path string) (*written, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	size, err := acceptable(fd, path)
+	if err == nil && !finished(f, size) {
+		err = errUnfinished
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return &written{f, size}, nil
+}
+
+func acceptable(fd int, path string) (int64, error) {
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return 0, err
+	}
+	switch {
+	case s.Mode&unix.S_IFMT != unix.S_IFREG:
+		return 0, fmt.Errorf("%s is not a plain file", path)
+	case int(s.Uid) != os.Getuid():
+		return 0, fmt.Errorf("%s belongs to another user", path)
+	case s.Nlink != 1:
+		return 0, fmt.Errorf("%s has %d names", path, s.Nlink)
+	case s.Size > mostBytes:
+		return 0, fmt.Errorf("%s has %d bytes, more than %d", path, s.Size, mostBytes)
+	}
+	return s.Size, nil
+}
+
+// finished reports whether the JSON is closed: some versions write in place.
+func finished(f *os.File, size int64) bool {
+	tail := make([]byte, min(size, tailBytes))
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return false
+	}
+	tail = bytes.TrimRight(tail, " \t\r\n")
+	return size > 2 && len(tail) > 0 && tail[len(tail)-1] == '}'
+}
+
+// keep copies the file to a new one, mode 0600, under a name that is free.
+func (w *written) keep(names []string) (path string, err error) {
+	for _, name := range names {
+		var to *os.File
+		to, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("keep trace: %w", err)
+		}
+		_, err = io.Copy(to, io.NewSectionReader(w, 0, w.bytes))
+		if closing := to.Close(); err == nil {
+			err = closing
+		}
+		if err != nil {
+			_ = os.Remove(name)
+			return "", fmt.Errorf("keep trace: %w", err)
+		}
+		return name, nil
+	}
+	return "", fmt.Errorf("keep trace: %w", err)
+}

@@ -1,0 +1,242 @@
+package observe
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoker/internal/stat"
+	"stoker/observe/capture"
+	"stoker/observe/cpu"
+	"stoker/observe/step"
+	"stoker/recording"
+)
+
+// Variables that libkineto reads in the processes of a job.
+const (
+	useDaemon = "KINETO_USE_DAEMON"         // any value arms it
+	traceDir  = "KINETO_ONDEMAND_TRACE_DIR" // PyTorch 2.15 writes nowhere else
+	socketDir = "KINETO_IPC_SOCKET_DIR"     // sockets in a folder instead of the abstract namespace
+	tempDir   = "/tmp"                      // where libkineto may always write
+	asksBy    = 60.0                        // seconds after PyTorch is known to run by which it asks at the latest
+	warmTime  = 20.0                        // seconds after which steps that are not steady are traced all the same
+	attached  = 3.0                         // the same for a process that ran before us
+)
+
+// tracing is the part of a recorder that has PyTorch's own profiler write a
+// trace.
+type tracing struct {
+	daemon *capture.Daemon
+	folder *folder // where the job writes
+	heard  float64 // when PyTorch was first known to run in the job, NaN before
+	told   int     // traces that were reported
+	asked  bool    // it was said that a trace was asked for
+}
+
+// trace prepares to capture. Without it the observation goes on.
+func (r *recorder) trace() {
+	if r.o.Trace == nil {
+		return
+	}
+	t, err := r.openTrace()
+	if err == nil {
+		r.tracing = t
+		return
+	}
+	r.absent("trace", err.Error())
+	r.warn("no trace will be taken: " + err.Error())
+}
+
+func (r *recorder) openTrace() (*tracing, error) {
+	base, sockets := tempDir, os.Getenv(socketDir)
+	if r.o.PID > 0 {
+		values, err := cpu.Environment("/proc", r.o.PID)
+		if err != nil {
+			return nil, fmt.Errorf("read the environment of process %d: %w", r.o.PID, err)
+		}
+		if _, armed := values[useDaemon]; !armed {
+			r.warn(fmt.Sprintf("process %d was started without %s=1: it will not ask for a trace. Start it with that variable, or under stoker observe --trace", r.o.PID, useDaemon))
+		}
+		sockets = values[socketDir]
+		if values[traceDir] != "" {
+			base = values[traceDir]
+		}
+	}
+	private, err := makeFolderIn(base)
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the trace: %w", err)
+	}
+	sweep(base)
+	d, err := capture.Listen(capture.Options{
+		Request: *r.o.Trace, Folder: private.path, SocketDir: sockets, Keep: strings.TrimSuffix(r.o.Output, ".jsonl.gz"),
+	})
+	if err != nil {
+		private.remove()
+		return nil, err
+	}
+	return &tracing{daemon: d, folder: private, heard: math.NaN()}, nil
+}
+
+// armed is the environment with which libkineto asks us for a trace.
+func (t *tracing) armed(env []string) []string {
+	if t == nil {
+		return env
+	}
+	env = slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == useDaemon || name == traceDir
+	})
+	return append(env, useDaemon+"=1", traceDir+"="+t.folder.path)
+}
+
+// traceSecond tells the daemon who may be traced, and the caller what happens.
+func (r *recorder) traceSecond(now float64) {
+	t := r.tracing
+	if t == nil || r.job == nil {
+		return
+	}
+	t.daemon.Targets(r.targets(now))
+	if pids := t.daemon.Offered(); len(pids) > 0 && !t.asked {
+		t.asked = true
+		r.say(fmt.Sprintf("%.0f s: a trace of %d steps is asked for (process %d)", now, r.o.Trace.Steps, pids[0]))
+	}
+	r.hearTraces()
+	if math.IsNaN(t.heard) && r.intake.Heard() {
+		t.heard = now
+	}
+	if now-t.heard > asksBy && !t.daemon.Asked() {
+		r.warn(fmt.Sprintf("no trace was asked for within %.0f s of the import of PyTorch: %s", asksBy, t.daemon.Why()))
+	}
+}
+
+// hearTraces takes over what was kept.
+func (r *recorder) hearTraces() {
+	t := r.tracing
+	all := t.daemon.Traces()
+	for _, c := range all[t.told:] {
+		steps := r.o.Trace.Steps
+		if c.Timed {
+			steps = 0
+		}
+		r.facts.Captures = append(r.facts.Captures, recording.Capture{
+			PID: c.PID, Rank: c.Rank, Steps: steps, File: filepath.Base(c.File), Bytes: float64(c.Bytes),
+			From: c.Offered.Sub(r.clock.wall).Seconds(), To: c.Ended.Sub(r.clock.wall).Seconds(),
+		})
+		r.say(fmt.Sprintf("%.0f s: the trace of process %d is kept, %.1f MB: %s", r.clock.now(), c.PID, float64(c.Bytes)/1e6, c.File))
+	}
+	t.told = len(all)
+}
+
+func (r *recorder) say(text string) {
+	if r.o.Say != nil {
+		r.o.Say(text)
+	}
+}
+
+// endTrace looks for a file a last time and says why there is none.
+func (r *recorder) endTrace() {
+	t := r.tracing
+	if t == nil {
+		return
+	}
+	if err := t.daemon.Close(); err != nil {
+		r.warn("close the socket for libkineto: " + err.Error())
+	}
+	r.hearTraces()
+	if why := t.daemon.Why(); why != "" {
+		r.absent("trace", why)
+	}
+	t.folder.remove()
+}
+
+// undoTrace takes back what openTrace did.
+func (t *tracing) undo() {
+	if t != nil {
+		_ = t.daemon.Close()
+		t.folder.remove()
+	}
+}
+
+// targets are the ranks, and which of them are warm.
+func (r *recorder) targets(now float64) []capture.Target {
+	var all []capture.Target
+	for _, p := range r.job.Processes() {
+		pace := r.paces[p.PID]
+		if p.Role != recording.RoleTrainer || p.End > 0 || pace == nil && r.launches(p.PID) {
+			continue
+		}
+		target := capture.Target{PID: p.PID, Rank: p.Rank, Step: math.NaN()}
+		since, long := p.Start, warmTime
+		if pace != nil {
+			since, target.Step, target.Ready = pace.first, pace.step(), pace.steady()
+		}
+		if r.o.PID > 0 {
+			long = attached
+		}
+		target.Ready = target.Ready || now-since > long
+		all = append(all, target)
+	}
+	return all
+}
+
+// launches reports whether a process without steps started another that trains:
+// then it is the launcher.
+func (r *recorder) launches(pid int) bool {
+	return slices.ContainsFunc(r.intake.Processes(), func(p step.Process) bool { return !p.Worker && p.Parent == pid })
+}
+
+// paced passes steps on and looks at their pace.
+type paced struct {
+	*recording.Writer
+	paces map[int]*pace
+}
+
+// Step adds a step.
+func (p paced) Step(s recording.Step) {
+	p.Writer.Step(s)
+	if s.Phase != recording.Train && s.Phase != "" || s.First || !(s.Period > 0) {
+		return
+	}
+	one := p.paces[s.PID]
+	if one == nil {
+		one = &pace{first: s.Start}
+		p.paces[s.PID] = one
+	}
+	one.periods[one.n%len(one.periods)] = s.Period
+	one.n++
+}
+
+// pace is how a process steps.
+type pace struct {
+	periods [10]float64 // of the last steps, seconds, in a ring
+	n       int
+	first   float64 // when its first step began, seconds of the recording
+}
+
+// warmSteps are left out of the judgement of a pace.
+const warmSteps = 2
+
+// steady reports whether ten steps after the first two took about the same time:
+// the medians of the earlier and of the later five within half of each other.
+// Medians, because every few steps one waits for a batch.
+func (p *pace) steady() bool {
+	if p.n < len(p.periods)+warmSteps {
+		return false
+	}
+	at := p.n % len(p.periods)
+	inOrder := append(slices.Clone(p.periods[at:]), p.periods[:at]...)
+	half := len(inOrder) / 2
+	early, late := stat.Median(inOrder[:half]), stat.Median(inOrder[half:])
+	return early < 1.5*late && late < 1.5*early
+}
+
+// step is how long a step takes, NaN where that is not known yet.
+func (p *pace) step() float64 {
+	if p.n < len(p.periods) {
+		return math.NaN()
+	}
+	return stat.Median(p.periods[:])
+}

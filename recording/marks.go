@@ -1,0 +1,91 @@
+package recording
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Marks are what the names of host events and Python frames tell by convention,
+// in one place for those who read a profiler's file and those who judge it.
+
+// loaderSpans are the beginnings of spans inside which a loop waits for its next
+// batch: PyTorch's loader (torch/utils/data/dataloader.py), its data pipes, and
+// what Lightning's profiler writes around them (before and since 1.6).
+var loaderSpans = []string{
+	"enumerate(DataLoader)#",
+	"enumerate(DataPipe)#",
+	"[pl][profile]get_train_batch",
+	"[pl][profile][_TrainingEpochLoop].train_dataloader_next",
+	"[pl][profile][_EvaluationLoop].val_next",
+	"[pl][profile][_EvaluationLoop].test_next",
+	"[pl][profile][_PredictionLoop].predict_next",
+}
+
+// LoaderSpan reports whether a marked span is a wait for the next batch.
+func LoaderSpan(name string) bool {
+	for _, prefix := range loaderSpans {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// StepSpan reads the number of a step that torch.profiler marked,
+// "ProfilerStep#4".
+func StepSpan(name string) (n int, ok bool) {
+	digits, found := strings.CutPrefix(name, "ProfilerStep#")
+	if !found {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && n >= 0
+}
+
+// OptimizerSpan reports whether a marked span is one call of an optimizer's
+// step, "Optimizer.step#SGD.step".
+func OptimizerSpan(name string) bool { return strings.HasPrefix(name, "Optimizer.step#") }
+
+// libraries are the first folders, or the bare files of Python's own library,
+// under which a profiler prints code that the user did not write: it cuts
+// sys.path's entries off, so that no "site-packages" is left.
+var libraries = set(`torch torchvision torchaudio torchtext torchdata functorch triton transformers accelerate
+	datasets diffusers tokenizers huggingface_hub safetensors peft trl lightning pytorch_lightning lightning_fabric
+	torchmetrics deepspeed apex megatron xformers flash_attn vllm timm numpy scipy pandas sklearn PIL cv2 tqdm wandb
+	fsspec einops hydra omegaconf albumentations multiprocessing concurrent asyncio json logging collections importlib
+	encodings email urllib http unittest xml ctypes re sqlite3 tensorboard`)
+
+var libraryFiles = set(`threading.py contextlib.py functools.py abc.py queue.py random.py copy.py copyreg.py pickle.py
+	selectors.py socket.py subprocess.py tempfile.py types.py typing.py enum.py dataclasses.py inspect.py warnings.py
+	weakref.py operator.py os.py posixpath.py genericpath.py pathlib.py shutil.py stat.py glob.py fnmatch.py re.py
+	struct.py traceback.py linecache.py tokenize.py runpy.py site.py string.py textwrap.py time.py heapq.py bisect.py
+	gzip.py zipfile.py lzma.py io.py codecs.py hashlib.py uuid.py signal.py ssl.py numbers.py statistics.py fractions.py
+	decimal.py platform.py locale.py argparse.py ast.py dis.py _collections_abc.py _weakrefset.py`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// OwnFrame reports whether a Python frame, "train.py(41): forward", lies in a
+// file of the user rather than in a library, as far as its path tells.
+func OwnFrame(name string) bool {
+	open := strings.Index(name, ".py(")
+	if open < 0 || strings.HasPrefix(name, "<") {
+		return false
+	}
+	path := strings.ReplaceAll(name[:open+len(".py")], `\`, "/")
+	for _, part := range []string{"site-packages/", "dist-packages/", "/lib/python", "lib/python3", "<frozen", "/torch/"} {
+		if strings.Contains(path, part) {
+			return false
+		}
+	}
+	first, _, nested := strings.Cut(path, "/")
+	if nested {
+		return !libraries[first]
+	}
+	return !libraryFiles[first]
+}

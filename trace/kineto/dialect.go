@@ -1,0 +1,135 @@
+package kineto
+
+import (
+	"regexp"
+	"strings"
+
+	"stoker/recording"
+)
+
+// class is what an event is, told by its category.
+type class uint8
+
+const (
+	unknownClass class = iota
+	noCategory         // metadata and instants carry none
+	opClass            // operators of the framework
+	annotationClass
+	runtimeClass // calls of a runtime or driver
+	profilingClass
+	frameClass // Python stacks
+	kernelClass
+	copyClass
+	setClass
+	commClass    // communication on a device
+	linkClass    // flows from a call to its work
+	shadowClass  // copies of host spans on device rows: no work
+	syncClass    // waits on device rows: no work
+	instantClass // memory counters and the like
+	spanClass    // the profiler's own span over the whole file
+)
+
+// categories is the one table of dialects: every category that Kineto wrote
+// since 2020, in lower case (libkineto/include/ActivityType.h; the first row of
+// each group is the present name, "operator" to "memset" are of 2020 and 2021).
+var categories = map[string]class{
+	"cpu_op":   opClass,
+	"operator": opClass,
+	"hpu_op":   kernelClass,
+
+	"user_annotation": annotationClass,
+
+	"cuda_runtime":        runtimeClass,
+	"cuda_driver":         runtimeClass,
+	"runtime":             runtimeClass,
+	"hip_runtime":         runtimeClass,
+	"mtia_runtime":        runtimeClass,
+	"glow_runtime":        runtimeClass,
+	"xpu_runtime":         runtimeClass,
+	"xpu_driver":          runtimeClass,
+	"privateuse1_runtime": runtimeClass,
+	"privateuse1_driver":  runtimeClass,
+
+	"overhead": profilingClass,
+
+	"python_function": frameClass,
+
+	"kernel":          kernelClass,
+	"mtia_ccp_events": kernelClass,
+	"gpu_memcpy":      copyClass,
+	"memcpy":          copyClass,
+	"gpu_memset":      setClass,
+	"memset":          setClass,
+	"collective_comm": commClass,
+
+	"ac2g":                linkClass,
+	"async":               linkClass,
+	"async_cpu_to_gpu":    linkClass,
+	"async_gpu":           linkClass,
+	"fwdbwd":              spanClass,
+	"forward_backward":    spanClass,
+	"fwd_bwd":             spanClass,
+	"gpu_user_annotation": shadowClass,
+	"cuda_sync":           syncClass,
+	"cuda_event":          syncClass,
+
+	"cpu_instant_event":    instantClass,
+	"hardware_counters":    instantClass,
+	"mtia_counters":        instantClass,
+	"mtia_insight":         instantClass,
+	"mtia_workloadd":       instantClass,
+	"cuda_profiler_range":  instantClass,
+	"external_correlation": instantClass,
+
+	"trace": spanClass,
+	"":      noCategory,
+}
+
+// collective are names of communication kernels of NCCL, RCCL, oneCCL, MSCCL,
+// NVSHMEM, DeepEP and of those who write their own.
+var collective = regexp.MustCompile(`(?i)nccl|rccl|oneccl|msccl|hccl|nvshmem|deep_ep|dpsk::ep|all_?(reduce|gather|to_?all)|reduce_?scatter|send_?recv|moe.*(dispatch|combine)`)
+
+// traits are what a name tells, found once per name.
+type traits uint8
+
+const (
+	marked     traits = 1 << iota // a span that the old dialect files among the operators
+	collecting                    // Python's garbage collector
+	own                           // a frame in a file of the user
+	exchanging                    // a communication kernel
+	moving                        // a call that copies
+	copying                       // a copy, on devices that file copies among the kernels
+)
+
+func traitsOf(name string) traits {
+	var t traits
+	if _, step := recording.StepSpan(name); step || recording.LoaderSpan(name) ||
+		strings.HasPrefix(name, "Optimizer.") || strings.HasPrefix(name, "ProfilerStep") {
+		t |= marked
+	}
+	if strings.HasPrefix(name, "Python GC") {
+		t |= collecting
+	}
+	if recording.OwnFrame(name) {
+		t |= own
+	}
+	if collective.MatchString(name) {
+		t |= exchanging
+	}
+	if strings.Contains(name, "emcpy") {
+		t |= moving
+	}
+	if name == "dma_request" {
+		t |= copying
+	}
+	return t
+}
+
+// widths are the bytes of an element, by the data type of a collective as
+// PyTorch prints it, in lower case.
+var widths = map[string]int64{
+	"double": 8, "long": 8, "complexfloat": 8, "complexdouble": 16,
+	"float": 4, "int": 4, "half": 2, "bfloat16": 2, "short": 2,
+	"char": 1, "byte": 1, "bool": 1,
+	"float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
+}

@@ -1,0 +1,292 @@
+package kineto
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"stoker"
+	"stoker/recording"
+)
+
+// property is one entry of deviceProperties; computeProperties with major and
+// minor is the dialect of early 2021.
+type property struct {
+	ID       int     `json:"id"`
+	Name     string  `json:"name"`
+	Memory   float64 `json:"totalGlobalMem"`
+	Major    *int    `json:"computeMajor"`
+	Minor    *int    `json:"computeMinor"`
+	Major1   *int    `json:"major"`
+	Minor1   *int    `json:"minor"`
+	SMs      int     `json:"numSms"`
+	Emulated bool    `json:"emulated"` // Stoker's own stand-in for a GPU says so
+}
+
+// capability is "9.0", "" where unknown.
+func (p property) capability() string {
+	major, minor := p.Major, p.Minor
+	if major == nil {
+		major, minor = p.Major1, p.Minor1
+	}
+	if major == nil || minor == nil || *major < 0 || *minor < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", *major, *minor)
+}
+
+// distributed is distributedInfo.
+type distributed struct {
+	Rank  *int `json:"rank"`
+	World int  `json:"world_size"`
+}
+
+// member decodes one of the members beside traceEvents; damage in it is as good
+// as absence.
+func member[T any](m *merger, key string) (v T, ok bool) {
+	raw, found := m.meta[key]
+	if !found {
+		return v, false
+	}
+	return v, json.Unmarshal(raw, &v) == nil
+}
+
+func (m *merger) facts(b *builder, out *Trace) {
+	if d, ok := member[distributed](m, "distributedInfo"); ok {
+		if d.Rank != nil && *d.Rank >= 0 && *d.Rank < 1<<24 {
+			out.Rank = *d.Rank
+		}
+		if d.World > 0 && d.World < 1<<24 {
+			out.World = d.World
+		}
+	}
+	rank := max(0, out.Rank)
+	for i := range b.t.Threads {
+		b.t.Threads[i].Rank = rank
+	}
+	for i := range b.t.Devices {
+		b.t.Devices[i].Rank = rank
+	}
+	m.gpus(b.t, &out.Facts)
+	m.software(&out.Facts)
+	out.Facts.Started = m.started(out)
+	out.Facts.Processes = b.processes(rank, out.World)
+	out.Facts.Loaders = b.loaders(out.Facts.Processes)
+	if len(b.work) > 0 && b.cuda() {
+		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("cuda:%d", b.busiest(b.mainProcess()))}
+	}
+	m.doubts(b, out)
+}
+
+// cuda reports whether the work was launched through CUDA or HIP, which PyTorch
+// both calls "cuda".
+func (b *builder) cuda() bool {
+	for _, name := range b.t.Names {
+		if strings.HasPrefix(name, "cudaLaunch") || strings.HasPrefix(name, "cuLaunch") || strings.HasPrefix(name, "cudaMemcpy") || strings.HasPrefix(name, "hip") {
+			return true
+		}
+	}
+	return false
+}
+
+// mostDevices bounds how many devices are believed.
+const mostDevices = 1024
+
+// gpus lists the devices that did work, or where none did, all that the file
+// knows.
+func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
+	known, ok := member[[]property](m, "deviceProperties")
+	if !ok {
+		known, _ = member[[]property](m, "computeProperties")
+	}
+	used := map[int]bool{}
+	for _, d := range t.Devices {
+		used[d.Index] = true
+	}
+	place := map[int]int{}
+	for _, p := range known {
+		if _, again := place[p.ID]; again || p.ID < 0 || len(place) == mostDevices || len(used) > 0 && !used[p.ID] {
+			continue
+		}
+		place[p.ID] = len(facts.GPUs)
+		memory := p.Memory
+		if !(memory > 0) || math.IsInf(memory, 0) {
+			memory = 0
+		}
+		facts.GPUs = append(facts.GPUs, recording.GPU{
+			Index: p.ID, Name: p.Name, MemoryBytes: memory, SMs: max(0, p.SMs), Capability: p.capability(), Emulated: p.Emulated,
+		})
+	}
+	for i := range t.Devices {
+		if at, found := place[t.Devices[i].Index]; found {
+			t.Devices[i].GPU = at
+		}
+	}
+}
+
+// software reads versions: CUDA counts 12090 for 12.9, HIP 60443483 for 6.4.43483.
+func (m *merger) software(facts *recording.Facts) {
+	if v, ok := member[int](m, "cuda_runtime_version"); ok && v >= 1000 {
+		facts.Software.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
+	}
+	if v, ok := member[int](m, "hip_runtime_version"); ok && v >= 10_000_000 {
+		facts.Software.ROCm = fmt.Sprintf("%d.%d", v/10_000_000, v/100_000%100)
+	}
+	if v, ok := member[string](m, "pytorch_version"); ok {
+		facts.Software.Torch = v
+	}
+}
+
+// started is the date of t = 0, Unix seconds; 0 where the file counts from an
+// unknown moment. Files before 2024 count from 1970, later ones from
+// baseTimeNanoseconds. It moves Zero to that clock too.
+func (m *merger) started(t *Trace) float64 {
+	if base, ok := member[json.Number](m, "baseTimeNanoseconds"); ok {
+		if r := rational([]byte(base)); r != nil {
+			if q := new(big.Int).Quo(r.Num(), r.Denom()); q.IsInt64() && q.Sign() > 0 && t.Zero < math.MaxInt64-q.Int64() {
+				t.Zero += q.Int64()
+			}
+		}
+	}
+	if t.Zero < 1e18 || t.Zero > 4e18 { // 2001 to 2096
+		return 0
+	}
+	return float64(t.Zero) / 1e9
+}
+
+// processes lists the processes that launched work, or where none did, the one
+// with most calls.
+func (b *builder) processes(rank, world int) []recording.Process {
+	launches := map[int]map[int32]int{} // per process, calls by thread
+	for _, c := range b.call {
+		if c >= 0 {
+			add(launches, b.pid(c), b.t.Host.Thread[c])
+		}
+	}
+	seen := len(launches) > 0
+	for k, kind := range b.t.Host.Kind {
+		if !seen && kind == recording.Runtime {
+			add(launches, b.pid(int32(k)), b.t.Host.Thread[k])
+		}
+	}
+	if len(launches) == 0 {
+		main := b.mainProcess()
+		for k := range b.t.Host.Start {
+			if b.pid(int32(k)) == main {
+				add(launches, main, b.t.Host.Thread[k])
+			}
+		}
+	}
+	if len(launches) == 0 && len(b.t.Devices) > 0 { // work without any host event
+		launches[b.t.Devices[0].PID] = nil
+	}
+	var out []recording.Process
+	for pid, threads := range launches {
+		p := recording.Process{PID: pid, Role: recording.RoleTrainer, Rank: rank, World: world, Device: b.busiest(pid), End: float64(b.t.End) / 1e9}
+		best, n := int32(-1), 0
+		for thread, count := range threads {
+			if count > n || count == n && thread < best {
+				best, n = thread, count
+			}
+		}
+		if best >= 0 {
+			if id := b.t.Threads[best].ID; id == int64(int(id)) && id > 0 {
+				p.LaunchThread, p.LauncherSeen = int(id), seen
+			}
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b recording.Process) int { return a.PID - b.PID })
+	return out
+}
+
+func add(counts map[int]map[int32]int, pid int, thread int32) {
+	if counts[pid] == nil {
+		counts[pid] = map[int32]int{}
+	}
+	counts[pid][thread]++
+}
+
+// busiest is the index of the device on which a process had most work, -1
+// without any.
+func (b *builder) busiest(pid int) int {
+	count := map[int]int{}
+	for _, d := range b.t.Device.Device {
+		if on := b.t.Devices[d]; on.PID == pid {
+			count[on.Index]++
+		}
+	}
+	return most32(count, -1)
+}
+
+// loaders tells of each process's DataLoader what the name of its iterator tells.
+func (b *builder) loaders(processes []recording.Process) []recording.Loader {
+	kinds := map[int]stoker.Settings{}
+	for k, kind := range b.t.Host.Kind {
+		if kind != recording.Annotation {
+			continue
+		}
+		name := b.t.Names[b.t.Host.Name[k]]
+		if !recording.LoaderSpan(name) {
+			continue
+		}
+		pid := b.pid(int32(k))
+		if kinds[pid] == nil {
+			kinds[pid] = stoker.Settings{}
+		}
+		if strings.Contains(name, "_SingleProcessDataLoaderIter") {
+			kinds[pid][stoker.NumWorkers] = 0
+		} else if strings.Contains(name, "_MultiProcessingDataLoaderIter") {
+			delete(kinds[pid], stoker.NumWorkers)
+		}
+	}
+	var out []recording.Loader
+	for _, p := range processes {
+		if settings := kinds[p.PID]; settings != nil {
+			out = append(out, recording.Loader{ID: loaderID, PID: p.PID, Settings: settings})
+		}
+	}
+	return out
+}
+
+// loaderID is the number of a trace's loader: the profiler does not tell loaders
+// apart.
+const loaderID = 1
+
+// doubts warns of what the file does not tell.
+func (m *merger) doubts(b *builder, out *Trace) {
+	s := m.store
+	if len(b.work) == 0 {
+		out.Warnings = append(out.Warnings, "The trace holds no work of a device: record with ProfilerActivity.CUDA among the activities (for AMD too); the host's side was read.")
+	} else if len(b.host) == 0 {
+		out.Warnings = append(out.Warnings, "The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap can be charged to a cause.")
+	}
+	if n := s.dropped[damaged]; n > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d events were damaged and left out.", n))
+	}
+	if n := s.dropped[absurdTime] + s.dropped[negative] + s.dropped[noDuration]; n > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d events with an impossible time (negative, without a duration, or a day off) were left out.", n))
+	}
+	if cats := s.strangest(); len(cats) > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("Events of unknown categories were left out: %.200q.", cats[:min(5, len(cats))]))
+	}
+	if raw := m.meta["ERROR"]; bytes.Contains(raw, []byte("stopped")) {
+		out.Warnings = append(out.Warnings, "The profiler reported an error and may have stopped early.")
+	}
+	if m.arrays > 1 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("The file holds %d lists of events: all were read.", m.arrays))
+	}
+}
+
+func contains(text string, any ...string) bool {
+	for _, part := range any {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+package kineto
+
+import (
+	"math"
+
+	"stoker/recording"
+)
+
+// link finds the call that launched each piece of work.
+//
+// The correlation id is CUPTI's: unique within a process, not beyond. A file of
+// several processes repeats ids, and so does one that was recorded in several
+// rounds; of several calls with the id, the one counts that belongs to the
+// process whose calls drive the device, and of those the last that started before
+// the work. One launch of a graph owns many kernels. Work without an id is linked
+// by the flow arrows that a viewer would draw.
+func (b *builder) link() {
+	calls := b.callsByID()
+	b.call = filled(len(b.work), -1)
+	b.findOwners(calls)
+	missing := 0
+	for k, i := range b.work {
+		w := b.store.work.at(int(i))
+		if w.corr > 0 {
+			b.call[k] = b.pick(calls, w)
+		}
+		if b.call[k] < 0 {
+			missing++
+		}
+	}
+	if missing > 0 && b.store.flows.n > 0 {
+		b.linkByFlows()
+	}
+	b.store.flows = blocks[flowRecord]{}
+}
+
+// callIndex finds calls by correlation id: the last one with an id, and the one
+// before it with the same id.
+type callIndex struct {
+	least  int64
+	dense  []int32         // by id minus least, plus one; where ids lie close together
+	sparse map[int64]int32 // else
+	prev   map[int32]int32
+}
+
+// closeTogether is how many places per call a list by id may have.
+const closeTogether = 16
+
+func (b *builder) callsByID() callIndex {
+	least, most, n := int64(math.MaxInt64), int64(0), int64(0)
+	for _, i := range b.host {
+		if corr := b.store.host.at(int(i)).corr; corr > 0 {
+			least, most, n = min(least, corr), max(most, corr), n+1
+		}
+	}
+	c := callIndex{least: least, prev: map[int32]int32{}}
+	if n > 0 && most-least < closeTogether*n {
+		c.dense = make([]int32, most-least+1)
+	} else {
+		c.sparse = make(map[int64]int32, n)
+	}
+	for k, i := range b.host {
+		corr := b.store.host.at(int(i)).corr
+		if corr <= 0 {
+			continue
+		}
+		if before, found := c.find(corr); found {
+			c.prev[int32(k)] = before
+		}
+		if c.dense != nil {
+			c.dense[corr-least] = int32(k) + 1
+		} else {
+			c.sparse[corr] = int32(k)
+		}
+	}
+	return c
+}
+
+// find is the last call with an id.
+func (c *callIndex) find(corr int64) (int32, bool) {
+	if c.dense == nil {
+		k, found := c.sparse[corr]
+		return k, found
+	}
+	if corr < c.least || corr-c.least >= int64(len(c.dense)) {
+		return -1, false
+	}
+	k := c.dense[corr-c.least] - 1
+	return k, k >= 0
+}
+
+// findOwners finds, for each device, the process with most launches on it: by
+// the ids that only one call has, and where there is none, the process with most
+// calls.
+func (b *builder) findOwners(calls callIndex) {
+	votes := map[int32]map[int]int{}
+	for _, i := range b.work {
+		w := b.store.work.at(int(i))
+		of := votes[w.device]
+		if of == nil {
+			of = map[int]int{}
+			votes[w.device] = of
+		}
+		k, found := calls.find(w.corr)
+		if !found || w.corr <= 0 {
+			continue
+		}
+		if _, several := calls.prev[k]; !several {
+			of[b.pid(k)]++
+		}
+	}
+	main := b.mainProcess()
+	b.owner = map[int32]int{}
+	for device, of := range votes {
+		b.owner[device] = most32(of, main)
+	}
+}
+
+// pid is the process of a call.
+func (b *builder) pid(call int32) int { return b.t.Threads[b.t.Host.Thread[call]].PID }
+
+// mainProcess is the process with most runtime calls, else with most calls; 0
+// without any.
+func (b *builder) mainProcess() int {
+	runtime, all := map[int]int{}, map[int]int{}
+	for k := range b.t.Host.Start {
+		pid := b.pid(int32(k))
+		all[pid]++
+		if b.t.Host.Kind[k] == recording.Runtime {
+			runtime[pid]++
+		}
+	}
+	if len(runtime) > 0 {
+		return most32(runtime, 0)
+	}
+	return most32(all, 0)
+}
+
+// most32 is the key with most votes, the smallest of several; otherwise where
+// there are none.
+func most32(votes map[int]int, otherwise int) int {
+	best, n := otherwise, 0
+	for key, count := range votes {
+		if count > n || count == n && n > 0 && key < best {
+			best, n = key, count
+		}
+	}
+	return best
+}
+
+// pick chooses among the calls with the work's id.
+func (b *builder) pick(calls callIndex, w *workRecord) int32 {
+	k, found := calls.find(w.corr)
+	if !found {
+		return -1
+	}
+	if _, several := calls.prev[k]; !several {
+		return k
+	}
+	best, bestScore := int32(-1), -1
+	for {
+		score := 0
+		if b.pid(k) == b.owner[w.device] {
+			score = 2
+		}
+		if b.t.Host.Start[k]+b.base <= w.start {
+			score++
+		}
+		if score > bestScore { // later calls come first, so the first of equals wins
+			best, bestScore = k, score
+		}
+		before, more := calls.prev[k]
+		if !more || bestScore == 3 {
+			return best
+		}
+		k = before
+	}
+}
+
+// place is where a flow begins or ends.
+type place struct {
+	row int32
+	at  int64
+}
+
+// linkByFlows links what has no correlation id, by the flow that ends where the
+// work starts.
+func (b *builder) linkByFlows() {
+	idAt := map[place]int64{}
+	for k, i := range b.work {
+		if w := b.store.work.at(int(i)); b.call[k] < 0 {
+			idAt[place{w.row, w.start}] = 0
+		}
+	}
+	begins := map[int64]place{}
+	for i := range b.store.flows.n {
+		f := b.store.flows.at(i)
+		if _, wanted := idAt[place{f.row, f.at}]; wanted && !f.begin {
+			idAt[place{f.row, f.at}] = f.id
+			begins[f.id] = place{row: -1}
+		}
+	}
+	callAt := map[place]int32{}
+	for i := range b.store.flows.n {
+		f := b.store.flows.at(i)
+		if _, wanted := begins[f.id]; wanted && f.begin {
+			begins[f.id] = place{f.row, f.at}
+			callAt[place{f.row, f.at}] = -1
+		}
+	}
+	for k, i := range b.host {
+		h := b.store.host.at(int(i))
+		if _, wanted := callAt[place{h.row, h.start}]; wanted && h.kind == recording.Runtime {
+			callAt[place{h.row, h.start}] = int32(k)
+		}
+	}
+	for k, i := range b.work {
+		w := b.store.work.at(int(i))
+		if b.call[k] >= 0 {
+			continue
+		}
+		if id := idAt[place{w.row, w.start}]; id != 0 {
+			if call, found := callAt[begins[id]]; found {
+				b.call[k] = call
+			}
+		}
+	}
+}

@@ -1,0 +1,17 @@
+// Package nsight reads what Nsight Systems exports to SQLite (nsys export --type
+// sqlite) into the columns of a recording.Timeline, in the words that PyTorch's
+// profiler uses for the same things, so that the same code judges both.
+//
+// It reads and links, and judges nothing. Schemas 3.16 to 3.25 were seen; a table
+// is read by the columns that it has, what is missing becomes a sentence, and the
+// meaning of numbers comes from the file's own ENUM tables where they are there.
+//
+// How a file flows through it:
+//
+//	tables ─► census: how many events, when ─► window: which of them fit in memory
+//	                                              │
+//	Trace ◄─ steps, facts ◄─ links, order ◄─ columns of the events in the window
+//
+// Tables without an index have to be walked over twice; package sqlite needs about
+// 0.2 us for a row.
+package nsight

@@ -1,0 +1,92 @@
+package nsight
+
+import (
+	"strings"
+
+	"stoker/trace/nsight/sqlite"
+)
+
+// enums are the meanings of numbers: the file's own, else those of schema 3.25.
+type enums struct {
+	copies   map[int64]string // direction of a copy, "HtoD"
+	memory   map[int64]string // kind of memory, "Pinned"
+	ranges   map[int64]bool   // NVTX event types that are ranges
+	severity map[int64]string // of a diagnostic
+}
+
+func (r *reader) enums() error {
+	l := &r.labels
+	l.copies = map[int64]string{1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
+	l.memory = map[int64]string{0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed", 5: "Device Static", 6: "Managed Static", 7: "Unknown"}
+	l.ranges = map[int64]bool{59: true, 60: true, 70: true, 71: true}
+	l.severity = map[int64]string{1: "Info", 2: "Warning", 3: "Error"}
+	read := []struct {
+		table string
+		clear func()
+		entry func(id int64, name, label string)
+	}{
+		{"ENUM_CUDA_MEMCPY_OPER", func() { clear(l.copies) }, func(id int64, name, _ string) { l.copies[id] = direction(name) }},
+		{"ENUM_CUDA_MEM_KIND", func() { clear(l.memory) }, func(id int64, _, label string) { l.memory[id] = label }},
+		{"ENUM_NSYS_EVENT_TYPE", func() { clear(l.ranges) }, func(id int64, name, _ string) { l.ranges[id] = nvtxRange(name) }},
+		{"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", func() { clear(l.severity) }, func(id int64, name, _ string) { l.severity[id] = name }},
+	}
+	for _, e := range read {
+		first := true
+		err := r.scan(e.table, []string{"id", "name"}, []string{"label"}, func(row *sqlite.Row) error {
+			id, ok := row.Int(0)
+			if !ok {
+				return nil
+			}
+			if first {
+				e.clear()
+				first = false
+			}
+			if len(l.copies)+len(l.memory)+len(l.ranges)+len(l.severity) < 10_000 {
+				e.entry(id, clean(row.Text(1), 80), clean(row.Text(2), 40))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// direction is "HtoD" for CUDA_MEMCPY_KIND_HTOD and CUDA_MEMCPY_KIND_UVM_HTOD; ""
+// for a name of another form.
+func direction(name string) string {
+	_, kind, _ := strings.Cut(name, "_KIND_")
+	kind = strings.TrimPrefix(kind, "UVM_")
+	from, to, found := strings.Cut(kind, "TO")
+	if !found || len(from) != 1 || len(to) != 1 {
+		return ""
+	}
+	return from + "to" + to
+}
+
+// nvtxRange reports whether an event type is a range with an end: NvtxPushPopRange
+// and NvtxStartEndRange, not their four halves.
+func nvtxRange(name string) bool {
+	return strings.HasSuffix(name, "PushPopRange") || strings.HasSuffix(name, "StartEndRange")
+}
+
+// sides are what the letters of a copy's direction stand for where the kinds of
+// memory are not told.
+var sides = map[byte]string{'H': "Host", 'D': "Device", 'A': "Array", 'P': "Device"}
+
+// copyName is a copy in the words of PyTorch's profiler: "Memcpy HtoD (Pageable ->
+// Device)".
+func (l *enums) copyName(kind, from, to int64) string {
+	way := l.copies[kind]
+	if way == "" {
+		return "Memcpy"
+	}
+	side := func(memory int64, letter byte) string {
+		if name := l.memory[memory]; name != "" && name != "Unknown" {
+			return name
+		}
+		return sides[letter]
+	}
+	return "Memcpy " + way + " (" + side(from, way[0]) + " -> " + side(to, way[len(way)-1]) + ")"
+}

@@ -1,0 +1,344 @@
+package nsight
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoker"
+	"stoker/recording"
+	"stoker/trace/nsight/sqlite"
+	"stoker/trace/steps"
+)
+
+// zero moves the columns so that the first event is at t = 0.
+func (r *reader) zero() {
+	t := r.out.Timeline
+	t.Names = r.names.list
+	r.base = math.MaxInt64
+	for _, starts := range [][]int64{t.Host.Start, t.Device.Start} {
+		if len(starts) > 0 {
+			r.base = min(r.base, starts[0])
+		}
+	}
+	if r.base == math.MaxInt64 {
+		r.base = 0
+	}
+	for _, column := range [][]int64{t.Host.Start, t.Host.End, t.Device.Start, t.Device.End} {
+		for i := range column {
+			column[i] -= r.base
+			t.End = max(t.End, column[i])
+		}
+	}
+	r.out.Zero = r.base
+}
+
+// facts reads what does not change while a run goes on. The tables that hold a
+// process's environment and command line are left alone: they hold secrets.
+func (r *reader) facts() error {
+	for _, part := range []func() error{r.start, r.machine, r.gpus, r.threadNames, r.diagnostics} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	r.perSM()
+	return nil
+}
+
+// start finds the date of t = 0. Times count from the session's start, unless they
+// were normalised to the Unix epoch (nsys export --ts-normalize).
+func (r *reader) start() error {
+	err := r.scan("TARGET_INFO_SESSION_START_TIME", []string{"utcEpochNs"}, nil, func(row *sqlite.Row) error {
+		if utc := number(row, 0); utc > 1e18 && utc < latest && r.base < longestRun && r.out.Zero == r.base {
+			r.out.Zero += utc
+		}
+		return nil
+	})
+	if r.out.Zero > 1e18 { // after 2001
+		r.out.Facts.Started = float64(r.out.Zero) / 1e9
+	}
+	return err
+}
+
+func (r *reader) machine() error {
+	f := &r.out.Facts
+	return r.scan("TARGET_INFO_SYSTEM_ENV", []string{"name", "value"}, nil, func(row *sqlite.Row) error {
+		value := clean(row.Text(1), 80)
+		switch string(row.Text(0)) {
+		case "CpuCores":
+			if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1<<20 {
+				f.Machine.CPUs = n
+			}
+		case "CpuDescription":
+			if value != "unknown" {
+				f.Machine.CPU = value
+			}
+		case "NvDriverVersion":
+			f.Software.Driver = value
+		}
+		return nil
+	})
+}
+
+// gpus reads what the devices are. CUDA numbers them for each process as
+// CUDA_VISIBLE_DEVICES says, Nsight in its own order.
+func (r *reader) gpus() error {
+	t := r.out.Timeline
+	place := map[int64]int{}
+	err := r.scan("TARGET_INFO_GPU", []string{"id", "name"}, []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}, func(row *sqlite.Row) error {
+		id, ok := row.Int(0)
+		if _, again := place[id]; !ok || again || len(place) >= mostDevices {
+			return nil
+		}
+		g := recording.GPU{Index: int(max(0, min(id, 1<<20))), Name: clean(row.Text(1), 80), UUID: clean(row.Text(6), 64)}
+		g.MemoryBytes, g.SMs = float64(max(0, number(row, 2))), int(max(0, min(number(row, 3), 1<<16)))
+		if major, minor := number(row, 4), number(row, 5); major > 0 && major < 1000 && minor >= 0 && minor < 1000 {
+			g.Capability = fmt.Sprintf("%d.%d", major, minor)
+		}
+		place[id] = len(r.out.Facts.GPUs)
+		r.out.Facts.GPUs = append(r.out.Facts.GPUs, g)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	type cuda struct{ pid, device int64 }
+	own := map[cuda]int64{}
+	err = r.scan("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *sqlite.Row) error {
+		if len(own) < mostDevices {
+			own[cuda{number(row, 2), number(row, 1)}] = number(row, 0)
+		}
+		return nil
+	})
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		id, found := own[cuda{int64(d.PID), int64(d.Index)}]
+		if !found {
+			id = int64(d.Index)
+		}
+		if at, known := place[id]; known {
+			d.GPU = at
+		}
+	}
+	if len(place) == 0 && len(t.Devices) > 0 {
+		r.warn("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows from the model of the GPU is unknown.")
+	}
+	return err
+}
+
+// perSM computes the blocks per multiprocessor of each kernel, as PyTorch's
+// profiler does.
+func (r *reader) perSM() {
+	t := r.out.Timeline
+	for i, blocks := range t.Device.Blocks {
+		if g := t.Devices[t.Device.Device[i]].GPU; g >= 0 && blocks > 0 && r.out.Facts.GPUs[g].SMs > 0 {
+			t.Device.PerSM[i] = float32(blocks) / float32(r.out.Facts.GPUs[g].SMs)
+		}
+	}
+}
+
+func (r *reader) threadNames() error {
+	t := r.out.Timeline
+	return r.scan("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *sqlite.Row) error {
+		if at, found := r.threads[number(row, 1)]; found {
+			if name := r.stringAt(number(row, 0), asIs); name >= 0 {
+				t.Threads[at].Name = clean([]byte(r.names.list[name]), 80)
+				t.Names = r.names.list
+			}
+		}
+		return nil
+	})
+}
+
+// mostDiagnostics are the sentences of Nsight's that are handed on.
+const mostDiagnostics = 10
+
+// diagnostics hands on what Nsight itself warned of.
+func (r *reader) diagnostics() error {
+	n := 0
+	err := r.scan("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *sqlite.Row) error {
+		severity := r.labels.severity[number(row, 1)]
+		text := clean(row.Text(0), 300)
+		if severity != "Warning" && severity != "Error" || text == "" || strings.HasPrefix(text, "Process was launched by the profiler") {
+			return nil
+		}
+		if n++; n <= mostDiagnostics {
+			r.warn("Nsight Systems said: %s", text)
+		}
+		return nil
+	})
+	if n > mostDiagnostics {
+		r.warn("Nsight Systems said %d more things of that kind: see the table DIAGNOSTIC_EVENT.", n-mostDiagnostics)
+	}
+	return err
+}
+
+// processes lists the processes that drive a device, or where none does, the one
+// with most calls, and gives them ranks: where several do, in order of their
+// devices.
+func (r *reader) processes() []recording.Process {
+	t := r.out.Timeline
+	busy := map[int]map[int]int{} // process: work by device
+	for _, d := range t.Device.Device {
+		tally(busy, t.Devices[d].PID, t.Devices[d].Index)
+	}
+	launches := map[int]map[int]int{} // process: calls by thread
+	for _, c := range t.Device.Call {
+		if c >= 0 {
+			tally(launches, t.Threads[t.Host.Thread[c]].PID, int(t.Host.Thread[c]))
+		}
+	}
+	seen := len(launches) > 0
+	if len(busy) == 0 {
+		for _, thread := range t.Host.Thread {
+			tally(launches, t.Threads[thread].PID, int(thread))
+		}
+		if pid, _ := most(totals(launches)); len(launches) > 0 {
+			busy[pid] = nil
+		}
+	}
+	var out []recording.Process
+	for pid, devices := range busy {
+		p := recording.Process{PID: pid, Role: recording.RoleTrainer, Device: -1, End: float64(t.End) / 1e9}
+		if device, ok := most(devices); ok {
+			p.Device = device
+		}
+		if thread, ok := most(launches[pid]); ok && t.Threads[thread].ID > 0 {
+			p.LaunchThread, p.LauncherSeen = int(t.Threads[thread].ID), seen
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b recording.Process) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.PID, b.PID))
+	})
+	r.ranks(out)
+	r.loaders(out)
+	return out
+}
+
+// ranks numbers the processes and what belongs to them.
+func (r *reader) ranks(processes []recording.Process) {
+	rank := map[int]int{}
+	for i := range processes {
+		p := &processes[i]
+		p.Rank = i
+		rank[p.PID] = i
+		if len(processes) > 1 {
+			p.World = len(processes)
+		}
+	}
+	if len(processes) > 1 {
+		r.warn("%d processes drive devices: they are taken as ranks 0 to %d in order of their devices, which the file does not tell.", len(processes), len(processes)-1)
+	}
+	t := r.out.Timeline
+	of := func(pid int) int {
+		if n, found := rank[pid]; found {
+			return n
+		}
+		if len(processes) > 1 {
+			return -1
+		}
+		return 0
+	}
+	for i := range t.Threads {
+		t.Threads[i].Rank = of(t.Threads[i].PID)
+	}
+	for i := range t.Devices {
+		t.Devices[i].Rank = of(t.Devices[i].PID)
+	}
+}
+
+// loaders tells of each process's DataLoader what the name of its iterator tells.
+func (r *reader) loaders(processes []recording.Process) {
+	t := r.out.Timeline
+	single := map[int]bool{} // process: its loader has no workers
+	known := map[int32]int8{}
+	for i, kind := range t.Host.Kind {
+		if kind != recording.Annotation {
+			continue
+		}
+		name := t.Host.Name[i]
+		if known[name] == 0 {
+			known[name] = loaderKind(t.Names[name])
+		}
+		if k := known[name]; k > 1 {
+			pid := t.Threads[t.Host.Thread[i]].PID
+			before, found := single[pid]
+			single[pid] = k == 3 && (!found || before)
+		}
+	}
+	for _, p := range processes {
+		alone, found := single[p.PID]
+		if !found {
+			continue
+		}
+		l := recording.Loader{ID: steps.Loader, PID: p.PID, Settings: stoker.Settings{}}
+		if alone {
+			l.Settings[stoker.NumWorkers] = 0
+		}
+		r.out.Facts.Loaders = append(r.out.Facts.Loaders, l)
+	}
+}
+
+// loaderKind: 1 no loader's span, 2 one, 3 one of a loader without workers.
+func loaderKind(name string) int8 {
+	switch {
+	case !recording.LoaderSpan(name):
+		return 1
+	case strings.Contains(name, "_SingleProcessDataLoaderIter"):
+		return 3
+	}
+	return 2
+}
+
+func tally(counts map[int]map[int]int, of, key int) {
+	if counts[of] == nil {
+		counts[of] = map[int]int{}
+	}
+	counts[of][key]++
+}
+
+func totals(counts map[int]map[int]int) map[int]int {
+	out := map[int]int{}
+	for of, keys := range counts {
+		for _, n := range keys {
+			out[of] += n
+		}
+	}
+	return out
+}
+
+// most is the key with the largest count, the smallest of several.
+func most(counts map[int]int) (best int, ok bool) {
+	n := 0
+	for key, count := range counts {
+		if count > n || count == n && key < best {
+			best, n, ok = key, count, true
+		}
+	}
+	return best, ok
+}
+
+// doubts warns of what the file does not tell.
+func (r *reader) doubts() {
+	t := r.out.Timeline
+	missing := func(table string) bool { return r.db.Tables[table] == nil }
+	switch {
+	case len(t.Device.Start) == 0:
+		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt; the host's side was read.")
+	case missing(callTables[0]):
+		r.warn("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.", callTables[0])
+	}
+	if missing("NVTX_EVENTS") {
+		r.warn("The file holds no NVTX range: with torch.autograd.profiler.emit_nvtx() around the steps, gaps can be charged to operators and to the DataLoader.")
+	}
+	if missing("OSRT_API") {
+		r.warn("The file holds no call of the operating system (record with --trace=osrt as well): waits for data are not seen as such.")
+	}
+	if n := r.dropped["with an impossible time"]; n > 0 {
+		r.warn("%d events with an impossible time (negative, or longer than a month) were left out.", n)
+	}
+}

@@ -1,0 +1,66 @@
+package nsight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"stoker/trace/nsight/sqlite"
+)
+
+// Is reports whether a file begins as an SQLite database does and can be read at
+// any place, which a pipe cannot.
+func Is(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	start := make([]byte, len(sqlite.Magic))
+	_, err = f.ReadAt(start, 0)
+	return err == nil && string(start) == sqlite.Magic
+}
+
+// ReadFile reads an export from a file that nobody else is writing. It takes no
+// lock, and writes nothing beside it. through sees every read; nil: none does.
+func ReadFile(ctx context.Context, f *os.File, through func(io.ReaderAt) io.ReaderAt, o Options) (*Trace, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := quiet(f); err != nil {
+		return nil, err
+	}
+	var src io.ReaderAt = f
+	if through != nil {
+		src = through(src)
+	}
+	return Read(ctx, src, info.Size(), o)
+}
+
+// quiet refuses a database that is being written, or that a writer left before it
+// was done: part of its newest rows lies in another file.
+func quiet(f *os.File) error {
+	if pid, locked := writer(f); locked {
+		who := ""
+		if pid > 0 {
+			who = fmt.Sprintf(" (process %d)", pid)
+		}
+		return &DamagedError{"another program" + who + " has locked the database to write it", "wait until the export is done"}
+	}
+	for _, beside := range []struct{ suffix, what string }{
+		{"-wal", "the newest rows lie in %s (write-ahead log)"},
+		{"-journal", "a program stopped in the middle of writing it and left %s"},
+	} {
+		info, err := os.Stat(f.Name() + beside.suffix)
+		if err == nil && info.Size() > 0 {
+			return &DamagedError{fmt.Sprintf(beside.what, f.Name()+beside.suffix), "close the program that has it open, or let SQLite settle it: sqlite3 " + f.Name() + " 'PRAGMA journal_mode = DELETE'"}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue // a folder that cannot be looked into: the file itself was opened
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package nsight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stoker/recording"
+	"stoker/trace/nsight/sqlite"
+)
+
+// metrics reads what was sampled of the GPUs (nsys profile --gpu-metrics-devices).
+// "GR Active" is the share of time in which the graphics and compute engine had
+// work: what NVML's utilisation means, at 10 kHz. The means of 10 ms are kept.
+func (r *reader) metrics() error {
+	if r.db.Tables["GPU_METRICS"] == nil {
+		return nil
+	}
+	wanted, others, err := r.metricNames()
+	if err != nil {
+		return err
+	}
+	sums := map[sample]mean{}
+	err = r.scan("GPU_METRICS", []string{"timestamp", "typeId", "metricId", "value"}, nil, func(row *sqlite.Row) error {
+		at, ok := row.Int(0)
+		key := metric{number(row, 1), number(row, 2)}
+		v := row.Float(3)
+		if !ok || !wanted[key] || at < r.from || at >= r.to || !(v >= 0 && v <= 100) {
+			return nil
+		}
+		s := sample{key.kind & 0xff, (at - r.base) / sampleTime}
+		if m, found := sums[s]; found || len(sums) < mostSamples {
+			sums[s] = mean{m.sum + v/100, m.n + 1}
+		}
+		return nil
+	})
+	r.series(sums)
+	if len(others) > 0 {
+		r.warn("Of the sampled GPU metrics, GR Active was read; %d others were left alone (%s, …).", len(others), others[0])
+	}
+	return err
+}
+
+const (
+	sampleTime  = 10_000_000 // ns
+	mostSamples = 1 << 18    // 40 minutes of one GPU
+)
+
+type (
+	metric struct{ kind, id int64 }
+	sample struct{ gpu, at int64 } // at counts sampleTime
+	mean   struct {
+		sum float64
+		n   int
+	}
+)
+
+// metricNames finds the metrics that are wanted, and the names of the others.
+func (r *reader) metricNames() (wanted map[metric]bool, others []string, err error) {
+	wanted = map[metric]bool{}
+	err = r.scan("TARGET_INFO_GPU_METRICS", []string{"typeId", "metricId", "metricName"}, nil, func(row *sqlite.Row) error {
+		name := clean(row.Text(2), 60)
+		if strings.HasPrefix(name, "GR Active") {
+			wanted[metric{number(row, 0), number(row, 1)}] = true
+		} else if len(others) < 1000 && !slices.Contains(others, name) {
+			others = append(others, name)
+		}
+		return nil
+	})
+	return wanted, others, err
+}
+
+func (r *reader) series(sums map[sample]mean) {
+	byGPU := map[int64][]int64{}
+	for s := range sums {
+		byGPU[s.gpu] = append(byGPU[s.gpu], s.at)
+	}
+	for gpu := range int64(256) {
+		times := byGPU[gpu]
+		if len(times) == 0 {
+			continue
+		}
+		slices.Sort(times)
+		s := recording.Series{Signal: recording.GPUUtilisation, Subject: fmt.Sprintf("gpu/%d", gpu)}
+		for _, at := range times {
+			m := sums[sample{gpu, at}]
+			s.T, s.V = append(s.T, (float64(at)+0.5)*sampleTime/1e9), append(s.V, m.sum/float64(m.n))
+		}
+		r.out.Series = append(r.out.Series, s)
+	}
+}

@@ -1,0 +1,232 @@
+package nsight
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoker/recording"
+	"stoker/trace/nsight/sqlite"
+)
+
+// columns that say where a piece of work ran and who launched it. A copy's device
+// is the one that ran it.
+var where = []string{"deviceId", "streamId", "correlationId", "globalPid"}
+
+// works reads what the devices did.
+func (r *reader) works() error {
+	r.procs, r.devices = map[int64]int{}, map[deviceKey]int32{}
+	r.growWorks()
+	span := []string{"start", "end"}
+	for _, read := range []struct {
+		table string
+		may   []string
+		row   func(*sqlite.Row, *piece)
+	}{
+		{workTables[0], []string{"demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"}, r.kernel},
+		{workTables[1], []string{"bytes", "copyKind", "srcKind", "dstKind"}, r.memcpy},
+		{workTables[2], []string{"bytes", "memKind"}, r.memset},
+		{workTables[3], []string{"graphId"}, r.graph},
+	} {
+		err := r.scan(read.table, span, slices.Concat(where, read.may), func(row *sqlite.Row) error {
+			start, end, ok := r.span(row)
+			if !ok {
+				return nil
+			}
+			p := piece{start: start, end: end, bytes: -1}
+			read.row(row, &p)
+			r.addWork(row, &p)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piece is one piece of work; where is common to all.
+type piece struct {
+	start, end, bytes int64
+	name              int32
+	kind              recording.WorkKind
+	blocks, threads   int32
+}
+
+const firstOwn = 6 // place of the first column that a table has for itself
+
+func (r *reader) kernel(row *sqlite.Row, p *piece) {
+	p.name = -1
+	for i := firstOwn; i < firstOwn+2 && p.name < 0; i++ {
+		if id, ok := row.Int(i); ok {
+			p.name = r.stringAt(id, asIs)
+		}
+	}
+	if p.name < 0 {
+		p.name = r.names.id([]byte("kernel without a name"))
+	}
+	p.blocks, p.threads = product(row, firstOwn+2), product(row, firstOwn+5)
+	if strings.Contains(strings.ToLower(r.names.list[p.name]), "nccl") {
+		p.kind = recording.Collective
+	}
+}
+
+// product is the size of a grid or block; 0 where it is unknown or absurd.
+func product(row *sqlite.Row, at int) int32 {
+	n := int64(1)
+	for i := range 3 {
+		d, ok := row.Int(at + i)
+		if !ok || d < 1 || d > math.MaxInt32 || n*d > math.MaxInt32 {
+			return 0
+		}
+		n *= d
+	}
+	return int32(n)
+}
+
+func (r *reader) memcpy(row *sqlite.Row, p *piece) {
+	p.kind, p.bytes = recording.Copy, bytesOf(row, firstOwn)
+	p.name = r.names.id([]byte(r.labels.copyName(number(row, firstOwn+1), number(row, firstOwn+2), number(row, firstOwn+3))))
+}
+
+func (r *reader) memset(row *sqlite.Row, p *piece) {
+	p.kind, p.bytes = recording.Set, bytesOf(row, firstOwn)
+	memory := r.labels.memory[number(row, firstOwn+1)]
+	if memory == "" {
+		memory = "Unknown"
+	}
+	p.name = r.names.id([]byte("Memset (" + memory + ")"))
+}
+
+// graph is a CUDA graph that was recorded as a whole.
+func (r *reader) graph(row *sqlite.Row, p *piece) {
+	p.name = r.names.id([]byte("CUDA graph " + strconv.FormatInt(number(row, firstOwn), 10)))
+	r.warn("CUDA graphs were recorded as a whole: their kernels are not told apart (record with --cuda-graph-trace=node).")
+}
+
+func number(row *sqlite.Row, i int) int64 {
+	if n, ok := row.Int(i); ok {
+		return n
+	}
+	return -1
+}
+
+func bytesOf(row *sqlite.Row, i int) int64 { return max(-1, number(row, i)) }
+
+// growWorks makes room for what the census counted.
+func (r *reader) growWorks() {
+	n := 0
+	for _, table := range workTables {
+		n += r.counts[table]
+	}
+	n = min(n, 2*r.most)
+	d := &r.out.Timeline.Device
+	d.Start, d.End, d.Bytes = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
+	d.Name, d.Device, d.Stream, d.Group = make([]int32, 0, n), make([]int32, 0, n), make([]int32, 0, n), make([]int32, 0, n)
+	d.Kind, d.Blocks, d.Threads = make([]recording.WorkKind, 0, n), make([]int32, 0, n), make([]int32, 0, n)
+	d.PerSM, d.Occupancy = make([]float32, 0, n), make([]float32, 0, n)
+	r.keys = make([]uint64, 0, n)
+}
+
+func (r *reader) addWork(row *sqlite.Row, p *piece) {
+	if r.full() {
+		return
+	}
+	process := number(row, 5)
+	key := deviceKey{process, number(row, 2)}
+	device, found := r.devices[key]
+	if !found {
+		if len(r.devices) >= mostDevices {
+			r.dropped["of more devices than any machine has"]++
+			return
+		}
+		device = int32(len(r.devices))
+		r.devices[key] = device
+		r.out.Timeline.Devices = append(r.out.Timeline.Devices, recording.Device{PID: pidOf(process), Index: int(max(0, min(key.device, 1<<20))), GPU: -1})
+	}
+	d := &r.out.Timeline.Device
+	d.Start, d.End, d.Bytes = append(d.Start, p.start), append(d.End, p.end), append(d.Bytes, p.bytes)
+	d.Name, d.Kind, d.Device = append(d.Name, p.name), append(d.Kind, p.kind), append(d.Device, device)
+	d.Stream, d.Group = append(d.Stream, int32(number(row, 3))), append(d.Group, -1)
+	d.Blocks, d.Threads = append(d.Blocks, p.blocks), append(d.Threads, p.threads)
+	d.PerSM, d.Occupancy = append(d.PerSM, float32(math.NaN())), append(d.Occupancy, float32(math.NaN()))
+	r.keys = append(r.keys, r.key(process, number(row, 4)))
+}
+
+// mostDevices bounds a stranger's list.
+const mostDevices = 4096
+
+// full reports whether as much is kept as memory allows for: the census counts by
+// time, and all of a file may lie at one instant.
+func (r *reader) full() bool {
+	if len(r.keys)+len(r.callKey) < 2*r.most {
+		return false
+	}
+	r.dropped["of one instant, more than are kept in memory"]++
+	return true
+}
+
+// A global id holds, from the top: 16 bits of machine, 24 of process, 24 of thread
+// (Nsight's "Serialized process and thread identifiers").
+func pidOf(global int64) int    { return int(global >> 24 & 0xffffff) }
+func tidOf(global int64) int64  { return global & 0xffffff }
+func processOf(tid int64) int64 { return tid &^ 0xffffff }
+
+// key joins a process and a correlation id, which is unique within the process
+// only; 0 where there is none.
+func (r *reader) key(process, correlation int64) uint64 {
+	if correlation <= 0 || correlation >= 1<<40 {
+		return 0
+	}
+	p, found := r.procs[process]
+	if !found {
+		p = len(r.procs) + 1
+		r.procs[process] = p
+	}
+	return uint64(p)<<40 | uint64(correlation)
+}
+
+// sortWorks puts the columns in order of start.
+func (r *reader) sortWorks() {
+	d := &r.out.Timeline.Device
+	order := byStart(d.Start, d.End)
+	if order == nil {
+		return
+	}
+	pick(d.Start, order)
+	pick(d.End, order)
+	pick(d.Bytes, order)
+	pick(r.keys, order)
+	for _, column := range [][]int32{d.Name, d.Device, d.Stream, d.Blocks, d.Threads} {
+		pick(column, order) // the others hold the same everywhere
+	}
+	pick(d.Kind, order)
+}
+
+// byStart is the order of spans by start, the longer first where two start
+// together, so that a caller comes before what it calls; nil where they are in
+// that order.
+func byStart(start, end []int64) []int32 {
+	order := make([]int32, len(start))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	compare := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(end[b], end[a]), cmp.Compare(a, b))
+	}
+	if slices.IsSortedFunc(order, compare) {
+		return nil
+	}
+	slices.SortFunc(order, compare)
+	return order
+}
+
+// pick puts a column in order.
+func pick[T any](column []T, order []int32) {
+	from := slices.Clone(column)
+	for at, i := range order {
+		column[at] = from[i]
+	}
+}

@@ -1,0 +1,182 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"stoker/recording"
+	"stoker/trace/kineto"
+	"stoker/trace/nsight"
+)
+
+// Options say how files are read. The zero value is what one wants.
+type Options struct {
+	// Progress is told now and then how many bytes of the files, as they lie on the
+	// disk, have been read, and how many there are. It is called from one
+	// goroutine, not the caller's.
+	Progress func(done, total int64)
+
+	// Workers is how many processors scan; 0: all, at most four.
+	Workers int
+}
+
+// MalformedError says that a file is damaged beyond use, or is no trace at all.
+type MalformedError struct {
+	File    string
+	Offset  int64  // byte of the unpacked JSON; -1 where it says nothing
+	Problem string // what was found and what was expected
+	Hint    string // what to do
+}
+
+func (e *MalformedError) Error() string {
+	at := ""
+	if e.Offset >= 0 {
+		at = fmt.Sprintf("byte %d: ", e.Offset)
+	}
+	return sentence(e.File, at+e.Problem, e.Hint)
+}
+
+// UnsupportedError says that a file is of a format that Stoker knows by name and
+// does not read.
+type UnsupportedError struct {
+	File   string
+	Format string // "an Nsight Systems report"
+	Hint   string // what to do
+}
+
+func (e *UnsupportedError) Error() string {
+	return sentence(e.File, "this is "+e.Format+", which is not read", e.Hint)
+}
+
+// MixedError says that files do not belong to one run.
+type MixedError struct {
+	Files   []string // the two that contradict each other
+	Problem string
+	Hint    string
+}
+
+func (e *MixedError) Error() string { return sentence("traces", e.Problem, e.Hint) }
+
+func sentence(file, problem, hint string) string {
+	text := "read " + file + ": " + problem
+	if hint != "" {
+		text += "; " + hint
+	}
+	return text
+}
+
+// Read reads one trace, several, or a folder of them: one per rank of one run.
+// A file that is cut or damaged somewhere is read as far as it goes, and the Run
+// warns of it.
+func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error) {
+	files, notes, err := expand(paths)
+	if err != nil {
+		return nil, err
+	}
+	meter := &meter{report: o.Progress}
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			meter.total += info.Size()
+		}
+	}
+	parts := make([]part, 0, len(files))
+	var foreign *UnsupportedError
+	for _, f := range files {
+		t, err := readFile(ctx, f, meter, o)
+		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it lies in the folder
+			notes = append(notes, fmt.Sprintf("%s was left alone: it is %s.", f, foreign.Format))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{f, t})
+	}
+	if len(parts) == 0 {
+		return nil, foreign
+	}
+	run, err := combine(parts)
+	if err != nil {
+		return nil, err
+	}
+	run.Warnings = append(notes, run.Warnings...)
+	return run, nil
+}
+
+func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Trace, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read trace: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	if nsight.Is(f) {
+		return readNsight(ctx, file, f, m)
+	}
+	return readStream(ctx, file, &counted{Reader: f, m: m}, o)
+}
+
+func readStream(ctx context.Context, file string, raw *counted, o Options) (*kineto.Trace, error) {
+	src, err := unpack(file, raw)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	t, err := kineto.Read(ctx, src, kineto.Options{Workers: o.Workers})
+	switch {
+	case raw.err != nil:
+		return nil, fmt.Errorf("read trace: %w", raw.err)
+	case src.bomb() != nil:
+		return nil, explain(ctx, file, src.bomb())
+	case err != nil:
+		return nil, explain(ctx, file, err)
+	}
+	return t, nil
+}
+
+// explain gives an error of the reader the file's name and what to do.
+func explain(ctx context.Context, file string, err error) error {
+	var syntax *kineto.SyntaxError
+	var foreign *kineto.ForeignError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("read %s: %w", file, ctx.Err())
+	case errors.As(err, &syntax):
+		return &MalformedError{file, syntax.Offset, syntax.Problem, "record the trace again, or give the file that torch.profiler wrote"}
+	case errors.As(err, &foreign):
+		return &UnsupportedError{file, foreign.Format, foreign.Hint}
+	case errors.Is(err, errBomb):
+		return &MalformedError{file, -1, err.Error(), "unpack it by hand if you trust it, and give the .json"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &MalformedError{file, -1, "the compressed file ends before its first event", "copy it again, or record it again"}
+	}
+	return &MalformedError{file, -1, "the compressed data is damaged before its first event: " + err.Error(), "copy it again, or record it again"}
+}
+
+// meter counts what was read of all files.
+type meter struct {
+	done, total int64
+	report      func(done, total int64)
+}
+
+// counted counts what is read through it.
+type counted struct {
+	io.Reader
+	m   *meter
+	err error // a fault of the disk, not of what is on it
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.m.done += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	if c.m.report != nil && n > 0 {
+		c.m.report(c.m.done, max(c.m.total, c.m.done))
+	}
+	return n, err
+}

@@ -1,0 +1,163 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A trace packs 8 to 30 times. What unpacks to far more is no trace but an
+// attempt on the memory; the limits leave room for a long run of equal steps.
+const (
+	mostRatio  = 500
+	ratioFrom  = 256 << 20 // below this much output no ratio is too high
+	mostOutput = 64e9      // bytes of JSON from one file
+)
+
+var errBomb = errors.New("it unpacks to far more than a trace would")
+
+// source is a file's JSON.
+type source struct {
+	io.Reader
+	close   func()
+	limited *limited // nil where nothing is packed
+}
+
+// bomb is why unpacking was stopped, nil where it was not.
+func (s *source) bomb() error {
+	if s.limited == nil {
+		return nil
+	}
+	return s.limited.tripped
+}
+
+// sniffed is how much of a file tells its format.
+const sniffed = 4 << 10
+
+// unpack finds out by its content what a file is and returns its JSON.
+func unpack(file string, raw *counted) (*source, error) {
+	in := bufio.NewReaderSize(raw, 256<<10)
+	start, err := in.Peek(sniffed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read trace: %w", err)
+	}
+	if len(start) == 0 {
+		return nil, &MalformedError{file, 0, "the file is empty, expected a trace of PyTorch's profiler", "record it again; a full disk or a killed run leaves such files"}
+	}
+	out := &source{Reader: in, close: func() {}}
+	switch {
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, &MalformedError{file, 0, "the gzip header is damaged or cut: " + err.Error(), "copy it again, or record it again"}
+		}
+		out.limited = &limited{Reader: z, m: raw.m, from: raw.m.done - int64(in.Buffered())}
+	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(256<<20), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, &MalformedError{file, 0, "the zstd header is damaged: " + err.Error(), "copy it again, or record it again"}
+		}
+		out.limited, out.close = &limited{Reader: z, m: raw.m, from: raw.m.done - int64(in.Buffered())}, z.Close
+	}
+	if out.limited == nil {
+		return out, recognise(file, start)
+	}
+	inner := bufio.NewReaderSize(out.limited, sniffed)
+	start, _ = inner.Peek(sniffed) // an error comes again when the reader gets there
+	if err := recognise(file, start); err != nil {
+		out.close()
+		return nil, err
+	}
+	out.Reader = inner
+	return out, nil
+}
+
+// limited stops a stream that unpacks to far more than a trace would.
+type limited struct {
+	io.Reader
+	m       *meter
+	from    int64 // bytes of files that were read before it
+	out     int64
+	tripped error
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	l.out += int64(n)
+	in := max(1, l.m.done-l.from)
+	if l.out > mostOutput || l.out > ratioFrom && l.out/in > mostRatio {
+		l.tripped = fmt.Errorf("%w: %d MB from %d kB so far", errBomb, l.out/1e6, in/1e3)
+		return 0, l.tripped
+	}
+	return n, err
+}
+
+// foreign are formats that are recognised by their first bytes.
+var foreign = []struct{ magic, format, hint string }{
+	{"SQLite format 3\x00", "an SQLite database that came through a pipe or packed", "give the unpacked file itself: it is not read from front to back"},
+	{"PK\x03\x04", "a zip archive", "unpack it and give the .json inside"},
+	{"BZh", "a file packed by bzip2", "unpack it: bunzip2 FILE"},
+	{"\xfd7zXZ\x00", "a file packed by xz", "unpack it: unxz FILE"},
+	{"\x04\x22\x4d\x18", "a file packed by lz4", "unpack it: unlz4 FILE"},
+	{"\x7fELF", "a program", "give the trace that torch.profiler wrote"},
+	{"\x89PNG", "a picture", "give the trace that torch.profiler wrote"},
+	{"%PDF", "a PDF document", "give the trace that torch.profiler wrote"},
+	{"\x80\x02", "a Python pickle", "give the trace that torch.profiler wrote"},
+	{"\x80\x04", "a Python pickle", "give the trace that torch.profiler wrote"},
+	{"\x80\x05", "a Python pickle", "give the trace that torch.profiler wrote"},
+	{"version https://git-lfs", "a pointer of Git LFS, not the file itself", "fetch it: git lfs pull"},
+	{`{"kind":"header"`, "a recording of Stoker", "open it with stoker diagnose"},
+}
+
+// extensions are formats that only their names tell.
+var extensions = []struct{ suffix, format, hint string }{
+	{".nsys-rep", "a report of Nsight Systems in its own format", "export it: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"},
+	{".qdrep", "a report of Nsight Systems in its own format", "export it: nsys export --type sqlite --output FILE.sqlite FILE.qdrep"},
+	{".ncu-rep", "a report of Nsight Compute", "record with torch.profiler instead"},
+	{".xplane.pb", "a profile of XLA or TensorFlow (XPlane)", "only PyTorch profiler traces are read"},
+	{".perfetto-trace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
+	{".pftrace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
+}
+
+// recognise refuses what is not JSON, by name where it can.
+func recognise(file string, start []byte) error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(start, []byte(f.magic)) {
+			return &UnsupportedError{file, f.format, f.hint}
+		}
+	}
+	name := strings.ToLower(filepath.Base(file))
+	for _, packed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		return nil
+	}
+	for _, e := range extensions {
+		if strings.HasSuffix(name, e.suffix) {
+			return &UnsupportedError{file, e.format, e.hint}
+		}
+	}
+	again := "record the trace again, or give the file that torch.profiler wrote"
+	switch {
+	case len(text) == 0 && len(start) == 0:
+		return &MalformedError{file, 0, "the compressed file holds nothing, or is cut before its first byte", again}
+	case len(text) == 0:
+		return nil // spaces so far: the reader goes on
+	case text[0] == '<':
+		return &MalformedError{file, 0, "this is a web page (HTML), expected a trace in JSON", "download the file itself, not the page that shows it (a raw or resolve link)"}
+	case start[0] == 0x0a && bytes.ContainsAny(start, "\x00\x12"):
+		return &UnsupportedError{file, "a file in protobuf, such as XPlane or Perfetto write", "only PyTorch profiler traces in JSON are read"}
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return &UnsupportedError{file, "text in UTF-16", "save it as UTF-8"}
+	}
+	return &MalformedError{file, 0, fmt.Sprintf("expected JSON that begins with { or [, found %.20q", text), again}
+}
