@@ -15,50 +15,61 @@ type efficiency map[string]float64
 //	peak/convnet             share of the peak FLOP/s
 //	bandwidth/convnet        share of the memory bandwidth
 //	scores/eager             times that attention scores are moved through device memory
-//	start/convnet            seconds that a layer takes however small it is
+//	start/convnet/eager      seconds that a layer takes however small it is
 //	launch/convnet/eager     seconds to launch a layer
 //
-// and factors on the device's time:
+// factors on the time of computing and moving:
 //
 //	class/convnet/eager      the software class
 //	pass/convnet/training    training beyond its three passes, or inference
-//	chip/hopper/fp16         the architecture in a precision
 //	network/vit-b16          a network against its family
+//
+// and factors on the time of computing alone, for what keeps a chip below its peak
+// (its power limit above all: a T4 has 70 W) does not slow its memory:
+//
+//	architecture/hopper      the architecture in all precisions
+//	chip/hopper/fp16         the architecture in a precision
 type keys struct {
 	peak, bandwidth, scores, start, launch string
-	factors                                [4]string
+
+	whole   [3]string // factors on computing and moving
+	compute [2]string // factors on computing
 }
 
 func (i ideal) keys() keys {
-	family, class := string(i.load.Workload.Family), string(i.load.Software)
+	family, class, chip := string(i.load.Workload.Family), string(i.load.Software), architecture(i.load.GPU)
+	kind := family + "/" + class
 	return keys{
-		peak: "peak/" + family, bandwidth: "bandwidth/" + family, scores: "scores/" + class, start: "start/" + family, launch: "launch/" + family + "/" + class,
-		factors: [4]string{
-			"class/" + family + "/" + class,
+		peak: "peak/" + family, bandwidth: "bandwidth/" + family, scores: "scores/" + class, start: "start/" + kind, launch: "launch/" + kind,
+		whole: [3]string{
+			"class/" + kind,
 			"pass/" + family + "/" + training(i.load.Training).String(),
-			"chip/" + architecture(i.load.GPU) + "/" + string(i.load.Precision),
 			"network/" + i.load.Workload.Name,
 		},
+		compute: [2]string{"architecture/" + chip, "chip/" + chip + "/" + string(i.load.Precision)},
 	}
 }
 
 // chip is the key of the architecture in the precision.
-func (k keys) chip() string { return k.factors[2] }
+func (k keys) chip() string { return k.compute[1] }
 
 // terms is the step time that follows from an ideal and the efficiencies.
 // Computing and moving are joined by the root of their squares: they overlap in
 // some layers and not in others. Their sum fitted as well, with shares of the peak
-// above 1.
+// above 1. What a layer takes at least is latency: no factor applies to it.
 func (e efficiency) terms(i ideal) Terms {
 	k := i.keys()
-	factor := 1.0
-	for _, name := range k.factors {
+	factor, chip := 1.0, 1.0
+	for _, name := range k.whole {
 		factor *= e.of(name)
+	}
+	for _, name := range k.compute {
+		chip *= e.of(name)
 	}
 	return Terms{
 		Floor:     e.of(k.launch) * i.layers,
-		Fixed:     factor * (e.of(k.start)*i.layers + i.weights),
-		PerSample: factor * math.Hypot(i.compute/e.of(k.peak), (i.move+e.of(k.scores)*i.scores)/e.of(k.bandwidth)),
+		Fixed:     e.of(k.start)*i.layers + factor*i.weights,
+		PerSample: factor * math.Hypot(chip*i.compute/e.of(k.peak), (i.move+e.of(k.scores)*i.scores)/e.of(k.bandwidth)),
 	}
 }
 
@@ -74,8 +85,8 @@ func (e efficiency) of(key string) float64 {
 type prior struct{ mean, sd float64 }
 
 // priorOf gives the priors, all assumptions: half of the peak, 70 % of the
-// bandwidth, attention scores moved once, 13 us per convolution and 50 us per transformer block to start, 100
-// and 300 us to launch; factors around 1.
+// bandwidth, attention scores moved once, 13 us per convolution and 46 us per
+// transformer block to start, 100 and 350 us to launch; factors around 1.
 func priorOf(key string) prior {
 	block := 1.0
 	if hasFamily(key, Transformer) {
@@ -92,8 +103,10 @@ func priorOf(key string) prior {
 		return prior{math.Log(13e-6 * block), 0.7}
 	case hasPrefix(key, "launch/"):
 		return prior{math.Log(100e-6 * block), 0.7}
-	case hasPrefix(key, "chip/"):
+	case hasPrefix(key, "architecture/"):
 		return prior{0, 0.3}
+	case hasPrefix(key, "chip/"):
+		return prior{0, 0.2}
 	case hasPrefix(key, "network/"):
 		return prior{0, 0.15}
 	}

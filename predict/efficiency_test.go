@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoker/hardware"
 	"stoker/internal/stat"
 )
 
@@ -24,7 +25,7 @@ func TestEfficienciesAreFitted(t *testing.T) {
 	fitted := all.solve(nil, nil)
 	judged := all.leaveGroupsOut(fitted)
 	if *refit {
-		text, err := format.Source([]byte(printed(fitted, judged)))
+		text, err := format.Source([]byte(printed(fitted, rows, judged)))
 		if err == nil {
 			err = os.WriteFile("fitted.go", text, 0o644)
 		}
@@ -40,6 +41,7 @@ func TestEfficienciesAreFitted(t *testing.T) {
 			t.Errorf("%s: fitted.go says %.3g, the rows give %.3g: fit again with -fit", key, have, v)
 		}
 	}
+	checkEvidence(t, rows)
 	t.Log("\n" + table(judged))
 	if m := stat.Median(absolute(judged)); m > 0.20 {
 		t.Errorf("median error at left-out rows is %.1f %%", 100*m)
@@ -58,10 +60,96 @@ func TestEfficienciesAreFitted(t *testing.T) {
 	}
 }
 
+// checkEvidence compares the prepared clues with those of the rows.
+func checkEvidence(t *testing.T, rows proofs) {
+	t.Helper()
+	want := rows.against(efficient)
+	if len(evidence) != len(want) {
+		t.Fatalf("fitted.go has %d clues, the rows give %d: fit again with -fit", len(evidence), len(want))
+	}
+	for i, w := range want {
+		have := evidence[i]
+		if math.Abs(have.error-w.error) > 0.02 || math.Abs(have.device-w.device) > 0.02 || math.Abs(have.weight-w.weight) > 0.002 {
+			t.Errorf("clue %d is %+v, the rows give %+v: fit again with -fit", i, have, w)
+		}
+		w.error, w.device, w.weight = have.error, have.device, have.weight
+		if have != w {
+			t.Errorf("clue %d is of %+v, the rows give %+v: fit again with -fit", i, have, w)
+		}
+	}
+}
+
+// proof is a measured step, ready to be compared.
+type proof struct {
+	Measurement
+	load Load
+	clue clue
+}
+
+type proofs []*proof
+
+// resolve finds the rows' workloads and GPUs. Rows of an unknown one, and those
+// that name no software, are left out.
+func resolve(rows []Measurement) proofs {
+	count := map[sheet]float64{}
+	for _, m := range rows {
+		count[m.sheet()]++
+	}
+	var all proofs
+	for i, m := range rows {
+		load, err := m.Load()
+		if err == nil && load.check() == nil && load.Software != AnySoftware {
+			all = append(all, &proof{Measurement: m, load: load, clue: clue{
+				row: i, chip: architecture(load.GPU), software: load.Software, tokens: load.Workload.Tokens, side: load.Workload.Side,
+				weight: 1 / math.Sqrt(count[m.sheet()]),
+			}})
+		}
+	}
+	return all
+}
+
+// against gives the clues with the errors of a set of efficiencies at the rows.
+func (all proofs) against(e efficiency) clues {
+	tried := make(clues, len(all))
+	for i, p := range all {
+		tried[i] = p.clue
+		tried[i].error, tried[i].device = p.compare(e.terms(p.ideal()))
+	}
+	return tried
+}
+
+// compare is the logarithm of measured over predicted step time, and how much of
+// the predicted one is the device's.
+func (p *proof) compare(t Terms) (wrong, device float64) {
+	return math.Log(p.Step() / t.at(p.Batch)), t.deviceBound(p.Batch)
+}
+
+func (p *proof) ideal() ideal {
+	passes := p.load.passes()
+	if p.Recompute {
+		passes++ // the forward pass is repeated
+	}
+	return p.load.ideal(passes)
+}
+
+// sheet names rows that share a table and so their errors.
+type sheet struct {
+	workload, gpu, source string
+	precision             hardware.Precision
+	software              Software
+	training              bool
+}
+
+func (m Measurement) sheet() sheet {
+	words := strings.SplitN(m.Source, ",", 3) // repository, file, the rest
+	return sheet{m.Workload, m.GPU, strings.Join(words[:2], ","), m.Precision, m.Software, m.Training}
+}
+
 // judgement is the error of a prediction that did not know the row's group.
 type judgement struct {
-	*proof // its error is that of the whole prediction
-	level  level
+	*proof
+	error, device float64 // of the whole prediction, as in a clue
+	level         level
 }
 
 // width is the half width of an interval at the row.
@@ -85,7 +173,7 @@ type fit struct {
 // places are the numbers of the keys of a row.
 type places struct {
 	peak, bandwidth, scores, start, launch int
-	factors                                [4]int
+	factors                                []int // of keys.whole, then keys.compute
 }
 
 func newFit(rows proofs) fit {
@@ -103,17 +191,13 @@ func newFit(rows proofs) fit {
 	for _, p := range rows {
 		k := p.ideal().keys()
 		at := places{peak: number(k.peak), bandwidth: number(k.bandwidth), scores: number(k.scores), start: number(k.start), launch: number(k.launch)}
-		for i, name := range k.factors {
-			at.factors[i] = number(name)
+		for _, name := range append(k.whole[:], k.compute[:]...) {
+			at.factors = append(at.factors, number(name))
 		}
 		f.at = append(f.at, at)
 	}
 	return f
 }
-
-// noise is the error of one table of one source, as a logarithm: what the priors'
-// doubts are weighed against. An assumption; the fit changes little with it.
-const noise = 0.15
 
 // solve fits the rows that are kept (nil: all), starting from a known solution
 // (nil: from the priors): damped Gauss-Newton with weights that tame outliers.
@@ -156,7 +240,7 @@ func (f fit) normal(theta []float64, kept []bool) ([][]float64, []float64) {
 		}
 		predicted, slopes := f.row(r, theta)
 		off := (math.Log(p.Step()) - predicted) / noise
-		w := p.weight * p.weight / (noise * noise) / math.Sqrt(1+p.weight*p.weight*off*off/2)
+		w := p.clue.weight * p.clue.weight / (noise * noise) / math.Sqrt(1+p.clue.weight*p.clue.weight*off*off/2)
 		for _, i := range slopes {
 			b[i.place] += w * i.slope * off * noise
 			for _, j := range slopes {
@@ -176,21 +260,29 @@ type slope struct {
 func (f fit) row(r int, theta []float64) (float64, []slope) {
 	at, p := f.at[r], f.rows[r]
 	i := p.ideal()
-	factor := 1.0
-	for _, n := range at.factors {
+	whole, chip := at.factors[:len(keys{}.whole)], at.factors[len(keys{}.whole):]
+	factor, slower := 1.0, 1.0
+	for _, n := range whole {
 		factor *= math.Exp(theta[n])
 	}
-	compute := factor * p.Batch * i.compute / math.Exp(theta[at.peak])
+	for _, n := range chip {
+		slower *= math.Exp(theta[n])
+	}
+	compute := factor * slower * p.Batch * i.compute / math.Exp(theta[at.peak])
 	scores := factor * p.Batch * i.scores * math.Exp(theta[at.scores]) / math.Exp(theta[at.bandwidth])
 	move := factor*p.Batch*i.move/math.Exp(theta[at.bandwidth]) + scores
 	samples := math.Hypot(compute, move)
-	start := factor * math.Exp(theta[at.start]) * i.layers
+	start := math.Exp(theta[at.start]) * i.layers
 	t := Terms{Floor: math.Exp(theta[at.launch]) * i.layers, Fixed: start + factor*i.weights, PerSample: samples / p.Batch}
 	bound := t.deviceBound(p.Batch)
 	device := t.Fixed + samples
-	slopes := []slope{{at.peak, -bound * compute * compute / samples / device}, {at.bandwidth, -bound * move * move / samples / device}, {at.scores, bound * move * scores / samples / device}, {at.start, bound * start / device}, {at.launch, 1 - bound}}
-	for _, n := range at.factors {
-		slopes = append(slopes, slope{n, bound})
+	computing, moving := bound*compute*compute/samples/device, bound*move/samples/device
+	slopes := []slope{{at.peak, -computing}, {at.bandwidth, -moving * move}, {at.scores, moving * scores}, {at.start, bound * start / device}, {at.launch, 1 - bound}}
+	for _, n := range whole {
+		slopes = append(slopes, slope{n, bound * (device - start) / device})
+	}
+	for _, n := range chip {
+		slopes = append(slopes, slope{n, computing})
 	}
 	return math.Log(t.at(p.Batch)), slopes
 }
@@ -247,21 +339,19 @@ func (f fit) leaveGroupsOut(fitted efficiency) []judgement {
 				others = append(others, p)
 			}
 		}
-		others = others.against(solved)
+		clues := others.against(solved)
 		for _, i := range group {
-			judged = append(judged, judge(f.rows[i], solved, others))
+			judged = append(judged, judge(f.rows[i], solved, clues))
 		}
 	}
-	sort.SliceStable(judged, func(i, j int) bool { return judged[i].Source+judged[i].GPU < judged[j].Source+judged[j].GPU })
+	sort.SliceStable(judged, func(i, j int) bool { return judged[i].clue.row < judged[j].clue.row })
 	return judged
 }
 
-func judge(p *proof, e efficiency, others proofs) judgement {
+func judge(p *proof, e efficiency, others clues) judgement {
 	found := others.about(&p.load)
-	t := e.terms(p.ideal()).scaled(math.Exp(found.launch), math.Exp(found.device))
-	again := *p
-	again.error, again.device = math.Log(p.Step()/t.at(p.Batch)), t.deviceBound(p.Batch)
-	return judgement{&again, found.level}
+	wrong, device := p.compare(e.terms(p.ideal()).scaled(math.Exp(found.launch), math.Exp(found.device)))
+	return judgement{p, wrong, device, found.level}
 }
 
 // held is the share of left-out rows that an interval is made to hold: more than
@@ -308,7 +398,7 @@ func quantileOf(judged []judgement, kept, otherwise func(judgement) bool) float6
 }
 
 // printed is fitted.go.
-func printed(e efficiency, judged []judgement) string {
+func printed(e efficiency, rows proofs, judged []judgement) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "package predict\n\n// Written by go test ./predict -run TestEfficiencies -fit; do not edit.\n")
 	fmt.Fprintf(&out, "//\n// Fitted to %d rows of Measurements by least squares in logarithms with the\n// priors of priorOf. Errors at groups of rows (one workload, GPU, precision,\n// software and table) that were left out of fit and corrections:\n//\n", len(judged))
@@ -332,6 +422,10 @@ func printed(e efficiency, judged []judgement) string {
 			fmt.Fprintf(&out, "\t\t%v: {launch: %.2f, device: %.2f}, // %s\n", bool(kind), w[level(i)][kind].launch, w[level(i)][kind].device, kind)
 		}
 		fmt.Fprintf(&out, "\t},\n")
+	}
+	fmt.Fprintf(&out, "}\n\n// evidence are the errors of these efficiencies at the rows: row, architecture,\n// software, tokens, side, weight, error, device's share.\nvar evidence = clues{\n")
+	for _, c := range rows.against(e) {
+		fmt.Fprintf(&out, "\t{%d, %q, %q, %g, %g, %.3g, %.3f, %.3f},\n", c.row, c.chip, c.software, c.tokens, c.side, c.weight, c.error, c.device)
 	}
 	fmt.Fprintf(&out, "}\n")
 	return out.String()

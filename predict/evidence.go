@@ -8,58 +8,25 @@ import (
 	"stoker/hardware"
 )
 
-// proof is a measured step, ready to be compared.
-type proof struct {
-	Measurement
-	load   Load
-	weight float64 // 1 over the root of the number of rows in its group: a table's rows share their errors
+// clue is what a measured step says of the efficiencies' errors. Clues are
+// prepared when the efficiencies are fitted, so that no start of a program has to.
+type clue struct {
+	row      int      // in Measurements
+	chip     string   // architecture of its GPU
+	software Software // class of the row
+	tokens   float64  // of a sample; 0 where samples are not sequences
+	side     float64  // of a sample; 0 where samples have none
+
+	weight float64 // 1 over the root of the number of rows in its table, which share their errors
 	error  float64 // logarithm of measured over predicted step time
 	device float64 // how much of the step was the device's, by the prediction
 }
 
-// proofs are measured steps with the errors of a set of efficiencies at them.
-type proofs []*proof
+// clues are all that is known.
+type clues []clue
 
-// evidence is what is known of the efficiencies' errors.
-var evidence = prove(efficient, Measurements)
-
-// prove predicts every measured step.
-func prove(e efficiency, rows []Measurement) proofs { return resolve(rows).against(e) }
-
-// resolve finds the rows' workloads and GPUs. Rows of an unknown one are left out.
-func resolve(rows []Measurement) proofs {
-	count := map[sheet]float64{}
-	for _, m := range rows {
-		count[m.sheet()]++
-	}
-	var all proofs
-	for _, m := range rows {
-		load, err := m.Load()
-		if err == nil && load.check() == nil && load.Software != AnySoftware {
-			all = append(all, &proof{Measurement: m, load: load, weight: 1 / math.Sqrt(count[m.sheet()])})
-		}
-	}
-	return all
-}
-
-// against returns the rows with the errors of a set of efficiencies at them.
-func (all proofs) against(e efficiency) proofs {
-	tried := make(proofs, len(all))
-	for i, p := range all {
-		t, again := e.terms(p.ideal()), *p
-		again.error, again.device = math.Log(p.Step()/t.at(p.Batch)), t.deviceBound(p.Batch)
-		tried[i] = &again
-	}
-	return tried
-}
-
-func (p *proof) ideal() ideal {
-	passes := p.load.passes()
-	if p.Recompute {
-		passes++ // the forward pass is repeated
-	}
-	return p.load.ideal(passes)
-}
+// measured is the row behind a clue.
+func (c *clue) measured() *Measurement { return &Measurements[c.row] }
 
 // engines are words of sources whose compiled rows ran in an inference engine.
 var engines = []string{"TensorRT", "FasterTransformer", "AITemplate", "llama.cpp"}
@@ -78,33 +45,18 @@ func (m Measurement) class() Software {
 	return m.Software
 }
 
-// sheet names rows that share a table and so their errors.
-type sheet struct {
-	workload, gpu, source string
-	precision             hardware.Precision
-	software              Software
-	training              bool
-}
-
-func (m Measurement) sheet() sheet {
-	commas := 0
-	source := m.Source
-	for i := range source {
-		if source[i] == ',' {
-			if commas++; commas == 2 {
-				source = source[:i] // repository and file
-				break
-			}
-		}
-	}
-	return sheet{m.Workload, m.GPU, source, m.Precision, m.Software, m.Training}
-}
-
 // finding is what the measurements say about one load.
 type finding struct {
 	launch, device float64 // logarithms of the factors by which they correct the efficiencies
 	level          level
-	used           proofs // all of the same workload, training or inference
+	used           []hint // of the same workload, training or inference
+}
+
+// hint is a clue in the light of a load.
+type hint struct {
+	*clue
+	like  float64 // how much it says about the load
+	level level   // how close it is
 }
 
 // How much a measured step counts that is not of the same kind, and how much
@@ -123,53 +75,73 @@ const (
 )
 
 // about collects what is known of a load.
-func (all proofs) about(l *Load) finding {
-	found := finding{level: distant, used: make(proofs, 0, 32)}
-	for _, p := range all {
-		if p.Workload == l.Workload.Name && p.Training == l.Training {
-			_, at := p.like(l)
-			found.level = min(found.level, at)
-			found.used = append(found.used, p)
+func (all clues) about(l *Load) finding {
+	found := finding{level: distant, used: make([]hint, 0, 128)}
+	chip := architecture(l.GPU)
+	for i := range all {
+		c := &all[i]
+		if m := c.measured(); m.Workload == l.Workload.Name && m.Training == l.Training {
+			h := c.like(l, chip)
+			found.level = min(found.level, h.level)
+			found.used = append(found.used, h)
 		}
 	}
-	still := stillNear
-	if found.level == exact {
-		still = stillExact
-	}
-	deviceSum, launchSum := still, still
-	for _, p := range found.used {
-		w, at := p.like(l)
-		if w *= p.weight; found.level == exact && at != exact {
-			w *= besideExact
-		}
-		found.device, deviceSum = found.device+w*p.device*p.error, deviceSum+w*p.device
-		found.launch, launchSum = found.launch+w*(1-p.device)*p.error, launchSum+w*(1-p.device)
-	}
-	found.device /= deviceSum
-	found.launch /= launchSum
+	found.device = found.centre(func(h *hint) float64 { return h.device })
+	found.launch = found.centre(func(h *hint) float64 { return 1 - h.device })
 	return found
 }
 
-// like is how much a measured step of the same workload says about a load, and
-// how close it is.
-func (p *proof) like(l *Load) (float64, level) {
-	w, at := 1.0, exact
-	if p.GPU != l.GPU.Name {
+// noise is the error of one table of one source, as a logarithm. An assumption;
+// little changes between 0.12 and 0.2.
+const noise = 0.15
+
+// centre is the mean of the errors, each weighted with its likeness and its share
+// in what is corrected. Errors further from it than noise are taken for those of
+// their sources and pull no harder than one at that distance (Huber's estimate of
+// location), so that no odd table decides.
+func (f finding) centre(share func(*hint) float64) float64 {
+	still, beside := stillNear, 1.0
+	if f.level == exact {
+		still, beside = stillExact, besideExact
+	}
+	centre := 0.0
+	for round := range 8 {
+		sum, total := 0.0, still
+		for i := range f.used {
+			h := &f.used[i]
+			w := h.like * h.weight * share(h)
+			if h.level != exact {
+				w *= beside
+			}
+			if away := math.Abs(h.error - centre); round > 0 && away > noise {
+				w *= noise / away
+			}
+			sum, total = sum+w*h.error, total+w
+		}
+		centre = sum / total
+	}
+	return centre
+}
+
+// like is the clue in the light of a load on an architecture.
+func (c *clue) like(l *Load, chip string) hint {
+	m, w, at := c.measured(), 1.0, exact
+	if m.GPU != l.GPU.Name {
 		at = alike
 		w *= otherChip
-		if architecture(p.load.GPU) == architecture(l.GPU) {
+		if c.chip == chip {
 			w *= sameArchitecture / otherChip
 		}
 	}
-	if p.Precision != l.Precision {
+	if m.Precision != l.Precision {
 		at = alike
 		w *= otherPrecision
 	}
-	if p.load.Software != l.Software {
+	if c.software != l.Software {
 		at = distant
 		w *= otherSoftware
 	}
-	return w * ratio(p.load.Workload.Tokens, l.Workload.Tokens, perLength) * ratio(p.load.Workload.Side, l.Workload.Side, perImage), at
+	return hint{c, w * ratio(c.tokens, l.Workload.Tokens, perLength) * ratio(c.side, l.Workload.Side, perImage), at}
 }
 
 // ratio is the smaller over the larger, to a power.
@@ -181,26 +153,34 @@ func ratio(a, b, power float64) float64 {
 }
 
 // source says for people what a curve rests on.
-func (f finding) source(l *Load) string {
-	var first *proof
+func (f finding) source() string {
+	var first *clue
 	count, most := 0, 0.0
-	for _, p := range f.used {
-		w, at := p.like(l)
-		if w > most {
-			first, most = p, w
+	for _, h := range f.used {
+		if h.like > most {
+			first, most = h.clue, h.like
 		}
-		if at == f.level {
+		if h.level == f.level {
 			count++
 		}
 	}
 	if first == nil {
 		return "FLOP and bytes at the efficiencies of other networks: no published step of this one is known here"
 	}
-	where := fmt.Sprintf("%s, %s, %s, batch %g: %s", first.load.GPU.Title, first.Precision, first.load.Software, first.Batch, first.Source)
+	m := first.measured()
+	where := fmt.Sprintf("%s, %s, %s, batch %g: %s", gpuTitle(m.GPU), m.Precision, first.software, m.Batch, m.Source)
 	if f.level == exact {
 		return fmt.Sprintf("measured: %s, such as %s", publishedSteps(count), where)
 	}
 	return fmt.Sprintf("FLOP and bytes at fitted efficiencies, corrected by %s of the network, the closest on %s", publishedSteps(len(f.used)), where)
+}
+
+// gpuTitle is the GPU's name for people, its key where it is not known.
+func gpuTitle(name string) string {
+	if g, known := hardware.FindGPU(name); known {
+		return g.Title
+	}
+	return name
 }
 
 func publishedSteps(n int) string {

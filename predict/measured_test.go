@@ -164,12 +164,27 @@ func TestExam(t *testing.T) {
 		}
 	}
 	report(t, all)
-	if typical := median(named); typical > 0.15 {
+	t.Logf("where the software is named: %d rows, median error %.1f %%; %d published tables, median of their medians %.1f %%",
+		len(named), 100*median(named), len(tables(named)), 100*median(tables(named)))
+	if typical := median(tables(named)); typical > 0.15 {
 		t.Errorf("median error %.1f %% where the software is named, want 15 %% at most", 100*typical)
 	}
 	if share := within(all); share < 0.8 {
 		t.Errorf("%.0f %% inside the printed interval, want 80 %% at least", 100*share)
 	}
+}
+
+// tables is one verdict per group, its median error: the rows of one published
+// table, batch after batch on one machine, are not independent of each other.
+func tables(all []verdict) (out []verdict) {
+	by := map[string][]verdict{}
+	for _, v := range all {
+		by[group(v.row)] = append(by[group(v.row)], v)
+	}
+	for _, rows := range by {
+		out = append(out, verdict{wrong: median(rows)})
+	}
+	return out
 }
 
 func verb(m Measurement) string {

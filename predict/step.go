@@ -75,7 +75,8 @@ func (t Terms) deviceBound(batch float64) float64 {
 //  1. FLOP and bytes of the workload, peaks of the GPU, and the efficiencies that
 //     published steps reached (see efficient) give a first curve;
 //  2. published steps of the same workload correct it, the more the closer they
-//     are in GPU, precision and software class (see evidence);
+//     are in GPU, precision and software class, and none that contradicts the
+//     others decides (see evidence);
 //  3. the interval is as wide as the errors at steps that were left out of 1 and
 //     2 (see widths).
 //
@@ -131,8 +132,8 @@ func each(a, b Terms, f func(a, b float64) float64) Terms {
 
 // unseenChip is how much wider an interval is, as a logarithm, where no GPU of the
 // architecture was measured in that precision: 1.44 standard deviations of the
-// prior of its factor, which hold 85 % of a normal distribution.
-const unseenChip = 1.44 * 0.3
+// priors of its two factors, 0.3 and 0.2, which hold 85 % of a normal distribution.
+const unseenChip = 1.44 * 0.36
 
 // curve is that of a named software class.
 func (l Load) curve() Curve {
@@ -146,7 +147,7 @@ func (l Load) curve() Curve {
 	}
 	c := Curve{
 		Low: point.scaled(math.Exp(-w.launch), math.Exp(-w.device)), Point: point, High: point.scaled(math.Exp(w.launch), math.Exp(w.device)),
-		Kind: FromEfficiency, Source: found.source(&l), Memory: l.memory(), Weights: l.weights(),
+		Kind: FromEfficiency, Source: found.source(), Memory: l.memory(), Weights: l.weights(),
 	}
 	if found.level == exact {
 		c.Kind = FromMeasurements

@@ -1,0 +1,264 @@
+package replay
+
+import (
+	"math"
+
+	"stoker"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// tiny is the size below which a copy is all overhead (published procedure).
+const tiny = 64 << 10
+
+// apply edits a play's times in one view.
+func (p *play) apply(e Edit, v view) {
+	p.loading(e, v)
+	p.copying(e, v)
+	if e.SyncEvery == Never {
+		p.unwait()
+	}
+	p.kernels(e, v)
+	if e.Fused {
+		p.fuse(v)
+	}
+	if e.Graphs {
+		p.group(v)
+	}
+	if e.NoAllocator {
+		p.drop(allocate)
+	}
+	if e.NoCollector {
+		p.drop(collect)
+	}
+	if e.Accumulate == Never {
+		p.skipOptimizer()
+	}
+}
+
+// drop takes the time of a kind of items away.
+func (p *play) drop(k kind) {
+	for i := range p.t.items {
+		if p.t.items[i].kind == k {
+			p.own[i], p.free[i] = 0, true
+		}
+	}
+}
+
+// loading edits where batches come from.
+func (p *play) loading(e Edit, v view) {
+	t := p.t
+	grow := max(1, e.Batch)
+	workers, several := t.loaderAfter(e)
+	if workers == 0 && !e.NoLoading {
+		for i := range t.items {
+			if t.items[i].kind == loading {
+				p.own[i] = scaled(p.own[i], grow)
+			}
+		}
+		return
+	}
+	for i := range t.items {
+		if t.items[i].kind != loading {
+			continue
+		}
+		p.own[i] = 0
+		if t.items[i].first {
+			p.own[i] = nanos(min(v.of(takeBatch), float64(t.items[i].end-t.items[i].start)/1e9))
+		}
+	}
+	if e.NoLoading {
+		return
+	}
+	ahead := e.Prefetch
+	if ahead == 0 {
+		ahead = defaultAhead
+	}
+	p.queue = loader{workers: workers, ahead: ahead, seconds: t.batchSeconds(e, v, workers, several)}
+	if !several {
+		p.slowBeside(v)
+	}
+}
+
+// loaderAfter is the number of workers after an edit, 0 where it stays as it was,
+// and whether there were workers before.
+func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
+	for i := range t.loads {
+		several = several || t.loads[i].several
+	}
+	switch {
+	case len(t.loads) == 0:
+		return 0, several
+	case e.Workers > 0:
+		return e.Workers, several
+	case e.Times > 0 && several:
+		return e.Times * max(1, t.workers), several
+	}
+	return 0, several
+}
+
+// batchSeconds is what one batch costs one worker.
+//
+// Without workers before, what the loop spent in its loader, and the hand-over.
+// With workers before, what a starved run tells: all of them together delivered a
+// batch per step.
+func (t *Trace) batchSeconds(e Edit, v view, workers int, several bool) func(int32) float64 {
+	crowd := v.of(predict.Crowding())
+	scarce := t.scarce(e, v, workers)
+	grow := max(1, e.Batch)
+	if several {
+		each := t.recordedStep() / 1e9 * float64(max(1, t.workers))
+		if t.loadingShare() < leastStarved {
+			each = 0
+		}
+		return func(int32) float64 { return each * grow * crowd * scarce }
+	}
+	extra := 0.0
+	if bytes := t.batchBytes(); bytes > 0 && !t.emulated {
+		extra = v.of(predict.HandOver(bytes * grow))
+	}
+	return func(load int32) float64 {
+		l := &t.loads[load]
+		return (float64(l.end-l.start)/1e9*grow + extra) * crowd * scarce
+	}
+}
+
+// leastStarved is the share of the steps from which waiting for batches says what
+// the workers can deliver (published procedure).
+const leastStarved = 0.03
+
+// loadingShare is how much of the recorded steps the loop waits for batches.
+func (t *Trace) loadingShare() float64 {
+	first, last := t.steps[t.judged[0]], t.steps[t.judged[1]-1]
+	sum := int64(0)
+	for i := range t.loads {
+		if l := &t.loads[i]; l.start >= first.from && l.start < last.to && l.process == first.process {
+			sum += l.end - l.start
+		}
+	}
+	return float64(sum) / float64(max(1, last.to-first.from))
+}
+
+// scarce is by which factor a batch takes a worker longer where workers and the
+// launching thread share fewer cores than they are. A trace does not tell how much
+// of a batch is waiting: the optimist takes all of it for that, the pessimist none.
+func (t *Trace) scarce(e Edit, v view, workers int) float64 {
+	cores := e.Cores
+	if cores <= 0 {
+		cores = t.cores
+	}
+	if cores <= 0 || v == optimist {
+		return 1
+	}
+	room := max(1, cores-[...]float64{0, 0, 1}[v])
+	return max(1, float64(workers)/room)
+}
+
+// batchBytes is what the judged steps copy to the device, bytes per step.
+func (t *Trace) batchBytes() float64 {
+	sum := int64(0)
+	for i := range t.works {
+		if w := &t.works[i]; w.down && t.isJudged(w.step) {
+			sum += max(0, t.t.Device.Bytes[i])
+		}
+	}
+	return float64(sum) / float64(t.judged[1]-t.judged[0])
+}
+
+func (t *Trace) isJudged(step int32) bool {
+	return int(step) >= t.judged[0] && int(step) < t.judged[1]
+}
+
+// slowBeside is what new workers do to the launching thread: it shares the machine
+// with them, and the batch's pages are new to it.
+func (p *play) slowBeside(v view) {
+	crowd := max(1, v.of(predict.Crowding()))
+	if v == pessimist {
+		crowd = besideWorst
+	}
+	for i := range p.t.items {
+		if k := p.t.items[i].kind; k != loading && p.t.items[i].anchor >= 0 {
+			p.think[i] = scaled(p.think[i], crowd)
+		}
+	}
+	if p.t.emulated {
+		return // its copies are arithmetic: they read no memory
+	}
+	for i := range p.t.works {
+		if w := &p.t.works[i]; w.down && !pinned(p.t.t.Names[w.name]) && p.t.t.Device.Bytes[i] >= tiny {
+			p.length[i] = scaled(p.length[i], v.of(sharedRate))
+		}
+	}
+}
+
+func scaled(ns int64, by float64) int64 { return int64(math.Round(float64(ns) * by)) }
+
+func nanos(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
+
+// unwait takes away waits for values and explicit ones; the copies stay.
+func (p *play) unwait() {
+	for i := range p.t.items {
+		it := &p.t.items[i]
+		down := it.prev >= 0 && p.t.items[it.prev].kind == copyIn
+		if it.kind == copyOut || it.kind == wait && !(it.ofCopy && down) {
+			p.free[i] = true
+			p.own[i] = min(p.own[i], nanos(v0.Point))
+		}
+	}
+}
+
+// v0 is what a call costs that returns at once.
+var v0 = asyncCall
+
+// skipOptimizer takes away what the optimizer and the exchange of gradients do: a
+// step that only accumulates.
+func (p *play) skipOptimizer() {
+	spans := p.t.optimizerSpans()
+	for i := range p.t.items {
+		it := &p.t.items[i]
+		if covers(spans[p.t.process(it.thread)], it.start) {
+			p.think[i], p.own[i], p.free[i] = 0, 0, true
+		}
+	}
+	for i := range p.t.works {
+		w := &p.t.works[i]
+		if w.kind == recording.Collective || w.item >= 0 && covers(spans[p.t.process(p.t.items[w.item].thread)], p.t.items[w.item].start) {
+			p.length[i], p.gap[i], p.flight[i] = 0, 0, 0
+		}
+	}
+}
+
+// optimizerSpans are the marked calls of optimizers, by process.
+func (t *Trace) optimizerSpans() map[int32][][2]int64 {
+	h := &t.t.Host
+	spans := map[int32][][2]int64{}
+	for i, kind := range h.Kind {
+		if kind == recording.Annotation && recording.OptimizerSpan(t.t.Names[h.Name[i]]) {
+			process := t.process(h.Thread[i])
+			spans[process] = append(spans[process], [2]int64{h.Start[i], h.End[i]})
+		}
+	}
+	return spans
+}
+
+func covers(spans [][2]int64, at int64) bool {
+	low, high := 0, len(spans)
+	for low < high {
+		if middle := (low + high) / 2; spans[middle][0] <= at {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low > 0 && at < spans[low-1][1]
+}
+
+// memoryRatio and matrixRatio compare two devices by what kernels are bound by.
+func ratio(to, from float64) float64 {
+	if !(to > 0) || !(from > 0) {
+		return 1
+	}
+	return to / from
+}
+
+var _ = stoker.Unknown

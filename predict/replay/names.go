@@ -1,0 +1,44 @@
+package replay
+
+import "strings"
+
+// kindOf says what a call of a runtime or driver does, by its name: CUDA's and
+// HIP's, with or without the suffixes that profilers add.
+func kindOf(name string) kind {
+	switch {
+	case strings.Contains(name, "Synchronize"):
+		return wait
+	case strings.Contains(name, "Launch"):
+		return launch
+	case hasAny(name, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap", "MemUnmap", "MemCreate", "MemRelease", "MemAlloc"):
+		return allocate
+	}
+	return other
+}
+
+func recordsEvent(name string) bool { return strings.Contains(name, "EventRecord") }
+
+func waitsEvent(name string) bool { return strings.Contains(name, "StreamWaitEvent") }
+
+// blocksAlways reports whether a copying call returns only when its copy is done,
+// whatever the memory: cudaMemcpy against cudaMemcpyAsync.
+func blocksAlways(name string) bool {
+	return strings.Contains(name, "Memcpy") && !strings.Contains(name, "Async")
+}
+
+// toDevice reports whether a copy goes to the device, in the words of CUPTI and of
+// roctracer.
+func toDevice(name string) bool {
+	return hasAny(name, "HtoD", "HostToDevice", "-> Device)") && !hasAny(name, "Device -> Device")
+}
+
+func pinned(name string) bool { return strings.Contains(name, "Pinned") }
+
+func hasAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,245 @@
+package replay
+
+import (
+	"stoker"
+	"stoker/recording"
+)
+
+// What decided when something began or ended. An item's byte holds both: the low
+// bits its start, the high ones its end.
+const (
+	byNothing uint8 = iota // as recorded
+	byAnchor               // its thread, or the one that it waited for, had thought
+	byThread               // its thread was busy
+	byCall
+	byStream
+	byDep
+	byMeet
+
+	causeBits uint8 = 0x0f
+	endFull   uint8 = 0x10 // the launch queue was full
+	endTarget uint8 = 0x20 // the work that it waited for
+	endAlso   uint8 = 0x30
+	endLoader uint8 = 0x40 // the batch
+	endBits   uint8 = 0xf0
+)
+
+// Part is what a stretch of the critical path was spent on.
+type Part uint8
+
+// The parts of a step.
+const (
+	Kernels   Part = iota // a kernel ran
+	Copies                // a copy ran
+	Exchanges             // a collective ran
+	Loading               // the loop waited for a batch
+	Host                  // the launching thread thought, called or returned from a wait
+	Device                // from one queued piece of work to the next
+	parts
+)
+
+var partWords = [parts]string{"kernels", "copies", "exchanges", "loading", "host", "device latency"}
+
+// String returns the part's word.
+func (p Part) String() string {
+	if int(p) < len(partWords) {
+		return partWords[p]
+	}
+	return "unknown"
+}
+
+// Path is what the judged steps' critical path was spent on, nanoseconds: shorten
+// nothing on it and no step gets shorter.
+type Path [parts]int64
+
+// Sum is the length of the path.
+func (p Path) Sum() int64 {
+	sum := int64(0)
+	for _, ns := range p {
+		sum += ns
+	}
+	return sum
+}
+
+// largest are the two parts with most of the path. What the device needs between
+// pieces of work counts for the device.
+func (p Path) largest() (first, second Part) {
+	p[Kernels] += p[Device]
+	p[Device] = 0
+	first, second = Kernels, Kernels
+	for part := range p {
+		if p[part] > p[first] {
+			first = Part(part)
+		}
+	}
+	if first == Kernels {
+		second = Host
+	}
+	for part := range p {
+		if Part(part) != first && p[part] > p[second] {
+			second = Part(part)
+		}
+	}
+	return first, second
+}
+
+// Network is what exchanges between ranks are bound by. The closed law has no such
+// resource.
+const Network stoker.Resource = "network"
+
+// resource is what a part binds.
+func (p Part) resource(several bool) stoker.Resource {
+	switch p {
+	case Kernels, Device:
+		return stoker.GPU
+	case Copies:
+		return stoker.Link
+	case Exchanges:
+		return Network
+	case Loading:
+		if several {
+			return stoker.Worker
+		}
+		return stoker.MainThread
+	case Host, parts:
+	}
+	return stoker.MainThread
+}
+
+// walk is a place on the critical path.
+type walk struct {
+	p    *play
+	path Path
+	stop int64
+}
+
+// path follows what decided, from the last work of the judged steps back to their
+// begin.
+func (p *play) path() Path {
+	last, from := p.window()
+	if last < 0 {
+		return Path{}
+	}
+	w := walk{p: p, stop: from}
+	at, item := last, false
+	for at >= 0 {
+		if item {
+			at, item = w.item(at)
+		} else {
+			at, item = w.work(at)
+		}
+	}
+	return w.path
+}
+
+// window is the last work of the judged steps and the time at which they began.
+func (p *play) window() (last int32, from int64) {
+	t := p.t
+	last = -1
+	for i := range t.works {
+		if s := int(t.works[i].step); s >= t.judged[0] && s < t.judged[1] && (last < 0 || p.end[i] > p.end[last]) {
+			last = int32(i)
+		}
+	}
+	if last < 0 {
+		return -1, 0
+	}
+	from = p.end[last]
+	for _, s := range p.steps() {
+		from -= s
+	}
+	return last, from
+}
+
+// spend adds a stretch, as far as it lies in the window; false before it.
+func (w *walk) spend(part Part, from, to int64) bool {
+	if from = max(from, w.stop); to > from {
+		w.path[part] += to - from
+	}
+	return to > w.stop
+}
+
+func (w *walk) work(i int32) (next int32, item bool) {
+	p, t := w.p, w.p.t
+	part := Kernels
+	switch {
+	case t.works[i].kind == recording.Copy || t.works[i].kind == recording.Set:
+		part = Copies
+	case t.works[i].kind == recording.Collective:
+		part = Exchanges
+	}
+	if p.reason[i] == byMeet { // another rank came last: its work is the path
+		for _, other := range t.meets[t.works[i].meet] {
+			if p.reason[other] != byMeet {
+				return w.started(other, part, p.end[i])
+			}
+		}
+		return -1, false
+	}
+	return w.started(i, part, p.end[i])
+}
+
+// started spends a work that ended at an instant and goes to what decided its
+// start.
+func (w *walk) started(i int32, part Part, end int64) (next int32, item bool) {
+	p := w.p
+	if !w.spend(part, p.begin[i], end) {
+		return -1, false
+	}
+	switch p.reason[i] {
+	case byCall:
+		call := p.t.works[i].item
+		w.spend(Host, p.from[call], p.begin[i])
+		return w.before(call)
+	case byStream:
+		w.spend(Device, p.end[p.prev[i]], p.begin[i])
+		return p.prev[i], false
+	case byDep:
+		w.spend(Device, p.end[p.dep[i]], p.begin[i])
+		return p.dep[i], false
+	}
+	return -1, false
+}
+
+// item spends an item and goes to what decided its end, else its start.
+func (w *walk) item(i int32) (next int32, item bool) {
+	p, it := w.p, &w.p.t.items[i]
+	part := Host
+	if it.kind == loading {
+		part = Loading
+	}
+	decided := int32(-1)
+	switch p.cause[i] & endBits {
+	case endTarget:
+		decided = it.target
+	case endAlso:
+		decided = it.also
+	case endFull:
+		decided = it.full
+	}
+	if decided >= 0 {
+		if !w.spend(Host, p.end[decided], p.to[i]) {
+			return -1, false
+		}
+		return decided, false
+	}
+	if !w.spend(part, p.from[i], p.to[i]) {
+		return -1, false
+	}
+	return w.before(i)
+}
+
+// before goes to what decided an item's start.
+func (w *walk) before(i int32) (next int32, item bool) {
+	p, it := w.p, &w.p.t.items[i]
+	switch p.cause[i] & causeBits {
+	case byAnchor:
+		if !w.spend(Host, p.to[it.anchor], p.from[i]) {
+			return -1, false
+		}
+		return it.anchor, true
+	case byThread:
+		return it.prev, true
+	}
+	return -1, false
+}
