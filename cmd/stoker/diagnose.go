@@ -3,11 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"stoker/diagnose"
 	"stoker/report"
 )
 
 func (a *app) diagnose() *cobra.Command {
 	var asJSON, explain, check bool
+	var prices priceFlags
 	cmd := &cobra.Command{
 		Use:   "diagnose [RUN]",
 		Short: "Say what starves the GPU, from a recording (default: the newest here)",
@@ -19,11 +21,16 @@ RUN is a recording, also one that is still being written; by default the newest 
   stoker diagnose --check RUN || echo starved`,
 		Args: atMost(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			own, err := prices.own()
+			if err != nil {
+				return err
+			}
 			a.began = true
 			j, err := judge(args)
 			if err != nil {
 				return err
 			}
+			j.verdict.Cost = diagnose.CostOf(j.run, j.verdict, own)
 			switch {
 			case asJSON:
 				err = report.JSON(a.stdout, j.run, j.verdict, j.plan)
@@ -41,6 +48,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
 	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 where the GPU is starved")
+	prices.register(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("json", "explain")
 	return cmd
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"stoker"
 	"stoker/hardware"
 	"stoker/predict"
@@ -13,6 +15,35 @@ import (
 
 // hoursOfDay is what the cost of idling is for where nobody says.
 const hoursOfDay = 24
+
+// priceFlags say what a GPU hour and its electricity cost.
+type priceFlags struct{ price, kwh, grid, pue string }
+
+func (f *priceFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.price, "price", "", "price of a GPU: $2.50/h (default: a list price of that GPU)")
+	fs.StringVar(&f.kwh, "kwh", "", "dollars per kWh, where electricity is paid apart: 0.12")
+	fs.StringVar(&f.grid, "grid", "", "electricity grid or what it emits: de, 385gCO2/kWh (stoker predict --list grids)")
+	fs.StringVar(&f.pue, "pue", "", "power usage effectiveness of the building: 1.3")
+}
+
+// own are the prices that were given, the others not set.
+func (f *priceFlags) own() (predict.Prices, error) {
+	all, err := f.prices(hardware.GPU{}, hardware.Known)
+	if err != nil {
+		return predict.Prices{}, usageError{err}
+	}
+	own := predict.Prices{KWh: all.KWh}
+	if f.price != "" {
+		own.GPUHour = all.GPUHour
+	}
+	if f.grid != "" {
+		own.Grid = all.Grid
+	}
+	if f.pue != "" {
+		own.PUE = all.PUE
+	}
+	return own, nil
+}
 
 // waste fills in what the idle share costs; nothing where neither its share nor a
 // price is known.
@@ -36,7 +67,7 @@ func (f *predictFlags) waste(s *described, table hardware.Table, p *report.Predi
 }
 
 // prices are the table's, less what was given, with a line about each.
-func (f *predictFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
+func (f *priceFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
 	p := predict.Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -71,7 +102,7 @@ func (f *predictFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.P
 	return p, p.Check()
 }
 
-func (f *predictFlags) electricity(p *predict.Prices, table hardware.Table, say func(string, ...any)) error {
+func (f *priceFlags) electricity(p *predict.Prices, table hardware.Table, say func(string, ...any)) error {
 	name := or(f.grid, "world")
 	grid, known := table.Grid(name)
 	switch {

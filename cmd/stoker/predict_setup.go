@@ -23,7 +23,8 @@ type predictFlags struct {
 	storage, cached, link                                            string
 	inference, pinned                                                bool
 
-	target, price, kwh, grid, pue, hours string
+	priceFlags
+	target, hours                        string
 	ranks, exchange, checkpoint, mtbf    string
 	hardware, out, list                  string
 	roofline, walls, tutorial, json, csv bool
@@ -62,10 +63,7 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.tutorial, "tutorial", false, "the published data-wall tutorial, with our estimate beside each figure")
 	fs.StringVar(&f.list, "list", "", "print a table with its sources: "+strings.Join(lists, ", "))
 	fs.StringVar(&f.hardware, "hardware", "", "file with your own rows (default hardware.json in ~/.config/stoker, where it is)")
-	fs.StringVar(&f.price, "price", "", "price of a GPU: $2.50/h")
-	fs.StringVar(&f.kwh, "kwh", "", "dollars per kWh, where electricity is paid apart: 0.12")
-	fs.StringVar(&f.grid, "grid", "", "electricity grid (--list grids) or what it emits: de, 385gCO2/kWh")
-	fs.StringVar(&f.pue, "pue", "", "power usage effectiveness of the building: 1.3")
+	f.priceFlags.register(fs)
 	fs.StringVar(&f.hours, "hours", "", "GPU hours that the cost of idling is for (default a day of all GPUs)")
 	fs.StringVar(&f.ranks, "ranks", "", "for --walls: data-parallel GPUs in all")
 	fs.StringVar(&f.exchange, "exchange", "", "for --walls: rate between two ranks, one direction")

@@ -36,6 +36,7 @@ type traceFlags struct {
 	by                                      string
 	shapes, operators, json, explain, check bool
 	timeline, output                        string
+	prices                                  priceFlags
 }
 
 func (a *app) trace() *cobra.Command {
@@ -76,6 +77,7 @@ folder, are the ranks of one run. Record a trace with
 	flags.BoolVar(&f.check, "check", false, "exit with 3 where the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
+	f.prices.register(flags)
 	cmd.MarkFlagsMutuallyExclusive("json", "explain", "operators")
 	return cmd
 }
@@ -88,6 +90,10 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	if f.top < 0 {
 		return usageError{fmt.Errorf("--top %d: give the number of operators to show, or 0 for all", f.top)}
 	}
+	own, err := f.prices.own()
+	if err != nil {
+		return err
+	}
 	a.began = true
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -97,6 +103,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 		return interrupted(ctx, err)
 	}
 	r := inspect(run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
+	r.Verdict.Cost = diagnose.CostOf(run, r.Verdict, own)
 	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
 	r.Source.Seconds = time.Since(started).Seconds()
 	if err := a.traceFiles(ctx, f, r); err != nil {
@@ -111,10 +118,16 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	return nil
 }
 
-// inspect judges a run and makes all tables of it.
+// inspect judges a run and makes all tables of it, on two cores where there are
+// two: all of it only reads the run.
 func inspect(run *recording.Run, o operators.Options) report.TraceReport {
-	r := report.TraceReport{Run: run, Verdict: diagnose.Judge(run), Gaps: idle.Analyse(run)}
-	r.Plan = advise.Rank(run, r.Verdict)
+	r := report.TraceReport{Run: run}
+	var beside sync.WaitGroup
+	beside.Go(func() {
+		r.Verdict = diagnose.Judge(run)
+		r.Plan = advise.Rank(run, r.Verdict)
+	})
+	r.Gaps = idle.Analyse(run)
 	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
 	r.Ranks = ranks.Compare(run, r.Gaps)
 	t := run.Timeline
@@ -122,6 +135,7 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	for _, n := range t.Dropped {
 		r.Source.Events += n
 	}
+	beside.Wait()
 	return r
 }
 
