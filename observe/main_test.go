@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"stoker/observe/capture"
 	"stoker/observe/hook"
 )
 
@@ -30,6 +31,9 @@ func TestMain(m *testing.M) {
 	if os.Args[1] == "--pid" {
 		o.Command = nil
 		o.PID, _ = strconv.Atoi(os.Args[2])
+	}
+	if steps, err := strconv.Atoi(os.Getenv("STOKER_TEST_TRACE")); err == nil {
+		o.Trace = &capture.Request{Steps: steps}
 	}
 	run, err := Record(context.Background(), o)
 	var unstarted *CommandError

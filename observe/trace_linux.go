@@ -19,10 +19,12 @@ import (
 const (
 	useDaemon = "KINETO_USE_DAEMON"         // any value arms it
 	traceDir  = "KINETO_ONDEMAND_TRACE_DIR" // PyTorch 2.15 writes nowhere else
+	logLevel  = "KINETO_LOG_LEVEL"          // 5 is above errors: nothing of it on the command's stderr
 	socketDir = "KINETO_IPC_SOCKET_DIR"     // sockets in a folder instead of the abstract namespace
 	tempDir   = "/tmp"                      // where libkineto may always write
 	asksBy    = 60.0                        // seconds after PyTorch is known to run by which it asks at the latest
 	warmTime  = 20.0                        // seconds after which steps that are not steady are traced all the same
+	stepless  = 90.0                        // the same for a process whose hook has not seen a step
 	attached  = 3.0                         // the same for a process that ran before us
 )
 
@@ -89,6 +91,9 @@ func (t *tracing) armed(env []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return name == useDaemon || name == traceDir
 	})
+	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, logLevel+"=") }) {
+		env = append(env, logLevel+"=5")
+	}
 	return append(env, useDaemon+"=1", traceDir+"="+t.folder.path)
 }
 
@@ -170,10 +175,12 @@ func (r *recorder) targets(now float64) []capture.Target {
 		}
 		target := capture.Target{PID: p.PID, Rank: p.Rank, Step: math.NaN()}
 		since, long := p.Start, warmTime
-		if pace != nil {
+		switch {
+		case pace != nil:
 			since, target.Step, target.Ready = pace.first, pace.step(), pace.steady()
-		}
-		if r.o.PID > 0 {
+		case p.Hooked: // imports and the first step can take a minute on a busy machine
+			long = stepless
+		case r.o.PID > 0:
 			long = attached
 		}
 		target.Ready = target.Ready || now-since > long

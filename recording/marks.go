@@ -21,6 +21,54 @@ var loaderSpans = []string{
 	"[pl][profile][_PredictionLoop].predict_next",
 }
 
+// tfdata are the operators of TensorFlow that hand the next batch of a tf.data
+// pipeline to the loop, as XLA's profiler names them: "IteratorGetNext:
+// IteratorGetNext", "cond/IteratorGetNextAsOptional_4:IteratorGetNextAsOptional",
+// "IteratorGetNextOp::DoCompute". What the pipeline does within them, Iterator::…,
+// also runs ahead in threads of its own, where it is no wait.
+var tfdata = []string{"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"}
+
+// TFDataWait reports whether a span is TensorFlow's wait for the next batch. It may
+// lie on a thread of its own while the thread that launches work does nothing.
+func TFDataWait(name string) bool {
+	for _, operator := range tfdata {
+		if name == operator || strings.HasPrefix(name, operator+"Op::") || strings.HasSuffix(name, ":"+operator) {
+			return true
+		}
+	}
+	return false
+}
+
+// compileSpans are the beginnings of spans in which XLA compiles a program.
+var compileSpans = []string{
+	"XlaCompile", "XLACompile", "XLA::", "backend_compile", "PjRtStreamExecutorClient::Compile", "TfrtGpuClient::Compile",
+	"PJRT_Client_Compile", "LocalClient::Compile", "LLVMCompiler::", "NVPTXCompiler::", "AMDGPUCompiler::", "GpuCompiler::",
+	"RunHloPasses", "HloPassPipeline",
+}
+
+// CompileSpan reports whether a span or a Python frame compiles a program for the
+// device: it happens once for each shape of the input.
+func CompileSpan(name string) bool {
+	for _, prefix := range compileSpans {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "): backend_compile") || strings.HasSuffix(name, "): backend_compile_and_load") ||
+		strings.HasSuffix(name, "): compile_or_get_cached")
+}
+
+// WaitSpan reports whether a span or a Python frame of JAX waits for the device.
+func WaitSpan(name string) bool {
+	for _, suffix := range []string{"): block_until_ready", "): try_to_block"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "BlockHostUntilDone") || strings.HasPrefix(name, "PjRtBuffer::Await") ||
+		strings.HasPrefix(name, "BlockUntilReady")
+}
+
 // LoaderSpan reports whether a marked span is a wait for the next batch.
 func LoaderSpan(name string) bool {
 	for _, prefix := range loaderSpans {
@@ -28,7 +76,7 @@ func LoaderSpan(name string) bool {
 			return true
 		}
 	}
-	return false
+	return TFDataWait(name)
 }
 
 // StepSpan reads the number of a step that torch.profiler marked,
@@ -52,7 +100,7 @@ func OptimizerSpan(name string) bool { return strings.HasPrefix(name, "Optimizer
 var libraries = set(`torch torchvision torchaudio torchtext torchdata functorch triton transformers accelerate
 	datasets diffusers tokenizers huggingface_hub safetensors peft trl lightning pytorch_lightning lightning_fabric
 	torchmetrics deepspeed apex megatron xformers flash_attn vllm timm numpy scipy pandas sklearn PIL cv2 tqdm wandb
-	fsspec einops hydra omegaconf albumentations multiprocessing concurrent asyncio json logging collections importlib
+	fsspec einops hydra omegaconf albumentations jax jaxlib flax optax orbax grain tensorflow tensorflow_datasets keras stoker multiprocessing concurrent asyncio json logging collections importlib
 	encodings email urllib http unittest xml ctypes re sqlite3 tensorboard`)
 
 var libraryFiles = set(`threading.py contextlib.py functools.py abc.py queue.py random.py copy.py copyreg.py pickle.py

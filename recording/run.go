@@ -84,6 +84,7 @@ type Software struct {
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
+	Framework   string `json:"framework,omitempty"` // "JAX", "TensorFlow", "XLA"; "" where it is PyTorch
 }
 
 // Process is one process of the job's tree that matters to a verdict.

@@ -20,6 +20,7 @@ import (
 	"stoker/diagnose"
 	"stoker/observe"
 	"stoker/observe/hook"
+	"stoker/predict"
 	"stoker/recording"
 	"stoker/report"
 )
@@ -48,8 +49,12 @@ says when the verdict changes.`,
 			return o.trace.check()
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			own, err := o.prices.own() // before CMD begins
+			if err != nil {
+				return err
+			}
 			a.began = true
-			return a.runObserve(cmd, args, o)
+			return a.runObserve(cmd, args, o, own)
 		},
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME.jsonl.gz)")
@@ -57,6 +62,7 @@ says when the verdict changes.`,
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
 	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 3 where the GPU is starved and CMD returned 0")
 	o.trace.flags(cmd)
+	o.prices.register(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -68,6 +74,7 @@ type observeFlags struct {
 	quiet         bool
 	pid           int
 	trace         captureFlags
+	prices        priceFlags
 }
 
 // frugal keeps the observer out of the way of what it observes. With one
@@ -79,7 +86,7 @@ func frugal() {
 	debug.SetGCPercent(400)
 }
 
-func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) error {
+func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
 	if o.output == "" {
 		name := fmt.Sprintf("pid-%d", o.pid)
@@ -121,6 +128,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags) erro
 	verdict := diagnose.Judge(run)
 	captured := capturedOf(cmd.Context(), o.output, run, verdict)
 	verdict = captured.verdict
+	verdict.Cost = diagnose.CostOf(run, verdict, own)
 	if !o.quiet {
 		if err := a.ending(run, verdict, o.output); err != nil {
 			return err

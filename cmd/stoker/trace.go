@@ -19,12 +19,14 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"stoker"
 	"stoker/advise"
 	"stoker/diagnose"
 	"stoker/diagnose/idle"
 	"stoker/diagnose/operators"
 	"stoker/diagnose/ranks"
 	"stoker/export"
+	"stoker/predict/replay"
 	"stoker/recording"
 	"stoker/report"
 	"stoker/trace"
@@ -35,7 +37,7 @@ type traceFlags struct {
 	top                                     int
 	by                                      string
 	shapes, operators, json, explain, check bool
-	timeline, output                        string
+	timeline, output, whatIf                string
 	prices                                  priceFlags
 }
 
@@ -58,7 +60,9 @@ folder, are the ranks of one run. Record a trace with
   stoker trace traces/                              one file per rank
   stoker trace --operators --top 30 --by cpu FILE   the table of operators alone
   stoker trace --timeline out.json.gz FILE          with our gap causes as tracks, for ui.perfetto.dev
-  stoker trace --json FILE | jq .causes`,
+  stoker trace --json FILE | jq .causes
+  stoker trace --what-if num_workers=4,pin_memory=true,non_blocking=true FILE
+  stoker trace --what-if gpu=h100-sxm FILE         the same step on another device`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz")}
@@ -78,6 +82,7 @@ folder, are the ranks of one run. Record a trace with
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
 	f.prices.register(flags)
+	flags.StringVar(&f.whatIf, "what-if", "", "replay the trace with `SETTING=VALUE,...` and say what a step would take, instead of a plan")
 	cmd.MarkFlagsMutuallyExclusive("json", "explain", "operators")
 	return cmd
 }
@@ -94,6 +99,10 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	if err != nil {
 		return err
 	}
+	asked, err := asked(f.whatIf)
+	if err != nil {
+		return usageError{err}
+	}
 	a.began = true
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -104,6 +113,11 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	}
 	r := inspect(run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
 	r.Verdict.Cost = diagnose.CostOf(run, r.Verdict, own)
+	if len(asked) > 0 {
+		if r.Plan, err = advise.WhatIf(run, asked); err != nil {
+			return err
+		}
+	}
 	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
 	r.Source.Seconds = time.Since(started).Seconds()
 	if err := a.traceFiles(ctx, f, r); err != nil {
@@ -116,6 +130,18 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 		return starved(r.Verdict)
 	}
 	return nil
+}
+
+// asked reads the changes of --what-if.
+func asked(text string) ([]stoker.Change, error) {
+	if text == "" {
+		return nil, nil
+	}
+	changes, err := replay.Changes(text)
+	if err != nil {
+		return nil, fmt.Errorf("--what-if: %w", err)
+	}
+	return changes, nil
 }
 
 // inspect judges a run and makes all tables of it, on two cores where there are

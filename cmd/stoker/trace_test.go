@@ -203,3 +203,56 @@ func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
 		t.Errorf("on a terminal it says %q", got)
 	}
 }
+
+// Whatever is given instead of a trace, one sentence says what it is and what to
+// do, nothing is printed as a result and no file is left.
+func TestTraceOfBadInput(t *testing.T) {
+	zip := func(data string) string {
+		var z bytes.Buffer
+		w := gzip.NewWriter(&z)
+		_, _ = io.WriteString(w, data)
+		_ = w.Close()
+		return z.String()
+	}
+	a, b, other := traceFile(t, "a.json", 0, 2), traceFile(t, "b.json", 0, 2), traceFile(t, "c.json", 1, 4)
+	for name, c := range map[string]struct {
+		data  string   // of the one file, where none are named
+		paths []string // what is given
+		says  string
+	}{
+		"nothing":        {data: "", says: "empty"},
+		"HTML":           {data: "<!DOCTYPE html><html>", says: "web page"},
+		"text":           {data: "hello\n", says: "expected JSON"},
+		"random":         {data: "\x93\x01\xfe\x00\x10\x7f", says: "expected JSON"},
+		"stub of gzip":   {data: zip("[]")[:12], says: "compressed file ends"},
+		"Chrome":         {data: `{"traceEvents": [{"ph":"X","cat":"devtools.timeline","name":"RunTask","pid":1,"tid":1,"ts":5,"dur":1}]}`, says: "Chrome browser"},
+		"TensorFlow":     {data: `{"traceEvents": [{"ph":"M","name":"process_name","pid":1,"args":{"name":"/device:GPU:0"}}]}`, says: "TensorFlow"},
+		"no events":      {data: `{"traceEvents": []}`, says: "no event"},
+		"deep":           {data: `[{"args":` + strings.Repeat(`{"a":`, 1<<20), says: "no event"},
+		"bomb":           {data: zip("[" + strings.Repeat(" ", 300<<20)), says: "unpacks to far more"},
+		"long string":    {data: `[{"name": "` + strings.Repeat("x", 50<<20), says: "more than 32 MB"},
+		"empty folder":   {paths: []string{t.TempDir()}, says: "holds no trace"},
+		"missing":        {paths: []string{filepath.Join(t.TempDir(), "none.json")}, says: "no such file"},
+		"the same twice": {paths: []string{a, a}, says: "named twice"},
+		"one rank twice": {paths: []string{a, b}, says: "both of rank 0"},
+		"two runs":       {paths: []string{a, other}, says: "2 ranks"},
+	} {
+		dir := t.TempDir()
+		if c.paths == nil {
+			path := filepath.Join(dir, "t.json")
+			if err := os.WriteFile(path, []byte(c.data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c.paths = []string{path}
+		}
+		out := filepath.Join(dir, "out.json.gz")
+		code, printed, errs := call(t, append([]string{"trace", "--timeline", out, "-o", out + ".run"}, c.paths...)...)
+		errs = errs[strings.LastIndex(strings.TrimSuffix(errs, "\n"), "\n")+1:] // without the line of progress
+		if code != exitError || printed != "" || !strings.HasPrefix(errs, "stoker: error: read ") || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q; want …%s…", name, code, printed, errs, c.says)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*out*")); len(left) != 0 {
+			t.Errorf("%s: %q were left", name, left)
+		}
+	}
+}

@@ -184,9 +184,12 @@ func (d *Daemon) Close() error {
 }
 
 func (d *Daemon) shut() error {
-	err := d.conn.Close() // removes the file of the socket as well
+	err := d.conn.Close()
 	if errors.Is(err, net.ErrClosed) {
-		return nil
+		return nil // and its file may be somebody else's by now
+	}
+	if d.file != "" {
+		_ = os.Remove(d.file)
 	}
 	return err
 }

@@ -19,7 +19,9 @@ const MostSteps = 1000
 // Cost says what a trace costs the job, as measured: with PyTorch 2.2 to 2.15 on
 // two cores without a GPU, 2026-11-21, steps/s in the worst half second of a
 // recorded second against those before (400 to 460; 374 plain, 359 with stacks,
-// 288 with stacks and shapes).
+// 288 with stacks and shapes). The longest single step was 26 to 559 ms in five
+// captures with PyTorch 2.15 on the same machine while it was busy: libkineto sets
+// itself up with the first.
 func (r Request) Cost() string {
 	slower := "7 to 23 %"
 	switch {
@@ -30,7 +32,7 @@ func (r Request) Cost() string {
 	case r.Shapes:
 		slower = "between 7 and 60 %"
 	}
-	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady; steps then take %s longer for a second or two, "+
+	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady; steps then take %s longer for a second or two, one of them up to 0.6 s, "+
 		"and 1.4 to 2.7 us longer at other times (measured on two cores without a GPU; what it cost here is said at the end)", r.Steps, slower)
 }
 

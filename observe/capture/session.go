@@ -30,7 +30,7 @@ type Trace struct {
 const (
 	maxPeers  = 1024
 	stepTries = 2                // answers by steps before one by time is tried
-	tryTime   = 9 * time.Second  // that a try by steps gets at least: two polls
+	tryTime   = 19 * time.Second // that tries by steps get at least: four polls
 	patience  = 60 * time.Second // for a trace that was asked for, slow steps added
 	settle    = 30 * time.Second // from the process's word that it is done to the file
 )
@@ -116,8 +116,9 @@ func (p *peer) records() {
 	p.idle = time.Time{}
 }
 
-// try asks for a trace by steps; where two polls bring none, no optimizer step is
-// counted, and it is asked for by time.
+// try asks for a trace by steps; where several polls bring none, no optimizer step
+// is counted, and it is asked for by time. A request that waits for its step makes
+// libkineto refuse further ones, so that asking again does no harm.
 func (s *session) try(p *peer, t Target, now time.Time) string {
 	if p.state == waiting {
 		p.state, p.began, p.rank, p.step = offered, now, t.Rank, t.Step
@@ -187,7 +188,7 @@ func (s *session) why(foreign int) string {
 		case failed:
 			return p.why
 		case offered, taken:
-			return fmt.Sprintf("process %d was asked for a trace and ended, or stoker did, before it was written", pid)
+			return p.unfinished()
 		case waiting:
 		}
 		t, known := s.targets[pid]
@@ -213,6 +214,15 @@ func (s *session) why(foreign int) string {
 	}
 	return "no process asked for one: its PyTorch was built without libkineto's daemon client, or is older than 2.0, " +
 		"or PyTorch was not imported, or the job runs in another network namespace"
+}
+
+// unfinished says why a process that was asked has written nothing yet.
+func (p *peer) unfinished() string {
+	if p.state == taken {
+		return fmt.Sprintf("process %d recorded, and ended, or stoker did, before its file was written", p.pid)
+	}
+	return fmt.Sprintf("process %d was asked %d time(s) and had not begun when it ended, or stoker did: "+
+		"it asks every five seconds, and takes no request while a profiler of its own runs", p.pid, p.tries)
 }
 
 // outstanding reports whether a file is waited for.

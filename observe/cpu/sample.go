@@ -85,7 +85,8 @@ func (j *Job) environment(f *recording.Process) {
 
 // allowed are the only variables that are ever taken from another process's
 // environment.
-var allowed = []string{"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
+var allowed = []string{
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
 	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import tempfile
 import unittest
 
@@ -38,9 +37,8 @@ def record(path):
     return profiler
 
 
-def table(path, *flags):
-    command = [stoker.find_binary(), "trace", "--json", "--top", "0", "--by", "cpu", *flags, path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["operators"]
+def table(path, shapes=False):
+    return stoker.trace(path, top=0, by="cpu", shapes=shapes)["operators"]
 
 
 @unittest.skipUnless(torch and built(), "no torch, or no binary: make build")
@@ -66,11 +64,22 @@ class Operators(unittest.TestCase):
             self.assertAlmostEqual(1e6 * r["cpu_self_s"], e.self_cpu_time_total, delta=0.01, msg=name)
             self.assertAlmostEqual(1e6 * r["cpu_total_s"], e.cpu_time_total, delta=0.01, msg=name)
 
+    def test_a_timeline_is_written(self):
+        timeline = os.path.join(self.folder.name, "out.json")
+        answer = stoker.trace(self.path, timeline=timeline)
+        self.assertEqual(answer["trace"]["files"], [self.path])
+        self.assertIsNone(answer["ranks"])
+        with open(timeline, encoding="utf-8") as file:
+            names = {e["name"] for e in json.load(file)["traceEvents"]}
+        self.assertIn("aten::convolution", names)
+        with self.assertRaisesRegex(stoker.StokerError, "no such file"):
+            stoker.trace(os.path.join(self.folder.name, "none.json"))
+
     def test_rows_by_shape_match_key_averages(self):
         theirs, ours = {}, {}
         for e in self.profiler.key_averages(group_by_input_shape=True):
             theirs.setdefault(e.key, []).append((e.count, round(e.cpu_time_total, 2)))
-        for r in table(self.path, "--shapes"):
+        for r in table(self.path, shapes=True):
             ours.setdefault(r["name"], []).append((r["calls"], round(1e6 * r["cpu_total_s"], 2)))
         for name in ("aten::addmm", "aten::convolution", "aten::mm", "aten::copy_"):
             self.assertEqual(len(ours[name]), len(theirs[name]), name)

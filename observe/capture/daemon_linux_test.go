@@ -1,0 +1,322 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// client is a small libkineto: it asks, and writes what it is asked for.
+type client struct {
+	t    *testing.T
+	conn *net.UnixConn
+	to   *net.UnixAddr
+}
+
+func newClient(t *testing.T, own, daemon string) *client {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return &client{t, conn, &net.UnixAddr{Net: "unixgram", Name: daemon}}
+}
+
+// ask sends a message and returns the type and payload of its answer; "" without
+// one.
+func (c *client) ask(data []byte) (kind, payload string) {
+	c.t.Helper()
+	if _, err := c.conn.WriteToUnix(data, c.to); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = c.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	buf := make([]byte, 1<<16)
+	n, err := c.conn.Read(buf)
+	if err != nil {
+		return "", ""
+	}
+	if size := binary.LittleEndian.Uint64(buf); size != uint64(n-header) {
+		c.t.Errorf("the answer says %d bytes and has %d", size, n-header)
+	}
+	return strings.TrimRight(string(buf[8:header]), "\x00"), string(buf[header:n])
+}
+
+func value(config, key string) string {
+	for line := range strings.Lines(config) {
+		if v, ok := strings.CutPrefix(line, key+"="); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// written as libkineto does: with its own number, first under another name.
+func (c *client) write(config string, own int, text string) {
+	c.t.Helper()
+	name := strings.TrimSuffix(value(config, "ACTIVITIES_LOG_FILE"), ".json") + fmt.Sprintf("_%d.json", own)
+	if err := os.WriteFile(name+".tmp", []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.Rename(name+".tmp", name); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// sockets are the two kinds of address: options of a daemon, and the names of the
+// daemon and of a client.
+func sockets(t *testing.T) map[string][3]string {
+	dir, err := os.MkdirTemp("", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	own := fmt.Sprintf("@stoker-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+	return map[string][3]string{
+		"abstract": {"", own + "\x00", own + "c\x00"},
+		"folder":   {dir + "/", dir + "//dynolog", dir + "//dynoconfigclient1"}, // as the user wrote it
+	}
+}
+
+func listen(t *testing.T, s [3]string) (*Daemon, string) {
+	t.Helper()
+	o := Options{Request: Request{Steps: 5}, Folder: t.TempDir(), Keep: filepath.Join(t.TempDir(), "run"), SocketDir: s[0]}
+	if s[0] == "" {
+		o.address = s[1]
+	}
+	d, err := Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d, o.Keep
+}
+
+func wait(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+// One whole capture with the messages of each version, over both kinds of socket.
+func TestCapture(t *testing.T) {
+	pid := os.Getpid()
+	for where, s := range sockets(t) {
+		for version, kind := range map[string]int32{"2.2 and 2.8": 3, "2.15": 2} {
+			d, keep := listen(t, s)
+			c := newClient(t, s[2], s[1])
+			if typ, text := c.ask(ask(kind, 0, 77, 1)); typ != "req" || text != "" {
+				t.Errorf("%s, %s: before it is a target: %q %q", where, version, typ, text)
+			}
+			if typ, text := c.ask(register(0, 77, 0)); typ != "ctxt" || text != "\x01\x00\x00\x00" {
+				t.Errorf("%s: ctxt was answered %q %q", where, typ, text)
+			}
+			d.Targets([]Target{{PID: pid, Rank: 3, Ready: true, Step: 0.01}})
+			_, text := c.ask(ask(kind, 0, 77, 1))
+			if value(text, "ACTIVITIES_ITERATIONS") != "5" {
+				t.Fatalf("%s, %s: answered %q", where, version, text)
+			}
+			if got := d.Offered(); len(got) != 1 || got[0] != pid {
+				t.Errorf("offered %v", got)
+			}
+			c.ask(ask(0, 0, 77, 1))
+			c.write(text, 77, `{"traceEvents":[]}`+"\n")
+			wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
+			got := d.Traces()[0]
+			if got.PID != pid || got.Rank != 3 || got.File != keep+".rank3.trace.json" || got.Bytes != 19 || got.Ended.Before(got.Offered) || d.Why() != "" {
+				t.Errorf("%s, %s: %+v, %s", where, version, got, d.Why())
+			}
+			if info, err := os.Stat(got.File); err != nil || info.Mode() != 0o600 {
+				t.Errorf("%s: %v %v", where, info, err)
+			}
+			if left, _ := os.ReadDir(d.o.Folder); len(left) > 0 {
+				t.Errorf("%s: %v was left", where, left)
+			}
+			if _, text := c.ask(ask(kind, 0, 77, 1)); text != "" {
+				t.Errorf("%s: a second trace was asked for", where)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			_ = c.conn.Close()
+			_ = os.Remove(s[2])
+		}
+	}
+}
+
+// A message of a process that is no target, damaged ones and a flood of them change
+// nothing.
+func TestStrangers(t *testing.T) {
+	s := sockets(t)["abstract"]
+	d, _ := listen(t, s)
+	c := newClient(t, s[2], s[1])
+	for _, data := range [][]byte{{}, []byte("x"), ask(2, 0, 1)[:45], make([]byte, 60000), encode("evil", make([]byte, 100))} {
+		_, _ = c.conn.WriteToUnix(data, c.to)
+	}
+	d.Targets([]Target{{PID: 1, Ready: true}}) // the message may say 1, the kernel says otherwise
+	if typ, text := c.ask(ask(2, 0, 1)); typ != "req" || text != "" {
+		t.Errorf("a process that says it is another was answered %q %q", typ, text)
+	}
+	d.mu.Lock()
+	odd := d.odd
+	who := &unix.Ucred{Pid: int32(os.Getpid()), Uid: uint32(os.Getuid() + 1)}
+	d.mu.Unlock()
+	if odd < 4 {
+		t.Errorf("%d damaged messages were counted", odd)
+	}
+	d.Targets([]Target{{PID: os.Getpid(), Ready: true}})
+	if d.hear(ask(2, 0, 5), who, nil, time.Now()) || d.hear(ask(2, 0, 5), nil, nil, time.Now()) || d.foreign != 2 {
+		t.Error("another user was heard")
+	}
+}
+
+// Descriptors that somebody sends along do not pile up.
+func TestDescriptorsAreClosed(t *testing.T) {
+	s := sockets(t)["abstract"]
+	d, _ := listen(t, s)
+	c := newClient(t, s[2], s[1])
+	count := func() int { all, _ := os.ReadDir("/proc/self/fd"); return len(all) }
+	before := count()
+	for range 50 {
+		if _, _, err := c.conn.WriteMsgUnix(ask(2, 0, 5), unix.UnixRights(0, 1, 2), c.to); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.conn.Read(make([]byte, 100))
+	}
+	_ = d
+	if after := count(); after > before+3 {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
+
+func TestOwned(t *testing.T) {
+	for where, s := range sockets(t) {
+		d, _ := listen(t, s)
+		o := d.o
+		_, err := Listen(o)
+		var owned *OwnedError
+		if !errors.As(err, &owned) {
+			t.Fatalf("%s: %v", where, err)
+		}
+		if owned.PID != os.Getpid() || !strings.Contains(err.Error(), "left alone") {
+			t.Errorf("%s: %v", where, err)
+		}
+		_ = d.Close()
+		again, err := Listen(o)
+		if err != nil {
+			t.Fatalf("%s: after the first was closed: %v", where, err)
+		}
+		_ = again.Close()
+	}
+	if text := (&OwnedError{"@dynolog", 5, "stoker"}).Error(); !strings.Contains(text, "wait until it ends") {
+		t.Error(text)
+	}
+	if text := (&OwnedError{"@dynolog", 0, ""}).Error(); !strings.Contains(text, "dyno gputrace") {
+		t.Error(text)
+	}
+}
+
+// A socket that a killed daemon left is taken; what is no socket is not ours to
+// remove.
+func TestStaleSocket(t *testing.T) {
+	dir := t.TempDir()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: dir + "/dynolog"}); err != nil {
+		t.Skip(err) // the temporary folder's name is too long
+	}
+	_ = unix.Close(fd) // the file stays
+	o := Options{Request: Request{Steps: 1}, Folder: dir, SocketDir: dir, Keep: dir + "/run"}
+	d, err := Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Close()
+	if err := os.WriteFile(dir+"/dynolog", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), "not ours to remove") {
+		t.Error(err)
+	}
+	o.SocketDir = "relative"
+	if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), "absolute") {
+		t.Error(err)
+	}
+	if _, err := Listen(Options{Folder: "/tmp/a\nEVIL=1"}); err == nil {
+		t.Error("a folder may end a line of the configuration")
+	}
+}
+
+func TestFilesThatAreNotKept(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		_ = os.WriteFile(path, []byte(text), 0o600)
+		return path
+	}
+	good := file("good", `{"traceEvents":[]}`)
+	_ = os.Symlink(good, dir+"/link")
+	_ = os.Mkdir(dir+"/folder", 0o700)
+	_ = unix.Mkfifo(dir+"/fifo", 0o600)
+	named := file("named", `{"a":1}`)
+	_ = os.Link(named, dir+"/named2")
+	for _, path := range []string{dir + "/link", dir + "/folder", dir + "/fifo", dir + "/none", named, file("cut", `{"traceEvents":[`), file("empty", ""), file("{", "}")} {
+		if w, err := openWritten(path); err == nil {
+			t.Errorf("%s was taken", path)
+			_ = w.Close()
+		}
+	}
+	w, err := openWritten(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	taken := file("taken", "mine")
+	if path, err := w.keep([]string{taken, dir + "/free"}); err != nil || path != dir+"/free" {
+		t.Error(path, err)
+	}
+	if text, _ := os.ReadFile(taken); string(text) != "mine" {
+		t.Error("a file of the user was overwritten")
+	}
+	if _, err := w.keep([]string{taken}); err == nil {
+		t.Error("no name was free")
+	}
+}
+
+// Two ranks, each its own file; one that answers nothing more does not hold up the
+// other.
+func TestRanks(t *testing.T) {
+	s := sockets(t)["abstract"]
+	d, keep := listen(t, s)
+	d.mu.Lock() // two processes of one test: the second one's number is made up
+	now := time.Now()
+	d.session.target([]Target{{PID: 100, Rank: 0, Ready: true}, {PID: 200, Rank: 0, Ready: true}, {PID: 300, Rank: 1, Ready: true}})
+	for _, pid := range []int{100, 200, 300} {
+		text := d.session.answer(pid, message{Type: typeRequest, Kind: 2, PIDs: []int32{int32(pid)}}, now)
+		if pid != 300 {
+			(&client{t: t}).write(text, pid, "{}\n")
+		}
+	}
+	d.look(now)
+	d.mu.Unlock()
+	all := d.Traces()
+	if len(all) != 2 || all[0].File != keep+".rank0.trace.json" || all[1].File != keep+".rank0.200.trace.json" {
+		t.Errorf("%+v", all)
+	}
+	if d.Why() != "" {
+		t.Error(d.Why())
+	}
+}

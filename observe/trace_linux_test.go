@@ -1,0 +1,281 @@
+package observe
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/observe/capture"
+	"stoker/recording"
+)
+
+// libkineto is a program that trains in the hook's words and asks for a trace in
+// libkineto's, over sockets in a folder; its child asks as a loader worker that was
+// spawned does. argv: where to write what each was answered, how long to run.
+const libkineto = `
+import json, os, socket, struct, sys, time
+log, seconds = sys.argv[1], float(sys.argv[2])
+print("use", os.environ.get("KINETO_USE_DAEMON"), flush=True)
+base = os.environ.get("KINETO_IPC_SOCKET_DIR", "")
+hook = None
+if "STOKER_HOOK_SOCKET" in os.environ:
+    hook = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    hook.connect(os.environ["STOKER_HOOK_SOCKET"])
+seq = 0
+def send(*records):
+    global seq, hook
+    try:
+        if hook:
+            hook.send(json.dumps({"v": 1, "pid": os.getpid(), "seq": seq, "dropped": 0, "records": records}).encode())
+            seq += 1
+    except OSError:
+        hook = None  # observe was killed
+now = time.monotonic_ns
+def ask(s, kind):
+    pids = [os.getpid(), os.getppid()]
+    body = struct.pack("<iiq2i", kind, len(pids), 0, *pids)
+    try:
+        s.sendto(struct.pack("<Q32s", len(body), b"req") + body, base + "/dynolog")
+        data = s.recv(65536)
+    except (OSError, TimeoutError):
+        return ""
+    return data[40:].decode()
+def client(name):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind(base + "/dynoconfigclient" + name)
+    s.settimeout(0.3)
+    return s
+child = os.fork()
+who = "worker" if child == 0 else "main"
+if child == 0:
+    seq, hook = 0, None
+s, until, n, config, wrote = client(who), time.time() + seconds, 0, "", False
+send({"k": "hello", "role": "main", "ppid": os.getppid(), "tid": os.getpid(), "python": "3.12", "torch": "2.15"},
+     {"k": "loader", "loader": 0, "t": now(), "num_workers": 1, "batch_size": 16, "dataset": "D", "length": 1000})
+next = 0
+while time.time() < until:
+    t = now()
+    time.sleep(0.02)
+    send({"k": "step", "loader": 0, "iter": 0, "n": n, "t": t, "w": 10**6, "p": now() - t, "grad": True, "tid": os.getpid(), "b": 16})
+    n += 1
+    if time.time() < next or wrote:
+        continue
+    next = time.time() + 0.3
+    text = ask(s, 0 if config else 2)
+    with open(log, "a") as f: f.write("%s %r\n" % (who, text))
+    config = config or text
+    if config and not wrote:
+        time.sleep(0.2)
+        path = [l for l in config.split("\n") if l.startswith("ACTIVITIES_LOG_FILE=")][0].split("=", 1)[1][:-5] + "_%d.json" % os.getpid()
+        with open(path + ".tmp", "w") as f: f.write('{"traceEvents": []}\n')
+        os.rename(path + ".tmp", path)
+        wrote = True
+with open(log, "a") as f: f.write("%s ended after %d steps\n" % (who, n))
+if child: os.waitpid(child, 0)
+`
+
+// kinetoCommand is the program, and where it writes what it was answered. Its
+// sockets lie in a folder of the test's own.
+func kinetoCommand(t *testing.T, seconds float64) (command []string, log string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("KINETO_IPC_SOCKET_DIR", dir)
+	_ = os.Unsetenv("KINETO_USE_DAEMON")
+	script := filepath.Join(dir, "train.py")
+	if err := os.WriteFile(script, []byte(libkineto), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 here")
+	}
+	return []string{"python3", script, dir + "/log", fmt.Sprint(seconds)}, dir + "/log"
+}
+
+func read(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+func traceFolders() []string {
+	found, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(os.Getpid())+"-*"))
+	return found
+}
+
+func TestTraceIsCaptured(t *testing.T) {
+	command, log := kinetoCommand(t, 4)
+	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	var said []string
+	run := record(t, Options{
+		Command: command, Output: output, HookSource: []byte(""), Trace: &capture.Request{Steps: 5}, OpenGPU: blind,
+		Say: func(text string) { said = append(said, text) },
+	})
+	if len(run.Facts.Captures) != 1 {
+		t.Fatalf("captures %+v, absent %+v\n%s", run.Facts.Captures, run.Facts.Absent, read(log))
+	}
+	c := run.Facts.Captures[0]
+	if c.File != "run.rank0.trace.json" || c.Steps != 5 || c.Bytes != 20 || c.From < 0.2 || c.To <= c.From || c.To > 5 || run.Process(c.PID) == nil {
+		t.Errorf("%+v", c)
+	}
+	if read(filepath.Join(filepath.Dir(output), c.File)) != "{\"traceEvents\": []}\n" {
+		t.Error("the trace is not beside the recording")
+	}
+	lines := read(log)
+	if !strings.Contains(lines, "main ''") {
+		t.Error("it was asked for a trace before its steps were steady\n" + lines)
+	}
+	if strings.Contains(lines, "worker 'ACT") || !strings.Contains(lines, "worker ''") {
+		t.Error("a worker was not answered, or was taken for a rank\n" + lines)
+	}
+	if len(said) == 0 || !strings.Contains(said[len(said)-1], "is kept") { // the request itself may fall between two looks
+		t.Errorf("said %q", said)
+	}
+	if left := traceFolders(); len(left) > 0 {
+		t.Errorf("%v was left", left)
+	}
+	again, err := recording.Open(output)
+	if err != nil || len(again.Facts.Captures) != 1 || again.Facts.Captures[0] != c {
+		t.Errorf("the recording says %+v, %v", again.Facts.Captures, err)
+	}
+}
+
+// Only an observe with a trace arms libkineto.
+func TestEnvironmentOfATrace(t *testing.T) {
+	t.Setenv("KINETO_IPC_SOCKET_DIR", t.TempDir())
+	_ = os.Unsetenv("KINETO_USE_DAEMON")
+	for name, o := range map[string]Options{"without": {}, "with": {Trace: &capture.Request{Steps: 5}}} {
+		out := filepath.Join(t.TempDir(), "env")
+		o.Command, o.OpenGPU = []string{"sh", "-c", `env | grep ^KINETO_ | sort > "$0"`, out}, blind
+		run := record(t, o)
+		text := read(out)
+		armed := strings.Contains(text, "KINETO_USE_DAEMON=1\n") && strings.Contains(text, "KINETO_ONDEMAND_TRACE_DIR=/tmp/stoker-")
+		if armed != (name == "with") || name == "without" && strings.Count(text, "\n") != 1 {
+			t.Errorf("%s: %q", name, text)
+		}
+		if name == "with" && !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool {
+			return a.What == "trace" && strings.Contains(a.Why, "no process asked")
+		}) {
+			t.Errorf("absent %+v", run.Facts.Absent)
+		}
+	}
+	mine := []string{"KINETO_LOG_LEVEL=0", "KINETO_USE_DAEMON=0", "A=b"}
+	got := (&tracing{folder: &folder{path: "/tmp/x"}}).armed(mine)
+	if want := []string{"KINETO_LOG_LEVEL=0", "A=b", "KINETO_USE_DAEMON=1", "KINETO_ONDEMAND_TRACE_DIR=/tmp/x"}; !slices.Equal(got, want) {
+		t.Error(got)
+	}
+}
+
+// Whoever owns the socket keeps it; the command runs all the same, and unarmed.
+func TestTraceWhereADaemonIs(t *testing.T) {
+	command, log := kinetoCommand(t, 0.5)
+	other, err := capture.Listen(capture.Options{Request: capture.Request{Steps: 1}, Folder: t.TempDir(), SocketDir: os.Getenv("KINETO_IPC_SOCKET_DIR")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	var warned []string
+	run := record(t, Options{
+		Command: command, HookSource: []byte(""), Trace: &capture.Request{Steps: 5}, OpenGPU: blind,
+		Warn: func(text string) { warned = append(warned, text) },
+	})
+	if !strings.Contains(strings.Join(warned, "\n"), "left alone") || run.Facts.Exit.Code != 0 || !strings.Contains(read(log), "main ended") {
+		t.Errorf("warned %q, exit %+v, log %s", warned, run.Facts.Exit, read(log))
+	}
+	if len(traceFolders()) > 0 || !other.Asked() {
+		t.Errorf("left %v; the other one was asked: %t", traceFolders(), other.Asked())
+	}
+}
+
+// Killing observe when it has asked for the trace does not end the job, nor its
+// trace; the next observe clears what was left.
+func TestTraceSurvivesAKilledObserve(t *testing.T) {
+	command, log := kinetoCommand(t, 5)
+	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	o := exec.Command(os.Args[0], command...)
+	o.Env = append(os.Environ(), "STOKER_TEST_OBSERVE="+output, "STOKER_TEST_TRACE=5")
+	o.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if err := o.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the request", func() bool { return strings.Contains(read(log), "main 'ACT") })
+	_ = o.Process.Kill()
+	_ = o.Wait()
+	waitFor(t, "the command's own end", func() bool { return strings.Contains(read(log), "main ended") })
+	run, err := recording.Open(output)
+	if err != nil || len(run.Steps) < 12 {
+		t.Errorf("%d steps, %v", len(run.Steps), err)
+	}
+	left, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(o.Process.Pid)+"-*"))
+	sweep(tempDir)
+	after, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(o.Process.Pid)+"-*"))
+	if len(left) == 0 || len(after) != 0 {
+		t.Errorf("left %v, after sweeping %v", left, after)
+	}
+}
+
+// A process that was started with the variable is traced without being started by
+// us; one without it is told of.
+func TestTraceOfARunningProcess(t *testing.T) {
+	for _, armed := range []bool{true, false} {
+		command, log := kinetoCommand(t, 6)
+		job := exec.Command(command[0], command[1:]...)
+		if armed {
+			job.Env = append(os.Environ(), "KINETO_USE_DAEMON=1")
+		} else {
+			job.Args[3] = "1.2"
+		}
+		if err := job.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- job.Wait() }()
+		time.Sleep(100 * time.Millisecond) // until it is python
+		warned := ""
+		run := record(t, Options{PID: job.Process.Pid, Trace: &capture.Request{Steps: 5}, Warn: func(text string) { warned += text }, OpenGPU: blind})
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if armed != (len(run.Facts.Captures) == 1) || armed == strings.Contains(warned, "KINETO_USE_DAEMON=1") {
+			t.Errorf("armed %t: %+v, warned %q, absent %+v\n%s", armed, run.Facts.Captures, warned, run.Facts.Absent, read(log))
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	feed := func(periods ...float64) *pace {
+		p := paced{Writer: nil, paces: map[int]*pace{}}
+		one := &pace{}
+		p.paces[1] = one
+		for _, v := range periods {
+			one.periods[one.n%len(one.periods)] = v
+			one.n++
+		}
+		return one
+	}
+	even := slices.Repeat([]float64{0.1}, 12)
+	if !feed(even...).steady() || feed(even[:11]...).steady() {
+		t.Error("twelve even steps are steady, eleven are not enough")
+	}
+	if !feed(append([]float64{9, 9}, even[:10]...)...).steady() {
+		t.Error("a slow start counts")
+	}
+	if feed(1, 1, .9, .8, .7, .6, .5, .4, .3, .2, .1, .1).steady() {
+		t.Error("falling step times are steady")
+	}
+	if !feed(slices.Repeat([]float64{0.1, 0.1, 0.9}, 5)...).steady() {
+		t.Error("every third step waits for a batch, and that is steady")
+	}
+	if s := feed(even...).step(); s != 0.1 {
+		t.Error(s)
+	}
+}

@@ -1,0 +1,37 @@
+package recording
+
+import "testing"
+
+// TestTFDataMarks: what hands a batch to the loop is a wait, what prepares it ahead
+// or passes it on is none.
+func TestTFDataMarks(t *testing.T) {
+	for _, c := range []struct {
+		want bool
+		name string
+	}{
+		{true, "IteratorGetNext"},
+		{true, "IteratorGetNext:IteratorGetNext"},
+		{true, "cond/IteratorGetNextAsOptional_4:IteratorGetNextAsOptional"},
+		{true, "IteratorGetNextAsOptionalOp::DoCompute"},
+		{false, "IteratorGetNextAsOptional_5/_47:_Recv"},
+		{false, "cond_6/IteratorGetNextAsOptional_6/_77:Switch"},
+		{false, "Iterator::Prefetch::Generator"},
+		{false, "MultiDeviceIteratorGetNextFromShard:MultiDeviceIteratorGetNextFromShard"},
+	} {
+		if got := LoaderSpan(c.name); got != c.want {
+			t.Errorf("LoaderSpan(%q) = %v", c.name, got)
+		}
+	}
+}
+
+func TestXLAMarks(t *testing.T) {
+	if !CompileSpan("jax/_src/compiler.py(238): backend_compile") || !CompileSpan("XlaCompileOp") || CompileSpan("train.py(7): compile_report") {
+		t.Error("what compiles is not told from what does not")
+	}
+	if !WaitSpan("jax/_src/api.py(3154): block_until_ready") || WaitSpan("wait.py(1): forward") {
+		t.Error("what waits for the device is not told from what does not")
+	}
+	if OwnFrame("jax/_src/api.py(3154): block_until_ready") || !OwnFrame("train.py(41): forward") {
+		t.Error("JAX's files are not told from the user's")
+	}
+}
