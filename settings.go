@@ -33,6 +33,11 @@ const (
 	BucketMB          Setting = "bucket_cap_mb"      // gradients that DistributedDataParallel sends at once, MiB
 	Allocator         Setting = "alloc_conf"         // PYTORCH_CUDA_ALLOC_CONF
 	ManualGC          Setting = "manual_gc"          // garbage is collected every n steps, not in the midst of one
+	SideStream        Setting = "side_stream"        // batches are copied on a stream of their own, one step ahead
+	MergeCopies       Setting = "merge_copies"       // small tensors go to the device in one copy
+	SyncEvery         Setting = "sync_every"         // the loop reads a value of the device every n steps; 0: never
+	Accumulation      Setting = "accumulation"       // steps whose gradients are added up before the optimizer runs
+	Device            Setting = "gpu"                // key of the device in the hardware table
 )
 
 // order is the order in which settings are printed.
@@ -40,6 +45,7 @@ var order = []Setting{
 	BatchSize, NumWorkers, PrefetchFactor, PinMemory, NonBlocking, PersistentWorkers,
 	InOrder, Precision, TF32, StorageKind, Cores, ComputeOn,
 	Compile, CUDAGraphs, FusedOptimizer, BucketMB, Allocator, ManualGC,
+	SideStream, MergeCopies, SyncEvery, Accumulation, Device,
 }
 
 // Settings are the settings of one loader and of the job around it, as found.

@@ -9,6 +9,7 @@ import (
 	"stoker/diagnose"
 	"stoker/hardware"
 	"stoker/predict"
+	"stoker/predict/replay"
 	"stoker/recording"
 )
 
@@ -16,6 +17,10 @@ import (
 type Plan struct {
 	Fixes    []Fix
 	Rejected []Rejected // what people would try next, and why not
+
+	// Replay is a trace's replay without a change: a sanity check, no accuracy. Nil
+	// where nothing was replayed.
+	Replay *replay.Check
 }
 
 // Fix is one piece of advice.
@@ -73,6 +78,11 @@ type adviser struct {
 // Rank proposes every change that applies to the run and orders them by worth.
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs, machine: predict.MachineOf(run)}
+	if run.Timeline != nil {
+		if plan, ok := a.replayed(); ok {
+			return plan
+		}
+	}
 	if !verdict.HasSteps {
 		return a.blind()
 	}
@@ -150,9 +160,13 @@ func (a adviser) blind() Plan {
 	if util := 1 - a.verdict.Idle; util > 0 {
 		speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: 1 / util}
 	}
+	from := any(a.costs.Workers)
+	if a.costs.Uncounted {
+		from = nil
+	}
 	return Plan{Fixes: []Fix{{
 		Name: string(stoker.NumWorkers), Title: "load in worker processes",
-		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: a.costs.Workers, To: max(cores, a.costs.Workers+1)}},
+		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
 		Forecast: predict.Forecast{Speedup: speedup, Step: stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown()},
 		Effort:   Flag, Risk: MemoryRisk,
 		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation. Run without --no-hook to have it computed"},

@@ -31,6 +31,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.idleKnown() && !a.starved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", share(a.verdict.Stall))
 	}
+	if a.costs.Uncounted {
+		return Fix{}, "" // the finding of the trace says what can be said
+	}
 	if !a.pipeline.Part(stoker.Prepare).CPU.Known() {
 		return fix, "what a batch costs to prepare was not seen"
 	}

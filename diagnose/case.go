@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"stoker"
+	"stoker/diagnose/idle"
 	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
@@ -65,7 +66,7 @@ var Rules = []Rule{
 	straggler, computeOnCPU, notTraining,
 }
 
-func newCase(run *recording.Run) *Case {
+func newCase(run *recording.Run, gaps *idle.Analysis) *Case {
 	c := &Case{Run: run, Stall: math.NaN(), Idle: math.NaN(), Util: math.NaN(), evidence: map[Class][]Evidence{}}
 	c.trainers = predict.Trainers(run)
 	c.Costs, c.HasSteps = predict.Starved(c.trainers)
@@ -78,7 +79,7 @@ func newCase(run *recording.Run) *Case {
 		c.Costs = predict.Measure(run, recording.Window{PID: trainer(run), Start: c.From, End: c.To})
 		c.Util = meanUtil(run, c.From, c.To)
 	}
-	c.device()
+	c.device(gaps)
 	return c
 }
 
@@ -104,7 +105,7 @@ func meanUtil(run *recording.Run, from, to float64) float64 {
 }
 
 // device settles stall, idle and shares in the order of trust of design.md.
-func (c *Case) device() {
+func (c *Case) device(gaps *idle.Analysis) {
 	c.Shares = Shares{Kernel: c.Util, Copy: math.NaN(), Communication: math.NaN(), Idle: math.NaN()}
 	if !math.IsNaN(c.Util) {
 		c.Idle = 1 - c.Util
@@ -114,7 +115,7 @@ func (c *Case) device() {
 		c.Stall, c.StallSource = c.Costs.Idle/c.Costs.Step, DeviceEvents
 	}
 	if c.Run.Timeline != nil {
-		c.trace()
+		c.trace(gaps)
 	}
 	if c.traced == nil && !math.IsNaN(c.Stall) && !math.IsNaN(c.Idle) {
 		// Utilisation is sampled: where it claims less idle than the device's own
@@ -198,7 +199,16 @@ func yesNo(score float64) string {
 	return "partly"
 }
 
-func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+// percent rounds to whole ones; what is not all is not called 100 %.
+func percent(v float64) string {
+	if v >= 0.995 && v < almostAll {
+		return fmt.Sprintf("%.1f %%", math.Floor(1000*v)/10)
+	}
+	return fmt.Sprintf("%.0f %%", 100*v)
+}
+
+// almostAll is where a share is taken for all: sums of shares are that wrong.
+const almostAll = 1 - 1e-9
 
 // ms prints seconds as milliseconds with about three digits.
 func ms(seconds float64) string {

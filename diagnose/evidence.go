@@ -29,8 +29,13 @@ func (c *Case) workersEvidence() {
 	}
 }
 
-// us prints nanoseconds as microseconds.
-func us(ns int64) string { return fmt.Sprintf("%.1f us", float64(ns)/1e3) }
+// us prints nanoseconds as microseconds, from a millisecond on as milliseconds.
+func us(ns int64) string {
+	if ns >= 1e6 {
+		return ms(seconds(ns))
+	}
+	return fmt.Sprintf("%.1f us", float64(ns)/1e3)
+}
 
 // plural is the ending and verb of "n workers are".
 func plural(n int) string {

@@ -89,19 +89,47 @@ func (c *Case) loaderWait() (Finding, bool) {
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
 	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", percent1(share), ms(seconds(ns)/t.steps()))
+	if t.itself < 0.5 {
+		c.moreWorkers(&f, share)
+		return f, true
+	}
 	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
 	if step := c.Costs.Step * (1 - share); c.HasSteps && c.Costs.Wait > 0 && step > 0 {
 		n = max(1, int(math.Ceil(c.Costs.Wait/step)))
 		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", ms(c.Costs.Wait), ms(step))
 	}
-	if t.itself >= 0.5 {
-		f.Settings = []stoker.Change{change(stoker.NumWorkers, 0, n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
-		f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
-	} else {
-		f.Settings = []stoker.Change{change(stoker.PrefetchFactor, nil, 4)}
-		f.Advice = "raise num_workers while cores are free, prefetch_factor=4 where single batches take long; cheaper decoding where cores are not free"
-	}
+	f.Settings = []stoker.Change{change(stoker.NumWorkers, c.workersNow(), n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
+	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
 	return f, true
+}
+
+// workersNow is how many workers there are; nil where a trace does not tell.
+func (c *Case) workersNow() any {
+	single, several := c.traced.iterators()
+	switch {
+	case !c.Costs.Uncounted:
+		return c.Costs.Workers
+	case single && !several:
+		return 0
+	}
+	return nil
+}
+
+// mostTimes bounds how many times as many workers are advised at once. [J]
+const mostTimes = 8
+
+// moreWorkers advises for worker processes that are too slow. Where steps follow
+// each other as fast as batches come, so many times the workers as the step would
+// be shorter without the wait are enough, if cores are free.
+func (c *Case) moreWorkers(f *Finding, share float64) {
+	times := min(mostTimes, 1/max(1e-9, 1-share))
+	now, known := c.workersNow().(int)
+	if !known {
+		now = 1 // the least that a multi-process iterator has
+	}
+	n := max(now+1, int(math.Ceil(float64(now)*times)))
+	f.Settings = []stoker.Change{change(stoker.NumWorkers, c.workersNow(), n)}
+	f.Advice = fmt.Sprintf("%.1f times as many workers (num_workers), %d at least, while cores are free; cheaper decoding where none are; prefetch_factor=4 where single batches take long", times, n)
 }
 
 // worst is the host's cause with the worst gap.
@@ -201,10 +229,14 @@ func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Findin
 	if most.Op >= 0 {
 		under = " under " + t.t.Names[h.Name[most.Op]]
 	}
-	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), the longest %s in %s%s; %s of idle time follow%s them",
-		count, plain(count), singular(count), ms(seconds(held)), percent1(t.d.Share(held)), ms(seconds(most.To-most.From)), call, under, ms(seconds(after)), singular(count))
+	longest, them := fmt.Sprintf("the longest %s ", ms(seconds(most.To-most.From))), "them"
+	if count == 1 {
+		longest, them = "", "it"
+	}
+	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s; %s of idle time follow %s",
+		count, plain(count), singular(count), ms(seconds(held)), percent1(t.d.Share(held)), longest, call, under, ms(seconds(after)), them)
 	if t.d.Share(after) < waitTrigger {
-		f.Text += ": they cost little here, but the host cannot run ahead"
+		f.Text += ": it costs little here, but the host cannot run ahead"
 	}
 	if name == "hidden-sync" {
 		f.Advice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep loss.detach() on the device and read it every 50 steps; copy with non_blocking=True into pinned memory"

@@ -29,11 +29,22 @@ func (c *Case) pageableCopies() (Finding, bool) {
 	if p.Bytes > 0 {
 		size = fmt.Sprintf(", %.1f MB in all at %.1f GB/s, the largest %.1f MB", float64(p.Bytes)/1e6, p.Rate()/1e9, float64(t.t.Device.Bytes[p.Largest])/1e6)
 	}
-	f.Text = fmt.Sprintf("%.1f copies per step come from pageable memory%s: the CPU stages them, the launching thread waits, and %s of %s pass while no kernel runs",
-		float64(p.Count)/t.steps(), size, ms(seconds(p.Alone)), ms(seconds(p.Time)))
+	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: the CPU stages them, the launching thread waits, and %s of %s pass while no kernel runs",
+		copies(float64(p.Count)/t.steps()), size, ms(seconds(p.Alone)), ms(seconds(p.Time)))
 	f.Settings = []stoker.Change{change(stoker.PinMemory, nil, true), change(stoker.NonBlocking, nil, true)}
 	f.Advice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 	return f, true
+}
+
+// copies prints how many there are and the verb.
+func copies(n float64) string {
+	switch {
+	case n == 1:
+		return "1 copy comes"
+	case n == float64(int(n)):
+		return fmt.Sprintf("%.0f copies come", n)
+	}
+	return fmt.Sprintf("%.1f copies come", n)
 }
 
 func (c *Case) serialCopies() (Finding, bool) {

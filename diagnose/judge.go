@@ -21,8 +21,12 @@ const (
 )
 
 // Judge says what limits the run.
-func Judge(run *recording.Run) Verdict {
-	c := newCase(run)
+func Judge(run *recording.Run) Verdict { return JudgeGaps(run, nil) }
+
+// JudgeGaps is Judge of a run with a Timeline whose gaps the caller has analysed
+// already; nil: it is done here. An Analysis is not for two goroutines at once.
+func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
+	c := newCase(run, gaps)
 	v := Verdict{
 		Confidence: math.NaN(), State: Provisional, Rank: c.Costs.Window.Rank,
 		Costs: c.Costs, HasSteps: c.HasSteps,
@@ -218,7 +222,7 @@ func (c *Case) unknownTrace(scores []Score) []Evidence {
 	}
 	c.rule = Unknown
 	if n := c.traced.d.Works; n < fewWorks {
-		c.because(float64(n), "kernels", "trace.device", "only %d pieces of device work were recorded: too few to judge", n)
+		c.because(float64(n), "kernels", "trace.device", "only %d piece%s of device work recorded: too few to judge", n, were(n))
 	}
 	c.because(c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
 		percent1(c.Shares.Kernel), percent1(c.Shares.Copy), percent1(c.Shares.Communication))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stoker/diagnose/idle"
+	"stoker/diagnose/ranks"
 )
 
 var networkBound = Rule{
@@ -29,14 +30,12 @@ var networkBound = Rule{
 var straggler = Rule{
 	Class:  StragglerRank,
 	Title:  "One rank is late, the others wait for it",
-	Text:   "The ranks spend very different times in collectives: the one that spends least arrives last, and all others wait.",
+	Text:   "Collectives end on all ranks together: one rank comes last to them, and all others wait.",
 	Limits: "Needs the traces of the ranks of one run, of the same steps.",
 	Check: func(c *Case) float64 {
 		late := c.lagging()
 		if late > 0 {
-			least, most := c.slowest()
-			c.because(most.share-least.share, "ratio", "trace.ranks", "rank %d waits in collectives %s of its window, rank %d only %s: rank %d comes last",
-				most.rank, percent(most.share), least.rank, percent(least.share), least.rank)
+			c.lateEvidence()
 			c.gapEvidence()
 		}
 		if c.traced == nil {
@@ -46,18 +45,73 @@ var straggler = Rule{
 	},
 }
 
-// lagging scores that a rank is late. TraceML warns at a difference of a tenth of
-// the step and calls a fifth critical.
+// Late by a tenth of the step is TraceML's warning, by a fifth critical.
+const lateLow, lateHigh = 0.10, 0.20
+
+// lagging scores that a rank is late: by its collectives, where they were found on
+// several ranks, else by how much of their windows ranks spend in collectives.
 func (c *Case) lagging() float64 {
 	if c.traced == nil || len(c.traced.all.Devices) < 2 {
 		return 0
+	}
+	if c.traced.matched() {
+		share, note := c.traced.late(), "none comes last to most"
+		if s, found := c.traced.straggler(); found {
+			note = fmt.Sprintf("rank %d comes last", s.Rank)
+		}
+		return c.ask("Do the other ranks wait in collectives for one that comes last?", share, lateLow, lateHigh, note)
 	}
 	least, most := c.slowest()
 	if least.rank == most.rank {
 		return 0
 	}
-	return c.ask("Do ranks differ in how long they wait in collectives?", most.share-least.share, 0.10, 0.20,
+	return c.ask("Do ranks differ in how long they wait in collectives?", most.share-least.share, lateLow, lateHigh,
 		fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank))
+}
+
+// matched reports whether collectives were found on several ranks.
+func (t *traced) matched() bool { return t.ranks != nil && t.ranks.Matched > 0 }
+
+// straggler is the rank that the others wait for.
+func (t *traced) straggler() (ranks.Rank, bool) {
+	if !t.matched() || t.ranks.Straggler < 0 {
+		return ranks.Rank{}, false
+	}
+	return t.ranks.Ranks[t.ranks.Straggler], true
+}
+
+// late is the share of its window that the others wait for the straggler, 0
+// without one.
+func (t *traced) late() float64 {
+	s, found := t.straggler()
+	if !found {
+		return 0
+	}
+	return min(1, s.Delayed/max(1e-9, seconds(t.all.Devices[s.Device].Window())))
+}
+
+// lateEvidence names the rank that comes last, and why it does.
+func (c *Case) lateEvidence() {
+	s, found := c.traced.straggler()
+	if !found {
+		least, most := c.slowest()
+		c.because(most.share-least.share, "ratio", "trace.ranks", "rank %d waits in collectives %s of its window, rank %d only %s: rank %d comes last",
+			most.rank, percent(most.share), least.rank, percent(least.share), least.rank)
+		return
+	}
+	c.because(c.traced.late(), "ratio", "trace.ranks", "rank %d comes last to %d of %d collectives: the other ranks wait %s for it, %s of the window",
+		s.Rank, s.Last, s.Arrived, ms(s.Delayed), percent(c.traced.late()))
+	why := fmt.Sprintf("its kernels run %s of its window, and its device is idle %s", percent1(s.Kernel), percent1(s.Idle))
+	if s.CauseShare > 0 {
+		why += fmt.Sprintf(", mostly for %s (%s)", s.Cause, percent1(s.CauseShare))
+	}
+	for _, other := range c.traced.ranks.Ranks {
+		if other.Rank != s.Rank {
+			why += fmt.Sprintf("; kernels of rank %d run %s", other.Rank, percent1(other.Kernel))
+			break
+		}
+	}
+	c.because(s.Kernel, "ratio", "trace.late", "why rank %d is late: %s", s.Rank, why)
 }
 
 type rankShare struct {
@@ -110,6 +164,10 @@ func (c *Case) tracedRanks() string {
 	if len(parts) > most {
 		parts, more = parts[:most], fmt.Sprintf(" and %d more", len(parts)-most)
 	}
-	return fmt.Sprintf("%d ranks were recorded; rank %d is the one judged: %s%s. A rank that waits in a collective for a starved one is not itself starved.",
-		len(seen), c.rank(c.traced.d), strings.Join(parts, "; "), more)
+	text := fmt.Sprintf("%d ranks were recorded; rank %d is the one judged: %s%s", len(seen), c.rank(c.traced.d), strings.Join(parts, "; "), more)
+	if s, found := c.traced.straggler(); found {
+		return text + fmt.Sprintf(". Rank %d comes last to %d of %d collectives, and the others wait %s for it: their time in collectives is not the network's.",
+			s.Rank, s.Last, s.Arrived, ms(s.Delayed))
+	}
+	return text + "."
 }

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"stoker/diagnose/idle"
+	"stoker/diagnose/ranks"
 	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
 )
 
-// traced is what a Timeline tells of the judged device: the one that waits most
-// for input, and of those that do not, the most idle one.
+// traced is what a Timeline tells of the judged device: that of the rank which the
+// others wait for, else the one that waits most for input, and of those that do
+// not, the most idle one.
 type traced struct {
 	t       *recording.Timeline
 	all     *idle.Analysis
@@ -22,6 +24,7 @@ type traced struct {
 	kernels *idle.Kernels
 	copies  *idle.Copies
 	waits   *idle.Waits
+	ranks   *ranks.Table  // nil with one rank
 	gpu     recording.GPU // zero where nothing is known of it
 	major   int           // compute capability, -1 where it is not known or not NVIDIA's
 	itself  float64       // how sure it is that the launching thread loads; set by the loader's rules
@@ -36,8 +39,11 @@ type traced struct {
 // judged: it only helps. [J]
 const leastWork = 0.1
 
-func newTraced(run *recording.Run) *traced {
-	t := &traced{t: run.Timeline, all: idle.Analyse(run), major: -1}
+func newTraced(run *recording.Run, gaps *idle.Analysis) *traced {
+	if gaps == nil {
+		gaps = idle.Analyse(run)
+	}
+	t := &traced{t: run.Timeline, all: gaps, major: -1}
 	most := 0
 	for i := range t.all.Devices {
 		most = max(most, t.all.Devices[i].Works)
@@ -50,6 +56,10 @@ func newTraced(run *recording.Run) *traced {
 	}
 	if t.d == nil {
 		return t
+	}
+	t.ranks = ranks.Compare(run, t.all)
+	if s, found := t.straggler(); found && t.late() > lateLow {
+		t.d = &t.all.Devices[s.Device] // why it is late is what all of them wait for
 	}
 	t.kernels, t.copies, t.waits = t.all.Kernels(t.d), t.all.Copies(t.d), t.all.Waits(t.d)
 	t.hardware(run)
@@ -130,6 +140,9 @@ func (c *Case) tells(class Class) float64 {
 	case c.hostOnly && class != ComputeOnCPU,
 		c.traced != nil && (c.traced.d.StartUp || c.traced.d.Works < fewWorks):
 		return 0
+	case c.traced != nil && (class == CPUBound || class == LaunchBound || class == TransferBound):
+		// [J] Where these make one rank late, all others wait: that is the news.
+		return 1 - 0.5*stat.Ramp(c.traced.late(), lateLow, lateHigh)
 	}
 	return 1
 }
@@ -141,8 +154,8 @@ func (c *Case) tells(class Class) float64 {
 func (t *traced) besideInput() float64 { return 1 - 0.7*stat.Ramp(t.input, 0.05, 0.20) }
 
 // trace settles stall, idle, shares and window from a Timeline.
-func (c *Case) trace() {
-	t := newTraced(c.Run)
+func (c *Case) trace(gaps *idle.Analysis) {
+	t := newTraced(c.Run, gaps)
 	if t.d == nil {
 		c.hostOnly = true
 		return
@@ -262,8 +275,11 @@ func percent1(v float64) string {
 	if math.IsNaN(v) {
 		return "unknown"
 	}
-	if v >= 0.0995 {
+	switch {
+	case v >= 0.0995:
 		return percent(v)
+	case v > 0 && v < 0.0005:
+		return "<0.1 %"
 	}
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
@@ -354,7 +370,18 @@ func (c *Case) traceWarnings() []string {
 	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(c.traced.t.Frames.Start) == 0 {
 		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: with_stack=True tells the line", percent(lost)))
 	}
+	if x, ok := xprof(c.Run, c.traced.all); ok {
+		out = append(out, x.String())
+	}
 	return out
+}
+
+// were is the ending and verb of "n pieces were".
+func were(n int) string {
+	if n == 1 {
+		return " was"
+	}
+	return "s were"
 }
 
 func plain(n int) string {

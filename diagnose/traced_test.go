@@ -529,3 +529,76 @@ func causeShare(v diagnose.Verdict, cause string) float64 {
 	}
 	return 0
 }
+
+// ranksOf writes two ranks whose steps end in an all-reduce: rank 1 computes for
+// busy microseconds after its host did nothing for late ones; rank 0 is done at
+// once.
+func ranksOf(late, busy float64) *recording.Run {
+	p := newTape(hopper, "9.0")
+	p.t.Threads[1] = recording.Thread{PID: 2, ID: 12, Name: "main", Rank: 1}
+	p.t.Devices = append(p.t.Devices, recording.Device{PID: 2, Index: 1, Rank: 1, GPU: -1})
+	p.run.Facts.Processes = append(p.run.Facts.Processes, recording.Process{PID: 2, Role: recording.RoleTrainer, Rank: 1})
+	run := p.steps(10000, func(at float64) {
+		for rank, begin := range []float64{at + 10, at + 10 + late} {
+			c := p.host(call, at+late*float64(rank)+float64(rank), at+late*float64(rank)+float64(rank)+5, "cudaLaunchKernel")
+			p.t.Host.Thread[c] = int32(rank)
+			end := begin + 1000
+			if rank == 1 {
+				end = begin + busy
+			}
+			for _, w := range []int{p.work(kernel, begin, end, wgmma, c), p.work(recording.Collective, end, at+9990, "ncclDevKernel_AllReduce", c)} {
+				p.t.Device.Device[w] = int32(rank)
+			}
+		}
+	})
+	for _, s := range slices.Clone(run.Steps) {
+		s.PID, s.Rank = 2, 1
+		run.Steps = append(run.Steps, s)
+	}
+	return run
+}
+
+// The rank that the others wait for is named and judged, whatever makes it late;
+// without one, the exchange itself is to blame.
+func TestStragglerIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		late, busy float64
+		class      diagnose.Class
+		rank       int
+	}{
+		"slow device": {0, 8000, diagnose.StragglerRank, 1},
+		"slow host":   {6000, 1500, diagnose.StragglerRank, 1},
+		"none":        {0, 1000, diagnose.NetworkBound, 0},
+	} {
+		v := diagnose.Judge(ranksOf(c.late, c.busy))
+		if v.Class != c.class || v.Rank != c.rank {
+			t.Errorf("%s: %s of rank %d, want %s of rank %d; scores %v", name, v.Class, v.Rank, c.class, c.rank, v.Scores)
+		}
+		named := len(v.Evidence) > 0 && strings.Contains(v.Evidence[0].Text, "rank 1 comes last to")
+		if named != (c.class == diagnose.StragglerRank) {
+			t.Errorf("%s: evidence %v", name, v.Evidence)
+		}
+	}
+}
+
+// How many workers there are, a multi-process iterator does not tell: the advice
+// is so many times as many, from an unknown number.
+func TestWorkersThatNobodyCounted(t *testing.T) {
+	f := findingOf(t, diagnose.Judge(tapes["cpu-bound/too-few-workers"].write()), "data-loader-wait")
+	if len(f.Settings) != 1 || f.Settings[0].Setting != stoker.NumWorkers || f.Settings[0].From != nil || f.Settings[0].To != 3 {
+		t.Errorf("several: %v", f.Settings)
+	}
+	f = findingOf(t, diagnose.Judge(tapes["cpu-bound/main-thread-loader"].write()), "data-loader-wait")
+	if len(f.Settings) == 0 || f.Settings[0].From != 0 {
+		t.Errorf("single: %v", f.Settings)
+	}
+}
+
+func findingOf(t *testing.T, v diagnose.Verdict, name string) diagnose.Finding {
+	t.Helper()
+	i := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == name })
+	if i < 0 {
+		t.Fatalf("no %s in %v", name, v.Findings)
+	}
+	return v.Findings[i]
+}

@@ -34,6 +34,9 @@ type open struct {
 	ends [][]int64
 }
 
+// mostRows bounds the rows of a track: nothing real overlaps so often.
+const mostRows = 64
+
 // place finds the row of a track on which a slice nests with what is open there,
 // and names a new one where there is none.
 func (e *events) place(pid int, id int64, from, to int64, name func() string) int {
@@ -53,8 +56,11 @@ func (e *events) place(pid int, id int64, from, to int64, name func() string) in
 			return o.tids[row]
 		}
 	}
-	e.next++
 	row := len(o.tids)
+	if row == mostRows {
+		return o.tids[row-1]
+	}
+	e.next++
 	o.tids, o.ends = append(o.tids, e.next), append(o.ends, []int64{to})
 	label := name()
 	if row > 0 {

@@ -15,6 +15,10 @@ type Costs struct {
 	Workers int  // worker processes per loader, as set, else as seen
 	Set     bool // Workers comes from the loader's settings
 
+	// Uncounted says that nothing tells how many there are, if any: a trace names the
+	// loader and counts no processes. Workers is 0 then.
+	Uncounted bool
+
 	Step     float64 // mean step, by the device's clock where it is known
 	HostStep float64 // mean step by the host's clock
 	Wait     float64 // host wait in next()
@@ -53,6 +57,7 @@ type Costs struct {
 func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
+	c.Uncounted = run.Timeline != nil && c.Workers == 0 && !c.Set
 	c.Busy = busy(run, w)
 	c.Queued = math.NaN()
 	if !math.IsNaN(c.Idle) {
@@ -129,7 +134,7 @@ func (c *Costs) fetching(run *recording.Run) {
 		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
 			c.FetchCV = math.Sqrt(variance) / c.Fetch
 		}
-	} else if c.Workers == 0 && len(c.Window.Steps) > 0 {
+	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
 		c.Fetch = c.Wait // the loop loads: its wait is the fetch
 	}
 	c.FetchQueue = c.queued(run)

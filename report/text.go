@@ -11,6 +11,7 @@ import (
 	"stoker/diagnose"
 	"stoker/internal/safe"
 	"stoker/internal/stat"
+	"stoker/predict/replay"
 	"stoker/recording"
 )
 
@@ -73,7 +74,10 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 		code = "31"
 	}
 	fmt.Fprintf(&p.b, "%s", p.colour("1;"+code, string(v.Class)))
-	if v.HasSteps {
+	switch {
+	case run.Timeline != nil && !math.IsNaN(v.Idle):
+		fmt.Fprintf(&p.b, "  %s", traceWindow(v))
+	case v.HasSteps:
 		fmt.Fprintf(&p.b, "  %s: %s", v.State, v.Costs.Window)
 	}
 	if run.Emulated() {
@@ -87,6 +91,30 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 		fmt.Fprintf(&p.b, "  The nearest is %s.\n", v.RunnerUp)
 	}
 	p.b.WriteString("\n")
+}
+
+// fewest is the number of steps of a trace below which none can be left out.
+const fewest = 3
+
+// traceWindow says how many steps of a trace were judged.
+func traceWindow(v diagnose.Verdict) string {
+	w := v.Costs.Window
+	length := Seconds(w.End - w.Start)
+	n, seen := len(w.Steps), len(w.Steps)+w.WarmUp
+	switch {
+	case !v.HasSteps || n == 0:
+		return length + " without steps, profiler start included"
+	case seen < fewest:
+		return fmt.Sprintf("%d step%s, %s, profiler start included", n, ending(n), length)
+	}
+	return fmt.Sprintf("%d step%s of %d, %s", n, ending(n), seen, length)
+}
+
+func ending(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }
 
 func titleOf(class diagnose.Class) string {
@@ -216,6 +244,9 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 	if len(plan.Fixes) == 0 {
 		p.wrapped("  ", "  ", nothingToDo(v))
 	}
+	if plan.Replay != nil && len(plan.Fixes) > 0 {
+		p.wrapped("  ", "  ", replayText(*plan.Replay))
+	}
 	for i, f := range plan.Fixes {
 		p.fix(i+1, f)
 	}
@@ -223,6 +254,16 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 		p.wrapped("  not "+r.Name+": ", "      ", r.Why)
 	}
 	p.b.WriteString("\n")
+}
+
+// replayText says what a trace's replay without a change gives.
+func replayText(c replay.Check) string {
+	part := ""
+	if c.Cut {
+		part = fmt.Sprintf(", of which the first %d of %d steps are enough", c.Steps, c.Seen)
+	}
+	return fmt.Sprintf("by replaying the trace%s: a step of %s as recorded is %s replayed without a change and %s with usual latencies (a sanity check, not an accuracy)",
+		part, Seconds(c.Recorded), Seconds(c.Replayed), Seconds(c.Usual))
 }
 
 func nothingToDo(v diagnose.Verdict) string {
@@ -322,7 +363,7 @@ func (p *page) wrapped(first, next, s string) {
 	line := first
 	empty := true
 	for _, word := range strings.Fields(s) {
-		if !empty && len([]rune(line))+1+len([]rune(word)) > width {
+		if !empty && cellWidth(line)+1+cellWidth(word) > width {
 			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, empty = next, true
 		}
@@ -340,6 +381,12 @@ func Percent(v float64) string {
 	if math.IsNaN(v) {
 		return "unknown"
 	}
+	if v >= 0.9995 && v < 1-1e-9 { // what is not all is not called 100 %
+		return "99.9 %"
+	}
+	if v > 1e-9 && v < 0.0005 { // nor is what is little called nothing
+		return "<0.1 %"
+	}
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
 
@@ -352,8 +399,10 @@ func Seconds(v float64) string {
 		return fmt.Sprintf("%.2f s", v)
 	case v >= 0.1:
 		return fmt.Sprintf("%.0f ms", 1e3*v)
-	default:
+	case v >= 1e-3 || v <= 0:
 		return fmt.Sprintf("%.1f ms", 1e3*v)
+	default:
+		return fmt.Sprintf("%.1f us", 1e6*v)
 	}
 }
 

@@ -76,18 +76,21 @@ func (p *page) traceFacts(r TraceReport) {
 	for _, g := range r.Run.Facts.GPUs {
 		fmt.Fprintf(&p.b, "  GPU %d    %s\n", g.Index, safe.Text(orUnknown(g.Name), 60))
 	}
-	fmt.Fprintf(&p.b, "  trace    %s\n", traceSize(r.Source))
+	p.wrapped("  trace    ", "           ", traceSize(r.Source))
 	d := r.device()
 	if d == nil {
 		p.b.WriteString("  device   no work of a device was recorded\n\n")
 		return
 	}
 	v := r.Verdict
-	switch n := len(d.Steps); {
-	case n == 0:
+	if n := len(d.Steps); n == 0 {
 		fmt.Fprintf(&p.b, "  window   %s, no steps marked\n", span(d.Window()))
-	default:
-		fmt.Fprintf(&p.b, "  window   %s, %d of %d steps, %s each on the device\n", span(d.Window()), n, d.Seen, span(d.Window()/int64(n)))
+	} else {
+		each := ""
+		if n > 1 {
+			each = fmt.Sprintf(", %s each on the device", span(d.Window()/int64(n)))
+		}
+		fmt.Fprintf(&p.b, "  window   %s, %d of %d step%s%s\n", span(d.Window()), n, d.Seen, ending(d.Seen), each)
 	}
 	p.shares(v.Shares)
 	p.cost(v.Cost)
@@ -95,17 +98,28 @@ func (p *page) traceFacts(r TraceReport) {
 }
 
 func traceSize(s TraceSource) string {
-	text := fmt.Sprintf("%d events", s.Events)
+	text := fmt.Sprintf("%d event%s", s.Events, ending(s.Events))
 	if len(s.Files) == 1 {
 		text = safe.Text(s.Files[0], 60) + ", " + text
 	} else {
 		text = fmt.Sprintf("%d files, %s", len(s.Files), text)
 	}
-	text += fmt.Sprintf(", %.1f MB", float64(s.Bytes)/1e6)
+	text += ", " + size(s.Bytes)
 	if s.Seconds > 0 {
 		text += fmt.Sprintf(", read and judged in %s", Seconds(s.Seconds))
 	}
 	return text
+}
+
+// size prints bytes of a file.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(bytes)/1e9)
+	case bytes >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	}
+	return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
 }
 
 // span prints nanoseconds with a fitting unit.
@@ -152,7 +166,9 @@ func (p *page) shares(s diagnose.Shares) {
 		cells := int(math.Round(sum*float64(width))) - used
 		used += cells
 		l := deviceLetters[on]
-		bar += p.colour(l.colour, strings.Repeat(l.letter, max(0, cells)))
+		if cells > 0 {
+			bar += p.colour(l.colour, strings.Repeat(l.letter, cells))
+		}
 		words = append(words, p.colour(l.colour, l.letter)+" "+l.word+" "+Percent(parts[on]))
 	}
 	fmt.Fprintf(&p.b, "  device   %s\n", bar)

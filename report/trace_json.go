@@ -16,6 +16,17 @@ type traceObject struct {
 	Roofline  jsonTraceRoofline `json:"roofline"`
 	Ranks     *jsonRanks        `json:"ranks"` // null with one rank
 	Trace     jsonTrace         `json:"trace"`
+	Replay    *jsonReplay       `json:"replay"` // null where nothing was replayed
+}
+
+// jsonReplay is a replay without a change: a sanity check, no accuracy. Seconds
+// of a judged step.
+type jsonReplay struct {
+	Recorded float64 `json:"recorded_s"`
+	Mean     float64 `json:"mean_s"`
+	Replayed float64 `json:"replayed_s"`
+	Usual    float64 `json:"usual_latencies_s"`
+	Steps    int     `json:"steps"`
 }
 
 type jsonOperator struct {
@@ -103,6 +114,9 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 	for why, n := range r.Run.Timeline.Dropped {
 		o.Trace.Dropped[why] = n
 	}
+	if c := r.Plan.Replay; c != nil {
+		o.Replay = &jsonReplay{c.Recorded, c.Mean, c.Replayed, c.Usual, c.Steps}
+	}
 	return write(w, o)
 }
 
@@ -137,7 +151,8 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 			cause = r.Cause.String()
 		}
 		o.Ranks = append(o.Ranks, jsonRank{
-			r.Rank, r.Steps, number(r.Step), jsonShares{number(r.Kernel), number(r.Copy), number(r.Communication), number(r.Idle)},
+			r.Rank, r.Steps, number(r.Step),
+			jsonShares{number(r.Kernel), number(r.Copy), number(r.Communication), number(r.Idle)},
 			number(r.Input), text(cause), r.Clock, r.Last, r.Arrived, r.Waited, r.Delayed, r.For,
 		})
 	}

@@ -42,8 +42,8 @@ func (p *page) lanes(r TraceReport) {
 	if l.Step >= 0 {
 		what = fmt.Sprintf("the step with most idle time (number %d)", l.Step)
 	}
-	fmt.Fprintf(&p.b, "%s, %.3f to %.3f ms, %s a column\n", p.bold(what), float64(l.From)/1e6, float64(l.To)/1e6,
-		span((l.To-l.From)/int64(len(l.Device))))
+	p.wrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6, float64(l.To)/1e6,
+		span((l.To-l.From)/int64(len(l.Device)))))
 	upper := cells(len(l.Device), func(i int) (string, string) {
 		return deviceLetters[l.Device[i]].letter, deviceLetters[l.Device[i]].colour
 	})

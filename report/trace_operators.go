@@ -24,7 +24,7 @@ func (p *page) operators(t *operators.Table) {
 	if t == nil || len(t.Rows) == 0 {
 		return
 	}
-	fmt.Fprintf(&p.b, "%s, %d of %d by %s; the whole recording, as key_averages() counts\n", p.bold("operators"), len(t.Rows), t.Of, orderWord(t))
+	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s; the whole recording, as key_averages() counts", p.bold("operators"), len(t.Rows), t.Of, orderWord(t)))
 	rows, align := p.operatorRows(t)
 	rows, align = p.fitted(rows, align, droppable(t)...)
 	cutNames(rows, p.width())
@@ -199,11 +199,11 @@ func (p *page) workRoofline(r *operators.Roofline) {
 		p.b.WriteString("\n")
 		return
 	}
-	device := "the device is not in the table of hardware: no peak to hold it against"
+	device := "its device is not in the table of hardware, so no peak is known"
 	if r.GPU.Name != "" {
 		device = "against " + r.GPU.Title
 	}
-	fmt.Fprintf(&p.b, "%s of matrix work, %s of kernel time; %s\n", p.bold("roofline"), Percent(r.Covered), device)
+	p.wrapped("", "  ", p.bold("roofline")+" of matrix work, "+Percent(r.Covered)+" of kernel time; "+device)
 	rows := [][]string{{"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge", "bound by"}}
 	for i, pt := range r.Points {
 		if i == mostPoints {

@@ -45,9 +45,11 @@ func TestBadFiles(t *testing.T) {
 		"chrome":            {"t.json", []byte(`{"traceEvents": [{"ph": "X", "cat": "devtools.timeline", "name": "RunTask", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported Chrome browser"},
 		"tensorflow":        {"t.json", []byte(`{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}}, {"ph": "X", "name": "MatMul", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported TensorFlow"},
 		"viztracer":         {"t.json", []byte(`{"traceEvents": [{"ph": "X", "cat": "FEE", "name": "f", "pid": 1, "tid": 1, "ts": 5, "dur": 1}], "viztracer_metadata": {}}`), "unsupported VizTracer"},
-		"sqlite":            {"t.sqlite", []byte("SQLite format 3\x00abc"), "unsupported Nsight Systems"},
+		"sqlite":            {"t.sqlite", []byte("SQLite format 3\x00abc"), "malformed ends at byte 19, within the header"},
+		"sqlite by name":    {"t.sqlite", make([]byte, 5000), "unsupported by its name only"},
+		"sqlite, packed":    {"t.sqlite.gz", zipped([]byte("SQLite format 3\x00abc")), "unsupported through a pipe or packed"},
 		"nsys":              {"t.nsys-rep", []byte("\x00\x01\x02"), "unsupported Nsight Systems"},
-		"xplane":            {"t.xplane.pb", []byte("\x0a\x10\x12\x05/host"), "unsupported XPlane"},
+		"xplane":            {"t.xplane.pb", []byte("\x0a\x10\x12\x05/host"), "malformed complete plane"},
 		"perfetto":          {"t.pftrace", []byte("\x0a\x10\x12\x05abc"), "unsupported Perfetto"},
 		"protobuf":          {"t", []byte("\x0a\x10\x12\x05abc"), "unsupported protobuf"},
 		"zip":               {"t.zip", []byte("PK\x03\x04aaaa"), "unsupported zip"},
@@ -130,7 +132,7 @@ func TestWrongPaths(t *testing.T) {
 		t.Errorf("empty folder: %v", err)
 	}
 	written(t, dir, "a.txt", []byte("x"))
-	if _, err := Read(context.Background(), []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "1 other files") {
+	if _, err := Read(context.Background(), []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "1 other file") {
 		t.Errorf("folder of other files: %v", err)
 	}
 	var unsupported *UnsupportedError
@@ -160,7 +162,7 @@ func TestMixedRanks(t *testing.T) {
 	}{
 		"same rank":   {made(0, 2, 3), made(0, 2, 3), "are both of rank 0"},
 		"other world": {made(0, 2, 3), made(1, 4, 3), "2 ranks"},
-		"other day":   {made(0, 2, 3), later, "minutes apart"},
+		"other day":   {made(0, 2, 3), later, "28 hours apart"},
 		"rank beyond": {made(0, 2, 3), made(5, 2, 3), "rank 5 in a run of 2 ranks"},
 	} {
 		dir := t.TempDir()
@@ -172,6 +174,59 @@ func TestMixedRanks(t *testing.T) {
 		}
 		if _, err := Read(context.Background(), []string{a, a}, Options{}); !errors.As(err, &mixed) {
 			t.Errorf("the same file twice: %v", err)
+		}
+	}
+}
+
+// without takes the rank out of a trace, and puts words into it.
+func without(data []byte, changes ...string) []byte {
+	i := bytes.Index(data, []byte(`"distributedInfo"`))
+	j := i + bytes.IndexByte(data[i:], '\n')
+	out := append(bytes.Clone(data[:i]), data[j:]...)
+	return []byte(strings.NewReplacer(changes...).Replace(string(out)))
+}
+
+// Files that do not tell their rank are not taken for ranks of one run where
+// something contradicts it.
+func TestFilesWithoutARank(t *testing.T) {
+	kernels := []string{"sm80_xmma_fprop_implicit_gemm_f32f32<float>(a, b)", "other_kernel"}
+	three := func(data []byte) []byte { // kernels of three names
+		for _, name := range []string{"first", "second"} {
+			data = bytes.Replace(data, []byte(`"name": "`+kernels[0]), []byte(`"name": "`+name), 1)
+		}
+		return data
+	}
+	plain := without(three(made(0, 1, 4)))
+	later := without(three(made(0, 1, 4)), "1700000000000000000", "1700000030000000000")
+	next := without(three(made(0, 1, 4)), "ProfilerStep#", "ProfilerStep#1")
+	for name, c := range map[string]struct {
+		a, b []byte
+		want string // part of the error, or of a warning after "warns: "
+	}{
+		"half a minute later": {plain, later, "30 s pass between them"},
+		"other steps":         {plain, next, "other numbers (5 to 8 and 15 to 18)"},
+		"other program": {
+			plain, without(three(made(0, 1, 4)), kernels[0], kernels[1], `"first`, `"third`, `"second`, `"fourth`), "two programs",
+		},
+		"half the kernels": {plain, without(three(made(0, 1, 4)), `"first`, `"third`, `"second`, `"fourth`), "warns: Only 20 %"},
+		"the same":         {plain, plain, "warns: tells its rank: it is taken as rank 1"},
+		"other PyTorch": {
+			without(made(0, 1, 4), `"schemaVersion"`, `"pytorch_version": "2.5.0", "schemaVersion"`),
+			without(made(0, 1, 4), `"schemaVersion"`, `"pytorch_version": "2.9.1", "schemaVersion"`), "PyTorch 2.5.0, the other by 2.9.1",
+		},
+	} {
+		dir := t.TempDir()
+		a, b := written(t, dir, "a.json", c.a), written(t, dir, "b.json", c.b)
+		run, err := Read(context.Background(), []string{a, b}, Options{})
+		if warns, is := strings.CutPrefix(c.want, "warns: "); is {
+			if err != nil || !strings.Contains(strings.Join(run.Warnings, "\n"), warns) {
+				t.Errorf("%s: %v, want a warning …%s…", name, err, warns)
+			}
+			continue
+		}
+		var mixed *MixedError
+		if !errors.As(err, &mixed) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want …%s…", name, err, c.want)
 		}
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
-// ending are the names that PyTorch's profiler and people give to traces.
-var endings = []string{".json", ".json.gz", ".json.zst", ".json.zstd"}
+// ending are the names that profilers and people give to traces.
+var endings = []string{".json", ".json.gz", ".json.zst", ".json.zstd", xplanes, xplanes + ".gz", xplanes + ".zst"}
+
+// xplanes is how the profiles of XLA end: TensorFlow's and JAX's.
+const xplanes = ".xplane.pb"
 
 // expand replaces folders by the traces in them.
 func expand(paths []string) (files, notes []string, err error) {
@@ -25,12 +28,17 @@ func expand(paths []string) (files, notes []string, err error) {
 			files = append(files, path)
 			continue
 		}
+		path, said, err := newestProfile(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		notes = append(notes, said...)
 		found, others, err := folder(path)
 		if err != nil {
 			return nil, nil, err
 		}
 		if others > 0 {
-			notes = append(notes, fmt.Sprintf("%d other files in %s were left alone.", others, path))
+			notes = append(notes, fmt.Sprintf("%s left alone in %s.", otherFiles(others, " was", " were"), path))
 		}
 		files = append(files, found...)
 	}
@@ -41,26 +49,71 @@ func expand(paths []string) (files, notes []string, err error) {
 	return files, notes, nil
 }
 
+// newestProfile finds the newest run below the folder that TensorBoard is given,
+// which holds plugins/profile/RUN/HOST.xplane.pb; another folder stays as it is.
+// Runs are named by their date.
+func newestProfile(path string) (newest string, said []string, err error) {
+	runs := filepath.Join(path, "plugins", "profile")
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		return path, nil, nil //nolint:nilerr // no folder of TensorBoard's
+	}
+	n := 0
+	for _, e := range entries {
+		if e.IsDir() {
+			newest = e.Name() // in order of names
+			n++
+		}
+	}
+	if n == 0 {
+		return path, nil, nil
+	}
+	if n > 1 {
+		said = []string{fmt.Sprintf("%s holds %d profiles: the newest was read, %s.", runs, n, newest)}
+	}
+	return filepath.Join(runs, newest), said, nil
+}
+
 // folder lists the traces that lie in a folder, and counts what else does.
 func folder(path string) (found []string, others int, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read trace: %w", err)
 	}
+	var databases []string // of Nsight Systems: where nothing else lies there
 	for _, e := range entries {
 		if e.IsDir() {
 			continue
 		}
 		if isTrace(e.Name()) {
 			found = append(found, filepath.Join(path, e.Name()))
-		} else {
-			others++
+			continue
+		}
+		others++
+		if strings.HasSuffix(strings.ToLower(e.Name()), ".sqlite") {
+			databases = append(databases, filepath.Join(path, e.Name()))
 		}
 	}
+	if len(found) == 0 && len(databases) > 0 {
+		return databases, others - len(databases), nil
+	}
+	// XLA's profiler writes the same a second time as Chrome JSON, cut to a million
+	// events.
+	if planes := slices.DeleteFunc(slices.Clone(found), func(f string) bool { return !named(f, xplanes) }); len(planes) > 0 {
+		others += len(found) - len(planes)
+		found = planes
+	}
 	if len(found) == 0 {
-		return nil, 0, &MalformedError{path, -1, fmt.Sprintf("the folder holds no trace (%d other files), expected *.json, *.json.gz or *.json.zst", others), "name the folder that tensorboard_trace_handler or export_chrome_trace wrote to"}
+		return nil, 0, &MalformedError{path, -1, fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite", otherFiles(others, "", "")), "name the folder that tensorboard_trace_handler or export_chrome_trace wrote to"}
 	}
 	return found, others, nil
+}
+
+func otherFiles(n int, one, many string) string {
+	if n == 1 {
+		return "1 other file" + one
+	}
+	return fmt.Sprintf("%d other files%s", n, many)
 }
 
 func isTrace(name string) bool {

@@ -19,7 +19,7 @@ func fromBytes(data []byte) (*recording.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return combine([]part{{"fuzz.json", t}})
+	return combine([]part{{file: "fuzz.json", Trace: t}})
 }
 
 // deep counts inputs from which events were read, so that a fuzz run which only

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"stoker/trace/kineto"
@@ -13,12 +12,22 @@ import (
 
 // readNsight reads an SQLite database as an export of Nsight Systems.
 func readNsight(ctx context.Context, file string, f *os.File, m *meter) (*kineto.Trace, error) {
-	through := func(r io.ReaderAt) io.ReaderAt { return &countedAt{r, m} }
-	t, err := nsight.ReadFile(ctx, f, through, nsight.Options{})
+	before, size := m.done, int64(0)
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	progress := func(share float64) {
+		m.done = before + int64(share*float64(size))
+		if m.report != nil {
+			m.report(min(m.done, m.total), m.total)
+		}
+	}
+	t, err := nsight.ReadFile(ctx, f, nsight.Options{Progress: progress})
 	var foreign *nsight.ForeignError
 	var damaged *nsight.DamagedError
 	switch {
 	case err == nil:
+		progress(1)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("read %s: %w", file, ctx.Err())
 	case errors.As(err, &foreign):
@@ -32,20 +41,4 @@ func readNsight(ctx context.Context, file string, f *os.File, m *meter) (*kineto
 		Timeline: t.Timeline, Facts: t.Facts, Steps: t.Steps, Series: t.Series, Warnings: t.Warnings,
 		Rank: -1, Zero: t.Zero, Events: t.Events,
 	}, nil
-}
-
-// countedAt counts what is read through it. A database is read twice, first to
-// count its rows, so that each byte counts half.
-type countedAt struct {
-	r io.ReaderAt
-	m *meter
-}
-
-func (c *countedAt) ReadAt(p []byte, at int64) (int, error) {
-	n, err := c.r.ReadAt(p, at)
-	c.m.done += int64(n) / 2
-	if c.m.report != nil && n > 0 {
-		c.m.report(min(c.m.done, c.m.total), c.m.total)
-	}
-	return n, err
 }

@@ -16,6 +16,7 @@ import (
 type part struct {
 	file string
 	*kineto.Trace
+	told bool // the file's content or its name tells the rank
 }
 
 // Ranks of one run record the same steps at the same time. Files whose times lie
@@ -36,6 +37,9 @@ func combine(parts []part) (*recording.Run, error) {
 		return nil, err
 	}
 	if err := oneRun(parts); err != nil {
+		return nil, err
+	}
+	if err := alike(parts); err != nil {
 		return nil, err
 	}
 	separate(parts, run)
@@ -63,24 +67,34 @@ func combine(parts []part) (*recording.Run, error) {
 var rankInName = regexp.MustCompile(`(?i)rank[-_=]?(\d{1,6})`)
 
 // numberRanks gives a rank to every part: from its content, else its name, else
-// its place in order.
+// the first that is free.
 func numberRanks(parts []part) error {
 	seen := map[int]string{}
 	for i := range parts {
 		p := &parts[i]
-		told := p.Rank >= 0
-		if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); !told && m != nil {
+		p.told = p.Rank >= 0
+		if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); !p.told && m != nil {
 			p.Rank, _ = strconv.Atoi(m[1])
-			told = true
+			p.told = true
 		}
-		if !told {
-			p.Rank = i
-			p.Warnings = append(p.Warnings, fmt.Sprintf("Neither the content nor the name of %s tells its rank: it is taken as rank %d.", filepath.Base(p.file), i))
+		if !p.told {
+			continue
 		}
 		if other, again := seen[p.Rank]; again {
 			return &MixedError{[]string{other, p.file}, fmt.Sprintf("%s and %s are both of rank %d", other, p.file, p.Rank), "give one file per rank, of the same steps"}
 		}
 		seen[p.Rank] = p.file
+	}
+	free := 0
+	for i := range parts {
+		p := &parts[i]
+		if !p.told {
+			for seen[free] != "" {
+				free++
+			}
+			p.Rank, seen[free] = free, p.file
+			p.Warnings = append(p.Warnings, fmt.Sprintf("Neither the content nor the name of %s tells its rank: it is taken as rank %d.", filepath.Base(p.file), free))
+		}
 		p.setRank()
 	}
 	return nil
@@ -113,10 +127,22 @@ func oneRun(parts []part) error {
 		case b.World > 0 && b.Rank >= b.World:
 			return &MixedError{pair, fmt.Sprintf("%s is of rank %d in a run of %d ranks", b.file, b.Rank, b.World), "give the files of one run"}
 		case apart(a, b) > mostApart:
-			return &MixedError{pair, fmt.Sprintf("%s and %s were recorded %.0f minutes apart", a.file, b.file, apart(a, b)/60e9), "give the files of one run, of the same steps"}
+			return &MixedError{pair, fmt.Sprintf("%s and %s were recorded %s apart", a.file, b.file, long(apart(a, b))), "give the files of one run, of the same steps"}
 		}
 	}
 	return nil
+}
+
+// long prints nanoseconds of minutes and more.
+func long(ns float64) string {
+	switch minutes := ns / 60e9; {
+	case minutes < 120:
+		return fmt.Sprintf("%.0f minutes", minutes)
+	case minutes < 48*60:
+		return fmt.Sprintf("%.0f hours", minutes/60)
+	default:
+		return fmt.Sprintf("%.0f days", minutes/(24*60))
+	}
 }
 
 // apart is how long after one file's end the other's beginning lies, ns.

@@ -189,7 +189,7 @@ func TestRanks(t *testing.T) {
 	if collectives != 9 {
 		t.Errorf("%d collectives", collectives)
 	}
-	if len(run.Warnings) != 2 || !strings.Contains(run.Warnings[0], "1 other files") || !strings.Contains(run.Warnings[1], "config.json was left alone") {
+	if len(run.Warnings) != 2 || !strings.Contains(run.Warnings[0], "1 other file") || !strings.Contains(run.Warnings[1], "config.json was left alone") {
 		t.Errorf("warnings %q", run.Warnings)
 	}
 }

@@ -94,7 +94,7 @@ func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, part{f, t})
+		parts = append(parts, part{file: f, Trace: t})
 	}
 	if len(parts) == 0 {
 		return nil, foreign
@@ -108,13 +108,16 @@ func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error
 }
 
 func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Trace, error) {
-	f, err := os.Open(file)
+	f, err := openFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	if nsight.Is(f) {
 		return readNsight(ctx, file, f, m)
+	}
+	if isXPlane(file, f) {
+		return readXPlane(ctx, file, f, m)
 	}
 	return readStream(ctx, file, &counted{Reader: f, m: m}, o)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"stoker/trace/xplane"
 )
 
 // A trace packs 8 to 30 times. What unpacks to far more is no trace but an
@@ -43,6 +45,22 @@ const sniffed = 4 << 10
 
 // unpack finds out by its content what a file is and returns its JSON.
 func unpack(file string, raw *counted) (*source, error) {
+	out, err := open(file, raw)
+	if err != nil {
+		return nil, err
+	}
+	inner := bufio.NewReaderSize(out.Reader, sniffed)
+	start, _ := inner.Peek(sniffed) // an error comes again when the reader gets there
+	if err := recognise(file, start); err != nil {
+		out.close()
+		return nil, err
+	}
+	out.Reader = inner
+	return out, nil
+}
+
+// open returns what a file holds, unpacked.
+func open(file string, raw *counted) (*source, error) {
 	in := bufio.NewReaderSize(raw, 256<<10)
 	start, err := in.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -66,16 +84,9 @@ func unpack(file string, raw *counted) (*source, error) {
 		}
 		out.limited, out.close = &limited{Reader: z, m: raw.m, from: raw.m.done - int64(in.Buffered())}, z.Close
 	}
-	if out.limited == nil {
-		return out, recognise(file, start)
+	if out.limited != nil {
+		out.Reader = out.limited
 	}
-	inner := bufio.NewReaderSize(out.limited, sniffed)
-	start, _ = inner.Peek(sniffed) // an error comes again when the reader gets there
-	if err := recognise(file, start); err != nil {
-		out.close()
-		return nil, err
-	}
-	out.Reader = inner
 	return out, nil
 }
 
@@ -120,10 +131,22 @@ var foreign = []struct{ magic, format, hint string }{
 var extensions = []struct{ suffix, format, hint string }{
 	{".nsys-rep", "a report of Nsight Systems in its own format", "export it: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"},
 	{".qdrep", "a report of Nsight Systems in its own format", "export it: nsys export --type sqlite --output FILE.sqlite FILE.qdrep"},
+	{".sqlite", "an SQLite database by its name only (it is encrypted, filled with zeros, or begins in the middle)", "export it again: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"},
 	{".ncu-rep", "a report of Nsight Compute", "record with torch.profiler instead"},
-	{".xplane.pb", "a profile of XLA or TensorFlow (XPlane)", "only PyTorch profiler traces are read"},
 	{".perfetto-trace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
 	{".pftrace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
+}
+
+// unspaced is what follows a byte order mark and spaces.
+func unspaced(start []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
+}
+
+// isJSON reports whether data begin as JSON does. A line end and a bracket also begin
+// an XSpace whose first plane has 91 or 123 bytes: that is asked before.
+func isJSON(start []byte) bool {
+	text := unspaced(start)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // recognise refuses what is not JSON, by name where it can.
@@ -137,10 +160,13 @@ func recognise(file string, start []byte) error {
 	for _, packed := range []string{".gz", ".zst"} {
 		name = strings.TrimSuffix(name, packed)
 	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+	if isJSON(start) {
 		return nil
 	}
+	if xplane.IsStart(start) {
+		return &UnsupportedError{file, "an XSpace of XLA's profiler that came through a pipe", "give the file itself: it is read twice"}
+	}
+	text := unspaced(start)
 	for _, e := range extensions {
 		if strings.HasSuffix(name, e.suffix) {
 			return &UnsupportedError{file, e.format, e.hint}
@@ -155,7 +181,7 @@ func recognise(file string, start []byte) error {
 	case text[0] == '<':
 		return &MalformedError{file, 0, "this is a web page (HTML), expected a trace in JSON", "download the file itself, not the page that shows it (a raw or resolve link)"}
 	case start[0] == 0x0a && bytes.ContainsAny(start, "\x00\x12"):
-		return &UnsupportedError{file, "a file in protobuf, such as XPlane or Perfetto write", "only PyTorch profiler traces in JSON are read"}
+		return &UnsupportedError{file, "a file in protobuf that is no XSpace, such as Perfetto writes", "give a trace of torch.profiler in JSON, or an xplane.pb of JAX or TensorFlow"}
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
 		return &UnsupportedError{file, "text in UTF-16", "save it as UTF-8"}
 	}

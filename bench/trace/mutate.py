@@ -446,7 +446,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bad = sum(examine(file, arguments, Path(folder)) for file in arguments.files)
-    print(f"{len(arguments.files)} files, {len(MUTATIONS)} mutations: {bad} verdicts moved")
+    print(f"{len(arguments.files)} files, {len(arguments.only or MUTATIONS)} mutations: {bad} verdicts moved")
     sys.exit(bad > 0)
 
 

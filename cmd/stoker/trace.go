@@ -111,7 +111,10 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	r := inspect(run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
+	r, err := inspectUntil(ctx, run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
+	if err != nil {
+		return interrupted(ctx, err)
+	}
 	r.Verdict.Cost = diagnose.CostOf(run, r.Verdict, own)
 	if len(asked) > 0 {
 		if r.Plan, err = advise.WhatIf(run, asked); err != nil {
@@ -144,16 +147,26 @@ func asked(text string) ([]stoker.Change, error) {
 	return changes, nil
 }
 
-// inspect judges a run and makes all tables of it, on two cores where there are
-// two: all of it only reads the run.
+// inspectUntil is inspect that Ctrl-C ends: the work itself goes on until the
+// process does, which is at once.
+func inspectUntil(ctx context.Context, run *recording.Run, o operators.Options) (report.TraceReport, error) {
+	done := make(chan report.TraceReport, 1)
+	go func() { done <- inspect(run, o) }()
+	select {
+	case r := <-done:
+		return r, nil
+	case <-ctx.Done():
+		return report.TraceReport{}, ctx.Err()
+	}
+}
+
+// inspect judges a run, and then ranks changes beside making the tables of it: both
+// only read the run.
 func inspect(run *recording.Run, o operators.Options) report.TraceReport {
-	r := report.TraceReport{Run: run}
+	r := report.TraceReport{Run: run, Gaps: idle.Analyse(run)}
+	r.Verdict = diagnose.JudgeGaps(run, r.Gaps)
 	var beside sync.WaitGroup
-	beside.Go(func() {
-		r.Verdict = diagnose.Judge(run)
-		r.Plan = advise.Rank(run, r.Verdict)
-	})
-	r.Gaps = idle.Analyse(run)
+	beside.Go(func() { r.Plan = advise.Rank(run, r.Verdict) })
 	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
 	r.Ranks = ranks.Compare(run, r.Gaps)
 	t := run.Timeline
@@ -165,16 +178,36 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	return r
 }
 
-// traceFiles writes what the flags ask for beside the report.
+// traceFiles writes what the flags ask for beside the report: all of it, or where
+// something fails or ctx ends, nothing.
 func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport) error {
-	if f.timeline != "" {
-		err := writeStream(ctx, f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) })
+	produce := []struct {
+		name string
+		do   func(io.Writer) error
+	}{
+		{f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }},
+		{f.output, func(w io.Writer) error { return recording.Write(w, r.Run) }},
+	}
+	whole := map[string]string{} // temporary names by the names that were asked for
+	defer func() {
+		for _, temporary := range whole {
+			_ = os.Remove(temporary) // what was moved is not there any more
+		}
+	}()
+	for _, p := range produce {
+		if p.name == "" {
+			continue
+		}
+		temporary, err := writeBeside(ctx, p.name, p.do)
 		if err != nil {
 			return err
 		}
+		whole[p.name] = temporary
 	}
-	if f.output != "" {
-		return writeStream(ctx, f.output, func(w io.Writer) error { return recording.Write(w, r.Run) })
+	for name, temporary := range whole {
+		if err := os.Rename(temporary, name); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
 	}
 	return nil
 }
@@ -274,12 +307,13 @@ func bytesOf(paths []string) int64 {
 	return total
 }
 
-// writeStream writes a file in one step while it is produced, packed where its
-// name ends in .gz. Where something fails, or ctx ends, nothing is left.
-func writeStream(ctx context.Context, name string, produce func(io.Writer) error) error {
+// writeBeside writes a file while it is produced, packed where its name ends in
+// .gz, under a temporary name beside its own, which it returns. Where something
+// fails, or ctx ends, nothing is left.
+func writeBeside(ctx context.Context, name string, produce func(io.Writer) error) (string, error) {
 	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return "", fmt.Errorf("write %s: %w", name, err)
 	}
 	buffered := bufio.NewWriterSize(watched{ctx, temporary}, 1<<18)
 	var w io.Writer = buffered
@@ -293,13 +327,10 @@ func writeStream(ctx context.Context, name string, produce func(io.Writer) error
 		err = errors.Join(err, zip.Close())
 	}
 	err = errors.Join(err, buffered.Flush(), temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
+		return "", fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
 	}
-	return nil
+	return temporary.Name(), nil
 }
 
 // watched is a writer that ends with its context.

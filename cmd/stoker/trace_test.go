@@ -170,7 +170,7 @@ func TestTraceInterrupted(t *testing.T) {
 		t.Errorf("exit %d, stdout %q, %d files left", code, out, len(left))
 	}
 	name := filepath.Join(dir, "half.json")
-	err := writeStream(ctx, name, func(w io.Writer) error {
+	_, err := writeBeside(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(make([]byte, 1<<20))
 		return err
 	})

@@ -28,6 +28,7 @@ type Analysis struct {
 type Process struct {
 	PID, Rank  int
 	Main       int32 // index of the thread that owns the steps; -1 unknown
+	Waits      int32 // of the thread that waits for tf.data where that is not Main; -1 none
 	Start, End int64 // of its host events
 
 	steps []span // on the host's clock

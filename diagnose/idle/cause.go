@@ -85,8 +85,10 @@ var table = [...]row{
 	{aRuntime, copies, CopyIssue}, // towards the host: Sync, see sweep.refine
 	{aRuntime, launches, Launch},
 	{aRuntime, nil, Launch}, // the long ones set something up: WarmUp, see sweep.refine
+	{anOp | aMark | aFrame, recording.CompileSpan, WarmUp},
 	{anOp, readsValue, Sync},
 	{aCollect, nil, GC},
+	{anOp | aMark | aFrame, recording.WaitSpan, Sync}, // behind Python's collector, before operators around it
 	{anOp | aMark, hostExchange, Communication},
 	{anOp, noStep, CPUOp},
 	{aFrame, runsEngine, CPUOp},

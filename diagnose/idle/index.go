@@ -80,7 +80,7 @@ func (a *Analysis) findProcesses() {
 		if !found {
 			p = int32(len(a.Processes))
 			known[key] = p
-			a.Processes = append(a.Processes, Process{PID: thread.PID, Rank: thread.Rank, Main: -1, Start: t.End, End: t.Start})
+			a.Processes = append(a.Processes, Process{PID: thread.PID, Rank: thread.Rank, Main: -1, Waits: -1, Start: t.End, End: t.Start})
 		}
 		a.of[i] = p
 	}
@@ -132,7 +132,8 @@ func (a *Analysis) owner(device int32) int {
 func (a *Analysis) findMains() {
 	t := a.t
 	weight := make([]int, len(t.Threads))
-	marks := make([]int8, len(t.Names)) // 1 plain, 2 a mark of the loop
+	waits := make([]int, len(t.Threads))
+	marks := make([]int8, len(t.Names)) // 1 plain, 2 a mark of the loop, 3 a wait for tf.data
 	for i, kind := range t.Host.Kind {
 		if kind != recording.Op && kind != recording.Annotation {
 			continue
@@ -142,7 +143,14 @@ func (a *Analysis) findMains() {
 			marks[name] = 1
 			if text := t.Names[name]; isStep(text) || recording.LoaderSpan(text) || recording.OptimizerSpan(text) {
 				marks[name] = 2
+				if recording.TFDataWait(text) {
+					marks[name] = 3
+				}
 			}
+		}
+		if marks[name] == 3 {
+			waits[t.Host.Thread[i]]++
+			continue
 		}
 		weight[t.Host.Thread[i]]++
 		if marks[name] == 2 {
@@ -154,6 +162,12 @@ func (a *Analysis) findMains() {
 		p := &a.Processes[a.of[thread]]
 		if weight[thread] > 0 && (p.Main < 0 || weight[thread] > weight[p.Main]) {
 			p.Main = int32(thread)
+		}
+	}
+	for thread, n := range waits {
+		p := &a.Processes[a.of[thread]]
+		if n > 0 && p.Main != int32(thread) && (p.Waits < 0 || n > waits[p.Waits]) {
+			p.Waits = int32(thread)
 		}
 	}
 }

@@ -53,9 +53,9 @@ func (a *Analysis) cover(d *Device) {
 // They are computed while they are asked for.
 func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
 	return func(yield func(Slice) bool) {
-		s := &sweep{a: a, d: d, from: from, to: to, yield: yield, main: -1, cursors: make([]*cursor, len(a.t.Threads))}
+		s := &sweep{a: a, d: d, from: from, to: to, yield: yield, main: -1, waits: -1, cursors: make([]*cursor, len(a.t.Threads))}
 		if d.Process >= 0 {
-			s.main = a.Processes[d.Process].Main
+			s.main, s.waits = a.Processes[d.Process].Main, a.Processes[d.Process].Waits
 		}
 		s.run()
 	}
@@ -67,6 +67,7 @@ type sweep struct {
 	d        *Device
 	from, to int64
 	main     int32
+	waits    int32
 	cursors  []*cursor
 	yield    func(Slice) bool
 	stopped  bool
@@ -164,7 +165,8 @@ func (s *sweep) queued(call int32, from, to int64) {
 
 // cut charges what a host thread did. Where a thread other than the main one did
 // nothing that was recorded, such as autograd's between two passes, what the main
-// thread did counts.
+// thread did counts; before that, TensorFlow's wait for a batch, which lies on a
+// thread of its own while the executor's has nothing to launch.
 func (s *sweep) cut(thread int32, from, to int64) {
 	c := s.cursor(thread)
 	for t := from; t < to && !s.stopped; {
@@ -172,7 +174,16 @@ func (s *sweep) cut(thread int32, from, to int64) {
 		if piece.Cause == Unrecorded && thread != s.main && s.main >= 0 {
 			m := s.cursor(s.main)
 			for t < next {
-				other, end := m.at(t, next)
+				until := next
+				if s.waits >= 0 && s.waits != thread {
+					var wait Slice
+					if wait, until = s.cursor(s.waits).at(t, next); wait.Cause == DataLoader {
+						s.emit(wait)
+						t = until
+						continue
+					}
+				}
+				other, end := m.at(t, until)
 				s.emit(s.refine(other))
 				t = end
 			}

@@ -28,6 +28,7 @@ const (
 type span struct {
 	from, to int64
 	index    int
+	device   int // that worked, -1 where the step tells none
 }
 
 // takeSteps hands the run's steps to its processes, in order of time; of two
@@ -41,8 +42,8 @@ func (a *Analysis) takeSteps(steps []recording.Step) {
 			if to <= from || len(a.Processes) > 1 && (p.PID != s.PID || p.Rank != s.Rank) {
 				continue
 			}
-			if n := len(p.steps); n == 0 || from >= p.steps[n-1].to-1 { // a nanosecond of rounding
-				p.steps = append(p.steps, span{from, to, index})
+			if from >= p.end(s.Device)-1 { // a nanosecond of rounding
+				p.steps = append(p.steps, span{from, to, index, s.Device})
 			}
 			break
 		}
@@ -57,6 +58,31 @@ func (a *Analysis) takeSteps(steps []recording.Step) {
 	}
 }
 
+// end is when the last step of a device ends that was taken so far.
+func (p *Process) end(device int) int64 {
+	for i := len(p.steps) - 1; i >= 0; i-- {
+		if p.steps[i].device == device {
+			return p.steps[i].to
+		}
+	}
+	return math.MinInt64 + 1
+}
+
+// of are a process's steps as they matter to a device: its own, where the steps
+// of several devices are told apart; else all.
+func (p *Process) of(device int) []span {
+	own := make([]span, 0, len(p.steps))
+	for _, s := range p.steps {
+		if s.device == device {
+			own = append(own, s)
+		}
+	}
+	if len(own) == 0 {
+		return p.steps
+	}
+	return own
+}
+
 func nanoseconds(seconds float64) int64 { return int64(math.Round(1e9 * seconds)) }
 
 // window settles a device's steps and judged window.
@@ -65,7 +91,7 @@ func (a *Analysis) window(d *Device) {
 	if d.Process < 0 || len(a.Processes[d.Process].steps) == 0 {
 		return
 	}
-	steps := a.extents(d, a.Processes[d.Process].steps)
+	steps := a.extents(d, a.Processes[d.Process].of(a.t.Devices[d.Index].Index))
 	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Works > 0 }) {
 		return // work without links
 	}

@@ -248,7 +248,7 @@ func (m *measure) attribute(all *idle.Analysis) {
 		}
 		length := w.End[i] - w.Start[i]
 		m.kernels += length
-		for call := w.Call[i]; call >= 0; call = m.parent[call] {
+		for call, depth := w.Call[i], 0; call >= 0 && depth < mostDeep; call, depth = m.parent[call], depth+1 {
 			c := m.work[call]
 			if c == nil {
 				continue

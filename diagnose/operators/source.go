@@ -47,14 +47,17 @@ func framed(t *recording.Timeline) []int32 {
 	for _, thread := range t.Frames.Thread {
 		counts[thread]++
 	}
+	most := map[[2]int]int32{} // thread with most frames, by process and rank
+	for i, thread := range t.Threads {
+		key := [2]int{thread.PID, thread.Rank}
+		if best, found := most[key]; !found || counts[i] > counts[best] {
+			most[key] = int32(i)
+		}
+	}
 	out := make([]int32, len(t.Threads))
-	for i := range out {
-		out[i] = int32(i)
-		for j := range t.Threads {
-			same := t.Threads[j].PID == t.Threads[i].PID && t.Threads[j].Rank == t.Threads[i].Rank
-			if counts[i] == 0 && same && counts[j] > counts[out[i]] {
-				out[i] = int32(j)
-			}
+	for i, thread := range t.Threads {
+		if out[i] = int32(i); counts[i] == 0 {
+			out[i] = most[[2]int{thread.PID, thread.Rank}]
 		}
 	}
 	return out

@@ -181,6 +181,10 @@ func oneStep(names []string) []int32 {
 	return out
 }
 
+// mostDeep bounds how far work is added to the calls around its launch, so that a
+// file made for it cannot make this take for ever. Real ones nest some thirty deep.
+const mostDeep = 1000
+
 // device hands the devices' work to the operators that launched it.
 func (b *builder) device(out *Table) {
 	w := &b.t.Device
@@ -196,7 +200,7 @@ func (b *builder) device(out *Table) {
 			continue
 		}
 		b.rows[b.of[op]].DeviceSelf += length
-		for ; op >= 0; op = b.parent[op] {
+		for depth := 0; op >= 0 && depth < mostDeep; op, depth = b.parent[op], depth+1 {
 			if !b.same[op] {
 				b.rows[b.of[op]].Device += length
 			}

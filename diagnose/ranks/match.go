@@ -28,9 +28,13 @@ func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {
 	m := &matcher{t: run.Timeline, w: &run.Timeline.Device}
 	found := map[place][][]int32{}
 	var order []place
+	rankOf := map[int32]int{} // by device
+	for i, r := range ranks {
+		rankOf[all.Devices[r.Device].Index] = i
+	}
 	for work := range int32(len(m.w.Start)) {
-		rank := rankAt(ranks, all, m.w.Device[work])
-		if rank < 0 || !all.Collective(work) {
+		rank, compared := rankOf[m.w.Device[work]]
+		if !compared || !all.Collective(work) {
 			continue
 		}
 		p := m.place(run, all, &all.Devices[ranks[rank].Device], work)
@@ -44,15 +48,6 @@ func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {
 		m.pair(found[p])
 	}
 	return m
-}
-
-func rankAt(ranks []Rank, all *idle.Analysis, device int32) int {
-	for i, r := range ranks {
-		if all.Devices[r.Device].Index == device {
-			return i
-		}
-	}
-	return -1
 }
 
 func (m *matcher) place(run *recording.Run, all *idle.Analysis, d *idle.Device, work int32) place {

@@ -27,6 +27,7 @@ func New(run *recording.Run, marks Marks) (*Trace, string) {
 		}
 	}
 	t.findSteps(run.Steps)
+	t.cutShort()
 	t.findItems()
 	t.findWorks()
 	t.findWaits()
@@ -71,6 +72,35 @@ func (t *Trace) findSteps(all []recording.Step) {
 	})
 }
 
+// A long trace is replayed as far as it takes to have enough steps and calls: what
+// 30 steps do not tell, 300 do not either.
+const (
+	enoughSteps = 32
+	enoughCalls = 500_000
+)
+
+// cutShort settles how much of the timeline is replayed.
+func (t *Trace) cutShort() {
+	h, d := &t.t.Host, &t.t.Device
+	t.calls, t.count = len(h.Start), len(d.Start)
+	t.seen = len(t.steps)
+	if len(h.Start) <= enoughCalls {
+		return
+	}
+	cut, n, process := h.Start[enoughCalls], 0, int32(-1)
+	for _, s := range t.steps {
+		if s.process != process {
+			process, n = s.process, 0
+		}
+		if n++; n == enoughSteps+2 {
+			cut = max(cut, s.from)
+		}
+	}
+	t.calls = sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= cut })
+	t.count = sort.Search(len(d.Start), func(i int) bool { return d.Start[i] >= cut })
+	t.steps = slices.DeleteFunc(t.steps, func(s step) bool { return s.from >= cut })
+}
+
 // stepAt is the step of a process at an instant, -1 between steps.
 func (t *Trace) stepAt(process int32, at int64) int32 {
 	i := sort.Search(len(t.steps), func(i int) bool {
@@ -101,7 +131,7 @@ func (t *Trace) findItems() {
 	for i := range threads {
 		threads[i] = thread{last: -1, load: -1, busy: math.MinInt64, process: t.process(int32(i))}
 	}
-	for call := range int32(len(h.Start)) {
+	for call := range int32(t.calls) {
 		th := &threads[h.Thread[call]]
 		name := h.Name[call]
 		if kinds[name] == 0 {
@@ -130,9 +160,9 @@ func eventCall(name string) bool { return recordsEvent(name) || waitsEvent(name)
 
 // starters are, of each host call, the first work that it launched.
 func (t *Trace) starters() []int32 {
-	first := filled(len(t.t.Host.Start))
-	for w, call := range t.t.Device.Call {
-		if call >= 0 && first[call] < 0 {
+	first := filled(t.calls)
+	for w, call := range t.t.Device.Call[:t.count] {
+		if call >= 0 && int(call) < t.calls && first[call] < 0 {
 			first[call] = int32(w)
 		}
 	}

@@ -2,8 +2,8 @@ package replay
 
 import (
 	"math"
+	"slices"
 
-	"stoker"
 	"stoker/predict"
 	"stoker/recording"
 )
@@ -75,6 +75,7 @@ func (p *play) loading(e Edit, v view) {
 		ahead = defaultAhead
 	}
 	p.queue = loader{workers: workers, ahead: ahead, seconds: t.batchSeconds(e, v, workers, several)}
+	p.queue.lead = scaled(int64(t.recordedStep()*(1-min(1, t.loadingShare()))), grow)
 	if !several {
 		p.slowBeside(v)
 	}
@@ -83,9 +84,7 @@ func (p *play) loading(e Edit, v view) {
 // loaderAfter is the number of workers after an edit, 0 where it stays as it was,
 // and whether there were workers before.
 func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
-	for i := range t.loads {
-		several = several || t.loads[i].several
-	}
+	several = t.Several()
 	switch {
 	case len(t.loads) == 0:
 		return 0, several
@@ -95,6 +94,11 @@ func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
 		return e.Times * max(1, t.workers), several
 	}
 	return 0, several
+}
+
+// Several reports whether worker processes prepared the recorded batches.
+func (t *Trace) Several() bool {
+	return slices.ContainsFunc(t.loads, func(l load) bool { return l.several })
 }
 
 // batchSeconds is what one batch costs one worker.
@@ -173,9 +177,6 @@ func (t *Trace) isJudged(step int32) bool {
 // with them, and the batch's pages are new to it.
 func (p *play) slowBeside(v view) {
 	crowd := max(1, v.of(predict.Crowding()))
-	if v == pessimist {
-		crowd = besideWorst
-	}
 	for i := range p.t.items {
 		if k := p.t.items[i].kind; k != loading && p.t.items[i].anchor >= 0 {
 			p.think[i] = scaled(p.think[i], crowd)
@@ -202,13 +203,10 @@ func (p *play) unwait() {
 		down := it.prev >= 0 && p.t.items[it.prev].kind == copyIn
 		if it.kind == copyOut || it.kind == wait && !(it.ofCopy && down) {
 			p.free[i] = true
-			p.own[i] = min(p.own[i], nanos(v0.Point))
+			p.own[i] = min(p.own[i], nanos(asyncCall.Point))
 		}
 	}
 }
-
-// v0 is what a call costs that returns at once.
-var v0 = asyncCall
 
 // skipOptimizer takes away what the optimizer and the exchange of gradients do: a
 // step that only accumulates.
@@ -252,13 +250,3 @@ func covers(spans [][2]int64, at int64) bool {
 	}
 	return low > 0 && at < spans[low-1][1]
 }
-
-// memoryRatio and matrixRatio compare two devices by what kernels are bound by.
-func ratio(to, from float64) float64 {
-	if !(to > 0) || !(from > 0) {
-		return 1
-	}
-	return to / from
-}
-
-var _ = stoker.Unknown

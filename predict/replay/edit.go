@@ -30,7 +30,7 @@ type Edit struct {
 	NoAllocator bool // no memory is allocated or freed within steps
 	NoCollector bool // Python's garbage collector does not run within steps
 
-	GPU hardware.GPU // another device; its zero value is the recorded one
+	GPU *hardware.GPU // another device; nil is the recorded one
 }
 
 // Never is the SyncEvery of a loop that does not wait at all.
@@ -38,3 +38,6 @@ const Never = 1 << 30
 
 // any reports whether the edit changes something.
 func (e Edit) any() bool { return e != Edit{Cores: e.Cores, Prefetch: e.Prefetch} }
+
+// removes reports whether an edit only takes time away.
+func (e Edit) removes() bool { return e.Workers == 0 && e.Times == 0 && e.Batch == 0 && e.GPU == nil }

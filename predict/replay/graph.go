@@ -29,6 +29,9 @@ type Trace struct {
 
 	processes []int32 // of each thread, the first thread of its process
 
+	calls, count int // of the timeline's host calls and works, that are replayed
+	seen         int // steps that were recorded
+
 	items []item
 	works []work
 	order []int32 // items, works and ends of waits as they happened; see turn
@@ -36,9 +39,14 @@ type Trace struct {
 	loads []load
 	steps []step
 
-	judged [2]int // steps[judged[0]:judged[1]] are judged
-	latest int64  // typical pause between two queued pieces of work, ns
-	flight int64  // least time from a call to the start of its work, ns
+	judged   [2]int // steps[judged[0]:judged[1]] are judged
+	latest   int64  // typical pause between two queued pieces of work, ns
+	flight   int64  // least time from a call to the start of its work, ns
+	check    *Check
+	unedited float64 // a step of the replay without an edit, ns
+	uneven   bool    // its steps are
+
+	usual int64 // the same in the median, of work that had nothing to wait for
 }
 
 // kind is what an item is.
@@ -67,6 +75,7 @@ type item struct {
 	full       int32 // work that must have ended before a launch finds room; -1 none
 	work       int32 // the first that it launched, -1 none
 	load       int32 // of a piece of loading: index into loads; -1 none
+	inOps      int64 // of the time since prev, how much some operator was open
 	step       int32
 	kind       kind
 	first      bool // of a piece of loading: the first of its span

@@ -1,7 +1,5 @@
 package replay
 
-import "math"
-
 // loader hands out batches that worker processes prepare: PyTorch's rule, by which
 // batch i goes to worker i mod W, and a worker is at most P batches ahead
 // (torch/utils/data/dataloader.py).
@@ -12,9 +10,10 @@ type loader struct {
 	workers int // 0: as recorded
 	ahead   int // P
 	seconds func(load int32) float64
+	lead    int64 // what a step takes beside loading: for so long the workers were ahead when the trace began
 
 	finished, returned []int64
-	process            int32
+	origin             int64
 	next               int
 }
 
@@ -26,21 +25,22 @@ func (l *loader) start() {
 }
 
 // take is when the next batch is ready, for a loop that asks at an instant. The
-// workers begin evenly spread, as they run after a while, with empty queues.
-func (l *loader) take(t *Trace, load int32, asked int64) int64 {
+// workers begin evenly spread, as they run after a while, and as far ahead as one
+// step lets them be: queues that are full would hide for a short trace that the
+// workers are too slow.
+func (l *loader) take(load int32, asked int64) int64 {
 	i := l.next
 	l.next++
-	cost := int64(math.Round(l.seconds(load) * 1e9))
-	begin := asked + int64(float64(cost)*(float64(i+1)/float64(l.workers)-1))
+	cost := nanos(l.seconds(load))
+	if i == 0 {
+		l.origin = asked - l.lead - cost
+	}
+	begin := l.origin + cost*int64(i+1)/int64(l.workers)
 	if i >= l.workers {
 		begin = l.finished[i-l.workers]
 	}
 	if before := i - l.workers*l.ahead; before >= 0 && before < len(l.returned) {
 		begin = max(begin, l.returned[before])
-	}
-	if i > 0 && i < l.workers {
-		first := l.finished[0] - int64(math.Round(l.seconds(load)*1e9))
-		begin = min(begin, first+int64(float64(cost)*float64(i)/float64(l.workers)))
 	}
 	l.finished = append(l.finished, begin+cost)
 	return begin + cost

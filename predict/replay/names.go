@@ -42,3 +42,7 @@ func hasAny(s string, parts ...string) bool {
 	}
 	return false
 }
+
+func toHost(name string) bool {
+	return hasAny(name, "DtoH", "DeviceToHost", "Device -> Pageable", "Device -> Pinned", "Device -> Host")
+}

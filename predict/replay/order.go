@@ -13,15 +13,16 @@ import (
 // another thread of its process launches, waits for that.
 func (t *Trace) anchors() {
 	h := &t.t.Host
-	open := make([]int64, len(t.t.Threads)) // until when operators are open
+	open := make([]cover, len(t.t.Threads)) // of operators
+	covered := make([]int64, len(t.items))  // when an item ended
 	other := filled(len(t.t.Threads))       // what another thread did since the thread's last item
 	siblings := t.launching()
 	call := 0
 	for i := range t.items {
 		it := &t.items[i]
-		for call < len(h.Start) && h.Start[call] <= it.start {
+		for call < t.calls && h.Start[call] <= it.start {
 			if h.Kind[call] == recording.Op {
-				open[h.Thread[call]] = max(open[h.Thread[call]], h.End[call])
+				open[h.Thread[call]].add(h.Start[call], h.End[call])
 			}
 			call++
 		}
@@ -29,16 +30,34 @@ func (t *Trace) anchors() {
 			it.anchor = from
 		}
 		other[it.thread] = -1
+		covered[i] = open[it.thread].until(it.end)
+		if it.prev >= 0 {
+			it.inOps = max(0, open[it.thread].until(it.start)-covered[it.prev])
+		}
 		if it.work < 0 && it.kind != wait {
 			continue
 		}
 		for _, s := range siblings[t.process(it.thread)] {
-			if s != it.thread && open[s] <= it.start {
+			if s != it.thread && open[s].to <= it.start {
 				other[s] = int32(i)
 			}
 		}
 	}
 }
+
+// cover adds up how much of a thread's time some operator was open.
+type cover struct{ sum, from, to int64 }
+
+func (c *cover) add(from, to int64) {
+	if from > c.to {
+		c.sum += c.to - c.from
+		c.from, c.to = from, from
+	}
+	c.to = max(c.to, to)
+}
+
+// until is how much there was until an instant.
+func (c *cover) until(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
 
 // launching are, of each process, the threads that launch work.
 func (t *Trace) launching() map[int32][]int32 {
@@ -223,8 +242,8 @@ func (t *Trace) settle() bool {
 
 // Limits of the judged steps: as diagnose judges them (idle.Device).
 const (
-	keepAll  = 3   // below this many steps all are kept
-	cutShort = 0.8 // a last step with less of the previous one's work was cut off
+	keepAll = 3   // below this many steps all are kept
+	cutOff  = 0.8 // a last step with less of the previous one's work was cut off
 )
 
 // judge chooses the process that launched most work, and its steps without the
@@ -249,7 +268,10 @@ func (t *Trace) judge() {
 		to--
 	}
 	if to-from >= keepAll {
-		if float64(t.steps[to-1].works) < cutShort*float64(t.steps[to-2].works) {
+		for cut := true; cut && to-from >= keepAll; cut = t.calls < len(t.t.Host.Start) {
+			if float64(t.steps[to-1].works) >= cutOff*float64(t.steps[to-2].works) {
+				break
+			}
 			to--
 		}
 		from++

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"sort"
+
 	"stoker"
 	"stoker/recording"
 )
@@ -61,26 +63,19 @@ func (p Path) Sum() int64 {
 	return sum
 }
 
-// largest are the two parts with most of the path. What the device needs between
-// pieces of work counts for the device.
-func (p Path) largest() (first, second Part) {
-	p[Kernels] += p[Device]
-	p[Device] = 0
-	first, second = Kernels, Kernels
-	for part := range p {
-		if p[part] > p[first] {
-			first = Part(part)
+// binds are the two resources with most of the path.
+func (p Path) binds(several bool) (first, second stoker.Resource) {
+	var order []stoker.Resource
+	of := map[stoker.Resource]int64{}
+	for part, ns := range p {
+		r := Part(part).resource(several)
+		if _, seen := of[r]; !seen {
+			order = append(order, r)
 		}
+		of[r] += ns
 	}
-	if first == Kernels {
-		second = Host
-	}
-	for part := range p {
-		if Part(part) != first && p[part] > p[second] {
-			second = Part(part)
-		}
-	}
-	return first, second
+	sort.SliceStable(order, func(i, j int) bool { return of[order[i]] > of[order[j]] })
+	return order[0], order[1]
 }
 
 // Network is what exchanges between ranks are bound by. The closed law has no such

@@ -112,7 +112,7 @@ func (p *play) item(i int32) {
 		p.cause[i] |= endFull
 	}
 	if it.first && it.kind == loading && p.queue.workers > 0 {
-		if ready := p.queue.take(p.t, it.load, at); ready > p.to[i] {
+		if ready := p.queue.take(it.load, at); ready > p.to[i] {
 			p.to[i] = ready
 			p.cause[i] |= endLoader
 		}

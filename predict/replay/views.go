@@ -27,13 +27,8 @@ var (
 	// arrives in shared memory, whose pages the trainer maps anew. Two public pairs of
 	// traces (pytorch/kineto, ResNet-50, num_workers 0 and 4): from 8.3 to 11.1 GB/s
 	// to 5.3 to 6.1 GB/s, that is 1.4 to 2.1 (n = 2; the point is the ratio of the
-	// means).
+	// means). Beside that, the launching thread slows down by predict.Crowding.
 	sharedRate = stoker.Interval{Low: 1.4, Point: 1.7, High: 2.1}
-
-	// beside is by which factor the launching thread slows down beside workers, from
-	// predict.Crowding, and at its worst what the same public pairs show: the realised
-	// gain was 73 to 86 % of what a replay without any slowing down promised (n = 4).
-	besideWorst = 1.25
 
 	// linkRate is how fast a pinned copy is against the table's rate for the link.
 	// Assumption: the table's rate is a good one.
@@ -43,9 +38,10 @@ var (
 	// seconds: 5 to 10 us (published procedure).
 	asyncCall = stoker.Interval{Low: 5e-6, Point: 8e-6, High: 15e-6}
 
-	// mergedThink is how much of the thread's time between two tiny copies remains
-	// when they are one: the tensors are still made. Assumption.
-	mergedThink = stoker.Interval{Low: 0.2, Point: 0.5, High: 1}
+	// mergedThink is how much of the thread's time between two tiny copies, outside
+	// of operators, remains when they are one: the tensors are still made. Of the
+	// operators that copied them nothing remains. Assumption.
+	mergedThink = stoker.Interval{Low: 0, Point: 0.5, High: 1}
 
 	// graphHost is how much of the host's time in and between launches remains when a
 	// graph is launched instead. The published procedure puts the gain at 0.5 to 0.9

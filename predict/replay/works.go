@@ -20,7 +20,7 @@ func (t *Trace) findWorks() {
 	of := t.itemOfCalls()
 	streams := map[[2]int32]int32{} // last work of each stream
 	hosts := t.deviceHosts(of)
-	t.works = make([]work, len(d.Start))
+	t.works = make([]work, t.count)
 	for i := range t.works {
 		w := &t.works[i]
 		*w = work{
@@ -32,7 +32,7 @@ func (t *Trace) findWorks() {
 			w.prev = before
 		}
 		streams[stream] = int32(i)
-		if call := d.Call[i]; call >= 0 {
+		if call := d.Call[i]; call >= 0 && int(call) < t.calls {
 			w.item = of[call]
 		}
 		if w.item < 0 {
@@ -55,10 +55,10 @@ func (t *Trace) findWorks() {
 // itemOfCalls is, for each host call, the item that it is or lies in; -1 none.
 func (t *Trace) itemOfCalls() []int32 {
 	h := &t.t.Host
-	of := filled(len(h.Start))
+	of := filled(t.calls)
 	last := filled(len(t.t.Threads))
 	next := 0
-	for call := range h.Start {
+	for call := range t.calls {
 		for next < len(t.items) && t.items[next].start <= h.Start[call] {
 			last[t.items[next].thread] = int32(next)
 			next++
@@ -81,8 +81,8 @@ func (t *Trace) itemOfCalls() []int32 {
 func (t *Trace) deviceHosts(of []int32) [][]int32 {
 	d := &t.t.Device
 	votes := make([]map[int32]int, len(t.t.Devices))
-	for i, call := range d.Call {
-		if call >= 0 && of[call] >= 0 {
+	for i, call := range d.Call[:t.count] {
+		if call >= 0 && int(call) < t.calls && of[call] >= 0 {
 			if votes[d.Device[i]] == nil {
 				votes[d.Device[i]] = map[int32]int{}
 			}
@@ -138,10 +138,11 @@ func (t *Trace) measure() {
 			pauses = append(pauses, gap)
 		}
 	}
-	t.flight, t.latest = 2_000, 1_000 // 2 us: the published procedure; 1 us between kernels
+	t.flight, t.usual, t.latest = 2_000, 2_000, 1_000 // 2 us: the published procedure; 1 us between kernels
 	if len(flights) > 0 {
 		slices.Sort(flights)
 		t.flight = min(flights[len(flights)/100], 50_000)
+		t.usual = flights[len(flights)/2]
 	}
 	if len(pauses) > 0 {
 		slices.Sort(pauses)

@@ -242,7 +242,7 @@ func (m *merger) foreign() error {
 	for _, name := range s.names {
 		switch {
 		case contains(name, "/host:CPU", "/device:GPU", "/device:TPU", "/job:"):
-			return &ForeignError{"a trace of TensorFlow or XLA", "only PyTorch profiler traces are read; record with torch.profiler"}
+			return &ForeignError{"a trace of TensorFlow or XLA in JSON", "give the .xplane.pb that lies beside it"}
 		case contains(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
 			return &ForeignError{"a Chrome browser trace", "only PyTorch profiler traces are read; record with torch.profiler"}
 		}
@@ -256,7 +256,7 @@ func (m *merger) foreign() error {
 		return &ForeignError{"a trace of VizTracer", "record the device's work too, with torch.profiler"}
 	}
 	if s.strange["Op"] > 0 {
-		return &ForeignError{"a trace of TensorFlow", "only PyTorch profiler traces are read; record with torch.profiler"}
+		return &ForeignError{"a trace of TensorFlow in JSON", "give the .xplane.pb that lies beside it"}
 	}
 	if len(m.warnings) > 0 || s.events == 0 {
 		return &SyntaxError{m.offset, "no event of PyTorch's profiler was found before the end of the file"}

@@ -225,7 +225,8 @@ func (b *builder) busiest(pid int) int {
 
 // loaders tells of each process's DataLoader what the name of its iterator tells.
 func (b *builder) loaders(processes []recording.Process) []recording.Loader {
-	kinds := map[int]stoker.Settings{}
+	type kinds struct{ single, several bool } // of iterators that were seen
+	seen := map[int]kinds{}
 	for k, kind := range b.t.Host.Kind {
 		if kind != recording.Annotation {
 			continue
@@ -235,20 +236,22 @@ func (b *builder) loaders(processes []recording.Process) []recording.Loader {
 			continue
 		}
 		pid := b.pid(int32(k))
-		if kinds[pid] == nil {
-			kinds[pid] = stoker.Settings{}
-		}
-		if strings.Contains(name, "_SingleProcessDataLoaderIter") {
-			kinds[pid][stoker.NumWorkers] = 0
-		} else if strings.Contains(name, "_MultiProcessingDataLoaderIter") {
-			delete(kinds[pid], stoker.NumWorkers)
-		}
+		is := seen[pid]
+		is.single = is.single || strings.Contains(name, "_SingleProcessDataLoaderIter")
+		is.several = is.several || strings.Contains(name, "_MultiProcessingDataLoaderIter")
+		seen[pid] = is
 	}
 	var out []recording.Loader
 	for _, p := range processes {
-		if settings := kinds[p.PID]; settings != nil {
-			out = append(out, recording.Loader{ID: loaderID, PID: p.PID, Settings: settings})
+		is, found := seen[p.PID]
+		if !found {
+			continue
 		}
+		settings := stoker.Settings{}
+		if is.single && !is.several { // of two loaders, one may train and one evaluate
+			settings[stoker.NumWorkers] = 0
+		}
+		out = append(out, recording.Loader{ID: loaderID, PID: p.PID, Settings: settings})
 	}
 	return out
 }

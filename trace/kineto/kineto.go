@@ -104,6 +104,7 @@ type merger struct {
 	bare      bool // the file is an array
 	offset    int64
 	tail      []byte // read but not used yet
+	again     int    // length of the tail from which reading it is tried again
 	meta      map[string][]byte
 	metaBytes int
 	arrays    int // how many traceEvents there were
@@ -126,6 +127,9 @@ func (m *merger) take(p *pipe, c *chunk, r result) error {
 	}
 	m.tail = append(m.tail, c.data...)
 	p.recycle(c, r.out)
+	if len(m.tail) < m.again {
+		return nil
+	}
 	return m.advance()
 }
 
@@ -145,6 +149,10 @@ func (m *merger) advance() error {
 		m.offset += int64(used)
 	}
 	m.tail = append(m.tail[:0], m.tail[at:]...)
+	m.again = 0
+	if at == 0 { // one long thing: to look at it after each chunk takes time by the square of its length
+		m.again = len(m.tail) * 3 / 2
+	}
 	m.scanner.hand(out)
 	if err := m.store.add(out, -1); err != nil {
 		return err
@@ -173,10 +181,9 @@ func (m *merger) step(b []byte, out *batch) (int, error) {
 			if m.bare {
 				m.phase = over
 			}
-			if used < len(b) && b[used] == '}' && (used == 0 || b[used-1] != ']') {
-				m.warn("The list of events is not closed at byte %d: what lies before it was read.", m.offset+int64(used))
+			if b[used-1] == '}' {
+				m.warn("The list of events is not closed at byte %d: what lies before it was read.", m.offset+int64(used-1))
 				m.phase = over
-				return used + 1, nil
 			}
 		}
 		return used, nil

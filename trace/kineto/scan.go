@@ -17,7 +17,8 @@ import (
 
 // scan reads the events in b, which begins between two elements of traceEvents.
 // It returns how many bytes it used: up to an event that does not end in b, or
-// behind the bracket that closes the array. It writes a zero behind b.
+// behind the bracket, or the brace instead of it, that closes the array. It writes a
+// zero behind b.
 func (s *scanner) scan(b []byte, out *batch) (used int, closed bool) {
 	n := len(b)
 	b = append(b, 0)
@@ -31,8 +32,8 @@ func (s *scanner) scan(b []byte, out *batch) (used int, closed bool) {
 		switch b[i] {
 		case ']':
 			return i + 1, true
-		case '}': // an array that somebody forgot to close
-			return i, true
+		case '}': // of the object around an array that nobody closed
+			return i + 1, true
 		case '{':
 			if !s.slow {
 				if end, ok := s.fast(b, i); ok {

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"stoker/recording"
-	"stoker/trace/nsight/sqlite"
 )
 
 // calls reads what the host did. The API comes first: it tells which threads
@@ -80,7 +79,7 @@ func (r *reader) thread(global int64) int32 {
 
 // api reads calls of the CUDA runtime and driver.
 func (r *reader) api(table string) error {
-	return r.scan(table, []string{"start", "end", "globalTid", "nameId"}, []string{"correlationId"}, func(row *sqlite.Row) error {
+	return r.scan(table, []string{"start", "end", "globalTid", "nameId"}, []string{"correlationId"}, func(row *row) error {
 		start, end, ok := r.span(row)
 		if !ok {
 			return nil
@@ -103,7 +102,7 @@ func (r *reader) api(table string) error {
 func (r *reader) nvtx() error {
 	open := 0
 	columns := []string{"eventType", "text", "textId", "globalTid"}
-	err := r.scan("NVTX_EVENTS", []string{"start", "end"}, columns, func(row *sqlite.Row) error {
+	err := r.scan("NVTX_EVENTS", []string{"start", "end"}, columns, func(row *row) error {
 		if kind, ok := row.Int(2); ok && !r.labels.ranges[kind] {
 			return nil // a mark without length, a category, a domain
 		}
@@ -145,7 +144,7 @@ func (r *reader) setMark(c *call, text []byte) {
 // osCalls reads waits in the operating system, of the threads that call CUDA or
 // mark ranges: hundreds of others sleep in every program.
 func (r *reader) osCalls() error {
-	return r.scan("OSRT_API", []string{"start", "end", "globalTid", "nameId"}, nil, func(row *sqlite.Row) error {
+	return r.scan("OSRT_API", []string{"start", "end", "globalTid", "nameId"}, nil, func(row *row) error {
 		start, end, ok := r.span(row)
 		if !ok {
 			return nil
@@ -165,7 +164,7 @@ func (r *reader) osCalls() error {
 
 // overhead reads the profiler's own time.
 func (r *reader) overhead(table string) error {
-	return r.scan(table, []string{"start", "end"}, []string{"globalTid", "nameId"}, func(row *sqlite.Row) error {
+	return r.scan(table, []string{"start", "end"}, []string{"globalTid", "nameId"}, func(row *row) error {
 		start, end, ok := r.span(row)
 		thread, found := r.threads[number(row, 2)]
 		if !ok || !found {

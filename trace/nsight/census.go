@@ -2,8 +2,6 @@ package nsight
 
 import (
 	"slices"
-
-	"stoker/trace/nsight/sqlite"
 )
 
 // Tables of events: first those of the device, then those of the host.
@@ -17,28 +15,38 @@ var (
 type histogram struct {
 	shift uint
 	bins  map[int64]*[10]int32 // by place: events of each table
+
+	recent int64 // the bin of the event before: mostly that of the next one
+	bin    *[10]int32
 }
 
 // mostBins is fine enough: of an hour, bins of 0.1 s.
 const mostBins = 1 << 16
 
-func (h *histogram) add(at int64, table int) {
-	bin := h.bins[at>>h.shift]
+func (h *histogram) add(at int64, table int, n int32) {
+	place := at >> h.shift
+	if place == h.recent && h.bin != nil {
+		h.bin[table] += n
+		return
+	}
+	bin := h.bins[place]
 	if bin == nil {
 		if len(h.bins) >= mostBins {
 			h.coarsen()
-			h.add(at, table)
+			h.add(at, table, n)
 			return
 		}
 		bin = &[10]int32{}
-		h.bins[at>>h.shift] = bin
+		h.bins[place] = bin
 	}
-	bin[table]++
+	h.recent, h.bin = place, bin
+	bin[table] += n
 }
 
 // coarsen doubles the bins.
 func (h *histogram) coarsen() {
 	old := h.bins
+	h.bin = nil
 	h.shift++
 	h.bins = make(map[int64]*[10]int32, mostBins)
 	for at, from := range old {
@@ -52,25 +60,74 @@ func (h *histogram) coarsen() {
 	}
 }
 
+// mostSampled is how many rows of a table stand for the others in the census of a
+// file with more events than may be kept: the window is then right to 1/8192.
+const mostSampled = 8192
+
 // census counts all events and settles the window.
 func (r *reader) census() error {
+	total, err := r.countRows()
+	if err != nil {
+		return err
+	}
 	h := &histogram{shift: 24, bins: map[int64]*[10]int32{}}
 	for i, table := range eventTables {
-		err := r.scan(table, []string{"start"}, nil, func(row *sqlite.Row) error {
-			if at, ok := row.Int(0); ok && at >= 0 && at < latest {
-				h.add(at, i)
-				r.out.Events++
-			} else {
-				r.dropped["with an impossible time"]++
-			}
-			return nil
-		})
-		if err != nil {
+		take := r.countAll
+		if total > int64(r.most) && r.rows[table] > mostSampled {
+			take = r.countSome
+		}
+		if err := take(h, i); err != nil {
 			return err
 		}
 	}
 	r.window(h)
+	r.seen, r.done = 0, 0 // from here on rows are read for good
 	return nil
+}
+
+// countRows counts the rows of each table of events, whatever is in them.
+func (r *reader) countRows() (total int64, err error) {
+	rows := map[string]int64{}
+	for _, table := range eventTables {
+		if t := r.db.tables[table]; t != nil && t.column("start") != "" {
+			if rows[table], err = r.db.count(r.ctx, t); err != nil {
+				return 0, err
+			}
+			total += rows[table]
+		}
+	}
+	r.rows = rows
+	return total, nil
+}
+
+// countAll looks at every row of a table.
+func (r *reader) countAll(h *histogram, i int) error {
+	return r.scan(eventTables[i], []string{"start"}, nil, func(row *row) error {
+		if at, ok := row.Int(0); ok && at >= 0 && at < latest {
+			h.add(at, i, 1)
+			r.out.Events++
+		} else {
+			r.dropped["with an impossible time"]++
+		}
+		return nil
+	})
+}
+
+// countSome looks at some rows, which stand for all of the table.
+func (r *reader) countSome(h *histogram, i int) error {
+	t := r.db.tables[eventTables[i]]
+	var times []int64
+	err := r.db.sample(r.ctx, t, t.column("start"), mostSampled, func(row *row) {
+		if at, ok := row.Int(0); ok && at >= 0 && at < latest {
+			times = append(times, at)
+		}
+	})
+	all, n := r.rows[t.name], int64(len(times))
+	for k, at := range times {
+		h.add(at, i, int32((int64(k)+1)*all/n-int64(k)*all/n)) // together all
+	}
+	r.out.Events += all
+	return err
 }
 
 // window chooses what is read: everything, else as much as may be kept around the
@@ -113,18 +170,19 @@ func (r *reader) window(h *histogram) {
 			r.counts[eventTables[i]] += int(n)
 		}
 	}
-	r.outside(h, places, lo, hi, total)
-}
-
-// outside says what was not read.
-func (r *reader) outside(h *histogram, places []int64, lo, hi, total int) {
-	if lo == 0 && hi == len(places) {
+	if r.narrow = lo > 0 || hi < len(places); !r.narrow {
 		return
 	}
 	seconds := func(bin int64) float64 { return float64((bin-places[0])<<h.shift) / 1e9 }
-	r.dropped["outside of the part that was read"] += int(r.out.Events) - total
 	r.warn("The file holds %d events, of which %d are kept in memory: of its %.1f s, those from %.1f to %.1f s were read, around the middle of the device's work.",
 		r.out.Events, r.most, seconds(places[len(places)-1]+1), seconds(places[lo]), seconds(places[hi-1]+1))
+}
+
+// outside counts what was not read.
+func (r *reader) outside() {
+	if r.narrow {
+		r.dropped["outside of the part that was read"] += max(0, int(r.out.Events-r.seen))
+	}
 }
 
 // middle is the place of the bin in which the device's work is half over; of all

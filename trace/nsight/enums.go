@@ -2,8 +2,6 @@ package nsight
 
 import (
 	"strings"
-
-	"stoker/trace/nsight/sqlite"
 )
 
 // enums are the meanings of numbers: the file's own, else those of schema 3.25.
@@ -32,7 +30,7 @@ func (r *reader) enums() error {
 	}
 	for _, e := range read {
 		first := true
-		err := r.scan(e.table, []string{"id", "name"}, []string{"label"}, func(row *sqlite.Row) error {
+		err := r.scan(e.table, []string{"id", "name"}, []string{"label"}, func(row *row) error {
 			id, ok := row.Int(0)
 			if !ok {
 				return nil

@@ -10,7 +10,6 @@ import (
 
 	"stoker"
 	"stoker/recording"
-	"stoker/trace/nsight/sqlite"
 	"stoker/trace/steps"
 )
 
@@ -51,7 +50,7 @@ func (r *reader) facts() error {
 // start finds the date of t = 0. Times count from the session's start, unless they
 // were normalised to the Unix epoch (nsys export --ts-normalize).
 func (r *reader) start() error {
-	err := r.scan("TARGET_INFO_SESSION_START_TIME", []string{"utcEpochNs"}, nil, func(row *sqlite.Row) error {
+	err := r.scan("TARGET_INFO_SESSION_START_TIME", []string{"utcEpochNs"}, nil, func(row *row) error {
 		if utc := number(row, 0); utc > 1e18 && utc < latest && r.base < longestRun && r.out.Zero == r.base {
 			r.out.Zero += utc
 		}
@@ -65,7 +64,7 @@ func (r *reader) start() error {
 
 func (r *reader) machine() error {
 	f := &r.out.Facts
-	return r.scan("TARGET_INFO_SYSTEM_ENV", []string{"name", "value"}, nil, func(row *sqlite.Row) error {
+	return r.scan("TARGET_INFO_SYSTEM_ENV", []string{"name", "value"}, nil, func(row *row) error {
 		value := clean(row.Text(1), 80)
 		switch string(row.Text(0)) {
 		case "CpuCores":
@@ -88,7 +87,7 @@ func (r *reader) machine() error {
 func (r *reader) gpus() error {
 	t := r.out.Timeline
 	place := map[int64]int{}
-	err := r.scan("TARGET_INFO_GPU", []string{"id", "name"}, []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}, func(row *sqlite.Row) error {
+	err := r.scan("TARGET_INFO_GPU", []string{"id", "name"}, []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}, func(row *row) error {
 		id, ok := row.Int(0)
 		if _, again := place[id]; !ok || again || len(place) >= mostDevices {
 			return nil
@@ -107,7 +106,7 @@ func (r *reader) gpus() error {
 	}
 	type cuda struct{ pid, device int64 }
 	own := map[cuda]int64{}
-	err = r.scan("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *sqlite.Row) error {
+	err = r.scan("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *row) error {
 		if len(own) < mostDevices {
 			own[cuda{number(row, 2), number(row, 1)}] = number(row, 0)
 		}
@@ -142,7 +141,7 @@ func (r *reader) perSM() {
 
 func (r *reader) threadNames() error {
 	t := r.out.Timeline
-	return r.scan("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *sqlite.Row) error {
+	return r.scan("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *row) error {
 		if at, found := r.threads[number(row, 1)]; found {
 			if name := r.stringAt(number(row, 0), asIs); name >= 0 {
 				t.Threads[at].Name = clean([]byte(r.names.list[name]), 80)
@@ -159,7 +158,7 @@ const mostDiagnostics = 10
 // diagnostics hands on what Nsight itself warned of.
 func (r *reader) diagnostics() error {
 	n := 0
-	err := r.scan("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *sqlite.Row) error {
+	err := r.scan("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *row) error {
 		severity := r.labels.severity[number(row, 1)]
 		text := clean(row.Text(0), 300)
 		if severity != "Warning" && severity != "Error" || text == "" || strings.HasPrefix(text, "Process was launched by the profiler") {
@@ -325,7 +324,7 @@ func most(counts map[int]int) (best int, ok bool) {
 // doubts warns of what the file does not tell.
 func (r *reader) doubts() {
 	t := r.out.Timeline
-	missing := func(table string) bool { return r.db.Tables[table] == nil }
+	missing := func(table string) bool { return r.db.tables[table] == nil }
 	switch {
 	case len(t.Device.Start) == 0:
 		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt; the host's side was read.")

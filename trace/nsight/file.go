@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-
-	"stoker/trace/nsight/sqlite"
 )
 
 // Is reports whether a file begins as an SQLite database does and can be read at
@@ -18,26 +15,25 @@ func Is(f *os.File) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	start := make([]byte, len(sqlite.Magic))
+	start := make([]byte, len(magic))
 	_, err = f.ReadAt(start, 0)
-	return err == nil && string(start) == sqlite.Magic
+	return err == nil && string(start) == magic
 }
 
 // ReadFile reads an export from a file that nobody else is writing. It takes no
-// lock, and writes nothing beside it. through sees every read; nil: none does.
-func ReadFile(ctx context.Context, f *os.File, through func(io.ReaderAt) io.ReaderAt, o Options) (*Trace, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
+// lock, and writes nothing beside it. It stops at ctx and at a fault of the disk;
+// damage is left out and said in a warning.
+func ReadFile(ctx context.Context, f *os.File, o Options) (*Trace, error) {
 	if err := quiet(f); err != nil {
 		return nil, err
 	}
-	var src io.ReaderAt = f
-	if through != nil {
-		src = through(src)
+	defer panicOnFault()()
+	db, err := openDatabase(ctx, f)
+	if err != nil {
+		return nil, err
 	}
-	return Read(ctx, src, info.Size(), o)
+	defer db.close()
+	return readDatabase(ctx, db, o)
 }
 
 // quiet refuses a database that is being written, or that a writer left before it

@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"stoker/recording"
-	"stoker/trace/nsight/sqlite"
 )
 
 // metrics reads what was sampled of the GPUs (nsys profile --gpu-metrics-devices).
 // "GR Active" is the share of time in which the graphics and compute engine had
 // work: what NVML's utilisation means, at 10 kHz. The means of 10 ms are kept.
 func (r *reader) metrics() error {
-	if r.db.Tables["GPU_METRICS"] == nil {
+	if r.db.tables["GPU_METRICS"] == nil {
 		return nil
 	}
 	wanted, others, err := r.metricNames()
@@ -21,7 +20,7 @@ func (r *reader) metrics() error {
 		return err
 	}
 	sums := map[sample]mean{}
-	err = r.scan("GPU_METRICS", []string{"timestamp", "typeId", "metricId", "value"}, nil, func(row *sqlite.Row) error {
+	err = r.scan("GPU_METRICS", []string{"timestamp", "typeId", "metricId", "value"}, nil, func(row *row) error {
 		at, ok := row.Int(0)
 		key := metric{number(row, 1), number(row, 2)}
 		v := row.Float(3)
@@ -58,7 +57,7 @@ type (
 // metricNames finds the metrics that are wanted, and the names of the others.
 func (r *reader) metricNames() (wanted map[metric]bool, others []string, err error) {
 	wanted = map[metric]bool{}
-	err = r.scan("TARGET_INFO_GPU_METRICS", []string{"typeId", "metricId", "metricName"}, nil, func(row *sqlite.Row) error {
+	err = r.scan("TARGET_INFO_GPU_METRICS", []string{"typeId", "metricId", "metricName"}, nil, func(row *row) error {
 		name := clean(row.Text(2), 60)
 		if strings.HasPrefix(name, "GR Active") {
 			wanted[metric{number(row, 0), number(row, 1)}] = true

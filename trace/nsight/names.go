@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"stoker/recording"
-	"stoker/trace/nsight/sqlite"
 )
 
 // longestName is where a name is cut; kernels with many template arguments reach
@@ -21,7 +20,14 @@ type names struct {
 	list  []string
 	known map[string]int32
 	byID  map[int64]int32 // row of StringIds: index into list, -1 without
+	bytes int             // of the texts in list
 }
+
+// mostText bounds the texts that are kept: a program may mark every request with a
+// name of its own.
+const mostText = 24 << 20
+
+const unkept = "name not kept: the file has too many different ones"
 
 // id is the place of a text.
 func (n *names) id(text []byte) int32 {
@@ -41,6 +47,12 @@ func (n *names) id(text []byte) int32 {
 			return id
 		}
 	}
+	if n.bytes += len(clean); n.bytes > mostText {
+		clean = unkept
+		if id, found := n.known[unkept]; found {
+			return id
+		}
+	}
 	id := int32(len(n.list))
 	n.list = append(n.list, clean)
 	n.known[clean] = id
@@ -56,18 +68,26 @@ func (r *reader) stringAt(id int64, prepare func([]byte) []byte) int32 {
 		return at
 	}
 	at := int32(-1)
-	if t := r.db.Tables["StringIds"]; t != nil {
-		_, _ = r.db.Lookup(t, id, []int{t.Column("value")}, func(row *sqlite.Row) { // a fault of the disk shows up in the next scan
-			if text := row.Text(0); text != nil {
-				at = r.names.id(prepare(text))
-			}
-		})
+	if r.strings != nil {
+		if text := r.strings.text(r.ctx, id); text != nil {
+			at = r.names.id(prepare(text))
+		}
 	}
 	if r.names.byID == nil {
 		r.names.byID = map[int64]int32{}
 	}
 	r.names.byID[id] = at
 	return at
+}
+
+// openStrings prepares the look-ups in StringIds, where the file has that table.
+func (r *reader) openStrings() (err error) {
+	t := r.db.tables["StringIds"]
+	if t == nil || t.column("value") == "" {
+		return nil
+	}
+	r.strings, err = r.db.lookup(r.ctx, t, t.column("value"))
+	return err
 }
 
 func asIs(text []byte) []byte { return text }
@@ -135,12 +155,12 @@ func operator(name []byte) bool {
 func tight(text []byte) []byte {
 	depth, out := 0, make([]byte, 0, len(text))
 	for _, c := range text {
-		switch {
-		case c == '[':
+		switch c {
+		case '[':
 			depth++
-		case c == ']':
+		case ']':
 			depth--
-		case c == ' ':
+		case ' ':
 			continue
 		}
 		out = append(out, c)

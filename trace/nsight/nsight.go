@@ -2,14 +2,11 @@ package nsight
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"stoker/recording"
-	"stoker/trace/nsight/sqlite"
 	"stoker/trace/steps"
 )
 
@@ -18,11 +15,15 @@ type Options struct {
 	// Most is how many events are kept, 0: mostEvents. Of a file with more, those
 	// around the middle of the device's work are read, and a warning says so.
 	Most int
+
+	// Progress, where it is not nil, is told now and then which share of the file,
+	// from 0 to 1, was read.
+	Progress func(share float64)
 }
 
 // mostEvents bounds memory: an event takes 33 bytes on the host and 61 on the
 // device, and the half again while it is sorted and judged.
-const mostEvents = 2_000_000
+const mostEvents = 1_200_000
 
 // Trace is what one file holds. Times of the Timeline are nanoseconds since the
 // first event that was kept.
@@ -56,18 +57,9 @@ func (e *DamagedError) Error() string { return e.Problem }
 
 const exportAgain = "export it again: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"
 
-// Read reads a file of size bytes. It stops at ctx and at a fault of the disk;
-// damage is left out and said in a warning.
-func Read(ctx context.Context, file io.ReaderAt, size int64, o Options) (*Trace, error) {
-	db, err := sqlite.Open(file, size)
-	if err != nil {
-		var format *sqlite.FormatError
-		if errors.As(err, &format) {
-			return nil, &DamagedError{"it looks like an SQLite database, but " + format.Problem, exportAgain}
-		}
-		return nil, err
-	}
-	r := &reader{ctx: ctx, db: db, out: &Trace{Timeline: &recording.Timeline{}}, most: o.Most, dropped: map[string]int{}}
+// readDatabase reads all that is wanted.
+func readDatabase(ctx context.Context, db *database, o Options) (*Trace, error) {
+	r := &reader{ctx: ctx, db: db, out: &Trace{Timeline: &recording.Timeline{}}, most: o.Most, dropped: map[string]int{}, progress: o.Progress}
 	if r.most <= 0 {
 		r.most = mostEvents
 	}
@@ -75,6 +67,10 @@ func Read(ctx context.Context, file io.ReaderAt, size int64, o Options) (*Trace,
 	if err := r.foreign(); err != nil {
 		return nil, err
 	}
+	if err := r.openStrings(); err != nil {
+		return nil, err
+	}
+	defer r.strings.close()
 	for _, part := range []func() error{r.census, r.enums, r.works, r.calls} {
 		if err := part(); err != nil {
 			return nil, err
@@ -83,7 +79,15 @@ func Read(ctx context.Context, file io.ReaderAt, size int64, o Options) (*Trace,
 	if r.out.Events == 0 {
 		return nil, &DamagedError{"no event was found in the Nsight Systems export", "record it again: nsys profile --trace=cuda,nvtx,osrt COMMAND"}
 	}
+	r.outside()
 	return r.out, r.finish()
+}
+
+// tell reports progress: done is what was read of a table's rows.
+func (r *reader) tell(done float64) {
+	if r.progress != nil {
+		r.progress(min(1, (r.done+done)/float64(max(1, r.out.Events))))
+	}
 }
 
 // finish puts everything in order once all rows are read.
@@ -115,16 +119,23 @@ const noMarks = `The file has no NVTX range that marks a step (torch.cuda.nvtx.r
 // reader reads one file.
 type reader struct {
 	ctx     context.Context //nolint:containedctx // lives as long as one call of Read
-	db      *sqlite.File
+	db      *database
 	out     *Trace
 	most    int
 	dropped map[string]int
 
-	from, to int64          // the window, on the file's clock
-	counts   map[string]int // events in the window by table
-	base     int64          // t = 0 on the file's clock
+	from, to int64            // the window, on the file's clock
+	narrow   bool             // not all events are in the window
+	counts   map[string]int   // events in the window by table
+	rows     map[string]int64 // rows of all tables of events
+	seen     int64            // rows of events that SQLite handed out since the census
+
+	progress func(float64)
+	done     float64 // rows of tables that were read to their end
+	base     int64   // t = 0 on the file's clock
 
 	names   names
+	strings *lookup // texts of StringIds
 	labels  enums
 	threads map[int64]int32 // globalTid: index into Threads
 	procs   map[int64]int   // globalPid: a small number
@@ -144,33 +155,30 @@ func (r *reader) warn(format string, args ...any) {
 
 // check warns of a cut file.
 func (r *reader) check() {
-	if r.db.Promised > r.db.Size {
-		r.warn("The file ends at byte %d, its header promises %d: it was cut, and what is left was read (%s).", r.db.Size, r.db.Promised, exportAgain)
+	if r.db.cut > 0 {
+		r.warn("The file ends at byte %d, its header promises %d: it was cut, and what is left was read (%s).", r.db.size, r.db.cut, exportAgain)
 	}
 }
 
 // foreign refuses databases of others.
 func (r *reader) foreign() error {
 	for _, t := range eventTables {
-		if r.db.Tables[t] != nil {
+		if r.db.tables[t] != nil {
 			return nil
 		}
 	}
-	if r.db.Tables["META_DATA_EXPORT"] != nil || r.db.Tables["StringIds"] != nil {
+	if r.db.tables["META_DATA_EXPORT"] != nil || r.db.tables["StringIds"] != nil {
 		return &ForeignError{"an Nsight Systems export without any table of CUDA, NVTX or OS events", "record with nsys profile --trace=cuda,nvtx,osrt COMMAND"}
-	}
-	if len(r.db.Tables) == 0 && r.db.Promised > r.db.Size {
-		return &DamagedError{fmt.Sprintf("the database ends at byte %d of %d, before its first table", r.db.Size, r.db.Promised), exportAgain}
 	}
 	return &ForeignError{"an SQLite database that Nsight Systems did not write (" + tableNames(r.db) + ")", "give what nsys export --type sqlite wrote"}
 }
 
-func tableNames(db *sqlite.File) string {
-	if len(db.Tables) == 0 {
+func tableNames(db *database) string {
+	if len(db.tables) == 0 {
 		return "it has no table"
 	}
 	var names []string
-	for name := range db.Tables {
+	for name := range db.tables {
 		names = append(names, clean([]byte(name), 40))
 	}
 	slices.Sort(names)
@@ -183,24 +191,42 @@ func tableNames(db *sqlite.File) string {
 
 // scan reads columns of a table: first those that it must have, then those that it
 // may have. A missing table is silent; a missing column leaves the table out and
-// is said. In row the columns have their places in that order.
-func (r *reader) scan(table string, must, may []string, row func(*sqlite.Row) error) error {
-	t := r.db.Tables[table]
+// is said. In row the columns have their places in that order. Of tables of events,
+// and of others whose first column is a time, SQLite picks the rows in the window.
+func (r *reader) scan(table string, must, may []string, each func(*row) error) error {
+	t := r.db.tables[table]
 	if t == nil {
 		return nil
 	}
-	var columns []int
+	var s selection
 	for i, name := range append(slices.Clone(must), may...) {
-		c := t.Column(name)
-		if c < 0 && i < len(must) {
+		c := t.column(name)
+		if c == "" && i < len(must) {
 			r.warn("The table %s has no column %s: it was left out. Its schema is newer or older than those that are known (3.16 to 3.25).", table, name)
 			return nil
 		}
-		columns = append(columns, c)
+		s.columns = append(s.columns, c)
 	}
-	damage, err := r.db.Scan(r.ctx, t, columns, row)
-	if damage.Pages+damage.Rows > 0 {
-		r.warn("The table %s is damaged or cut: %d pages and %d rows of it were left out.", table, damage.Pages, damage.Rows)
+	events := slices.Contains(eventTables, table)
+	if r.narrow && (events || must[0] == "timestamp") {
+		s.time, s.from, s.to = s.columns[0], r.from, r.to
+	}
+	places, err := r.db.scan(r.ctx, t, s, func(row *row) error {
+		if events {
+			r.seen++
+		}
+		return each(row)
+	}, func(share float64) {
+		if events && r.rows[table] > 0 {
+			r.tell(float64(r.rows[table]) * share)
+		}
+	})
+	r.done += float64(r.rows[table])
+	if places > 0 {
+		r.warn("The table %s is damaged or cut: rows in %d places of it were left out.", table, places)
+	}
+	if t.problem != "" {
+		r.warn("The table %s %s: it was left out.", table, t.problem)
 	}
 	return err
 }
@@ -214,7 +240,7 @@ const (
 
 // span reads start and end from the first two columns; false where they are out of
 // the window or impossible.
-func (r *reader) span(row *sqlite.Row) (start, end int64, ok bool) {
+func (r *reader) span(row *row) (start, end int64, ok bool) {
 	start, ok1 := row.Int(0)
 	if !ok1 || start < r.from || start >= r.to {
 		return 0, 0, false

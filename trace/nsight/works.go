@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"stoker/recording"
-	"stoker/trace/nsight/sqlite"
 )
 
 // columns that say where a piece of work ran and who launched it. A copy's device
@@ -23,14 +22,14 @@ func (r *reader) works() error {
 	for _, read := range []struct {
 		table string
 		may   []string
-		row   func(*sqlite.Row, *piece)
+		row   func(*row, *piece)
 	}{
 		{workTables[0], []string{"demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"}, r.kernel},
 		{workTables[1], []string{"bytes", "copyKind", "srcKind", "dstKind"}, r.memcpy},
 		{workTables[2], []string{"bytes", "memKind"}, r.memset},
 		{workTables[3], []string{"graphId"}, r.graph},
 	} {
-		err := r.scan(read.table, span, slices.Concat(where, read.may), func(row *sqlite.Row) error {
+		err := r.scan(read.table, span, slices.Concat(where, read.may), func(row *row) error {
 			start, end, ok := r.span(row)
 			if !ok {
 				return nil
@@ -57,7 +56,7 @@ type piece struct {
 
 const firstOwn = 6 // place of the first column that a table has for itself
 
-func (r *reader) kernel(row *sqlite.Row, p *piece) {
+func (r *reader) kernel(row *row, p *piece) {
 	p.name = -1
 	for i := firstOwn; i < firstOwn+2 && p.name < 0; i++ {
 		if id, ok := row.Int(i); ok {
@@ -74,7 +73,7 @@ func (r *reader) kernel(row *sqlite.Row, p *piece) {
 }
 
 // product is the size of a grid or block; 0 where it is unknown or absurd.
-func product(row *sqlite.Row, at int) int32 {
+func product(row *row, at int) int32 {
 	n := int64(1)
 	for i := range 3 {
 		d, ok := row.Int(at + i)
@@ -86,12 +85,12 @@ func product(row *sqlite.Row, at int) int32 {
 	return int32(n)
 }
 
-func (r *reader) memcpy(row *sqlite.Row, p *piece) {
+func (r *reader) memcpy(row *row, p *piece) {
 	p.kind, p.bytes = recording.Copy, bytesOf(row, firstOwn)
 	p.name = r.names.id([]byte(r.labels.copyName(number(row, firstOwn+1), number(row, firstOwn+2), number(row, firstOwn+3))))
 }
 
-func (r *reader) memset(row *sqlite.Row, p *piece) {
+func (r *reader) memset(row *row, p *piece) {
 	p.kind, p.bytes = recording.Set, bytesOf(row, firstOwn)
 	memory := r.labels.memory[number(row, firstOwn+1)]
 	if memory == "" {
@@ -101,19 +100,19 @@ func (r *reader) memset(row *sqlite.Row, p *piece) {
 }
 
 // graph is a CUDA graph that was recorded as a whole.
-func (r *reader) graph(row *sqlite.Row, p *piece) {
+func (r *reader) graph(row *row, p *piece) {
 	p.name = r.names.id([]byte("CUDA graph " + strconv.FormatInt(number(row, firstOwn), 10)))
 	r.warn("CUDA graphs were recorded as a whole: their kernels are not told apart (record with --cuda-graph-trace=node).")
 }
 
-func number(row *sqlite.Row, i int) int64 {
+func number(row *row, i int) int64 {
 	if n, ok := row.Int(i); ok {
 		return n
 	}
 	return -1
 }
 
-func bytesOf(row *sqlite.Row, i int) int64 { return max(-1, number(row, i)) }
+func bytesOf(row *row, i int) int64 { return max(-1, number(row, i)) }
 
 // growWorks makes room for what the census counted.
 func (r *reader) growWorks() {
@@ -130,7 +129,7 @@ func (r *reader) growWorks() {
 	r.keys = make([]uint64, 0, n)
 }
 
-func (r *reader) addWork(row *sqlite.Row, p *piece) {
+func (r *reader) addWork(row *row, p *piece) {
 	if r.full() {
 		return
 	}

@@ -187,6 +187,9 @@ func (f *finder) stepsOf(p recording.Process, beats []beat) []recording.Step {
 			Phase: phase, Idle: math.NaN(), DevicePeriod: math.NaN(),
 		}
 		if len(waits) > 0 {
+			for len(waits) > 1 && waits[0].end <= s.start {
+				waits = waits[1:] // steps are in order: what ended before this one counts for none
+			}
 			step.Wait = float64(covered(waits, s.start, s.end)) / 1e9
 		}
 		out = append(out, step)
@@ -222,6 +225,9 @@ func covered(spans []span, from, to int64) int64 {
 	var sum int64
 	done := from
 	for _, s := range spans {
+		if s.start >= to {
+			break
+		}
 		start, end := max(s.start, done), min(s.end, to)
 		if end > start {
 			sum += end - start
@@ -231,9 +237,11 @@ func covered(spans []span, from, to int64) int64 {
 	return sum
 }
 
-// The repeating unit must come at least three times and fit nearly everywhere;
-// longer sequences than this say nothing more.
+// The repeating unit must come at least three times, fit nearly everywhere and
+// cover most of what the stream did: the layers of a model repeat too. Longer
+// sequences than this say nothing more.
 const (
+	leastCover   = 0.8
 	leastRepeats = 3
 	leastFit     = 0.9
 	mostSequence = 200_000
@@ -263,7 +271,7 @@ func (f *finder) repeating(pid int) []beat {
 		return cmp.Or(cmp.Compare(len(at[x]), len(at[y])), cmp.Compare(at[x][0], at[y][0]))
 	})
 	for _, name := range names[:min(len(names), 20)] {
-		if places := at[name]; steady(places) && f.fits(works, places) {
+		if places := at[name]; steady(places) && f.covers(works, places) && f.fits(works, places) {
 			return f.cut(works, places)
 		}
 	}
@@ -305,6 +313,16 @@ func steady(places []int) bool {
 		least, most = min(least, d), max(most, d)
 	}
 	return least >= shortestUnit && 10*(most-least) <= most
+}
+
+// covers reports whether the steps that begin at places, the last one as long as
+// the others in the mean, are most of the stream's time.
+func (f *finder) covers(works []int, places []int) bool {
+	d := &f.t.Device
+	all := d.End[works[len(works)-1]] - d.Start[works[0]]
+	part := d.Start[works[places[len(places)-1]]] - d.Start[works[places[0]]]
+	n := float64(len(places))
+	return float64(part)*n/(n-1) >= leastCover*float64(all)
 }
 
 // fits reports whether the kernels from one place to the next are the same as

@@ -1,0 +1,291 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/diagnose/idle"
+	"stoker/predict/replay"
+	"stoker/recording"
+)
+
+// Marks are what replay needs to know of a timeline's kernels.
+func Marks(t *recording.Timeline) replay.Marks {
+	if t == nil {
+		return replay.Marks{}
+	}
+	n := len(t.Names)
+	m := replay.Marks{Elementwise: make([]bool, n), Memory: make([]bool, n), Matrix: make([]bool, n), Plain: make([]bool, n)}
+	seen := make([]bool, n)
+	for i, name := range t.Device.Name {
+		if seen[name] || t.Device.Kind[i] != recording.Kernel {
+			continue
+		}
+		seen[name] = true
+		switch family := idle.FamilyOf(t.Names[name]); family {
+		case idle.Elementwise:
+			m.Elementwise[name], m.Memory[name] = true, true
+		case idle.Reduction, idle.Moving, idle.Fused:
+			m.Memory[name] = true
+		case idle.Matmul, idle.Convolution:
+			m.Matrix[name] = true
+			m.Plain[name] = idle.CoresOf(t.Names[name]) == idle.PlainCores
+		case idle.Other, idle.Attention, idle.Exchange:
+		}
+	}
+	return m
+}
+
+// candidate is a change that a finding of a trace calls for.
+type candidate struct {
+	title   string
+	changes []stoker.Change
+	effort  Effort
+	risk    Risk
+	notes   []string
+	alone   bool // not to be taken together with others: it changes what is learned
+}
+
+func (c candidate) name() string { return string(c.changes[0].Setting) }
+
+// Limits of the search for a trace's num_workers, and of settings that have no
+// best value. [J]
+const (
+	mostTraced  = 16 // more is not tried where nobody knows the cores
+	logEvery    = 50 // steps between two values that the loop reads
+	accumulated = 4
+)
+
+// candidates are the changes that the findings call for. What a finding advises
+// beyond that, a replay has no model of.
+func (a adviser) candidates(t *replay.Trace) []candidate {
+	var out []candidate
+	add := func(title string, effort Effort, risk Risk, note string, changes ...stoker.Change) {
+		if slices.ContainsFunc(out, func(c candidate) bool {
+			return c.name() == string(changes[0].Setting) && c.changes[0].To == changes[0].To
+		}) {
+			return
+		}
+		c := candidate{title: title, changes: changes, effort: effort, risk: risk, alone: risk == NumericsRisk || changes[0].Setting == stoker.BatchSize}
+		if note != "" {
+			c.notes = []string{note}
+		}
+		out = append(out, c)
+	}
+	to := func(name stoker.Setting, value any) stoker.Change {
+		return stoker.Change{Setting: name, From: a.found()[name], To: value}
+	}
+	for _, f := range a.verdict.Findings {
+		switch f.Name {
+		case "data-loader-wait":
+			changes, note := a.tracedWorkers(t)
+			add("prepare batches in worker processes", Flag, MemoryRisk, note, changes...)
+		case "pageable-copies":
+			add("copy from page-locked memory, without blocking", Code, MemoryRisk, f.Advice, to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
+		case "serial-copies":
+			add("copy the next batch while this one is computed", Code, MemoryRisk, f.Advice, to(stoker.SideStream, true), to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
+		case "tiny-copies":
+			add("copy small tensors together", Code, NoRisk, f.Advice, to(stoker.MergeCopies, true))
+		case "hidden-sync", "explicit-sync":
+			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
+		case "launch-bound":
+			add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
+			add("more work per launch", Flag, MemoryRisk, "per sample; while memory lasts, and the learning rate follows", to(stoker.BatchSize, "2x"))
+		case "small-grids":
+			add("more work per launch", Flag, MemoryRisk, "per sample; while memory lasts, and the learning rate follows", to(stoker.BatchSize, "2x"))
+		case "elementwise-chains":
+			add("fuse elementwise kernels", Code, NoRisk, f.Advice, to(stoker.Compile, "default"))
+		case "no-tensor-cores":
+			for _, c := range f.Settings {
+				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
+			}
+		case "exposed-communication":
+			add("exchange gradients less often", Code, NumericsRisk, "the optimizer sees larger batches: the learning rate follows; with no_sync() around the other steps", to(stoker.Accumulation, accumulated))
+		case "allocator":
+			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)
+		case "garbage-collection":
+			add("collect garbage between steps", Code, NoRisk, f.Advice, f.Settings...)
+		}
+	}
+	return out
+}
+
+// found are the loader's settings as far as the trace tells them.
+func (a adviser) found() stoker.Settings {
+	for i := range a.run.Facts.Loaders {
+		return a.run.Facts.Loaders[i].Settings
+	}
+	return nil
+}
+
+// tracedWorkers is the fewest workers whose step is within 2 % of what the most
+// would give. Where there are workers and nobody knows how many: twice as many.
+func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note string) {
+	now, known := a.found().Int(stoker.NumWorkers)
+	if !known && t.Several() {
+		return []stoker.Change{{Setting: stoker.NumWorkers, To: "2x"}}, "the trace does not tell how many workers there are"
+	}
+	most := mostTraced
+	if cores := a.run.Facts.Machine.Cores(); cores >= 1 {
+		most = max(now+1, int(cores))
+	}
+	best := t.Likely(replay.Edit{Workers: most})
+	n := now + 1
+	for n < most && goodEnough*t.Likely(replay.Edit{Workers: n}) < best {
+		n += max(1, n/4)
+	}
+	n = min(n, most)
+	ceiling := t.Likely(replay.Edit{NoLoading: true})
+	note = fmt.Sprintf("%d and not more: %d are worth %.2fx, batches that are always there %.2fx", n, most, best, ceiling)
+	changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: n}}
+	if now == 0 {
+		changes = append(changes, stoker.Change{Setting: stoker.PersistentWorkers, To: true})
+	}
+	return changes, note
+}
+
+// replayed plans by playing the run's timeline again with each change. False where
+// it cannot be played; why says so.
+func (a adviser) replayed() (plan Plan, ok bool) {
+	t, why := replay.New(a.run, Marks(a.run.Timeline))
+	if why != "" {
+		return Plan{}, false
+	}
+	check := t.Check()
+	plan.Replay = &check
+	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.starved() {
+		plan.Rejected = append(plan.Rejected, Rejected{
+			Name: string(stoker.NumWorkers),
+			Why:  fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", share(a.verdict.Stall)),
+		})
+	}
+	var taken []stoker.Change
+	for _, c := range a.candidates(t) {
+		edit, unknown := replay.EditOf(c.changes)
+		if len(unknown) > 0 && unknown[0] == c.changes[0].Setting {
+			continue
+		}
+		if gain := t.Likely(edit); gain < leastPlayed && !check.Bounds() {
+			plan.Rejected = append(plan.Rejected, Rejected{c.name(), fmt.Sprintf("worth %.2fx in the replay: not to be told from noise", max(1, gain))})
+			continue
+		}
+		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit)}
+		fix.Notes = append(c.notes, fix.Forecast.Notes...)
+		if !worthIt(fix.Forecast) && !boundOnly(fix) {
+			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})
+			continue
+		}
+		plan.Fixes = append(plan.Fixes, fix)
+		if !c.alone {
+			taken = append(taken, c.changes...)
+		}
+	}
+	plan.settle()
+	a.together(&plan, t, taken)
+	a.bounded(&plan)
+	return plan, true
+}
+
+// leastPlayed is the likely gain below which an edit is not played for its worst
+// and best cases: it cannot be worth it.
+const leastPlayed = 1.03
+
+func boundOnly(f Fix) bool {
+	return math.IsNaN(f.Forecast.Speedup.Point) && f.Forecast.Speedup.High >= leastGain
+}
+
+// settle orders fixes and leaves out rejections of what another value of the same
+// setting is worth.
+func (p *Plan) settle() {
+	sort.SliceStable(p.Fixes, func(i, j int) bool { return before(p.Fixes[i], p.Fixes[j]) })
+	p.Rejected = slices.DeleteFunc(p.Rejected, func(r Rejected) bool {
+		return slices.ContainsFunc(p.Fixes, func(f Fix) bool { return f.Name == r.Name })
+	})
+	seen := map[string]bool{}
+	p.Rejected = slices.DeleteFunc(p.Rejected, func(r Rejected) bool {
+		again := seen[r.Name]
+		seen[r.Name] = true
+		return again
+	})
+}
+
+// Together is the Name of the fix that holds the others that go together.
+const Together = "together"
+
+// together plays what may be taken together, together: gains do not add up.
+func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) {
+	fixes := 0
+	for _, f := range plan.Fixes {
+		if slices.ContainsFunc(changes, func(c stoker.Change) bool { return c == f.Changes[0] }) {
+			fixes++
+		}
+	}
+	if fixes < 2 {
+		return
+	}
+	var all []stoker.Change
+	for _, f := range plan.Fixes { // in the order of their worth; of two values of a setting the first
+		for _, c := range f.Changes {
+			wanted := slices.Contains(changes, c)
+			if wanted && !slices.ContainsFunc(all, func(o stoker.Change) bool { return o.Setting == c.Setting }) {
+				all = append(all, c)
+			}
+		}
+	}
+	edit, _ := replay.EditOf(all)
+	fix := Fix{
+		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code, Risk: MemoryRisk, Forecast: t.Forecast(edit),
+		Notes: []string{"replayed together: the gains above do not add up"},
+	}
+	if worthIt(fix.Forecast) {
+		plan.Fixes = append(plan.Fixes, fix)
+	}
+}
+
+// bounded adds what findings advise that a replay has no model of: their worth is
+// bounded by the time that they are about.
+func (a adviser) bounded(plan *Plan) {
+	verdict := a.verdict
+	verdict.Findings = slices.DeleteFunc(slices.Clone(verdict.Findings), func(f diagnose.Finding) bool {
+		if len(f.Settings) == 0 {
+			return true
+		}
+		_, unknown := replay.EditOf(f.Settings[:1])
+		_, rejected := plan.verdictOn(string(f.Settings[0].Setting))
+		return len(unknown) == 0 || rejected
+	})
+	rest := a
+	rest.verdict = verdict
+	rest.traced(plan)
+}
+
+func (p *Plan) verdictOn(name string) (why string, rejected bool) {
+	for _, r := range p.Rejected {
+		if r.Name == name {
+			return r.Why, true
+		}
+	}
+	return "", false
+}
+
+// WhatIf plays a run's timeline with changes that somebody asks for. The error
+// says why it cannot be.
+func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
+	t, why := replay.New(run, Marks(run.Timeline))
+	if why != "" {
+		return Plan{}, fmt.Errorf("replay trace: %s", why)
+	}
+	found := adviser{run: run}.found()
+	for i := range changes {
+		changes[i].From = found[changes[i].Setting]
+	}
+	edit, _ := replay.EditOf(changes)
+	fix := Fix{Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk, Forecast: t.Forecast(edit)}
+	fix.Notes = fix.Forecast.Notes
+	check := t.Check()
+	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil
+}

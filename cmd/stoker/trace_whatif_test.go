@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const loaderCase = "../../testdata/cases/trace-loader/trace.json.gz"
+
+func TestWhatIf(t *testing.T) {
+	code, stdout, stderr := call(t, "trace", "--what-if", "num_workers=4,sync_every=0", loaderCase)
+	for _, want := range []string{"num_workers 0 -> 4, sync_every unknown -> 0", "x faster (", "by replaying the trace", "binds"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in:\n%s", want, stdout)
+		}
+	}
+	if code != exitFine || stderr != "" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	code, stdout, _ = call(t, "trace", "--json", "--what-if", "num_workers=4", loaderCase)
+	if code != exitFine || !strings.Contains(stdout, `"usual_latencies_s"`) || !strings.Contains(stdout, `"fix": "what-if"`) {
+		t.Errorf("exit %d:\n%s", code, stdout)
+	}
+}
+
+func TestWhatIfRefused(t *testing.T) {
+	for _, text := range []string{"num_workers", "turbo=true", "num_workers=-3", "batch_size=64", "gpu=potato"} {
+		code, _, stderr := call(t, "trace", "--what-if", text, loaderCase)
+		if code != exitUsage || !strings.Contains(stderr, "--what-if") {
+			t.Errorf("%q: exit %d, %s", text, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package replay
+
+// copying edits copies to the device.
+func (p *play) copying(e Edit, v view) {
+	if e.MergeCopies {
+		p.merge(v)
+	}
+	if e.Batch > 0 {
+		for i := range p.t.works {
+			if p.t.works[i].down {
+				p.length[i] = scaled(p.length[i], e.Batch)
+			}
+		}
+	}
+	if e.PinMemory {
+		p.pin(e, v)
+	}
+	if e.SideStream {
+		p.aside(e)
+	}
+}
+
+// pin makes copies to the device as fast as page-locked memory allows. Where they
+// do not block either, the thread goes on at once.
+func (p *play) pin(e Edit, v view) {
+	rate := p.t.pinnedRate()
+	for i := range p.t.works {
+		w := &p.t.works[i]
+		bytes := float64(p.t.t.Device.Bytes[i])
+		if w.down && !pinned(p.t.t.Names[w.name]) && bytes > 0 && rate > 0 {
+			if e.Batch > 0 {
+				bytes *= e.Batch
+			}
+			p.length[i] = min(p.length[i], nanos(bytes/rate*v.of(linkRate)))
+		}
+	}
+	if !e.NonBlocking {
+		return
+	}
+	call := nanos(v.of(asyncCall))
+	for i := range p.t.items {
+		it := &p.t.items[i]
+		if it.kind == copyIn || it.kind == wait && it.ofCopy && p.t.items[it.prev].kind == copyIn {
+			p.own[i], p.free[i] = min(p.own[i], call), true
+		}
+	}
+	for i := range p.t.works { // staging is over with: the copy may start as soon as any other work
+		if w := &p.t.works[i]; w.down && w.item >= 0 {
+			p.flight[i] = min(p.flight[i], p.t.flight)
+		}
+	}
+}
+
+// leastRated is the size from which a copy's rate is the link's: smaller ones are
+// mostly latency (published procedure).
+const leastRated = 1 << 20
+
+// pinnedRate is how fast pinned copies are: as the trace shows them, else what the
+// table says of the device's link; 0 unknown. Bytes/s.
+func (t *Trace) pinnedRate() float64 {
+	bytes, ns := int64(0), int64(0)
+	for i := range t.works {
+		if w := &t.works[i]; w.down && pinned(t.t.Names[w.name]) && t.t.Device.Bytes[i] >= leastRated {
+			bytes, ns = bytes+t.t.Device.Bytes[i], ns+w.end-w.start
+		}
+	}
+	if ns > 0 {
+		return float64(bytes) / float64(ns) * 1e9
+	}
+	return t.machine.Link.Pinned.Value
+}
+
+// aside puts copies to the device on a stream of their own: they wait for their
+// call and the copy before, and what came after them on their stream waits for
+// them. Where batches are ready early, the copy is issued before the wait that
+// ends the step before.
+func (p *play) aside(e Edit) {
+	t := p.t
+	last := map[int32]int32{} // of each device the last copy moved
+	ready := e.NoLoading || e.Workers > 0 || t.loadingShare() < leastStarved
+	waits := t.lastWaits()
+	p.early = filled(len(t.works))
+	after := filled(len(t.works)) // on its stream
+	for i := range t.works {
+		if w := &t.works[i]; w.prev >= 0 {
+			after[w.prev] = int32(i)
+		}
+	}
+	for i := range t.works {
+		w := &t.works[i]
+		if !w.down || w.item < 0 || t.t.Device.Bytes[i] < tiny {
+			continue
+		}
+		if next := after[i]; next >= 0 {
+			p.prev[next] = p.prev[i]
+			p.dep[next], p.depGap[next] = int32(i), min(p.gap[next], t.latest)
+		}
+		device := t.t.Device.Device[i]
+		p.prev[i], p.gap[i], p.flight[i] = -1, t.latest, min(p.flight[i], t.flight)
+		if before, known := last[device]; known {
+			p.prev[i] = before
+		}
+		last[device] = int32(i)
+		if s := w.step; ready && s > 0 && t.steps[s-1].process == t.steps[s].process && waits[s-1] >= 0 {
+			p.early[i] = waits[s-1]
+		}
+	}
+}
+
+// lastWaits is, of each step, its last item that waits for the device otherwise
+// than for a copy to it; -1 none.
+func (t *Trace) lastWaits() []int32 {
+	of := filled(len(t.steps))
+	for i := range t.items {
+		it := &t.items[i]
+		if it.waits() && it.step >= 0 && it.kind != copyIn && !(it.ofCopy && t.items[it.prev].kind == copyIn) {
+			of[it.step] = int32(i)
+		}
+	}
+	return of
+}
+
+// merge makes one copy of the tiny ones that follow each other on a thread: the
+// first carries all bytes, which cost next to nothing.
+func (p *play) merge(v view) {
+	t := p.t
+	seen := map[[2]int32]bool{} // thread and step
+	for i := range t.items {
+		it := &t.items[i]
+		small := it.kind == copyIn && it.work >= 0 && t.t.Device.Bytes[it.work] >= 0 && t.t.Device.Bytes[it.work] < tiny
+		ofSmall := it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn && p.length[t.items[it.prev].work] == 0
+		key := [2]int32{it.thread, it.step}
+		switch {
+		case small && !seen[key]:
+			seen[key] = true
+		case small:
+			p.own[i], p.free[i] = 0, true
+			p.think[i] = scaled(max(0, p.think[i]-it.inOps), v.of(mergedThink))
+			p.length[it.work], p.gap[it.work], p.flight[it.work] = 0, 0, 0
+		case ofSmall:
+			p.own[i], p.free[i], p.think[i] = 0, true, 0
+		}
+	}
+}

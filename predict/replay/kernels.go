@@ -1,0 +1,174 @@
+package replay
+
+import (
+	"math"
+
+	"stoker/hardware"
+	"stoker/recording"
+)
+
+// kernels edits how long kernels run: data type, batch, device.
+func (p *play) kernels(e Edit, v view) {
+	if !e.TF32 && !e.Half && e.Batch == 0 && e.GPU == nil {
+		return
+	}
+	byName := make([]float64, len(p.t.t.Names)) // factor, 0 unknown yet
+	for i := range p.t.works {
+		w := &p.t.works[i]
+		if w.kind != recording.Kernel {
+			if e.GPU != nil && w.kind == recording.Copy {
+				p.length[i] = scaled(p.length[i], v.link(p.t.machine.Link, *e.GPU))
+			}
+			continue
+		}
+		if byName[w.name] == 0 {
+			byName[w.name] = p.t.factor(e, v, w.name)
+		}
+		if e.Batch > 0 {
+			fixed := min(p.length[i], nanos(v.of(fixedKernel)))
+			p.length[i] = fixed + scaled(p.length[i]-fixed, e.Batch)
+		}
+		p.length[i] = scaled(p.length[i], byName[w.name])
+	}
+}
+
+// factor is what remains of a kernel's time, by its name.
+func (t *Trace) factor(e Edit, v view, name int32) float64 {
+	f := 1.0
+	matrix, memory := marked(t.marks.Matrix, name), marked(t.marks.Memory, name)
+	switch {
+	case (e.TF32 || e.Half) && matrix && marked(t.marks.Plain, name):
+		f = 1 / min(v.of(matrixGain), t.tensorRatio(e))
+	case e.Half && memory:
+		f = v.of(halfBytes)
+	}
+	if e.GPU != nil {
+		f *= t.deviceFactor(*e.GPU, v, matrix, marked(t.marks.Plain, name) && !e.TF32 && !e.Half)
+	}
+	return f
+}
+
+// tensorRatio is how much higher the device's peak is on Tensor Cores.
+func (t *Trace) tensorRatio(e Edit) float64 {
+	g := t.machine.GPU
+	to := g.FP16.Value
+	if !e.Half {
+		to = g.TF32.Value
+	}
+	if to > 0 && g.FP32.Value > 0 {
+		return max(1, to/g.FP32.Value)
+	}
+	return 3
+}
+
+// deviceFactor is what remains of a kernel's time on another device: the ratio of
+// the roofs that bind it, memory bandwidth unless it is a matrix product.
+func (t *Trace) deviceFactor(to hardware.GPU, v view, matrix, plain bool) float64 {
+	from := t.machine.GPU
+	gain := ratio(to.MemoryRate.Value, from.MemoryRate.Value)
+	switch {
+	case matrix && plain:
+		gain = ratio(to.FP32.Value, from.FP32.Value)
+	case matrix:
+		gain = ratio(to.FP16.Value, from.FP16.Value)
+	}
+	return math.Pow(gain, -v.of(deviceReach))
+}
+
+// link is what remains of a copy's time on another device's link.
+func (v view) link(from hardware.Link, to hardware.GPU) float64 {
+	row, _ := hardware.FindLink(to.Link)
+	return math.Pow(ratio(row.Pinned.Value, from.Pinned.Value), -v.of(deviceReach))
+}
+
+func ratio(to, from float64) float64 {
+	if !(to > 0) || !(from > 0) {
+		return 1
+	}
+	return to / from
+}
+
+// longestChain bounds what is taken for one chain. [J] A GELU by hand has eight
+// operators; longer runs repeat.
+const longestChain = 8
+
+// fuse makes one kernel of elementwise kernels that follow each other on a stream
+// with the same grid: of m, 2/(m+1) of the bytes remain (d = a + b + c: 2/3), and
+// one launch.
+func (p *play) fuse(v view) {
+	d := &p.t.t.Device
+	chains := map[[2]int32][]int32{}
+	for i := range int32(len(p.t.works)) {
+		stream := [2]int32{d.Device[i], d.Stream[i]}
+		chain := chains[stream]
+		elementwise := p.t.works[i].kind == recording.Kernel && marked(p.t.marks.Elementwise, d.Name[i])
+		if n := len(chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[chain[0]] != d.Blocks[i]) {
+			p.join(chain, v)
+			chain = chain[:0]
+		}
+		if elementwise {
+			chain = append(chain, i)
+		}
+		chains[stream] = chain
+	}
+	for _, chain := range chains {
+		p.join(chain, v)
+	}
+}
+
+func (p *play) join(chain []int32, v view) {
+	m := len(chain)
+	if m < 2 {
+		return
+	}
+	left := 2 / float64(m+1)
+	left += (1 - left) * v.of(fusedMissed)
+	sum := int64(0)
+	for _, i := range chain {
+		sum += p.length[i]
+	}
+	p.length[chain[0]] = scaled(sum, left)
+	for _, i := range chain[1:] {
+		p.length[i], p.gap[i] = 0, 0
+		if item := p.t.works[i].item; item >= 0 && !p.t.works[i].loose {
+			p.flight[i] = 0
+			p.shrink(item, v.of(graphHost))
+		}
+	}
+}
+
+// shrink leaves a part of what the host takes for an item, and before it.
+func (p *play) shrink(item int32, left float64) {
+	p.own[item] = scaled(p.own[item], left)
+	if p.t.items[item].anchor >= 0 {
+		p.think[item] = scaled(p.think[item], left)
+	}
+}
+
+// group launches the kernels between two things that a graph cannot hold (waits,
+// copies, loading) with one call: what the host takes for the others goes, and
+// what follows each other on a stream does so at the device's own pace.
+func (p *play) group(v view) {
+	left := v.of(graphHost)
+	first := true
+	for i := range p.t.items {
+		it := &p.t.items[i]
+		switch {
+		case it.kind == launch && it.work >= 0 && !p.free[i]:
+			if !first {
+				p.shrink(int32(i), left)
+			}
+			first = false
+		case it.kind == wait && !p.free[i], it.kind == copyIn, it.kind == copyOut, it.kind == loading:
+			first = true
+		case it.kind == other || it.kind == allocate:
+			p.shrink(int32(i), left)
+		}
+	}
+	for i := range p.t.works {
+		if w := &p.t.works[i]; w.kind == recording.Kernel && w.item >= 0 {
+			p.gap[i] = min(p.gap[i], p.t.latest)
+			p.flight[i] = min(p.flight[i], p.t.flight)
+		}
+	}
+}

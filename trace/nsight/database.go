@@ -1,0 +1,281 @@
+package nsight
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// database is an export that SQLite has open. SQLite is told to write nothing, to
+// take no lock and to trust nothing: of a stranger's file only the rows of real
+// tables are read, its views, triggers and computed columns are never asked for.
+type database struct {
+	file   string
+	size   int64 // bytes there are
+	cut    int64 // bytes that the header promises, where they are more; else 0
+	db     *sql.DB
+	conn   *sql.Conn
+	tables map[string]*table // real tables by name
+	broken error             // set once the library panicked: it is not called again
+}
+
+// table is one real table.
+type table struct {
+	name    string
+	columns []string
+
+	measured bool
+	from, to int64 // the numbers of its first and last row; from > to where it is empty
+	problem  string
+}
+
+// column is the table's own spelling of a column's name; "" without.
+func (t *table) column(name string) string {
+	for _, c := range t.columns {
+		if strings.EqualFold(c, name) {
+			return c
+		}
+	}
+	return ""
+}
+
+const (
+	magic      = "SQLite format 3\x00" // how every SQLite 3 file begins
+	headerSize = 100
+)
+
+// header checks the length of a file before SQLite opens it: SQLite would call
+// files that are cut malformed, and not say where they end.
+// Source of the places: https://www.sqlite.org/fileformat2.html, 1.3.
+func (d *database) header(f *os.File) error {
+	var h [headerSize]byte
+	if d.size < headerSize {
+		return damaged(fmt.Sprintf("it ends at byte %d, within the header of %d bytes", d.size, headerSize))
+	}
+	if _, err := f.ReadAt(h[:], 0); err != nil {
+		return err
+	}
+	page := int64(binary.BigEndian.Uint16(h[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	if d.size < page {
+		return damaged(fmt.Sprintf("it ends at byte %d, within its first page of %d bytes", d.size, page))
+	}
+	// The number of pages counts only where the writer kept it up to date.
+	told := int64(binary.BigEndian.Uint32(h[28:])) * page
+	if told > d.size && string(h[24:28]) == string(h[92:96]) {
+		d.cut = told
+	}
+	return nil
+}
+
+func damaged(problem string) error {
+	return &DamagedError{"it looks like an SQLite database, but " + problem, exportAgain}
+}
+
+// openDatabase opens a file and reads its list of tables.
+func openDatabase(ctx context.Context, f *os.File) (*database, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	d := &database{file: f.Name(), size: info.Size(), tables: map[string]*table{}}
+	if err := d.header(f); err != nil {
+		return nil, err
+	}
+	address, err := address(d.file)
+	if err != nil {
+		return nil, err
+	}
+	if d.db, err = sql.Open("sqlite", address); err != nil {
+		return nil, err
+	}
+	err = d.guard(func() error { d.conn, err = d.db.Conn(ctx); return err })
+	if err == nil {
+		err = d.guard(func() error { return d.restrict(ctx) })
+	}
+	if err == nil {
+		err = d.schema(ctx)
+	}
+	if err != nil {
+		d.close()
+		return nil, d.explain(ctx, err, "")
+	}
+	return d, nil
+}
+
+// address is the file's URI. immutable: SQLite takes no lock and looks for no
+// journal beside it; quiet has looked before.
+func address(file string) (string, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if path = filepath.ToSlash(path); !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/…
+	}
+	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) // https://www.sqlite.org/uri.html
+	return "file://" + path + "?mode=ro&immutable=1", nil
+}
+
+// Limits of a stranger's file; SQLite's own are meant for trusted ones
+// (https://www.sqlite.org/security.html).
+const (
+	longestRow    = 16 << 20
+	longestSchema = 1 << 20 // bytes of one CREATE TABLE
+	mostColumns   = 2000
+	mostTables    = 10_000 // Nsight writes fewer than 200
+)
+
+// restrict sets limits before the first statement reads the file.
+func (d *database) restrict(ctx context.Context) error {
+	for limit, most := range map[int]int{
+		lib.SQLITE_LIMIT_LENGTH: longestRow, lib.SQLITE_LIMIT_SQL_LENGTH: longestSchema, lib.SQLITE_LIMIT_COLUMN: mostColumns,
+		lib.SQLITE_LIMIT_EXPR_DEPTH: 100, lib.SQLITE_LIMIT_ATTACHED: 0, lib.SQLITE_LIMIT_TRIGGER_DEPTH: 1, lib.SQLITE_LIMIT_WORKER_THREADS: 0,
+	} {
+		if _, err := sqlite.Limit(d.conn, limit, most); err != nil {
+			return err
+		}
+	}
+	settings := []string{"query_only = 1", "trusted_schema = 0", "cell_size_check = 1", "mmap_size = 0", "cache_size = -8000", "temp_store = 2"}
+	if d.cut > 0 {
+		// SQLite refuses a file that is shorter than its header tells, except with
+		// this setting, which is there to rescue such files. Nothing can be written
+		// by it: the file is open for reading only.
+		settings = append([]string{"writable_schema = 1"}, settings...)
+	}
+	for _, s := range settings {
+		if _, err := d.conn.ExecContext(ctx, "PRAGMA "+s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schema lists the real tables and their columns. Virtual tables run code of
+// their module, and computed columns run the file's own expressions: both are left
+// out, the latter by table_info.
+func (d *database) schema(ctx context.Context) error {
+	list, err := d.texts(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND upper(sql) NOT LIKE 'CREATE VIRTUAL%' LIMIT ?", mostTables+1)
+	if err != nil && len(list) == 0 {
+		return err
+	}
+	if len(list) > mostTables {
+		return damaged(fmt.Sprintf("it lists more than %d tables", mostTables))
+	}
+	for _, name := range list {
+		columns, err := d.texts(ctx, "SELECT name FROM pragma_table_info(?)", name)
+		if ctx.Err() != nil || d.broken != nil {
+			return err
+		}
+		if err == nil && len(columns) > 0 {
+			d.tables[name] = &table{name: name, columns: columns}
+		}
+	}
+	if len(list) > 0 && len(d.tables) == 0 {
+		return damaged("its list of tables is damaged or encrypted")
+	}
+	return nil
+}
+
+// texts are the first column of a query.
+func (d *database) texts(ctx context.Context, query string, args ...any) (out []string, err error) {
+	err = d.guard(func() error {
+		rows, err := d.conn.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				return err
+			}
+			out = append(out, text)
+		}
+		return rows.Err()
+	})
+	return out, err
+}
+
+// guard calls the library. Its code was translated from C and reads memory by
+// address, so that a file that was made to break SQLite may end in a panic there,
+// which must not end the program. The connection is in an unknown state then: it
+// is neither used again nor closed, since the panic may have left it locked.
+// Faults of memory are panics only while SetPanicOnFault holds: see ReadFile.
+func (d *database) guard(call func() error) (err error) {
+	if d.broken != nil {
+		return d.broken
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d.broken = damaged(fmt.Sprintf("SQLite stopped while reading it (%.200v)", p))
+			err = d.broken
+		}
+	}()
+	return call()
+}
+
+// close gives the file back. What fails in it no longer matters.
+func (d *database) close() {
+	_ = d.guard(func() error {
+		if d.conn != nil {
+			_ = d.conn.Close()
+		}
+		return d.db.Close()
+	})
+}
+
+// panicOnFault makes faults of memory in this goroutine panics that guard sees;
+// the function that it returns ends that.
+func panicOnFault() func() {
+	before := debug.SetPanicOnFault(true)
+	return func() { debug.SetPanicOnFault(before) }
+}
+
+// code is SQLite's number of an error without its details; 0 for errors of others.
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// spoilt reports whether an error comes from what is in the file: other parts of
+// it may still be read.
+func spoilt(err error) bool {
+	switch code(err) {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_TOOBIG, lib.SQLITE_FORMAT:
+		return true
+	}
+	return false
+}
+
+// explain says in a sentence what SQLite says in a word.
+func (d *database) explain(ctx context.Context, err error, doing string) error {
+	var own *DamagedError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &own):
+		return err
+	case spoilt(err) && d.cut > 0:
+		return damaged(fmt.Sprintf("it ends at byte %d of %d, within its list of tables", d.size, d.cut))
+	case spoilt(err) || code(err) == lib.SQLITE_ERROR:
+		return damaged(fmt.Sprintf("its list of tables is damaged or encrypted (SQLite: %s)", clean([]byte(err.Error()), 120)))
+	case code(err) != 0:
+		return fmt.Errorf("read %s%s: SQLite: %w", d.file, doing, err)
+	}
+	return err
+}

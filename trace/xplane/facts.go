@@ -1,0 +1,192 @@
+package xplane
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoker/recording"
+)
+
+// deviceNumber reads "/device:GPU:4".
+func deviceNumber(plane string) int {
+	digits := plane[strings.LastIndexByte(plane, ':')+1:]
+	digits, _, _ = strings.Cut(digits, " ")
+	if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < 1<<20 {
+		return n
+	}
+	return 0
+}
+
+// zero moves the columns so that the first event is at t = 0, and returns where
+// that is on the file's clock.
+func (b *builder) zero(v *collect) int64 {
+	t := v.t
+	base := int64(math.MaxInt64)
+	for _, starts := range [][]int64{t.Host.Start, t.Device.Start, t.Frames.Start} {
+		if len(starts) > 0 {
+			base = min(base, starts[0])
+		}
+	}
+	for _, column := range [][]int64{t.Host.Start, t.Host.End, t.Device.Start, t.Device.End, t.Frames.Start, t.Frames.End} {
+		for i := range column {
+			column[i] -= base
+			t.End = max(t.End, column[i])
+		}
+	}
+	b.out.Zero = base
+	if start := b.started(); start > 0 && base < longestEvent { // rows count from the profile's start
+		b.out.Zero += start
+	}
+	if b.out.Zero > 1e18 { // after 2001
+		b.out.Facts.Started = float64(b.out.Zero) / 1e9
+	}
+	return base
+}
+
+// started is when the profile began, Unix time in ns; 0 where it is not told.
+func (b *builder) started() int64 {
+	for i := range b.survey.planes {
+		p := &b.survey.planes[i]
+		for _, s := range p.stats {
+			if p.keys[s.name] == profileStart && s.value > 1e18 && s.value < uint64(latest) {
+				return int64(s.value)
+			}
+		}
+	}
+	return 0
+}
+
+// facts are what the planes of devices and the names of events tell.
+func (b *builder) facts(v *collect) {
+	f := &b.out.Facts
+	place := map[int]int{} // plane: its GPU
+	for i := range b.survey.planes {
+		p := &b.survey.planes[i]
+		if (p.part == gpuRows || p.part == tpuRows) && len(f.GPUs) < 4096 {
+			place[i] = len(f.GPUs)
+			f.GPUs = append(f.GPUs, p.gpu())
+		}
+	}
+	t := v.t
+	for d, plane := range v.devPlanes {
+		if at, found := place[plane]; found {
+			t.Devices[d].GPU = at
+		}
+	}
+	for i, blocks := range t.Device.Blocks {
+		if at := t.Devices[t.Device.Device[i]].GPU; at >= 0 && blocks > 0 && f.GPUs[at].SMs > 0 {
+			t.Device.PerSM[i] = float32(blocks) / float32(f.GPUs[at].SMs)
+		}
+	}
+	for _, host := range b.survey.hosts {
+		f.Notes = append(f.Notes, "The profile was taken on "+host+".")
+	}
+	f.Software.Framework = framework(v)
+	f.Processes = trainer(t)
+}
+
+// gpu reads a device's plane.
+func (p *plane) gpu() recording.GPU {
+	g := recording.GPU{Index: deviceNumber(p.name)}
+	major, minor, maker := uint64(0), uint64(0), ""
+	for _, s := range p.stats {
+		switch p.keys[s.name] {
+		case deviceType:
+			g.Name = clean(p.text(s), 80)
+		case vendor:
+			maker = clean(p.text(s), 40)
+		case cores:
+			g.SMs = int(min(s.value, 1<<16))
+		case memory:
+			g.MemoryBytes = float64(min(s.value, 1<<60))
+		case capMajor:
+			major = s.value
+		case capMinor:
+			minor = s.value
+		case noKey, correlation, kernelDetails, copyDetails, setDetails, stepNumber, profileStart:
+		}
+	}
+	if g.Name == "" && maker != "" {
+		g.Name = maker + " GPU, model not recorded"
+	}
+	if maker != "AMD" && major > 0 && major < 1000 && minor < 1000 {
+		g.Capability = strconv.FormatUint(major, 10) + "." + strconv.FormatUint(minor, 10)
+	}
+	return g
+}
+
+// framework is who ran the job, as the names of its events tell.
+func framework(v *collect) string {
+	found := ""
+	for _, name := range v.names.list {
+		switch {
+		case strings.HasPrefix(name, "PjitFunction("), strings.HasPrefix(name, "PjRtStreamExecutor"), strings.HasPrefix(name, "PJRT_"):
+			return "JAX"
+		case strings.HasPrefix(name, "ExecutorState::Process"), strings.HasPrefix(name, "FunctionRun"), strings.HasPrefix(name, "EagerExecute"):
+			found = "TensorFlow"
+		}
+	}
+	if found == "" {
+		return "XLA"
+	}
+	return found
+}
+
+// trainer is the one process of a file.
+func trainer(t *recording.Timeline) []recording.Process {
+	if len(t.Host.Start)+len(t.Device.Start)+len(t.Frames.Start) == 0 {
+		return nil
+	}
+	p := recording.Process{PID: process, Role: recording.RoleTrainer, Device: -1, End: float64(t.End) / 1e9}
+	busy, launches := make([]int, len(t.Devices)), make([]int, len(t.Threads))
+	for i, d := range t.Device.Device {
+		busy[d]++
+		if call := t.Device.Call[i]; call >= 0 {
+			launches[t.Host.Thread[call]]++
+		}
+	}
+	if at := most(busy); at >= 0 {
+		p.Device = t.Devices[at].Index
+	}
+	if at := most(launches); at >= 0 {
+		p.LaunchThread, p.LauncherSeen = int(t.Threads[at].ID), true
+	}
+	return []recording.Process{p}
+}
+
+// most is the place of the largest count, -1 where all are 0.
+func most(counts []int) int {
+	best := -1
+	for i, n := range counts {
+		if n > 0 && (best < 0 || n > counts[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// doubts warns of what the file does not tell.
+func (b *builder) doubts(v *collect) {
+	t := v.t
+	tpu := slices.ContainsFunc(v.survey.lines, func(l line) bool { return l.part == tpuRows })
+	linked := slices.ContainsFunc(t.Device.Call, func(call int32) bool { return call >= 0 })
+	switch {
+	case len(t.Device.Start) == 0:
+		b.warn("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing; the host's side was read.")
+	case len(t.Host.Start) == 0:
+		b.warn("The profile holds device work and no host event: no gap can be charged to a cause.")
+	case tpu && !linked:
+		b.warn("A TPU's work is not linked to the calls that launched it: idle time is measured, and not charged to what the host did.")
+	}
+	if n := v.dropped[badTime] + v.dropped[broken]; n > 0 {
+		b.warn("%d events were damaged or have an impossible time and were left out.", n)
+	}
+	if n := v.dropped[nameless]; n > 0 {
+		b.warn("%d events lie in planes that end before their names, or have a number without a name: they were left out.", n)
+	}
+	if n := v.dropped[waitsInput]; n > 0 {
+		b.warn("%d times a TPU core waited for input within an infeed: that time counts as idle.", n)
+	}
+}
