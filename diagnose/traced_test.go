@@ -585,7 +585,7 @@ func TestStragglerIsNamed(t *testing.T) {
 // is so many times as many, from an unknown number.
 func TestWorkersThatNobodyCounted(t *testing.T) {
 	f := findingOf(t, diagnose.Judge(tapes["cpu-bound/too-few-workers"].write()), "data-loader-wait")
-	if len(f.Settings) != 1 || f.Settings[0].Setting != stoker.NumWorkers || f.Settings[0].From != nil || f.Settings[0].To != 3 {
+	if len(f.Settings) != 1 || f.Settings[0].Setting != stoker.NumWorkers || f.Settings[0].From != nil || f.Settings[0].To != 2 {
 		t.Errorf("several: %v", f.Settings)
 	}
 	f = findingOf(t, diagnose.Judge(tapes["cpu-bound/main-thread-loader"].write()), "data-loader-wait")

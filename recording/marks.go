@@ -125,6 +125,11 @@ func OwnFrame(name string) bool {
 	if open < 0 || strings.HasPrefix(name, "<") {
 		return false
 	}
+	// PyTorch calls these for every operator of a tensor's class: who asked for the
+	// operator is further out.
+	if strings.HasSuffix(name, ": __torch_dispatch__") || strings.HasSuffix(name, ": __torch_function__") {
+		return false
+	}
 	path := strings.ReplaceAll(name[:open+len(".py")], `\`, "/")
 	for _, part := range []string{"site-packages/", "dist-packages/", "/lib/python", "lib/python3", "<frozen", "/torch/"} {
 		if strings.Contains(path, part) {

@@ -31,6 +31,9 @@ func TestXLAMarks(t *testing.T) {
 	if !WaitSpan("jax/_src/api.py(3154): block_until_ready") || WaitSpan("wait.py(1): forward") {
 		t.Error("what waits for the device is not told from what does not")
 	}
+	if OwnFrame("stoker/emulated.py(289): _wait") || OwnFrame("record.py(91): __torch_dispatch__") {
+		t.Error("PyTorch's and our own calls are taken for the user's")
+	}
 	if OwnFrame("jax/_src/api.py(3154): block_until_ready") || !OwnFrame("train.py(41): forward") {
 		t.Error("JAX's files are not told from the user's")
 	}

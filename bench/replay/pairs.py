@@ -144,17 +144,18 @@ class Pair:
     what_if: str
     steps: int = 25  # more where a queue that is full when recording begins must not matter
     uneven: bool = False
+    settle: int = 0  # of steps after the first that do not count: they eat a queue that filled while the profiler started
     samples: float = 1  # times as many per step after
 
 
 PAIRS = {
     "workers": Pair(train, {"load": 20}, {"load": 20, "workers": 2}, "num_workers=2"),
     "one-worker": Pair(train, {"load": 8}, {"load": 8, "workers": 1}, "num_workers=1"),
-    "slow-loader": Pair(train, {"load": 60}, {"load": 60, "workers": 2}, "num_workers=2", steps=80),
+    "slow-loader": Pair(train, {"load": 60}, {"load": 60, "workers": 2}, "num_workers=2", steps=80, settle=10),
     "four-workers": Pair(
-        train, {"load": 60, "kernels": 2}, {"load": 60, "kernels": 2, "workers": 4}, "num_workers=4", steps=80, uneven=True
+        train, {"load": 60, "kernels": 2}, {"load": 60, "kernels": 2, "workers": 4}, "num_workers=4", steps=80, settle=20
     ),
-    "twice": Pair(train, {"load": 40, "workers": 1}, {"load": 40, "workers": 2}, "num_workers=2x", steps=80),
+    "twice": Pair(train, {"load": 40, "workers": 1}, {"load": 40, "workers": 2}, "num_workers=2x", steps=80, settle=10),
     "twice-enough": Pair(train, {"load": 18, "workers": 1}, {"load": 18, "workers": 2}, "num_workers=2x"),
     "loader-sync": Pair(
         train,
@@ -216,9 +217,13 @@ def ask(stoker: str, path: Path, *flags: str) -> dict:
     return json.loads(out.stdout)
 
 
-def step_of(told: dict, uneven: bool) -> float:
-    """Seconds of a judged step on the device."""
-    return told["replay"]["mean_s" if uneven else "recorded_s"]
+def step_of(pair: Pair, told: dict, path: Path) -> float:
+    """Seconds of a step: on the device, or where the loader decides and first ones do not count, on the host."""
+    if pair.settle:
+        events = json.loads(path.read_text())["traceEvents"]
+        marks = sorted(e["ts"] for e in events if str(e.get("name")).startswith("ProfilerStep") and e.get("cat") == "user_annotation")
+        return (marks[-1] - marks[pair.settle]) / (len(marks) - 1 - pair.settle) / 1e6
+    return told["replay"]["mean_s" if pair.uneven else "recorded_s"]
 
 
 def try_pair(stoker: str, name: str, repeat: int, folder: Path) -> dict:
@@ -232,7 +237,7 @@ def try_pair(stoker: str, name: str, repeat: int, folder: Path) -> dict:
             path = folder / f"{name}-{side}-{turn}.json"
             record(pair.loop, settings, pair.steps, path)
             told = ask(stoker, path, *flags)
-            steps.append((step_of(told, pair.uneven), told))
+            steps.append((step_of(pair, told, path), told))
     was, told = min(before, key=lambda one: one[0])
     forecast, achieved = told["plan"][0]["step_s"], min(after, key=lambda one: one[0])[0]
     low, point, high = (1e3 * forecast[end] for end in ("low", "point", "high"))

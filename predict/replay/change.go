@@ -200,12 +200,16 @@ func nanos(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
 func (p *play) unwait() {
 	for i := range p.t.items {
 		it := &p.t.items[i]
-		down := it.prev >= 0 && p.t.items[it.prev].kind == copyIn
-		if it.kind == copyOut || it.kind == wait && !(it.ofCopy && down) {
+		if it.kind == copyOut || it.kind == wait && !p.t.endsCopyIn(it) {
 			p.free[i] = true
 			p.own[i] = min(p.own[i], nanos(asyncCall.Point))
 		}
 	}
+}
+
+// endsCopyIn reports whether an item waits for the copy to the device before it.
+func (t *Trace) endsCopyIn(it *item) bool {
+	return it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn
 }
 
 // skipOptimizer takes away what the optimizer and the exchange of gradients do: a

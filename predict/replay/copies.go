@@ -40,7 +40,7 @@ func (p *play) pin(e Edit, v view) {
 	call := nanos(v.of(asyncCall))
 	for i := range p.t.items {
 		it := &p.t.items[i]
-		if it.kind == copyIn || it.kind == wait && it.ofCopy && p.t.items[it.prev].kind == copyIn {
+		if it.kind == copyIn || p.t.endsCopyIn(it) {
 			p.own[i], p.free[i] = min(p.own[i], call), true
 		}
 	}
@@ -113,7 +113,7 @@ func (t *Trace) lastWaits() []int32 {
 	of := filled(len(t.steps))
 	for i := range t.items {
 		it := &t.items[i]
-		if it.waits() && it.step >= 0 && it.kind != copyIn && !(it.ofCopy && t.items[it.prev].kind == copyIn) {
+		if it.waits() && it.step >= 0 && it.kind != copyIn && !t.endsCopyIn(it) {
 			of[it.step] = int32(i)
 		}
 	}
@@ -128,7 +128,7 @@ func (p *play) merge(v view) {
 	for i := range t.items {
 		it := &t.items[i]
 		small := it.kind == copyIn && it.work >= 0 && t.t.Device.Bytes[it.work] >= 0 && t.t.Device.Bytes[it.work] < tiny
-		ofSmall := it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn && p.length[t.items[it.prev].work] == 0
+		ofSmall := t.endsCopyIn(it) && t.items[it.prev].work >= 0 && p.length[t.items[it.prev].work] == 0
 		key := [2]int32{it.thread, it.step}
 		switch {
 		case small && !seen[key]:

@@ -157,11 +157,12 @@ func (w *walk) spend(part Part, from, to int64) bool {
 func (w *walk) work(i int32) (next int32, item bool) {
 	p, t := w.p, w.p.t
 	part := Kernels
-	switch {
-	case t.works[i].kind == recording.Copy || t.works[i].kind == recording.Set:
+	switch t.works[i].kind {
+	case recording.Copy, recording.Set:
 		part = Copies
-	case t.works[i].kind == recording.Collective:
+	case recording.Collective:
 		part = Exchanges
+	case recording.Kernel:
 	}
 	if p.reason[i] == byMeet { // another rank came last: its work is the path
 		for _, other := range t.meets[t.works[i].meet] {

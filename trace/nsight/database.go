@@ -195,7 +195,7 @@ func (d *database) texts(ctx context.Context, query string, args ...any) (out []
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
+		defer rows.Close() //nolint:errcheck // what was read is read
 		for rows.Next() {
 			var text string
 			if err := rows.Scan(&text); err != nil {
@@ -253,29 +253,33 @@ func code(err error) int {
 }
 
 // spoilt reports whether an error comes from what is in the file: other parts of
-// it may still be read.
+// it may still be read. SQLITE_ERROR is one of them: our own SQL is always the
+// same, what it refers to is not.
 func spoilt(err error) bool {
 	switch code(err) {
-	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_TOOBIG, lib.SQLITE_FORMAT:
+	case lib.SQLITE_ERROR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_TOOBIG, lib.SQLITE_FORMAT:
 		return true
 	}
 	return false
 }
 
-// explain says in a sentence what SQLite says in a word.
-func (d *database) explain(ctx context.Context, err error, doing string) error {
+// explain says in a sentence what SQLite says in a word; at is ", table X", or ""
+// while the list of tables is read.
+func (d *database) explain(ctx context.Context, err error, at string) error {
 	var own *DamagedError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &own):
 		return err
-	case spoilt(err) && d.cut > 0:
+	case err == nil:
+		return nil
+	case at == "" && spoilt(err) && d.cut > 0:
 		return damaged(fmt.Sprintf("it ends at byte %d of %d, within its list of tables", d.size, d.cut))
-	case spoilt(err) || code(err) == lib.SQLITE_ERROR:
+	case at == "" && spoilt(err):
 		return damaged(fmt.Sprintf("its list of tables is damaged or encrypted (SQLite: %s)", clean([]byte(err.Error()), 120)))
 	case code(err) != 0:
-		return fmt.Errorf("read %s%s: SQLite: %w", d.file, doing, err)
+		return fmt.Errorf("read %s%s: SQLite: %w", d.file, at, err)
 	}
 	return err
 }

@@ -96,11 +96,11 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 // have numbers far apart the parts are larger, so that there are at most mostParts.
 const (
 	partRows  = 1 << 15
-	mostParts = 1 << 16
+	mostParts = 1 << 10
 )
 
 // mostDamage is how many damaged places of a table are stepped over.
-const mostDamage = 1000
+const mostDamage = 100
 
 // scan calls each for every row of the selection, and after for every part with the
 // share of the table that was read. It returns the number of damaged places, and
@@ -112,7 +112,7 @@ func (d *database) scan(ctx context.Context, t *table, s selection, each func(*r
 	var statement *sql.Stmt
 	err = d.guard(func() error { statement, err = d.conn.PrepareContext(ctx, s.query(t)); return err })
 	if err != nil {
-		if spoilt(err) || code(err) == lib.SQLITE_ERROR {
+		if spoilt(err) {
 			return 1, nil
 		}
 		return 0, d.explain(ctx, err, ", table "+t.name)
@@ -123,6 +123,9 @@ func (d *database) scan(ctx context.Context, t *table, s selection, each func(*r
 	r := newRow(len(s.columns))
 	skip := uint64(1)
 	for at := uint64(0); at <= span; {
+		if err := ctx.Err(); err != nil {
+			return places, err
+		}
 		last := at + min(step-1, span-at)
 		seen, err := d.part(ctx, statement, r, t.from+int64(at), t.from+int64(last), each)
 		switch {
@@ -154,6 +157,9 @@ func (d *database) scan(ctx context.Context, t *table, s selection, each func(*r
 // part reads the rows with numbers from first to last. seen: r holds the last one
 // that could be read.
 func (d *database) part(ctx context.Context, statement *sql.Stmt, r *row, first, last int64, each func(*row) error) (seen bool, err error) {
+	// A part is short: it is not interrupted, for then database/sql would close it
+	// in another goroutine, where nobody guards.
+	ctx = context.WithoutCancel(ctx)
 	var rows *sql.Rows
 	err = d.guard(func() error { rows, err = statement.QueryContext(ctx, first, last); return err })
 	if err != nil {
@@ -224,11 +230,11 @@ func (d *database) count(ctx context.Context, t *table) (n int64, err error) {
 	err = d.guard(func() error {
 		return d.conn.QueryRowContext(ctx, "SELECT count(*) FROM main."+quoted(t.name)+" NOT INDEXED").Scan(&n)
 	})
-	if err == nil || !spoilt(err) && code(err) != lib.SQLITE_ERROR {
-		return n, err
+	if err == nil || !spoilt(err) {
+		return n, d.explain(ctx, err, ", table "+t.name)
 	}
 	n = 0
-	_, err = d.scan(ctx, t, selection{}, func(r *row) error { n++; return nil }, nil)
+	_, err = d.scan(ctx, t, selection{}, func(*row) error { n++; return nil }, nil)
 	return n, err
 }
 
@@ -278,7 +284,7 @@ func (d *database) prepare(ctx context.Context, t *table, column, where string) 
 		l.statement, err = d.conn.PrepareContext(ctx, "SELECT _rowid_, "+quoted(column)+" FROM main."+quoted(t.name)+" NOT INDEXED WHERE "+where)
 		return err
 	})
-	if spoilt(err) || code(err) == lib.SQLITE_ERROR {
+	if spoilt(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -287,13 +293,18 @@ func (d *database) prepare(ctx context.Context, t *table, column, where string) 
 	return l, nil
 }
 
+// read reads the first row that there is; short, so that it is not interrupted.
 func (l *lookup) read(ctx context.Context, arg int64) (found bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	ctx = context.WithoutCancel(ctx)
 	err = l.d.guard(func() error {
 		rows, err := l.statement.QueryContext(ctx, arg)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
+		defer rows.Close() //nolint:errcheck // what was read is read
 		if found = rows.Next(); found {
 			return rows.Scan(l.row.into...)
 		}
