@@ -185,7 +185,7 @@ func (t *Trace) openLoad(th *thread, call int32) {
 	}
 	th.load, th.piece = int32(len(t.loads)), h.Start[call]
 	several := hasAny(t.t.Names[h.Name[call]], "_MultiProcessing")
-	t.loads = append(t.loads, load{h.Start[call], h.End[call], th.process, several})
+	t.loads = append(t.loads, load{h.Start[call], max(h.Start[call], h.End[call]), th.process, several})
 }
 
 // closeLoad ends a wait for a batch that is over at an instant.
@@ -212,7 +212,7 @@ func (t *Trace) addPiece(th *thread, number int32, to int64) {
 // add takes a call as an item, unless it lies inside another one.
 func (t *Trace) add(th *thread, call int32, k kind, work int32) {
 	h := &t.t.Host
-	start, end := h.Start[call], h.End[call]
+	start, end := h.Start[call], max(h.Start[call], h.End[call])
 	t.closeLoad(th, h.Thread[call], start)
 	if start < th.busy {
 		return

@@ -346,3 +346,47 @@ func TestChanges(t *testing.T) {
 		t.Errorf("unknown settings: %v", unknown)
 	}
 }
+
+// A foreign file may hold anything: calls across each other, links to later calls,
+// work before its launch. Whatever it is, there is an answer, and no panic.
+func TestAnything(t *testing.T) {
+	names := []string{
+		"cudaLaunchKernel", "cudaMemcpyAsync", "cudaDeviceSynchronize", "cudaStreamWaitEvent", "cudaEventRecord", "cudaMalloc", "aten::mm",
+		"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "Optimizer.step#SGD.step", "Memcpy HtoD (Pageable -> Device)",
+		"Memcpy DtoH (Device -> Pageable)", "kernel",
+	}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		m := newMachine()
+		hosts := []*host{m.rank(), m.rank(), m.thread(0)}
+		for range 20 + r.IntN(60) {
+			h := hosts[r.IntN(len(hosts))]
+			h.now = float64(r.IntN(2000))
+			c := h.span(recording.CallKind(r.IntN(5)), h.now, h.now+float64(r.IntN(300)-20), names[r.IntN(len(names))])
+			if r.IntN(2) == 0 {
+				h.free[7] = 0
+				h.now += float64(r.IntN(200) - 100)
+				h.work(recording.WorkKind(r.IntN(4)), int32(r.IntN(3)), float64(r.IntN(200)-10), names[r.IntN(len(names))], c, int64(r.IntN(100_000)-1))
+			}
+			if r.IntN(8) == 0 {
+				h.step()
+			}
+		}
+		run := m.done()
+		for i := range run.Timeline.Device.Call {
+			if r.IntN(4) == 0 {
+				run.Timeline.Device.Call[i] = int32(r.IntN(len(run.Timeline.Host.Start)+1) - 1)
+			}
+		}
+		tr, why := New(run, Marks{})
+		if why != "" {
+			continue
+		}
+		for _, e := range []Edit{{}, {Workers: 2}, {Times: 2}, {PinMemory: true, NonBlocking: true, SideStream: true}, {MergeCopies: true, SyncEvery: 3, Accumulate: 2, Graphs: true, Fused: true, Batch: 2}} {
+			if f := tr.Forecast(e); f.Step.Low > f.Step.High {
+				t.Errorf("seed %d: %+v: %v", seed, e, f)
+			}
+		}
+		tr.Check()
+	}
+}

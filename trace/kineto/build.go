@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stoker/recording"
+	"stoker/trace/steps"
 )
 
 // trace builds the columns of everything that was read.
@@ -28,7 +29,8 @@ func (m *merger) trace() (*Trace, error) {
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Warnings: m.warnings, Rank: -1}
 	b.t.Dropped = b.dropped()
 	m.facts(b, out)
-	b.steps(out)
+	found, said := steps.Find(b.t, out.Facts.Processes, "The trace has no ProfilerStep marks (call prof.step() in the loop)")
+	out.Steps, out.Warnings = found, append(out.Warnings, said...)
 	return out, nil
 }
 

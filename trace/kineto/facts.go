@@ -11,6 +11,7 @@ import (
 
 	"stoker"
 	"stoker/recording"
+	"stoker/trace/steps"
 )
 
 // property is one entry of deviceProperties; computeProperties with major and
@@ -251,14 +252,10 @@ func (b *builder) loaders(processes []recording.Process) []recording.Loader {
 		if is.single && !is.several { // of two loaders, one may train and one evaluate
 			settings[stoker.NumWorkers] = 0
 		}
-		out = append(out, recording.Loader{ID: loaderID, PID: p.PID, Settings: settings})
+		out = append(out, recording.Loader{ID: steps.Loader, PID: p.PID, Settings: settings})
 	}
 	return out
 }
-
-// loaderID is the number of a trace's loader: the profiler does not tell loaders
-// apart.
-const loaderID = 1
 
 // doubts warns of what the file does not tell.
 func (m *merger) doubts(b *builder, out *Trace) {

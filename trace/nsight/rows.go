@@ -135,11 +135,14 @@ func (d *database) scan(ctx context.Context, t *table, s selection, each func(*r
 		case !spoilt(err):
 			return places, d.explain(ctx, err, ", table "+t.name)
 		default: // behind the damage, which may be a row or half of the table
-			if places++; places >= mostDamage {
-				return places, nil
-			}
 			if seen {
 				at, skip = uint64(r.id)-uint64(t.from), 1
+			}
+			if skip == 1 {
+				places++
+			}
+			if places >= mostDamage {
+				return places, nil
 			}
 			at += skip
 			skip *= 2
