@@ -154,7 +154,6 @@ func (r *reader) window(h *histogram) {
 			next = lo - 1
 		}
 		if total += h.sum(places[next]); total > r.most {
-			total -= h.sum(places[next])
 			break
 		}
 		if left {

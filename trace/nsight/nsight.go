@@ -223,7 +223,11 @@ func (r *reader) scan(table string, must, may []string, each func(*row) error) e
 	})
 	r.done += float64(r.rows[table])
 	if places > 0 {
-		r.warn("The table %s is damaged or cut: rows in %d places of it were left out.", table, places)
+		where := "at one place"
+		if places > 1 {
+			where = fmt.Sprintf("at %d places", places)
+		}
+		r.warn("The table %s is damaged or cut: %s rows of it were left out.", table, where)
 	}
 	if t.problem != "" {
 		r.warn("The table %s %s: it was left out.", table, t.problem)
