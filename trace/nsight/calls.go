@@ -1,11 +1,8 @@
 package nsight
 
 import (
-	"cmp"
-	"slices"
-	"sort"
-
 	"stoker/recording"
+	"stoker/trace/columns"
 )
 
 // calls reads what the host did. The API comes first: it tells which threads
@@ -182,54 +179,23 @@ func (r *reader) overhead(table string) error {
 // sortCalls puts the columns in order of start.
 func (r *reader) sortCalls() {
 	h := &r.out.Timeline.Host
-	order := byStart(h.Start, h.End)
+	order := columns.ByStart(h.Start, h.End)
 	if order == nil {
 		return
 	}
-	pick(h.Start, order)
-	pick(h.End, order)
-	pick(r.callKey, order)
+	columns.Pick(h.Start, order)
+	columns.Pick(h.End, order)
+	columns.Pick(r.callKey, order)
 	for _, column := range [][]int32{h.Name, h.Thread, h.Shapes} {
-		pick(column, order)
+		columns.Pick(column, order)
 	}
-	pick(h.Kind, order)
+	columns.Pick(h.Kind, order)
 }
 
 // link finds the call that launched each piece of work: the one with its
-// correlation id in its process. Where an id was used more than once, in a file of
-// several recordings, the last call before the work counts.
+// correlation id in its process.
 func (r *reader) link() {
-	type launch struct {
-		key  uint64
-		call int32
-	}
-	n := 0
-	for _, key := range r.callKey {
-		if key != 0 {
-			n++
-		}
-	}
-	launches := make([]launch, 0, n)
-	for i, key := range r.callKey {
-		if key != 0 {
-			launches = append(launches, launch{key, int32(i)})
-		}
-	}
-	r.callKey = nil
-	slices.SortFunc(launches, func(a, b launch) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
 	t := r.out.Timeline
-	t.Device.Call = make([]int32, len(r.keys))
-	for i, key := range r.keys {
-		t.Device.Call[i] = -1
-		at, found := slices.BinarySearchFunc(launches, key, func(l launch, key uint64) int { return cmp.Compare(l.key, key) })
-		if !found || key == 0 {
-			continue
-		}
-		later := sort.Search(len(launches)-at-1, func(n int) bool {
-			l := launches[at+1+n]
-			return l.key != key || t.Host.Start[l.call] > t.Device.Start[i]
-		})
-		t.Device.Call[i] = launches[at+later].call
-	}
-	r.keys = nil
+	t.Device.Call = columns.Link(r.callKey, t.Host.Start, r.keys, t.Device.Start)
+	r.callKey, r.keys = nil, nil
 }

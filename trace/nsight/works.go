@@ -1,13 +1,13 @@
 package nsight
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"stoker/recording"
+	"stoker/trace/columns"
 )
 
 // columns that say where a piece of work ran and who launched it. A copy's device
@@ -190,42 +190,16 @@ func (r *reader) key(process, correlation int64) uint64 {
 // sortWorks puts the columns in order of start.
 func (r *reader) sortWorks() {
 	d := &r.out.Timeline.Device
-	order := byStart(d.Start, d.End)
+	order := columns.ByStart(d.Start, d.End)
 	if order == nil {
 		return
 	}
-	pick(d.Start, order)
-	pick(d.End, order)
-	pick(d.Bytes, order)
-	pick(r.keys, order)
+	columns.Pick(d.Start, order)
+	columns.Pick(d.End, order)
+	columns.Pick(d.Bytes, order)
+	columns.Pick(r.keys, order)
 	for _, column := range [][]int32{d.Name, d.Device, d.Stream, d.Blocks, d.Threads} {
-		pick(column, order) // the others hold the same everywhere
+		columns.Pick(column, order) // the others hold the same everywhere
 	}
-	pick(d.Kind, order)
-}
-
-// byStart is the order of spans by start, the longer first where two start
-// together, so that a caller comes before what it calls; nil where they are in
-// that order.
-func byStart(start, end []int64) []int32 {
-	order := make([]int32, len(start))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	compare := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(end[b], end[a]), cmp.Compare(a, b))
-	}
-	if slices.IsSortedFunc(order, compare) {
-		return nil
-	}
-	slices.SortFunc(order, compare)
-	return order
-}
-
-// pick puts a column in order.
-func pick[T any](column []T, order []int32) {
-	from := slices.Clone(column)
-	for at, i := range order {
-		column[at] = from[i]
-	}
+	columns.Pick(d.Kind, order)
 }

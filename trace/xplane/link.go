@@ -6,113 +6,50 @@ import (
 	"sort"
 
 	"stoker/recording"
+	"stoker/trace/columns"
 )
 
 // sortCalls puts the host's columns in order of start.
 func sortCalls(v *collect) {
 	h, f := &v.t.Host, &v.t.Frames
-	if order := byStart(h.Start, h.End); order != nil {
-		pick(h.Start, order)
-		pick(h.End, order)
-		pick(v.callKey, order)
-		pick(h.Name, order)
-		pick(h.Thread, order)
-		pick(h.Kind, order)
+	if order := columns.ByStart(h.Start, h.End); order != nil {
+		columns.Pick(h.Start, order)
+		columns.Pick(h.End, order)
+		columns.Pick(v.callKey, order)
+		columns.Pick(h.Name, order)
+		columns.Pick(h.Thread, order)
+		columns.Pick(h.Kind, order)
 	}
-	if order := byStart(f.Start, f.End); order != nil {
-		pick(f.Start, order)
-		pick(f.End, order)
-		pick(f.Name, order)
-		pick(f.Thread, order)
+	if order := columns.ByStart(f.Start, f.End); order != nil {
+		columns.Pick(f.Start, order)
+		columns.Pick(f.End, order)
+		columns.Pick(f.Name, order)
+		columns.Pick(f.Thread, order)
 	}
 }
 
 // sortWorks puts the devices' columns in order of start.
 func sortWorks(v *collect) {
 	d := &v.t.Device
-	order := byStart(d.Start, d.End)
+	order := columns.ByStart(d.Start, d.End)
 	if order == nil {
 		return
 	}
-	pick(d.Start, order)
-	pick(d.End, order)
-	pick(d.Bytes, order)
-	pick(v.workKey, order)
+	columns.Pick(d.Start, order)
+	columns.Pick(d.End, order)
+	columns.Pick(d.Bytes, order)
+	columns.Pick(v.workKey, order)
 	for _, column := range [][]int32{d.Name, d.Device, d.Stream, d.Blocks, d.Threads} {
-		pick(column, order)
+		columns.Pick(column, order)
 	}
-	pick(d.Kind, order)
-	pick(d.Occupancy, order)
-}
-
-// byStart is the order of spans by start, the longer first where two start
-// together, so that a caller comes before what it calls; nil where they are in
-// that order.
-func byStart(start, end []int64) []int32 {
-	order := make([]int32, len(start))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	compare := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(end[b], end[a]), cmp.Compare(a, b))
-	}
-	if slices.IsSortedFunc(order, compare) {
-		return nil
-	}
-	slices.SortFunc(order, compare)
-	return order
-}
-
-// pick puts a column in order.
-func pick[T any](column []T, order []int32) {
-	from := slices.Clone(column)
-	for at, i := range order {
-		column[at] = from[i]
-	}
-}
-
-// launch is a host call with a correlation id.
-type launch struct {
-	key  uint64
-	call int32
-}
-
-// launches are a file's, by id and then by time.
-func (v *collect) launches() []launch {
-	n := 0
-	for _, key := range v.callKey {
-		if key != 0 {
-			n++
-		}
-	}
-	out := make([]launch, 0, n)
-	for i, key := range v.callKey {
-		if key != 0 {
-			out = append(out, launch{key, int32(i)})
-		}
-	}
-	slices.SortFunc(out, func(a, b launch) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
-	return out
+	columns.Pick(d.Kind, order)
+	columns.Pick(d.Occupancy, order)
 }
 
 // link finds the call that launched each piece of work: the one with its
-// correlation id. Where an id was used more than once the last call before the
-// work counts. Work of a TPU has none.
+// correlation id. Work of a TPU has none.
 func link(v *collect) {
-	launches, t := v.launches(), v.t
-	t.Device.Call = make([]int32, len(v.workKey))
-	for i, key := range v.workKey {
-		t.Device.Call[i] = -1
-		at, found := slices.BinarySearchFunc(launches, key, func(l launch, key uint64) int { return cmp.Compare(l.key, key) })
-		if !found || key == 0 {
-			continue
-		}
-		later := sort.Search(len(launches)-at-1, func(n int) bool {
-			l := launches[at+1+n]
-			return l.key != key || t.Host.Start[l.call] > t.Device.Start[i]
-		})
-		t.Device.Call[i] = launches[at+later].call
-	}
+	v.t.Device.Call = columns.Link(v.callKey, v.t.Host.Start, v.workKey, v.t.Device.Start)
 }
 
 // A thread that only calls the driver is written apart from the same thread's

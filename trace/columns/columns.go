@@ -1,0 +1,81 @@
+// Package columns puts the columns of a Timeline in order and joins device work
+// to the calls that launched it, for readers whose files are not in that order.
+package columns
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// ByStart is the order of spans by start, the longer first where two start
+// together, so that a caller comes before what it calls; nil where they are in
+// that order.
+func ByStart(start, end []int64) []int32 {
+	order := make([]int32, len(start))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	compare := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(end[b], end[a]), cmp.Compare(a, b))
+	}
+	if slices.IsSortedFunc(order, compare) {
+		return nil
+	}
+	slices.SortFunc(order, compare)
+	return order
+}
+
+// Pick puts a column in order.
+func Pick[T any](column []T, order []int32) {
+	from := slices.Clone(column)
+	for at, i := range order {
+		column[at] = from[i]
+	}
+}
+
+// launch is a host call with the key of its process and correlation id.
+type launch struct {
+	key  uint64
+	call int32
+}
+
+// Link finds the call that launched each piece of work: the one with its key, 0
+// being none. Where a key was used more than once, in a file of several
+// recordings, the last call before the work counts. Calls are in order of start.
+// Work without a call gets -1.
+func Link(callKeys []uint64, callStart []int64, workKeys []uint64, workStart []int64) []int32 {
+	launches := byKey(callKeys)
+	out := make([]int32, len(workKeys))
+	for i, key := range workKeys {
+		out[i] = -1
+		at, found := slices.BinarySearchFunc(launches, key, func(l launch, key uint64) int { return cmp.Compare(l.key, key) })
+		if !found || key == 0 {
+			continue
+		}
+		later := sort.Search(len(launches)-at-1, func(n int) bool {
+			l := launches[at+1+n]
+			return l.key != key || callStart[l.call] > workStart[i]
+		})
+		out[i] = launches[at+later].call
+	}
+	return out
+}
+
+// byKey are the calls with a key, by key and then by time.
+func byKey(keys []uint64) []launch {
+	n := 0
+	for _, key := range keys {
+		if key != 0 {
+			n++
+		}
+	}
+	out := make([]launch, 0, n)
+	for i, key := range keys {
+		if key != 0 {
+			out = append(out, launch{key, int32(i)})
+		}
+	}
+	slices.SortFunc(out, func(a, b launch) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
+	return out
+}
