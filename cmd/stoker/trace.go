@@ -45,10 +45,11 @@ func (a *app) trace() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
 		Use:   "trace FILE...",
-		Short: "Say where every idle microsecond of a PyTorch profiler's trace came from",
-		Long: `Read what PyTorch's profiler wrote (.json, .json.gz, .json.zst, cut and damaged ones as far as they go) and
-say what the GPU waited for, which operators cost what, and which setting to change. Several files, or a
-folder, are the ranks of one run. Record a trace with
+		Short: "Say where every idle microsecond came from, from a profiler's file (PyTorch, Nsight Systems, XProf)",
+		Long: `Read what PyTorch's profiler wrote (.json, .json.gz, .json.zst, cut and damaged ones as far as they go), an
+Nsight Systems export (nsys export --type sqlite) or XProf's xplane.pb of TensorFlow and JAX, and say what
+the GPU waited for, which operators cost what, and which setting to change. Several files, or a folder, are
+the ranks of one run. Record a trace with
 
   with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=2, active=5),
                               on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"),
