@@ -17,6 +17,7 @@ type Prices struct {
 	Grid    float64 // g CO2-equivalent per kWh
 	PUE     float64 // power usage effectiveness of the building: its energy over that of its machines, 1 or more
 	Source  string  // where these come from, for people
+	Given   bool    // With put prices of the user's own among them
 }
 
 // PricesOf are the prices of a device's row, with the electricity of the average
@@ -47,7 +48,7 @@ func (p Prices) With(own Prices) Prices {
 			*f.to = f.given
 		}
 	}
-	if own.GPUHour > 0 || own.KWh > 0 || own.Grid > 0 || own.PUE > 0 {
+	if p.Given = own.GPUHour > 0 || own.KWh > 0 || own.Grid > 0 || own.PUE > 0; p.Given {
 		p.Source = strings.TrimSuffix("as given; else "+p.Source, "; else ")
 	}
 	return p

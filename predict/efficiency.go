@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"strings"
 
 	"stoker/hardware"
 )
@@ -89,41 +90,28 @@ type prior struct{ mean, sd float64 }
 // transformer block to start, 100 and 350 us to launch; factors around 1.
 func priorOf(key string) prior {
 	block := 1.0
-	if hasFamily(key, Transformer) {
+	if strings.Contains(key, "/"+string(Transformer)) {
 		block = 3.5 // kernels of a block over those of a convolution with normalisation
 	}
 	switch {
-	case hasPrefix(key, "peak/"):
+	case strings.HasPrefix(key, "peak/"):
 		return prior{math.Log(0.5), 0.4}
-	case hasPrefix(key, "bandwidth/"):
+	case strings.HasPrefix(key, "bandwidth/"):
 		return prior{math.Log(0.7), 0.4}
-	case hasPrefix(key, "scores/"):
+	case strings.HasPrefix(key, "scores/"):
 		return prior{0, 1}
-	case hasPrefix(key, "start/"):
+	case strings.HasPrefix(key, "start/"):
 		return prior{math.Log(13e-6 * block), 0.7}
-	case hasPrefix(key, "launch/"):
+	case strings.HasPrefix(key, "launch/"):
 		return prior{math.Log(100e-6 * block), 0.7}
-	case hasPrefix(key, "architecture/"):
+	case strings.HasPrefix(key, "architecture/"):
 		return prior{0, 0.3}
-	case hasPrefix(key, "chip/"):
+	case strings.HasPrefix(key, "chip/"):
 		return prior{0, 0.2}
-	case hasPrefix(key, "network/"):
+	case strings.HasPrefix(key, "network/"):
 		return prior{0, 0.15}
 	}
 	return prior{0, 0.5} // class and pass
-}
-
-func hasPrefix(key, prefix string) bool {
-	return len(key) >= len(prefix) && key[:len(prefix)] == prefix
-}
-
-func hasFamily(key string, f Family) bool {
-	for i := range key {
-		if key[i] == '/' && hasPrefix(key[i+1:], string(f)) {
-			return true
-		}
-	}
-	return false
 }
 
 // training tells the two kinds of load apart.

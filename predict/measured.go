@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"stoker/hardware"
 )
@@ -68,14 +69,6 @@ func from(source string, rows ...Measurement) []Measurement {
 	return rows
 }
 
-func concat(tables ...[]Measurement) []Measurement {
-	var all []Measurement
-	for _, table := range tables {
-		all = append(all, table...)
-	}
-	return all
-}
-
 // Measurements are the rows that efficiencies are fitted to. Others are kept aside
 // in testdata/exam.csv to judge the result: do not look at them when you change the
 // model. Which row goes where is not chosen: the rows of one workload, training or
@@ -90,7 +83,7 @@ func concat(tables ...[]Measurement) []Measurement {
 // computed (BERT's second phase in PyTorch and Paddle), GeForce cards that add up
 // in 16 bits (llama.cpp), runs over several nodes, and steps of MLPerf Storage,
 // which tells neither precision nor software.
-var Measurements = concat(
+var Measurements = slices.Concat(
 	from("Dao-AILab/flash-attention, training/README.md, 2022-11, batch from its configs",
 		Measurement{Workload: "llama-1b", Variant: "GPT3-1.3B", Weights: 1311000000, GPU: "a100-80gb-sxm", Precision: hardware.FP16, Software: Compiled, Training: true, Batch: 8, Tokens: 2048, Rate: 10.3149, GPUs: 8, Loading: true},
 	),

@@ -169,7 +169,7 @@ const leastIdle = 0.005
 func basis(c diagnose.Cost) string {
 	power := map[string]string{"measured": "power as measured", "emulated": "power as emulated", "row": "power of the table"}[c.Source]
 	prices := "prices of the table"
-	if strings.HasPrefix(c.Prices.Source, "as given") {
+	if c.Prices.Given {
 		prices = "prices as given"
 	}
 	if power == "" {
