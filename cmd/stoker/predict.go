@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +74,7 @@ func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	}
 	a.began = true
 	if f.out != "" {
-		if err := draw(f.out, words, p); err != nil {
+		if err := draw(cmd.Context(), f.out, words, p); err != nil {
 			return err
 		}
 		a.say("%s is written", f.out)
@@ -235,7 +236,7 @@ func readSmall(name string) ([]byte, error) {
 
 // draw writes a picture beside its place and moves it there, so that no half
 // picture is ever seen.
-func draw(name string, words plot.Words, p report.Prediction) error {
+func draw(ctx context.Context, name string, words plot.Words, p report.Prediction) error {
 	format, err := plot.FormatOf(name)
 	if err != nil {
 		return err
@@ -249,24 +250,10 @@ func draw(name string, words plot.Words, p report.Prediction) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(name, b.Bytes())
-}
-
-// replaceFile writes a file in one step.
-func replaceFile(name string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
-	}
-	return nil
+	return writeFiles(ctx, output{name, func(w io.Writer) error {
+		_, err := b.WriteTo(w)
+		return err
+	}})
 }
 
 // sources is the line below a picture: the device first.

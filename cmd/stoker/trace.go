@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +8,6 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -182,35 +178,14 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 // traceFiles writes what the flags ask for beside the report: all of it, or where
 // something fails or ctx ends, nothing.
 func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport) error {
-	produce := []struct {
-		name string
-		do   func(io.Writer) error
-	}{
-		{f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }},
-		{f.output, func(w io.Writer) error { return recording.Write(w, r.Run) }},
+	var files []output
+	if f.timeline != "" {
+		files = append(files, output{f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
 	}
-	whole := map[string]string{} // temporary names by the names that were asked for
-	defer func() {
-		for _, temporary := range whole {
-			_ = os.Remove(temporary) // what was moved is not there any more
-		}
-	}()
-	for _, p := range produce {
-		if p.name == "" {
-			continue
-		}
-		temporary, err := writeBeside(ctx, p.name, p.do)
-		if err != nil {
-			return err
-		}
-		whole[p.name] = temporary
+	if f.output != "" {
+		files = append(files, output{f.output, func(w io.Writer) error { return recording.Write(w, r.Run) }})
 	}
-	for name, temporary := range whole {
-		if err := os.Rename(temporary, name); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
-	}
-	return nil
+	return writeFiles(ctx, files...)
 }
 
 func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
@@ -306,43 +281,4 @@ func bytesOf(paths []string) int64 {
 		}
 	}
 	return total
-}
-
-// writeBeside writes a file while it is produced, packed where its name ends in
-// .gz, under a temporary name beside its own, which it returns. Where something
-// fails, or ctx ends, nothing is left.
-func writeBeside(ctx context.Context, name string, produce func(io.Writer) error) (string, error) {
-	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", name, err)
-	}
-	buffered := bufio.NewWriterSize(watched{ctx, temporary}, 1<<18)
-	var w io.Writer = buffered
-	var zip *gzip.Writer
-	if strings.HasSuffix(name, ".gz") {
-		zip, _ = gzip.NewWriterLevel(buffered, gzip.BestSpeed)
-		w = zip
-	}
-	err = produce(w)
-	if zip != nil {
-		err = errors.Join(err, zip.Close())
-	}
-	err = errors.Join(err, buffered.Flush(), temporary.Chmod(0o644), temporary.Close())
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
-	}
-	return temporary.Name(), nil
-}
-
-// watched is a writer that ends with its context.
-type watched struct {
-	ctx context.Context
-	io.Writer
-}
-
-func (w watched) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.Writer.Write(p)
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// output is a file to write and what writes it.
+type output struct {
+	name    string
+	produce func(io.Writer) error
+}
+
+// writeFiles writes all of the files or none: each under a temporary name beside
+// its own, and when all are whole they are moved into their places. Where
+// something fails, or ctx ends, nothing is left.
+func writeFiles(ctx context.Context, files ...output) error {
+	temporary := make([]string, 0, len(files))
+	defer func() {
+		for _, name := range temporary {
+			_ = os.Remove(name) // what was moved is not there any more
+		}
+	}()
+	for _, f := range files {
+		whole, err := writeBeside(ctx, f.name, f.produce)
+		if err != nil {
+			return err
+		}
+		temporary = append(temporary, whole)
+	}
+	for i, f := range files {
+		if err := os.Rename(temporary[i], f.name); err != nil {
+			return fmt.Errorf("write %s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+// writeBeside writes a file while it is produced, packed where its name ends in
+// .gz, under a temporary name beside its own, which it returns. Where something
+// fails, or ctx ends, nothing is left.
+func writeBeside(ctx context.Context, name string, produce func(io.Writer) error) (string, error) {
+	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", name, err)
+	}
+	buffered := bufio.NewWriterSize(watched{ctx, temporary}, 1<<18)
+	var w io.Writer = buffered
+	var zip *gzip.Writer
+	if strings.HasSuffix(name, ".gz") {
+		zip, _ = gzip.NewWriterLevel(buffered, gzip.BestSpeed)
+		w = zip
+	}
+	err = produce(w)
+	if zip != nil {
+		err = errors.Join(err, zip.Close())
+	}
+	err = errors.Join(err, buffered.Flush(), temporary.Chmod(0o644), temporary.Close())
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
+	}
+	return temporary.Name(), nil
+}
+
+// watched is a writer that ends with its context.
+type watched struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w watched) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
