@@ -31,6 +31,7 @@ predict    : . hardware recording
 diagnose   : . hardware recording predict
 observe    : . hardware recording
 trace      : . hardware recording
+feed       : . recording
 advise     : . hardware recording predict diagnose
 verify     : . hardware recording predict diagnose
 report     : . hardware recording predict diagnose advise verify

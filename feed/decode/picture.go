@@ -1,0 +1,29 @@
+package decode
+
+import "image"
+
+// Model says what a Picture's planes are.
+type Model uint8
+
+// The models.
+const (
+	Grey  Model = iota // one plane
+	YCbCr              // three planes, Cb and Cr possibly subsampled
+	RGB                // three planes of the same size
+)
+
+// Picture is what was decoded of an image: 8-bit planes, of the part that was
+// asked for and what upsampling needs around it. It is valid until the Decoder's
+// next call.
+type Picture struct {
+	Size   image.Point     // width and height of the whole image
+	Bounds image.Rectangle // the pixels of the image that the planes hold; contains what was asked for
+	Model  Model
+	// SubX and SubY are the subsampling of Cb and Cr, 1 where there is none. A
+	// chroma plane begins at (Bounds.Min.X/SubX, Bounds.Min.Y/SubY); Bounds.Min is
+	// a multiple of both. Real chroma samples are those below ceil(Size/Sub): what
+	// lies behind them in a plane is padding.
+	SubX, SubY int
+	Planes     [3][]byte
+	Stride     [3]int // bytes from one row of a plane to the next
+}

@@ -1,0 +1,2 @@
+// Package ring is the shared memory that batches are handed over in.
+package ring

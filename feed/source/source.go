@@ -1,0 +1,2 @@
+// Package source lists a data set and reads its samples' bytes.
+package source

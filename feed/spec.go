@@ -1,0 +1,29 @@
+// Package feed is the loader that is the fix when data loading is the bottleneck:
+// it reads, decodes, augments and batches images with all cores, straight into
+// recycled shared memory that the trainer maps without a copy.
+package feed
+
+import "stoker/feed/transform"
+
+// Spec is the program of one loader: what is done with a sample, and in which
+// order samples come. It is what a client sends, as JSON; all ranks send the same.
+type Spec struct {
+	Name       string           `json:"name"`                 // of the loader, unique within a job: "train", "loader-1"
+	Root       string           `json:"root"`                 // folder with one subfolder per class, as torchvision's ImageFolder
+	Extensions []string         `json:"extensions,omitempty"` // default: torchvision's IMG_EXTENSIONS
+	AllowEmpty bool             `json:"allow_empty,omitempty"`
+	Samples    []int            `json:"samples,omitempty"` // a torch Subset: indices into the folder's list; nil: all
+	Ops        []transform.Op   `json:"ops"`
+	Output     transform.Output `json:"output"`
+	Fast       bool             `json:"fast,omitempty"` // pixels with a bounded error instead of Pillow's
+
+	Batch   int    `json:"batch"` // samples per rank and step
+	World   int    `json:"world"` // ranks
+	Seed    uint64 `json:"seed"`
+	Shuffle bool   `json:"shuffle"`
+	Tail    string `json:"tail"` // "drop", "pad", "short"
+
+	OnError string  `json:"on_error"`          // "fail", "substitute", "mask"
+	MaxBad  float64 `json:"max_bad,omitempty"` // share of an epoch's samples that may be bad, default 0.001 (at least 1 sample)
+	Depth   int     `json:"depth,omitempty"`   // slots per rank, default 4
+}
