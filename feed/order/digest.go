@@ -1,0 +1,38 @@
+package order
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// Digest stands for a bag of samples, whatever their order: sum and xor, modulo
+// 2^64, of the hash mix(sample + golden) of each. Two bags that differ, be it only in
+// how often a sample is in them, have one digest with a probability of about 2^-64 (xor
+// does not see pairs, but the sum does). The zero Digest is the empty bag.
+type Digest struct {
+	Sum, Xor uint64
+}
+
+// Add puts one sample into the bag.
+func (d *Digest) Add(sample int) {
+	h := mix(uint64(sample) + golden)
+	d.Sum += h
+	d.Xor ^= h
+}
+
+// Merge puts another bag into this one: parts of an epoch, or several ranks.
+func (d *Digest) Merge(other Digest) {
+	d.Sum += other.Sum
+	d.Xor ^= other.Xor
+}
+
+// String is 32 hexadecimal digits, sum first.
+func (d Digest) String() string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], d.Sum)
+	binary.BigEndian.PutUint64(b[8:], d.Xor)
+	return hex.EncodeToString(b[:])
+}
+
+// golden keeps sample 0 away from mix(0) = 0, which would not be seen in a bag.
+const golden = 0x9e3779b97f4a7c15

@@ -1,0 +1,129 @@
+package order
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Tail says what becomes of the samples at the end of an epoch that do not fill a
+// batch on every rank. All ranks take the same number of steps in any case: ranks
+// that differ wait for each other for ever.
+type Tail string
+
+const (
+	Drop  Tail = "drop"  // left out: all batches are full
+	Pad   Tail = "pad"   // filled up with the epoch's first positions, flagged: all batches are full
+	Short Tail = "short" // spread over the ranks as evenly as possible: the last batch is smaller, on some ranks perhaps empty
+)
+
+// Plan says who takes which positions of an epoch, when. A global batch is World x
+// Batch consecutive positions; rank r takes the r-th Batch of it. So what a global
+// batch holds depends on its size alone, not on how many ranks share it.
+//
+// Steps are counted from an offset, consumed: the number of positions that were
+// done when this epoch was begun or resumed, 0..Samples. It may be any, so a resumed
+// epoch may have another World and Batch. All functions are O(1) and pure.
+type Plan struct {
+	Samples int  // in an epoch, 0..MaxSamples
+	World   int  // ranks, at least 1
+	Batch   int  // samples per rank and step, at least 1
+	Tail    Tail // default: Short
+}
+
+// Check says what is wrong with a plan; the other functions take one that is right.
+func (p Plan) Check() error {
+	switch {
+	case p.Samples < 0 || p.Samples > MaxSamples:
+		return fmt.Errorf("an epoch of %d samples: between 0 and 2^40 are possible", p.Samples)
+	case p.World < 1 || p.World > maxWorld:
+		return fmt.Errorf("a world of %d ranks: between 1 and %d are possible", p.World, maxWorld)
+	case p.Batch < 1 || p.Batch > maxBatch:
+		return fmt.Errorf("a batch of %d samples per rank: between 1 and %d are possible", p.Batch, maxBatch)
+	case p.Tail != Drop && p.Tail != Pad && p.Tail != Short:
+		return fmt.Errorf("tail %q: %q leaves the last samples out, %q repeats some, %q makes the last batch smaller", p.Tail, Drop, Pad, Short)
+	}
+	return nil
+}
+
+// Bounds that keep a global batch, 2^40, and every position far from overflow.
+const (
+	maxWorld = 1 << 20
+	maxBatch = 1 << 20
+)
+
+// Global is the number of positions in a full global batch.
+func (p Plan) Global() int { return p.World * p.Batch }
+
+// Steps is the number of steps from an offset to the end of the epoch, the same on
+// all ranks.
+func (p Plan) Steps(consumed int) int {
+	left := max(p.Samples-consumed, 0)
+	if p.Tail == Drop {
+		return left / p.Global()
+	}
+	return (left + p.Global() - 1) / p.Global()
+}
+
+// After is the offset when step (counted from consumed) is done on all ranks: what
+// a State taken then holds.
+func (p Plan) After(consumed, step int) int {
+	return min(consumed+(step+1)*p.Global(), p.Samples)
+}
+
+// End is the offset at which the epoch's last step ends; below Samples only where
+// the tail is dropped.
+func (p Plan) End(consumed int) int {
+	return min(consumed+p.Steps(consumed)*p.Global(), p.Samples)
+}
+
+// Slice is what one rank takes in one step: the positions First..First+Count-1,
+// followed by Padded more of which nothing is to be learned. Count + Padded is
+// Batch, except in the last step where the tail is short.
+type Slice struct {
+	First  int
+	Count  int
+	Padded int
+}
+
+// Slice returns the positions of a rank in a step, 0 <= step < Steps(consumed).
+func (p Plan) Slice(consumed, step, rank int) Slice {
+	begin := consumed + step*p.Global()
+	left := p.Samples - begin
+	if left >= p.Global() {
+		return Slice{First: begin + rank*p.Batch, Count: p.Batch}
+	}
+	if p.Tail == Short {
+		each, more := left/p.World, left%p.World
+		s := Slice{First: begin + rank*each + min(rank, more), Count: each}
+		if rank < more {
+			s.Count++
+		}
+		return s
+	}
+	first := min(begin+rank*p.Batch, p.Samples)
+	count := min(p.Samples-first, p.Batch)
+	return Slice{First: first, Count: count, Padded: p.Batch - count}
+}
+
+// Position returns the i-th position of a rank in a step and whether it is padding,
+// 0 <= i < Count + Padded of the slice. Padding takes the epoch's positions from its
+// first on, over and over, as torch's DistributedSampler does; but it fills whole
+// batches, of all ranks, so that every batch of an epoch has one shape.
+func (p Plan) Position(consumed, step, rank, i int) (position int, padding bool) {
+	s := p.Slice(consumed, step, rank)
+	if i < s.Count {
+		return s.First + i, false
+	}
+	return (consumed + step*p.Global() + rank*p.Batch + i) % p.Samples, true
+}
+
+// Substitute returns the position whose sample stands in for a bad one: the k-th
+// to try, from 1. The stride is a prime above MaxSamples, thus without a factor in
+// common with any number of samples: k = 1..samples-1 reaches every other position.
+func Substitute(position, k, samples int) int {
+	high, low := bits.Mul64(uint64(k), stride%uint64(samples))
+	low, carry := bits.Add64(low, uint64(position), 0)
+	return int(bits.Rem64(high+carry, low, uint64(samples)))
+}
+
+const stride = 1<<40 + 15
