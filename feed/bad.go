@@ -1,0 +1,98 @@
+package feed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"stoker/feed/decode"
+)
+
+// trouble is why a sample is bad. Its text begins with the file.
+type trouble struct {
+	path   string
+	kind   decode.Kind
+	reason string
+	digest string // of the file, where it could be read
+}
+
+func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
+	t := &trouble{path: l.Path(sample), kind: kindOf(err), reason: err.Error()}
+	if t.kind != Unreadable && len(file) > 0 {
+		digest := sha256.Sum256(file)
+		t.digest = hex.EncodeToString(digest[:])
+	}
+	return t
+}
+
+func (t *trouble) Error() string { return t.path + ": " + t.reason }
+
+func (t *trouble) bad(sample, place int, instead *int) Bad {
+	return Bad{Index: sample, Path: t.path, Reason: t.reason, Kind: string(t.kind), Instead: instead, place: place}
+}
+
+// badSamples is what a loader knows of its bad samples.
+type badSamples struct {
+	mu      sync.RWMutex
+	samples map[int]*trouble        // that are not worth another try
+	noted   map[int]bool            // that are in the quarantine file
+	charged map[uint64]map[int]bool // per epoch, those that were found in their turn
+}
+
+// known is why a sample is bad, where that is known from an earlier epoch.
+func (s *badSamples) known(sample int) *trouble {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.samples[sample]
+}
+
+// remember keeps the trouble, so that the next epoch does not decode the file
+// again to the same end, and tells the quarantine file. A file that could not be
+// read is tried again: that may be the storage's trouble and not the file's.
+func (s *badSamples) remember(l *Loader, sample int, t *trouble) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.samples == nil {
+		s.samples, s.noted = map[int]*trouble{}, map[int]bool{}
+	}
+	if t.kind != Unreadable {
+		s.samples[sample] = t
+	}
+	if !s.noted[sample] {
+		s.noted[sample] = true
+		l.statistics.bad.Add(1)
+		l.quarantine.append(sample, t)
+	}
+}
+
+// keptEpochs have their bad samples counted: the one that is trained, the next
+// one that is prefetched, and an evaluation's in between.
+const keptEpochs = 4
+
+// charge counts a bad sample of an epoch; an error where there are too many.
+func (s *badSamples) charge(l *Loader, epoch uint64, sample int, t *trouble) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.charged == nil {
+		s.charged = map[uint64]map[int]bool{}
+	}
+	if s.charged[epoch] == nil {
+		for old := range s.charged {
+			if old+keptEpochs <= epoch {
+				delete(s.charged, old)
+			}
+		}
+		s.charged[epoch] = map[int]bool{}
+	}
+	s.charged[epoch][sample] = true
+	count, most := len(s.charged[epoch]), maxBad(l.spec.MaxBad, l.samples)
+	if count <= most {
+		return nil
+	}
+	return fmt.Errorf("%d bad samples in epoch %d of %d samples, more than the %d that max_bad = %v allows; the last one is %w%s",
+		count, epoch, l.samples, most, l.spec.MaxBad, t, l.quarantine.hint())
+}
+
+// maxBad is the number of bad samples that an epoch may have.
+func maxBad(share float64, samples int) int { return max(1, int(share*float64(samples))) }

@@ -1,0 +1,219 @@
+package feed
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"stoker/feed/order"
+)
+
+// Filled is a batch that lies in its slot, or why it does not.
+type Filled struct {
+	Epoch    uint64
+	Step     int
+	Count    int   // samples in the slot, padding included
+	Consumed int   // of all ranks together, when this step is done on all of them
+	Mask     []int // places of which nothing is to be learned: padded or masked
+	Bad      []Bad
+	Inexact  []Inexact
+	Stages   Stages
+	Finished time.Time
+	// Err is why the batch cannot be used: a bad sample where Spec.OnError is
+	// "fail", or too many of them.
+	Err error
+
+	first   int   // position of the batch's first sample
+	samples []int // that the batch is the turn of, without padding
+}
+
+// Stages are seconds, summed over the samples of a batch.
+type Stages struct {
+	Read      float64 `json:"read"`
+	Decode    float64 `json:"decode"`
+	Transform float64 `json:"transform"`
+}
+
+// Bad is a bad sample of a batch.
+type Bad struct {
+	Index   int    `json:"index"` // of the sample
+	Path    string `json:"path"`
+	Reason  string `json:"reason"`
+	Kind    string `json:"kind"`
+	Instead *int   `json:"instead,omitempty"` // the sample that stands in for it
+
+	place int // in the batch
+}
+
+// maxSubstitutes are tried for one sample. Where so many in a row are bad, the set
+// is, and the budget of bad samples would soon say so.
+const maxSubstitutes = 64
+
+// batch is a Filled in the making.
+type batch struct {
+	pass   *Pass
+	job    *Job
+	step   int
+	memory []byte
+	slice  order.Slice
+	probe  bool // its files were not announced: how long they take says whether that is worth it
+
+	mu     sync.Mutex
+	filled Filled
+}
+
+func newBatch(p *Pass, step int, memory []byte) *batch {
+	slice := p.plan.Slice(p.consumed, step, p.rank)
+	b := &batch{pass: p, step: step, memory: memory, slice: slice}
+	b.filled = Filled{Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.Consumed(step),
+		first: slice.First, samples: make([]int, slice.Count)}
+	return b
+}
+
+// result is called when no thread works on the batch any more.
+func (b *batch) result() Filled {
+	f := b.filled
+	slices.Sort(f.Mask)
+	slices.SortFunc(f.Bad, func(x, y Bad) int { return cmp.Compare(x.place, y.place) })
+	slices.SortFunc(f.Inexact, func(x, y Inexact) int { return cmp.Compare(x.Index, y.Index) })
+	f.Finished = time.Now()
+	b.pass.loader.statistics.batch(f)
+	b.pass.loader.reading.learn(b, f)
+	return f
+}
+
+// file is the file of the sample at a place.
+func (b *batch) file(place int) string {
+	position, _ := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
+	return b.pass.loader.Path(b.pass.order.At(position))
+}
+
+// fill makes the sample at one place of the batch, or what the policy puts there.
+func (b *batch) fill(w *worker, place int) {
+	position, padding := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
+	own := b.pass.order.At(position)
+	if !padding {
+		b.filled.samples[place] = own
+	} else {
+		b.mask(place)
+	}
+	trouble := b.try(w, place, own)
+	if trouble == nil {
+		return
+	}
+	if !padding && b.pass.loader.spec.OnError != Fail {
+		if err := b.pass.loader.bad.charge(b.pass.loader, b.pass.epoch, own, trouble); err != nil {
+			b.fail(err)
+			return
+		}
+	}
+	switch b.pass.loader.spec.OnError {
+	case Substitute:
+		b.substitute(w, place, position, padding, own, trouble)
+	case Mask:
+		b.blank(place, own)
+		if !padding {
+			b.mask(place)
+			b.note(trouble.bad(own, place, nil))
+		}
+	default:
+		b.fail(fmt.Errorf("bad sample %d: %w", own, trouble))
+	}
+}
+
+// substitute puts the first good sample of the chain into a place.
+func (b *batch) substitute(w *worker, place, position int, padding bool, own int, trouble *trouble) {
+	samples := b.pass.loader.samples
+	for k := 1; k <= min(maxSubstitutes, samples-1); k++ {
+		other := b.pass.order.At(order.Substitute(position, k, samples))
+		if b.try(w, place, other) == nil {
+			if !padding {
+				b.note(trouble.bad(own, place, &other))
+			}
+			return
+		}
+	}
+	b.fail(fmt.Errorf("bad sample %d, and so are all %d that could stand in for it: %w", own, min(maxSubstitutes, samples-1), trouble))
+}
+
+// try makes a sample in a place. A job that was cancelled in between is no
+// trouble: nobody will look.
+func (b *batch) try(w *worker, place, sample int) *trouble {
+	l := b.pass.loader
+	if known := l.bad.known(sample); known != nil {
+		return known
+	}
+	made, trouble := w.make(l, errand{epoch: b.pass.epoch, sample: sample}, target{b, place})
+	b.mu.Lock()
+	b.filled.Stages.Read += made.stages.Read
+	b.filled.Stages.Decode += made.stages.Decode
+	b.filled.Stages.Transform += made.stages.Transform
+	if trouble == nil && made.inexact != "" && place < b.slice.Count { // padding had its turn
+		b.filled.Inexact = append(b.filled.Inexact, Inexact{Index: sample, Path: l.Path(sample), Reason: made.inexact})
+	}
+	b.mu.Unlock()
+	if trouble != nil {
+		l.bad.remember(l, sample, trouble)
+	}
+	return trouble
+}
+
+// blank leaves a place zero, with the label and index of its own sample.
+func (b *batch) blank(place, own int) {
+	at := target{b, place}
+	image, ok := at.enter()
+	if !ok {
+		return
+	}
+	defer at.leave()
+	clear(image)
+	at.name(own)
+}
+
+func (b *batch) mask(place int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.filled.Mask = append(b.filled.Mask, place)
+}
+
+func (b *batch) note(bad Bad) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.filled.Bad = append(b.filled.Bad, bad)
+}
+
+// fail gives the batch up; the first reason counts.
+func (b *batch) fail(err error) {
+	b.mu.Lock()
+	if b.filled.Err == nil {
+		b.filled.Err = err
+	}
+	b.mu.Unlock()
+	b.job.stop()
+}
+
+// target is the place in a slot that a sample is written to.
+type target struct {
+	batch *batch
+	place int
+}
+
+func (t target) enter() (image []byte, ok bool) {
+	if !t.batch.job.enter() {
+		return nil, false
+	}
+	return t.batch.pass.loader.layout.image(t.batch.memory, t.place), true
+}
+
+func (t target) leave() { t.batch.job.leave() }
+
+// name writes whose image it is: the label, and the sample's index.
+func (t target) name(sample int) {
+	l := t.batch.pass.loader
+	at := int64(8 * t.place)
+	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Labels+at:], uint64(l.Label(sample)))
+	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Indices+at:], uint64(sample))
+}

@@ -1,0 +1,76 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"stoker/feed/order"
+)
+
+// What is done about bad samples (Spec.OnError).
+const (
+	Fail       = "fail"       // the batch is an error
+	Substitute = "substitute" // another sample, always the same one, stands in
+	Mask       = "mask"       // its place is zero, and flagged
+)
+
+const (
+	// defaultMaxBad: ImageNet has one such file in a million or none; one in a
+	// thousand means that something is wrong with the set and not with a file.
+	defaultMaxBad = 0.001
+	// defaultDepth: one batch at the trainer, one on its way, two to even out.
+	defaultDepth = 4
+	maxDepth     = 64
+)
+
+func (s Spec) withDefaults() Spec {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&s.Tail, string(order.Short))
+	set(&s.OnError, Fail)
+	set(&s.Output.DType, "float32")
+	set(&s.Output.Layout, "nchw")
+	if s.MaxBad == 0 {
+		s.MaxBad = defaultMaxBad
+	}
+	if s.Depth == 0 {
+		s.Depth = defaultDepth
+	}
+	if s.World == 0 {
+		s.World = 1
+	}
+	return s
+}
+
+// check says what is wrong with a spec; ops and output are transform's to check.
+func (s Spec) check() error {
+	switch {
+	case s.Name == "":
+		return errors.New("name is empty: it tells the loaders of a job apart, for example \"train\"")
+	case !filepath.IsAbs(s.Root):
+		return fmt.Errorf("root is %q: an absolute path is needed, since the daemon may run in another folder", s.Root)
+	case s.OnError != Fail && s.OnError != Substitute && s.OnError != Mask:
+		return fmt.Errorf("on_error is %q: %q stops at a bad sample, %q puts another in its place, %q leaves its place zero and flags it",
+			s.OnError, Fail, Substitute, Mask)
+	case !(s.MaxBad >= 0 && s.MaxBad <= 1): // also not a number
+		return fmt.Errorf("max_bad is %v: a share of the samples, 0 to 1, is expected", s.MaxBad)
+	case s.Depth < 2 || s.Depth > maxDepth:
+		return fmt.Errorf("depth is %d: 2 (one batch is used while one is made) to %d slots per rank are possible", s.Depth, maxDepth)
+	}
+	for _, extension := range s.Extensions {
+		if extension == "" || strings.Contains(extension, "/") || extension != strings.ToLower(extension) {
+			return fmt.Errorf("extensions has %q: the end of a file name in lower case is expected, for example \".jpg\"", extension)
+		}
+	}
+	return s.plan(s.Batch).Check()
+}
+
+// plan says which rank takes what, at a batch size.
+func (s Spec) plan(batch int) order.Plan {
+	return order.Plan{World: s.World, Batch: batch, Tail: order.Tail(s.Tail)}
+}

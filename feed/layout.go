@@ -1,0 +1,42 @@
+package feed
+
+import (
+	"fmt"
+	"math"
+
+	"stoker/feed/transform"
+)
+
+// Layout is how a batch lies in a slot: the images first, then the labels and the
+// indices of the samples, each an int64. A batch that is smaller than Spec.Batch
+// fills the fields from their beginning.
+type Layout struct {
+	Images    int64 // offset, a multiple of 4096
+	Sample    int64 // bytes of one image
+	Labels    int64 // offset
+	Indices   int64 // offset
+	SlotBytes int64 // a multiple of 4096, so that all slots of a ring are aligned as the first
+}
+
+const (
+	page = 4096 // page-locking and O_DIRECT want whole pages
+	line = 64   // fields do not share cache lines
+)
+
+func layOut(program *transform.Program, spec Spec) (Layout, error) {
+	sample, batch := int64(program.Bytes()), int64(spec.Batch)
+	if sample > math.MaxInt64/4/batch {
+		return Layout{}, fmt.Errorf("a batch of %d samples of %s does not fit into any memory", batch, mebibytes(sample))
+	}
+	labels := align(sample*batch, line)
+	indices := align(labels+8*batch, line)
+	return Layout{Sample: sample, Labels: labels, Indices: indices, SlotBytes: align(indices+8*batch, page)}, nil
+}
+
+func align(n, to int64) int64 { return (n + to - 1) / to * to }
+
+// Image is the part of a slot's memory that sample k of the batch lies in.
+func (l Layout) image(memory []byte, k int) []byte {
+	from := l.Images + int64(k)*l.Sample
+	return memory[from : from+l.Sample : from+l.Sample]
+}

@@ -1,0 +1,216 @@
+package feed
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"stoker/feed/decode"
+	"stoker/feed/order"
+	"stoker/feed/source"
+	"stoker/feed/transform"
+)
+
+// Options are what a loader needs beside its Spec: nothing of it changes a pixel.
+type Options struct {
+	Pool       *Pool           // whose threads do the work; shared by all loaders of the node
+	Ranks      int             // of this node, whose rings count against the pool's memory; default Spec.World
+	Quarantine string          // file that bad samples are appended to; "": none
+	Progress   func(files int) // called now and then while the folder is listed
+}
+
+// Loader is a Spec that stands: the samples are listed, the transforms compiled.
+// All ranks of a node share one. It is safe for use by several threads.
+type Loader struct {
+	spec     Spec
+	pool     *Pool
+	source   *source.Folder
+	program  *transform.Program
+	samples  int // of an epoch: Spec.Samples, or all of the source
+	layout   Layout
+	manifest string
+	pipeline string
+	notes    []string
+	memory   int64 // taken from the pool's budget
+
+	bad        badSamples
+	passes     passes
+	orders     permutations
+	quarantine *quarantine
+	statistics Statistics
+	reading    reading
+	prepare    func(*worker, errand) error         // reads and decodes a sample; tests put another in
+	paint      func(*worker, errand, []byte) error // writes its tensor; tests put another in
+}
+
+// Open checks the spec, lists the samples and compiles the transforms. Close the
+// loader after use.
+func Open(ctx context.Context, spec Spec, o Options) (*Loader, error) {
+	spec = spec.withDefaults()
+	if err := spec.check(); err != nil {
+		return nil, fmt.Errorf("loader %q: %w", spec.Name, err)
+	}
+	l := &Loader{spec: spec, pool: o.Pool}
+	if err := l.open(ctx, o); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("loader %q: %w", spec.Name, err)
+	}
+	return l, nil
+}
+
+func (l *Loader) open(ctx context.Context, o Options) (err error) {
+	if l.program, err = transform.Compile(l.spec.Ops, l.spec.Output, l.spec.Fast); err != nil {
+		return err
+	}
+	if l.layout, err = layOut(l.program, l.spec); err != nil {
+		return err
+	}
+	ranks := o.Ranks
+	if ranks == 0 {
+		ranks = l.spec.World
+	}
+	if err := l.reserve(ranks); err != nil {
+		return err
+	}
+	l.source, err = source.List(ctx, l.spec.Root, source.Options{
+		Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, MaxFile: l.pool.maxFile(), Progress: o.Progress})
+	if err != nil {
+		return err
+	}
+	l.notes = append(l.notes, l.source.Notes()...)
+	if most := l.pool.budget.pixels; most < maxPixels {
+		l.notes = append(l.notes, fmt.Sprintf("images of more than %d pixels will be bad samples: the memory of %s has no room for larger ones",
+			most, mebibytes(l.pool.budget.total)))
+	}
+	if err := l.countSamples(); err != nil {
+		return err
+	}
+	l.manifest = manifestDigest(l.source, l.spec.Samples)
+	l.pipeline = pipelineDigest(l.spec)
+	l.prepare, l.paint = l.readAndDecode, l.transform
+	l.reading.slow.Store(true) // until the first batch says otherwise: a new data set is seldom in memory
+	if o.Quarantine != "" {
+		l.quarantine, err = openQuarantine(o.Quarantine)
+	}
+	return err
+}
+
+// reserve takes the rings' memory from the pool's budget.
+func (l *Loader) reserve(ranks int) error {
+	rings := int64(ranks) * int64(l.spec.Depth) * l.layout.SlotBytes
+	if err := l.pool.budget.take(rings, fmt.Sprintf("the rings of %d ranks x %d slots of %s (depth, batch and size of the images decide that)",
+		ranks, l.spec.Depth, mebibytes(l.layout.SlotBytes))); err != nil {
+		return err
+	}
+	l.memory = rings
+	return nil
+}
+
+// countSamples applies the subset.
+func (l *Loader) countSamples() error {
+	l.samples = l.source.Len()
+	if l.spec.Samples != nil {
+		l.samples = len(l.spec.Samples)
+	}
+	for at, i := range l.spec.Samples {
+		if i < 0 || i >= l.source.Len() {
+			return fmt.Errorf("samples[%d] is %d: %s has the samples 0 to %d", at, i, l.spec.Root, l.source.Len()-1)
+		}
+	}
+	if l.samples == 0 {
+		return fmt.Errorf("%s has no samples", l.spec.Root)
+	}
+	return nil
+}
+
+// Close gives back what the loader holds. Its jobs must be done or cancelled.
+func (l *Loader) Close() error {
+	l.pool.budget.give(l.memory)
+	l.memory = 0
+	var err error
+	if l.source != nil {
+		err = l.source.Close()
+	}
+	if l.quarantine != nil {
+		err = l.quarantine.close()
+	}
+	return err
+}
+
+// Spec is what the loader was opened with, defaults filled in.
+func (l *Loader) Spec() Spec { return l.spec }
+
+// Samples is the number of samples of an epoch.
+func (l *Loader) Samples() int { return l.samples }
+
+// Classes are the names of the classes; a label is a position in it.
+func (l *Loader) Classes() []string { return l.source.Classes() }
+
+// Shape is height and width of every sample's tensor.
+func (l *Loader) Shape() (height, width int) { return l.program.Shape() }
+
+// Layout says where the fields of a batch lie in a slot.
+func (l *Loader) Layout() Layout { return l.layout }
+
+// Manifest stands for the samples and their order in the manifest: 32 hexadecimal
+// digits, the same on every machine. Pipeline stands for what is done with them.
+func (l *Loader) Manifest() string { return l.manifest }
+
+// Pipeline: see Manifest.
+func (l *Loader) Pipeline() string { return l.pipeline }
+
+// Notes are sentences that the user should read once.
+func (l *Loader) Notes() []string { return l.notes }
+
+// State is the state of a training that has consumed so many samples of an epoch.
+func (l *Loader) State(epoch uint64, consumed int) order.State {
+	return order.State{Manifest: l.manifest, Pipeline: l.pipeline, Seed: l.spec.Seed, Epoch: epoch, Consumed: consumed}
+}
+
+// Path is the file of a sample.
+func (l *Loader) Path(sample int) string { return l.source.Path(l.file(sample)) }
+
+// Label is the class of a sample.
+func (l *Loader) Label(sample int) int { return l.source.Label(l.file(sample)) }
+
+// file is the index of a sample in the source's list.
+func (l *Loader) file(sample int) int {
+	if l.spec.Samples == nil {
+		return sample
+	}
+	return l.spec.Samples[sample]
+}
+
+// digestBytes of a SHA-256 are kept: against accidents, not against attackers, and
+// a state has 200 bytes.
+const digestBytes = 16
+
+func manifestDigest(folder *source.Folder, subset []int) string {
+	digest := folder.Digest()
+	if subset != nil {
+		text, _ := json.Marshal(subset) // integers cannot fail
+		digest = sha256.Sum256(append(digest[:], text...))
+	}
+	return hex.EncodeToString(digest[:digestBytes])
+}
+
+// pipelineDigest stands for what decides a sample's tensor and its place in the
+// epoch. Batch, world and tail are not in it: a resumed training may have others.
+func pipelineDigest(s Spec) string {
+	text, _ := json.Marshal(struct { // plain data cannot fail
+		Format  int
+		Ops     []transform.Op
+		Output  transform.Output
+		Fast    bool
+		Shuffle bool
+	}{1, s.Ops, s.Output, s.Fast, s.Shuffle})
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:digestBytes])
+}
+
+// Unreadable is the kind of a sample whose file cannot be read: gone, forbidden,
+// not a file, or the disk fails. It may be better the next time, so it is tried
+// again in each epoch.
+const Unreadable decode.Kind = "unreadable"

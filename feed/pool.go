@@ -1,0 +1,299 @@
+package feed
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+)
+
+// PoolOptions are what the machine gives to the loaders of a node. A zero field
+// means the default.
+type PoolOptions struct {
+	Threads int   // default: the cores that may be used, less one where there are four or more
+	Nice    int   // 1..19, default 5; see defaultNice
+	Memory  int64 // bytes for rings, scratch and files together; default: most of what is free
+}
+
+// Pool is the threads that read, decode and transform, for all loaders and ranks
+// of a node, and the memory that they share. A process has one.
+type Pool struct {
+	options PoolOptions
+	budget  *budget
+	scratch *allowance // of large images
+	files   *allowance // of large files
+	ahead   chan ahead // files that will be read soon
+	threads sync.WaitGroup
+	ended   chan struct{} // by Close
+
+	mu      sync.Mutex
+	more    sync.Cond // a job came, or the pool closes
+	quiet   sync.Cond // a cancelled job's memory is free of writers
+	jobs    []*Job    // with samples that nobody has taken yet; the most urgent first
+	numbers uint64    // of jobs so far
+	hands   []hand    // what the threads have in hand, by thread; job nil: nothing
+	closed  bool
+}
+
+// defaultNice lets the trainer's launching thread win: with nice 5 a thread
+// weighs a third of one with nice 0, so on a full machine the trainer gets its
+// core when it wakes, and a trainer that only spins leaves the loader a quarter
+// of the core that they share. At 19 it would leave it 1.5 %, and starve itself.
+const defaultNice = 5
+
+// spareThreads run Go code beside the workers: the sessions, which must answer at
+// once while every worker computes.
+const spareThreads = 2
+
+// NewPool starts the threads. It also sets the process's number of running
+// threads and the collector's memory limit, since it owns nearly all of both.
+func NewPool(o PoolOptions) (*Pool, error) {
+	cores := runtime.GOMAXPROCS(0) // Go counts affinity and the control group's quota
+	if o.Threads == 0 {
+		o.Threads = defaultThreads(cores)
+	}
+	if o.Nice == 0 {
+		o.Nice = defaultNice
+	}
+	if o.Threads < 1 || o.Threads > 1024 || o.Nice < 1 || o.Nice > 19 {
+		return nil, fmt.Errorf("%d threads of nice %d: 1 to 1024 threads of nice 1 to 19 are possible", o.Threads, o.Nice)
+	}
+	p, err := newPool(o)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GOMAXPROCS(max(cores, o.Threads+spareThreads))
+	debug.SetMemoryLimit(p.budget.heap())
+	stepBack(o.Nice)
+	for own := range o.Threads {
+		p.threads.Go(func() { p.work(own) })
+	}
+	for range readersAhead {
+		p.threads.Go(p.readAhead)
+	}
+	return p, nil
+}
+
+func newPool(o PoolOptions) (*Pool, error) {
+	budget, err := newBudget(o)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{options: o, budget: budget, scratch: newAllowance(budget.scratch), files: newAllowance(budget.files),
+		ahead: make(chan ahead, waitingAhead), ended: make(chan struct{}), hands: make([]hand, o.Threads)}
+	p.more.L, p.quiet.L = &p.mu, &p.mu
+	return p, nil
+}
+
+// defaultThreads leaves a core to the trainer where that is no large part of the
+// machine; with two cores it would be half of it, and there niceness has to do.
+func defaultThreads(cores int) int {
+	if cores >= 4 {
+		return cores - 1
+	}
+	return cores
+}
+
+// Close ends the threads, after the samples that they have in hand. Jobs that are
+// not done are cancelled.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.ended)
+	}
+	p.jobs = nil
+	p.more.Broadcast()
+	p.mu.Unlock()
+	p.threads.Wait()
+}
+
+// Threads is the number of threads.
+func (p *Pool) Threads() int { return p.options.Threads }
+
+// Load is what the pool has to do at the moment.
+type Load struct {
+	Threads int // of the pool
+	Busy    int // of those
+	Jobs    int // batches with samples that nobody has taken yet
+	Samples int // in them
+	// File is what a thread has had in hand for longest, and Since from when on:
+	// what is waited for where nothing comes. "": no thread works.
+	File  string
+	Since time.Time
+}
+
+// hand is a sample that a thread has in hand.
+type hand struct {
+	job   *Job
+	k     int
+	since time.Time
+}
+
+// Load is what the pool has to do at the moment.
+func (p *Pool) Load() Load {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	load := Load{Threads: p.options.Threads, Jobs: len(p.jobs)}
+	for _, job := range p.jobs {
+		load.Samples += job.count - job.next
+	}
+	for _, h := range p.hands {
+		if h.job == nil {
+			continue
+		}
+		load.Busy++
+		if load.File == "" || h.since.Before(load.Since) {
+			load.File, load.Since = h.job.file(h.k), h.since
+		}
+	}
+	return load
+}
+
+func (p *Pool) work(own int) {
+	runtime.LockOSThread() // niceness belongs to the thread; it ends with the goroutine
+	debug.SetPanicOnFault(true)
+	lowerPriority(p.options.Nice)
+	w := newWorker(p)
+	for {
+		job, k := p.take(own)
+		if job == nil {
+			return
+		}
+		job.fill(w, k)
+		p.finish(own, job)
+	}
+}
+
+// submit queues a job. One without samples is done at once.
+func (p *Pool) submit(job *Job) {
+	if job.count == 0 {
+		go job.finish() // like any other: without a lock of the caller
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		job.cancelled = true
+		return
+	}
+	p.numbers++
+	job.number = p.numbers
+	at, _ := slices.BinarySearchFunc(p.jobs, job, compareJobs)
+	p.jobs = slices.Insert(p.jobs, at, job)
+	p.more.Broadcast()
+}
+
+func compareJobs(a, b *Job) int {
+	return cmp.Or(a.wanted.Compare(b.wanted), cmp.Compare(a.number, b.number))
+}
+
+// take waits for a sample of the most urgent job; nil: the pool is closed.
+func (p *Pool) take(own int) (*Job, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.jobs) == 0 && !p.closed {
+		p.more.Wait()
+	}
+	if p.closed {
+		return nil, 0
+	}
+	job := p.jobs[0]
+	k := job.next
+	job.next++
+	if job.next == job.count {
+		p.jobs = slices.Delete(p.jobs, 0, 1)
+	}
+	p.hands[own] = hand{job, k, time.Now()}
+	return job, k
+}
+
+// finish counts a sample that was taken; with the last one the job is done.
+func (p *Pool) finish(own int, job *Job) {
+	p.mu.Lock()
+	p.hands[own] = hand{}
+	job.done++
+	last := job.done == job.count && !job.cancelled && !p.closed // after Close samples may be missing
+	p.mu.Unlock()
+	if last {
+		job.finish()
+	}
+}
+
+// Job is a batch in the making.
+type Job struct {
+	pool   *Pool
+	wanted time.Time
+	count  int                // samples
+	fill   func(*worker, int) // makes one of them; asks enter before it writes to the slot
+	file   func(int) string   // its name, for messages
+	finish func()
+
+	// Guarded by pool.mu.
+	number    uint64 // of submission
+	next      int    // samples before it are taken
+	done      int
+	writing   int // threads that write to the slot's memory
+	cancelled bool
+}
+
+// Cancel gives the job up. It is true where done was not and will not be called.
+// Where it is false the batch was ready before. Either way no thread touches
+// the slot's memory any more when Cancel returns: it waits for those that write,
+// which takes as long as the transforms of one image, and for none that reads or
+// decodes.
+func (j *Job) Cancel() bool {
+	p := j.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if j.done == j.count {
+		return false
+	}
+	j.cancelled = true
+	p.drop(j)
+	for j.writing > 0 {
+		p.quiet.Wait()
+	}
+	return true
+}
+
+// stop leaves out the samples that nobody has taken yet: the batch has failed.
+func (j *Job) stop() {
+	p := j.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(j)
+	j.done += j.count - j.next
+	j.next = j.count
+}
+
+func (p *Pool) drop(j *Job) {
+	if at := slices.Index(p.jobs, j); at >= 0 {
+		p.jobs = slices.Delete(p.jobs, at, at+1)
+	}
+}
+
+// enter asks whether the slot may be written to; leave must follow where it may.
+func (j *Job) enter() bool {
+	p := j.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if j.cancelled || p.closed {
+		return false
+	}
+	j.writing++
+	return true
+}
+
+func (j *Job) leave() {
+	p := j.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j.writing--
+	if j.writing == 0 {
+		p.quiet.Broadcast()
+	}
+}

@@ -1,0 +1,292 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Options say what is listed.
+type Options struct {
+	Extensions []string // of images, lower case; nil: Images
+	AllowEmpty bool     // classes without an image are allowed
+	MaxFile    int64    // bytes of a file, default 256 MB; a larger one cannot be read
+	// Progress is called now and then with the number of files found so far, by
+	// any thread but by one at a time.
+	Progress func(files int)
+}
+
+const (
+	// defaultMaxFile: the largest photographs are some 100 MB; beyond this a file
+	// is no image, and a buffer per thread must have a bound.
+	defaultMaxFile = 256e6
+	// readers list folders at the same time. More than there are cores: on network
+	// storage and cold disks they wait, and 16 in flight is where reading stops
+	// getting faster.
+	readers = 16
+	// entries are read at a time.
+	entries = 4096
+)
+
+// List lists the images below root as torchvision's ImageFolder does: classes are
+// the subfolders in sorted order; the folders below a class are walked, symbolic
+// links too, and come in the order of their paths, files in the order of names.
+// A link that leads back to a folder above it is an error: ImageFolder would list
+// its images forty times.
+func List(ctx context.Context, root string, o Options) (*Folder, error) {
+	if o.Extensions == nil {
+		o.Extensions = Images
+	}
+	if o.MaxFile == 0 {
+		o.MaxFile = defaultMaxFile
+	}
+	open, err := os.Open(root)
+	if err != nil {
+		return nil, fmt.Errorf("list data set: %w", err)
+	}
+	f := &Folder{root: root, open: open, maxFile: o.MaxFile}
+	if f.conn, err = open.SyscallConn(); err == nil {
+		err = f.list(ctx, o)
+	}
+	if err != nil {
+		open.Close()
+		return nil, fmt.Errorf("list data set: %w", err)
+	}
+	return f, nil
+}
+
+func (f *Folder) list(ctx context.Context, o Options) error {
+	found, err := f.open.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	for _, entry := range found {
+		if isFolder(f.root, entry) {
+			f.classes = append(f.classes, entry.Name())
+		}
+	}
+	if len(f.classes) == 0 {
+		return fmt.Errorf("no class folder in %s: a data set has one subfolder per class, with its images in it", f.root)
+	}
+	sortNames(f.classes)
+	w := newWalk(ctx, f.root, o)
+	if err := w.run(f.classes); err != nil {
+		return err
+	}
+	f.notes = w.notes
+	slices.Sort(f.notes)
+	return f.gather(w.folders, o)
+}
+
+// gather puts the folders in order and counts.
+func (f *Folder) gather(folders []folder, o Options) error {
+	slices.SortFunc(folders, func(a, b folder) int {
+		if a.class != b.class {
+			return a.class - b.class
+		}
+		// Without the slash at the end: os.walk's paths have none, and "-" sorts before "/".
+		return compareNames(a.path[:len(a.path)-1], b.path[:len(b.path)-1])
+	})
+	full := make([]bool, len(f.classes))
+	for i := range folders {
+		folders[i].first = f.samples
+		f.samples += len(folders[i].ends)
+		full[folders[i].class] = true
+	}
+	f.folders = folders
+	var empty []string
+	for i, class := range f.classes {
+		if !full[i] {
+			empty = append(empty, class)
+		}
+	}
+	if len(empty) > 0 && !o.AllowEmpty {
+		return fmt.Errorf("Found no valid file for the classes %s. Supported extensions are: %s", //nolint: torchvision's sentence, which people search for
+			strings.Join(empty, ", "), strings.Join(o.Extensions, ", "))
+	}
+	return nil
+}
+
+// walk is the listing under way: a stack of folders that any reader takes from
+// and adds to, so that one class with many folders is shared too.
+type walk struct {
+	ctx  context.Context
+	root string
+	Options
+
+	mu      sync.Mutex
+	more    sync.Cond // a folder was added, or nothing more will be
+	todo    []place
+	busy    int
+	err     error
+	files   int
+	folders []folder
+	notes   []string
+}
+
+// place is a folder to be listed.
+type place struct {
+	path  string // below the root, without a slash at its end
+	class int
+}
+
+func newWalk(ctx context.Context, root string, o Options) *walk {
+	w := &walk{ctx: ctx, root: root, Options: o}
+	w.more.L = &w.mu
+	return w
+}
+
+func (w *walk) run(classes []string) error {
+	for i, class := range slices.Backward(classes) {
+		w.todo = append(w.todo, place{class, i})
+	}
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(w.work)
+	}
+	all.Wait()
+	return w.err
+}
+
+func (w *walk) work() {
+	for {
+		at, ok := w.take()
+		if !ok {
+			return
+		}
+		listed, below, err := w.read(at)
+		w.put(listed, below, err)
+	}
+}
+
+func (w *walk) take() (place, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.todo) == 0 && w.busy > 0 && w.err == nil {
+		w.more.Wait()
+	}
+	if len(w.todo) == 0 || w.err != nil {
+		w.more.Broadcast()
+		return place{}, false
+	}
+	at := w.todo[len(w.todo)-1]
+	w.todo = w.todo[:len(w.todo)-1]
+	w.busy++
+	return at, true
+}
+
+func (w *walk) put(listed folder, below []place, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy--
+	w.todo = append(w.todo, below...)
+	w.more.Broadcast()
+	switch {
+	case errors.Is(err, fs.ErrPermission): // os.walk goes on without a word
+		w.notes = append(w.notes, fmt.Sprintf("%v: the images in it are left out, as ImageFolder does", err))
+	case err != nil && w.err == nil:
+		w.err = err
+	case err == nil && len(listed.ends) > 0:
+		w.folders = append(w.folders, listed)
+		w.files += len(listed.ends)
+		if w.Progress != nil {
+			w.Progress(w.files)
+		}
+	}
+}
+
+// read lists one folder: its images, and the folders below it.
+func (w *walk) read(at place) (folder, []place, error) {
+	if err := w.ctx.Err(); err != nil {
+		return folder{}, nil, err
+	}
+	path := join(w.root, at.path)
+	open, err := os.Open(path)
+	if err != nil {
+		return folder{}, nil, err
+	}
+	defer open.Close()
+	var names []string
+	var below []place
+	for {
+		found, err := open.ReadDir(entries)
+		for _, entry := range found {
+			name := entry.Name()
+			if !isFolder(path, entry) {
+				if hasExtension(name, w.Extensions) {
+					names = append(names, name)
+				}
+				continue
+			}
+			if entry.Type()&fs.ModeSymlink != 0 {
+				if err := w.refuseLoop(at.path, name); err != nil {
+					return folder{}, nil, err
+				}
+			}
+			below = append(below, place{at.path + "/" + name, at.class})
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return folder{}, nil, err
+		}
+	}
+	listed, err := pack(at, names)
+	return listed, below, err
+}
+
+// pack sorts the names and puts them into one text.
+func pack(at place, names []string) (folder, error) {
+	sortNames(names)
+	total := 0
+	for _, name := range names {
+		total += len(name)
+	}
+	if total > math.MaxUint32 {
+		return folder{}, fmt.Errorf("%s: the names of its files are more than 4 GiB", at.path)
+	}
+	in := folder{path: at.path + "/", class: at.class, names: make([]byte, 0, total), ends: make([]uint32, 0, len(names))}
+	for _, name := range names {
+		in.names = append(in.names, name...)
+		in.ends = append(in.ends, uint32(len(in.names)))
+	}
+	return in, nil
+}
+
+// refuseLoop looks whether the link name leads to one of the folders that it
+// lies in.
+func (w *walk) refuseLoop(path, name string) error {
+	link := join(w.root, path+"/"+name)
+	target, err := os.Stat(link)
+	if err != nil {
+		return nil // gone: listing it says so
+	}
+	for at := path; ; {
+		above, err := os.Stat(join(w.root, at))
+		if err == nil && os.SameFile(above, target) {
+			return fmt.Errorf("%s is a link to the folder %s, which it lies in: its images would be listed again and again; remove the link", link, join(w.root, at))
+		}
+		if at == "" {
+			return nil
+		}
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+	}
+}
+
+// isFolder is os.DirEntry.is_dir of Python: it follows links, and what cannot be
+// looked at is no folder.
+func isFolder(path string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.IsDir()
+	}
+	info, err := os.Stat(join(path, entry.Name()))
+	return err == nil && info.IsDir()
+}

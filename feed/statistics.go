@@ -1,0 +1,60 @@
+package feed
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Statistics counts what a loader does, for its recording. Snapshot reads it.
+type Statistics struct {
+	batches, samples, bad, inexact, faults atomic.Int64
+	failed                                 atomic.Int64
+	read, decode, transform                atomic.Int64 // nanoseconds
+	slotWaits, slotWait                    atomic.Int64 // number, nanoseconds
+}
+
+// Counters are sums since the loader was opened.
+type Counters struct {
+	Batches   int64         // filled
+	Samples   int64         // in them
+	Failed    int64         // batches that are an error
+	Bad       int64         // samples found bad, each once
+	Inexact   int64         // samples whose bytes may differ from Pillow's
+	Faults    int64         // panics that were caught
+	Read      time.Duration // of all threads
+	Decode    time.Duration
+	Transform time.Duration
+	SlotWaits int64 // times that all slots were the trainer's, as WaitedForSlot said
+	SlotWait  time.Duration
+}
+
+// Statistics are the loader's counters as they are now.
+func (l *Loader) Statistics() Counters {
+	s := &l.statistics
+	return Counters{
+		Batches: s.batches.Load(), Samples: s.samples.Load(), Failed: s.failed.Load(), Bad: s.bad.Load(),
+		Inexact: s.inexact.Load(), Faults: s.faults.Load(),
+		Read: time.Duration(s.read.Load()), Decode: time.Duration(s.decode.Load()), Transform: time.Duration(s.transform.Load()),
+		SlotWaits: s.slotWaits.Load(), SlotWait: time.Duration(s.slotWait.Load()),
+	}
+}
+
+// WaitedForSlot counts a time in which a batch could not be begun because the
+// trainer held all slots: it is what a loader that is fast enough does.
+func (l *Loader) WaitedForSlot(d time.Duration) {
+	l.statistics.slotWaits.Add(1)
+	l.statistics.slotWait.Add(int64(d))
+}
+
+func (s *Statistics) batch(f Filled) {
+	if f.Err != nil {
+		s.failed.Add(1)
+		return
+	}
+	s.batches.Add(1)
+	s.samples.Add(int64(f.Count))
+	s.inexact.Add(int64(len(f.Inexact)))
+	s.read.Add(int64(f.Stages.Read * 1e9))
+	s.decode.Add(int64(f.Stages.Decode * 1e9))
+	s.transform.Add(int64(f.Stages.Transform * 1e9))
+}

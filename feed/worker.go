@@ -1,0 +1,198 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+
+	"stoker/feed/decode"
+	"stoker/feed/source"
+	"stoker/feed/transform"
+)
+
+// worker is what a thread keeps from one sample to the next, so that a sample
+// costs no allocation.
+type worker struct {
+	pool      *Pool
+	decoder   *decode.Decoder
+	transform *transform.Worker
+	file      []byte
+	borrowed  struct{ file, scratch int64 } // of the pool's, for the sample in hand
+
+	picture *decode.Picture // of the sample in hand
+	choice  transform.Choice
+	made    made
+}
+
+// made is what is known of a sample after it was tried.
+type made struct {
+	stages  Stages
+	inexact string
+}
+
+// errand is one sample in one epoch.
+type errand struct {
+	epoch  uint64
+	sample int
+}
+
+// slot is where a sample goes: target in a batch, and memory of its own in Get.
+type slot interface {
+	enter() (image []byte, ok bool) // false: the sample is not wanted any more
+	name(sample int)
+	leave()
+}
+
+func newWorker(p *Pool) *worker {
+	w := &worker{pool: p}
+	w.renew()
+	return w
+}
+
+// renew throws the scratch memory away: it has grown large, or a fault of ours
+// has left it in a state that nobody knows.
+func (w *worker) renew() {
+	w.decoder = decode.New(decode.Limits{Pixels: w.pool.budget.pixels})
+	w.transform = transform.NewWorker()
+	w.file = nil
+}
+
+// make reads, decodes and transforms a sample. A panic is a fault of ours and not
+// the sample's, but it must not end the training: the sample is bad, by name.
+func (w *worker) make(l *Loader, e errand, to slot) (done made, bad *trouble) {
+	defer w.giveBack()
+	defer func() {
+		if fault := recover(); fault != nil {
+			w.renew()
+			l.statistics.faults.Add(1)
+			done, bad = w.made, faultTrouble(l.Path(e.sample), fault)
+		}
+	}()
+	w.made = made{}
+	if err := l.prepare(w, e); err != nil {
+		return w.made, newTrouble(l, e.sample, w.file, err)
+	}
+	image, wanted := to.enter()
+	if !wanted {
+		return w.made, nil
+	}
+	defer to.leave()
+	if err := l.paint(w, e, image); err != nil {
+		return w.made, newTrouble(l, e.sample, w.file, err)
+	}
+	to.name(e.sample)
+	return w.made, nil
+}
+
+// readAndDecode leaves the picture of a sample and the choice of chance in the
+// worker.
+func (l *Loader) readAndDecode(w *worker, e errand) error {
+	start := time.Now()
+	data, err := w.read(l.source, l.file(e.sample))
+	read := time.Now()
+	w.made.stages.Read = read.Sub(start).Seconds()
+	if err != nil {
+		return err
+	}
+	err = w.decode(l, data, e)
+	w.made.stages.Decode = time.Since(read).Seconds()
+	return err
+}
+
+func (w *worker) read(folder *source.Folder, i int) ([]byte, error) {
+	w.file = w.file[:0]
+	file, err := folder.Open(i)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	w.borrowed.file = w.pool.files.take(file.Size - keptFile)
+	w.file, err = file.Read(w.file)
+	return w.file, err
+}
+
+func (w *worker) decode(l *Loader, data []byte, e errand) error {
+	info, err := w.decoder.Open(data)
+	if err != nil {
+		return err
+	}
+	w.made.inexact = info.Inexact
+	w.borrowed.scratch = w.pool.scratch.take(scratchBytes(info.Width, info.Height) - keptScratch)
+	w.choice, err = l.program.Choose(info.Width, info.Height, l.spec.Seed, e.epoch, uint64(e.sample))
+	if err != nil {
+		return unfit{err}
+	}
+	w.picture, err = w.decoder.Decode(l.program.Need(w.choice))
+	return err
+}
+
+func (l *Loader) transform(w *worker, _ errand, image []byte) error {
+	start := time.Now()
+	defer func() { w.made.stages.Transform = time.Since(start).Seconds() }()
+	if err := w.transform.Apply(l.program, w.choice, w.picture, image); err != nil {
+		return unfit{err}
+	}
+	return nil
+}
+
+// giveBack returns what the sample took beyond what every worker has. Nobody waits
+// for ever: who waits for scratch holds at most a file's memory, and who has both
+// waits for nothing.
+func (w *worker) giveBack() {
+	if w.borrowed.file == 0 && w.borrowed.scratch == 0 {
+		return
+	}
+	w.renew()
+	w.pool.files.give(w.borrowed.file)
+	w.pool.scratch.give(w.borrowed.scratch)
+	w.borrowed.file, w.borrowed.scratch = 0, 0
+}
+
+// unfit is an error of the transforms: the image is sound, but not for them.
+type unfit struct{ error }
+
+func (u unfit) Unwrap() error { return u.error }
+
+// Unfit is the kind of a sample that the transforms cannot take, such as an image
+// that is smaller than the crop.
+const Unfit decode.Kind = "unfit"
+
+// kindOf is the kind of a sample that failed with err.
+func kindOf(err error) decode.Kind {
+	var damage *decode.Error
+	switch {
+	case errors.As(err, &damage):
+		return damage.Kind
+	case errors.Is(err, source.ErrTooLarge):
+		return decode.TooLarge
+	case errors.As(err, new(unfit)):
+		return Unfit
+	}
+	return Unreadable
+}
+
+// faultTrouble tells a panic, with the place in the program where it arose.
+func faultTrouble(file string, fault any) *trouble {
+	return &trouble{path: file, kind: decode.Damaged,
+		reason: fmt.Sprintf("damaged: a fault in stoker's decoder (%v at %s): please report it with this file", fault, faultPlace())}
+}
+
+// faultPlace is the first place below the panic that is not the runtime's. To be
+// called while a deferred function runs.
+func faultPlace() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for panicked := false; ; {
+		frame, more := frames.Next()
+		if panicked && !strings.HasPrefix(frame.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line)
+		}
+		panicked = panicked || frame.Function == "runtime.gopanic"
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
