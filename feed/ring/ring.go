@@ -1,2 +1,175 @@
-// Package ring is the shared memory that batches are handed over in.
+// Package ring is the shared memory that batches are handed over in: a sealed
+// memfd, cut into slots that are filled by the daemon and read by one client.
+//
+//	free ──Take──► filling ──Filled──► ready ──Loan──► loaned ──Release──► free
+//	                  └──────────Drop────┴────────────────────────────────► free
+//
+//	byte 0          slot bytes      2 x slot bytes
+//	│ slot 0        │ slot 1        │ slot 2 ...      slot bytes: a multiple of 4096
+//
+// It knows nothing of what lies in a slot, and who holds which slot is known to
+// the daemon alone: nothing in the memory is believed. The client's writes hurt
+// only the client. Neighbours: feed fills slots, feed/serve passes them on.
 package ring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Page is what slots are aligned to: the smallest unit of mapping and of
+// page-locking.
+const Page = 4096
+
+// MaxSlots bounds a ring: more than this in flight hides a stall, it does not
+// heal it.
+const MaxSlots = 256
+
+// Ring is one client's slots. Its methods may be called by several goroutines.
+type Ring struct {
+	slotBytes int
+	memory    []byte // all slots, mapped; nil once closed
+	file      *os.File
+
+	mu     sync.Mutex // guards states
+	states []State
+}
+
+// State is where a slot is on its way.
+type State uint8
+
+// The states.
+const (
+	Free State = iota
+	Filling
+	Ready
+	Loaned
+)
+
+func (s State) String() string { return [...]string{"free", "being filled", "ready", "on loan"}[s] }
+
+// New returns a ring of slots of at least slotBytes each, all of it reserved: a
+// machine that lacks the memory says so here, not by a signal later.
+func New(slots, slotBytes int) (*Ring, error) {
+	if slots < 1 || slots > MaxSlots {
+		return nil, fmt.Errorf("a ring of %d slots: expected 1 to %d", slots, MaxSlots)
+	}
+	const most = 1 << 46 // far above any machine, far below an overflow of slots x slotBytes
+	if slotBytes < 1 || slotBytes > most/MaxSlots {
+		return nil, fmt.Errorf("slots of %d bytes: expected 1 to %d", slotBytes, most/MaxSlots)
+	}
+	slotBytes = Align(slotBytes)
+	r := &Ring{slotBytes: slotBytes, states: make([]State, slots)}
+	var err error
+	r.file, r.memory, err = reserve(slots * slotBytes)
+	if err != nil {
+		return nil, fmt.Errorf("reserve %d slots of %.1f MB of shared memory: %w", slots, float64(slotBytes)/1e6, err)
+	}
+	return r, nil
+}
+
+// Align rounds up to whole pages.
+func Align(bytes int) int { return (bytes + Page - 1) / Page * Page }
+
+// Slots is the number of slots, SlotBytes the distance from one to the next.
+func (r *Ring) Slots() int { return len(r.states) }
+
+// SlotBytes is the distance from one slot to the next.
+func (r *Ring) SlotBytes() int { return r.slotBytes }
+
+// Bytes is the size of the whole ring.
+func (r *Ring) Bytes() int { return len(r.states) * r.slotBytes }
+
+// File is the descriptor to pass to the client; it stays the ring's.
+func (r *Ring) File() *os.File { return r.file }
+
+// Memory is the bytes of a slot, valid until Close. They may be written between
+// Take and Filled only.
+func (r *Ring) Memory(slot int) []byte {
+	return r.memory[slot*r.slotBytes : (slot+1)*r.slotBytes : (slot+1)*r.slotBytes]
+}
+
+// Take returns a free slot, now being filled.
+func (r *Ring) Take() (slot int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, s := range r.states {
+		if s == Free {
+			r.states[i] = Filling
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Filled says that a slot is whole and nobody writes to it any more. Pairs with
+// Take.
+func (r *Ring) Filled(slot int) error { return r.move(slot, Filling, Ready) }
+
+// Loan gives a slot to the client.
+func (r *Ring) Loan(slot int) error { return r.move(slot, Ready, Loaned) }
+
+// Release takes a slot back from the client. Pairs with Loan.
+func (r *Ring) Release(slot int) error { return r.move(slot, Loaned, Free) }
+
+// Drop frees a slot that the client never got; nobody may write to it any more.
+func (r *Ring) Drop(slot int) error {
+	if err := r.move(slot, Filling, Free); err == nil {
+		return nil
+	}
+	return r.move(slot, Ready, Free)
+}
+
+func (r *Ring) move(slot int, from, to State) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slot < 0 || slot >= len(r.states) {
+		return fmt.Errorf("slot %d of a ring that has slots 0 to %d", slot, len(r.states)-1)
+	}
+	if r.states[slot] != from {
+		return fmt.Errorf("slot %d is %v, expected it to be %v", slot, r.states[slot], from)
+	}
+	r.states[slot] = to
+	return nil
+}
+
+// Counts is how many slots are in each State.
+type Counts struct {
+	Free    int `json:"free"`
+	Filling int `json:"filling"`
+	Ready   int `json:"ready"`
+	Loaned  int `json:"loaned"`
+}
+
+// Counts says where the slots are.
+func (r *Ring) Counts() (c Counts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.states {
+		switch s {
+		case Free:
+			c.Free++
+		case Filling:
+			c.Filling++
+		case Ready:
+			c.Ready++
+		case Loaned:
+			c.Loaned++
+		}
+	}
+	return c
+}
+
+// Close gives the memory back as far as this process goes; the client keeps what
+// it has mapped. It refuses while a slot is being filled: who writes there would
+// die of it.
+func (r *Ring) Close() error {
+	if n := r.Counts().Filling; n > 0 {
+		return fmt.Errorf("close a ring of which %d slots are being filled", n)
+	}
+	err := unmap(r.memory)
+	r.memory = nil
+	return errors.Join(err, r.file.Close())
+}

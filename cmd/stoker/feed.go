@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoker/feed"
+	"stoker/feed/check"
+	"stoker/feed/serve"
+	"stoker/internal/safe"
+)
+
+// feedFlags are the flags of the verb.
+type feedFlags struct {
+	fd, ranks, parent int
+	socket, check     string
+	threads, nice     int
+	record            string
+	quarantine        string
+	size              int
+	json              bool
+}
+
+func (a *app) feed() *cobra.Command {
+	var f feedFlags
+	cmd := &cobra.Command{
+		Use:   "feed (--fd N | --socket PATH --ranks N | --check FOLDER)",
+		Short: "Read, decode and batch images for a training; the Python client starts it",
+		Long: `Read, decode, augment and batch images with all cores, straight into shared memory that the
+trainer maps without a copy. Nobody needs to start it: stoker.DataLoader does, once per job and
+node, and it ends with the job.
+
+With --check it reads a folder of images once, as a training would, and says how fast this
+machine makes samples of it and which files are bad.`,
+		Example: `  stoker feed --check data/train                 speed, bad files, files that are not exact
+  stoker feed --check data/train --json | jq -r '.bad[].path'
+  stoker feed --check data/train --threads 1     what one core does
+  stoker feed --socket $XDG_RUNTIME_DIR/stoker/job --ranks 8    a daemon for eight ranks, by hand`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("feed takes no arguments, only flags: got %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.verify(cmd.Flags().Changed); err != nil {
+				return usageError{err}
+			}
+			a.began = true
+			if f.check != "" {
+				return a.checkFolder(cmd.Context(), f)
+			}
+			return a.serveFeed(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.check, "check", "", "read all images of a `FOLDER` with one subfolder per class once, and report")
+	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
+	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
+	flags.IntVar(&f.threads, "threads", 0, "threads that decode (default: one per core, less one where there are four or more)")
+	flags.IntVar(&f.nice, "nice", 0, "niceness of these threads, 1 to 19 (default 5: the trainer's launching thread goes first)")
+	flags.StringVar(&f.quarantine, "quarantine", "", "append bad samples to a `FILE`, one JSON object a line")
+	flags.StringVar(&f.record, "record", "", "write a recording of the daemon to a `FILE`, for diagnose and advise")
+	flags.IntVar(&f.fd, "fd", 0, "serve the client at the other end of the socket that is descriptor `N`")
+	flags.StringVar(&f.socket, "socket", "", "serve the ranks that connect to `PATH`, in a folder of mode 0700")
+	flags.IntVar(&f.ranks, "ranks", 1, "with --socket: ranks of this node")
+	flags.IntVar(&f.parent, "parent", 0, "with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
+	return cmd
+}
+
+// verify says which flags do not go together.
+func (f feedFlags) verify(given func(flag string) bool) error {
+	ways := 0
+	for _, flag := range []string{"fd", "socket", "check"} {
+		if given(flag) {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return errors.New("feed needs --check FOLDER to look at a data set; the daemon (--fd, --socket) is started by stoker.DataLoader in Python")
+	case ways > 1:
+		return errors.New("--fd, --socket and --check exclude each other: give one")
+	case f.threads < 0 || f.threads > 1024:
+		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
+	case f.nice < 0 || f.nice > 19:
+		return fmt.Errorf("--nice %d: 1 to 19 are possible", f.nice)
+	case given("ranks") && (f.ranks < 1 || f.ranks > 1024):
+		return fmt.Errorf("--ranks %d: 1 to 1024 are possible", f.ranks)
+	case given("check") && (f.check == "" || f.size < 1 || f.size > 16384):
+		return fmt.Errorf("--check %q --size %d: a folder, and a size from 1 to 16384, are expected", f.check, f.size)
+	case given("check") && f.record != "":
+		return errors.New("--record is for the daemon; --check prints what it found")
+	}
+	return nil
+}
+
+// serveFeed is the daemon. SIGINT is the trainer's: both get a Ctrl-C, and the
+// daemon ends with the trainer's connection. A closed stderr is no reason to end.
+func (a *app) serveFeed(ctx context.Context, f feedFlags) error {
+	signal.Ignore(os.Interrupt, syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
+	o := serve.Options{
+		Ranks: f.ranks, Parent: f.parent, Threads: f.threads, Nice: f.nice, Quarantine: f.quarantine,
+		Record: f.record, Recorder: feedRecorder, Warn: func(text string) { a.say("feed: %s", text) },
+	}
+	if f.socket != "" {
+		listener, err := serve.Listen(f.socket)
+		if err != nil {
+			return err
+		}
+		return serve.Serve(ctx, nil, listener, o)
+	}
+	first, err := serve.Inherited(f.fd)
+	if err != nil {
+		return err
+	}
+	return serve.Serve(ctx, first, nil, o)
+}
+
+// checkFolder reads a data set once.
+func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
+	root, err := filepath.Abs(f.check)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := a.progress()
+	r, err := check.Run(ctx, root, check.Options{
+		Size: f.size, Pool: feed.PoolOptions{Threads: f.threads, Nice: f.nice}, Quarantine: f.quarantine,
+		Progress: func(done, total int64) { p.say(checkProgress(done, total)) },
+	})
+	p.end()
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if f.json {
+		err = json.NewEncoder(a.stdout).Encode(r)
+	} else {
+		err = printCheck(a.stdout, r)
+	}
+	if err == nil && len(r.Bad) > 0 {
+		return exitCode(exitError)
+	}
+	return err
+}
+
+func checkProgress(done, total int64) string {
+	if total == 0 {
+		return fmt.Sprintf("listing, %d files", done)
+	}
+	return fmt.Sprintf("decoding, %.0f %% of %d images", 100*float64(done)/math.Max(1, float64(total)), total)
+}
+
+// namedFiles bounds the files that are listed for a person; --json has all.
+const namedFiles = 20
+
+func printCheck(w io.Writer, r check.Report) error {
+	p := &printer{w: w}
+	p.line("%s: %d samples in %d classes, listed in %.2f s", safe.Text(r.Root, 0), r.Samples, r.Classes, r.ListSeconds)
+	p.line("%.0f images/s on %d threads, resized to %d x %d, in %.1f s", r.Rate(), r.Threads, r.Size, r.Size, r.Seconds)
+	if r.CPUSeconds > 0 {
+		p.line("%.2f ms of CPU per image", 1e3*r.CPU())
+	}
+	n := float64(r.Samples)
+	p.line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n, 1e3*r.Stages.Transform/n)
+	for _, note := range r.Notes {
+		p.line("note: %s", safe.Text(note, 1000))
+	}
+	p.line("%d bad files", len(r.Bad))
+	for _, b := range r.Bad[:min(namedFiles, len(r.Bad))] {
+		p.line("  %s: %s", safe.Text(b.Path, 0), safe.Text(b.Reason, 500))
+	}
+	p.more(len(r.Bad))
+	p.line("%d files whose pixels may differ from Pillow's", len(r.Inexact))
+	for _, i := range r.Inexact[:min(namedFiles, len(r.Inexact))] {
+		p.line("  %s: %s", safe.Text(i.Path, 0), safe.Text(i.Reason, 500))
+	}
+	p.more(len(r.Inexact))
+	return p.err
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+func (p *printer) more(n int) {
+	if n > namedFiles {
+		p.line("  and %d more: --json lists them all", n-namedFiles)
+	}
+}
+
+// say shows a line where nothing was shown for a while; off a terminal it shows one.
+func (p *progress) say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.ended || now.Before(p.next) || p.said && !p.terminal {
+		return
+	}
+	p.next, p.said = now.Add(every), true
+	if p.terminal {
+		fmt.Fprintf(p.w, "\rstoker: %s\x1b[K", line)
+		return
+	}
+	fmt.Fprintf(p.w, "stoker: %s\n", line)
+}

@@ -1,0 +1,148 @@
+// Package check reads a data set once, as a training would, and says what it
+// found: how fast this machine makes samples of it, and which files are bad. It
+// shares nothing with a trainer: no ring, no socket; feed does the work.
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"stoker/feed"
+	"stoker/feed/transform"
+)
+
+// Options are what is asked for.
+type Options struct {
+	Size       int // of the square that each image is cut to
+	Pool       feed.PoolOptions
+	Quarantine string
+	Progress   func(done, total int64) // samples; total is 0 while files are listed
+}
+
+// Report is what a data set came to.
+type Report struct {
+	Root        string         `json:"root"`
+	Samples     int            `json:"samples"`
+	Classes     int            `json:"classes"`
+	Size        int            `json:"size"`
+	Threads     int            `json:"threads"`
+	ListSeconds float64        `json:"list_seconds"`
+	Seconds     float64        `json:"seconds"`              // of reading and decoding
+	CPUSeconds  float64        `json:"cpu_seconds,omitzero"` // of the process meanwhile; left out where the system does not say
+	Stages      feed.Stages    `json:"stages_seconds"`       // summed over the threads
+	Bad         []feed.Bad     `json:"bad,omitempty"`
+	Inexact     []feed.Inexact `json:"inexact,omitempty"` // may differ from Pillow's bytes
+	Notes       []string       `json:"notes,omitempty"`
+}
+
+// Rate is images per second.
+func (r Report) Rate() float64 { return float64(r.Samples) / r.Seconds }
+
+// CPU is seconds of processor time per image.
+func (r Report) CPU() float64 { return r.CPUSeconds / float64(r.Samples) }
+
+const (
+	batch = 64
+	// ahead keeps all threads busy while one slow image holds up its batch.
+	ahead = 4
+)
+
+// Run reads every sample of a folder once.
+func Run(ctx context.Context, root string, o Options) (Report, error) {
+	r := Report{Root: root, Size: o.Size}
+	pool, err := feed.NewPool(o.Pool)
+	if err != nil {
+		return r, err
+	}
+	defer pool.Close()
+	r.Threads = pool.Threads()
+	started := time.Now()
+	loader, err := feed.Open(ctx, specOf(root, o.Size), feed.Options{
+		Pool: pool, Quarantine: o.Quarantine,
+		Progress: func(files int) { o.Progress(int64(files), 0) },
+	})
+	if err != nil {
+		return r, err
+	}
+	r.ListSeconds = time.Since(started).Seconds()
+	r.Samples, r.Classes, r.Notes = loader.Samples(), len(loader.Classes()), loader.Notes()
+	begun, cpu := time.Now(), processorTime()
+	err = r.read(ctx, loader, o.Progress)
+	r.Seconds, r.CPUSeconds = time.Since(begun).Seconds(), (processorTime() - cpu).Seconds()
+	slices.SortFunc(r.Bad, func(a, b feed.Bad) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(r.Inexact, func(a, b feed.Inexact) int { return cmp.Compare(a.Index, b.Index) })
+	return r, errors.Join(err, loader.Close())
+}
+
+// specOf is what most trainings do to an image, without chance: every byte of a
+// file that a crop could need is decoded.
+func specOf(root string, size int) feed.Spec {
+	return feed.Spec{
+		Name: "check", Root: root, Batch: batch, World: 1, Tail: "short", OnError: feed.Mask, MaxBad: 1, Depth: ahead,
+		Ops:    []transform.Op{{Name: "resize", Size: []int{size, size}}, {Name: "pil_to_tensor"}},
+		Output: transform.Output{DType: "uint8", Layout: "nchw"},
+	}
+}
+
+// read makes all batches, a few at a time.
+func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(done, total int64)) error {
+	pass, err := loader.Pass(0, 0, 0, 0)
+	if err != nil {
+		return err
+	}
+	type filled struct {
+		feed.Filled
+		slot []byte
+	}
+	results := make(chan filled, ahead)
+	jobs := map[int]*feed.Job{}
+	defer func() {
+		for _, job := range jobs {
+			job.Cancel()
+		}
+	}()
+	fill := func(step int, slot []byte) (err error) {
+		jobs[step], err = pass.Fill(step, slot, time.Now(), func(f feed.Filled) { results <- filled{f, slot} })
+		return err
+	}
+	next := 0
+	for ; next < min(ahead, pass.Steps()); next++ {
+		if err := fill(next, make([]byte, loader.Layout().SlotBytes)); err != nil {
+			return err
+		}
+	}
+	for done := int64(0); len(jobs) > 0; {
+		var f filled
+		select {
+		case f = <-results:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		delete(jobs, f.Step)
+		if f.Err != nil {
+			return fmt.Errorf("check %s: %w", r.Root, f.Err)
+		}
+		r.add(f.Filled)
+		done += int64(f.Count)
+		progress(done, int64(r.Samples))
+		if next < pass.Steps() {
+			if err := fill(next, f.slot); err != nil {
+				return err
+			}
+			next++
+		}
+	}
+	return nil
+}
+
+func (r *Report) add(f feed.Filled) {
+	r.Bad = append(r.Bad, f.Bad...)
+	r.Inexact = append(r.Inexact, f.Inexact...)
+	r.Stages.Read += f.Stages.Read
+	r.Stages.Decode += f.Stages.Decode
+	r.Stages.Transform += f.Stages.Transform
+}

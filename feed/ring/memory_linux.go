@@ -1,0 +1,85 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// reserve makes and maps a memfd. It has no name that could collide or stay
+// behind, /dev/shm's size does not bound it, and it dies with its last
+// descriptor. Its pages are allocated before anybody writes (fallocate), and the
+// seals keep a client from shrinking it: either would end in SIGBUS here.
+func reserve(bytes int) (*os.File, []byte, error) {
+	fd, err := unix.MemfdCreate("stoker-ring", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a memfd: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "memfd:stoker-ring")
+	memory, err := fit(fd, bytes)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return file, memory, nil
+}
+
+func fit(fd, bytes int) ([]byte, error) {
+	if free := available(); bytes > free {
+		return nil, fmt.Errorf("%.1f MB are more than the %.1f MB that the machine has free: lower depth or batch", float64(bytes)/1e6, float64(free)/1e6)
+	}
+	if err := unix.Ftruncate(fd, int64(bytes)); err != nil {
+		return nil, fmt.Errorf("set its size: %w", err)
+	}
+	if err := allocate(fd, bytes); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
+		return nil, fmt.Errorf("the machine has no %.1f MB of memory to spare: lower depth or batch: %w", float64(bytes)/1e6, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("allocate it: %w", err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		return nil, fmt.Errorf("seal it: %w", err)
+	}
+	memory, err := unix.Mmap(fd, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map it: %w", err)
+	}
+	return memory, nil
+}
+
+// available is the memory that the kernel could give now. fallocate beyond it ends
+// in the OOM killer, which picks whom it likes, before it ends in ENOMEM. Who opens
+// rings keeps to the limits of control groups as well; this is the last look.
+func available() int {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return math.MaxInt
+	}
+	info, err := fs.Meminfo()
+	if err != nil || info.MemAvailableBytes == nil {
+		return math.MaxInt
+	}
+	return int(*info.MemAvailableBytes)
+}
+
+// allocate goes in parts: fallocate of a large file is undone as a whole where a
+// signal interrupts it, and the runtime sends signals all the time.
+func allocate(fd, bytes int) error {
+	const part = 64 << 20
+	for at := 0; at < bytes; {
+		n := min(part, bytes-at)
+		err := unix.Fallocate(fd, 0, int64(at), int64(n))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+func unmap(memory []byte) error { return unix.Munmap(memory) }

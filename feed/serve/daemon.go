@@ -1,0 +1,301 @@
+// Package serve is the daemon of stoker feed: the ranks of one node connect to it
+// over unix sockets, say what they want (a feed.Spec), and are handed batches in
+// rings of shared memory. docs/feed-protocol.md is the contract with the client.
+//
+//	Daemon ─┬─ conversation (a connection) ── session (a loader on a rank) ─┬─ ring, its own
+//	        ├─ conversation ── session ─────────────────────────────────────┼─ share: a feed.Loader
+//	        └─ ...                                                          └─ the pool of threads, of all
+//
+// It does not decode and does not say which sample comes when (feed, feed/order);
+// it moves slots and packets. Nothing a client does or fails to do reaches another
+// client: sends do not block, waits have deadlines, and the end of a connection frees
+// what it held.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"stoker/feed"
+)
+
+const (
+	// lonely is how long a daemon waits for clients: starting Python and torch takes
+	// seconds, on a busy node tens of them.
+	lonely = 30 * time.Second
+	// glance is how often it is looked whether processes have ended.
+	glance = 250 * time.Millisecond
+	// maxConnections bounds what a client gone wild can open.
+	maxConnections = 1024
+)
+
+// Options are what whoever starts a daemon may say.
+type Options struct {
+	Ranks      int    // of this node; 0 means 1
+	Parent     int    // process that started this one: without it and without a connection the daemon ends; 0: whoever it is at Serve
+	Threads    int    // that decode; 0: the first session's word, else all processors
+	Nice       int    // 0: the first session's word, else feed's default
+	Quarantine string // file; "": the first session's word
+	Record     string // file; "": the first session's word
+	// Recorder is called once where there is something to record to: it takes
+	// Snapshots until the returned function is called. nil: recordings are refused.
+	Recorder func(path string, take func() Snapshot) (stop func() error, err error)
+	Warn     func(text string) // what no client is there to read
+
+	engine engine // of tests; nil: feed's
+}
+
+// Daemon serves one job on one node.
+type Daemon struct {
+	options Options
+	table   *table
+	work    sync.WaitGroup // conversations, listings, the listener
+
+	begun    sync.Once // the options hold from then on
+	refusal  error     // of begun
+	recorded sync.Once
+	stopping func() error // the recorder's, once recorded
+
+	mu       sync.Mutex // guards what follows
+	links    map[*link]struct{}
+	sessions map[*session]struct{}
+	ranks    map[int]bool // that have opened a session
+	quiet    time.Time    // when the last connection closed, or the daemon began
+	changed  chan struct{}
+	ended    bool
+}
+
+// Serve serves the first connection, where there is one, and all that come by the
+// listener, where there is one, until the last is closed, nobody comes, or ctx ends.
+func Serve(ctx context.Context, first *net.UnixConn, listener *Listener, o Options) error {
+	d := newDaemon(o)
+	if listener != nil {
+		defer listener.RemoveName()
+		d.work.Go(func() { d.accept(listener) })
+	}
+	if first != nil {
+		if err := d.welcome(first); err != nil {
+			return err
+		}
+	}
+	d.attend(ctx, listener)
+	return d.end(listener)
+}
+
+func newDaemon(o Options) *Daemon {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	d := &Daemon{
+		options: o, links: map[*link]struct{}{}, sessions: map[*session]struct{}{}, ranks: map[int]bool{},
+		quiet: time.Now(), changed: make(chan struct{}, 1),
+	}
+	d.table = &table{daemon: d, shares: map[string]*share{}}
+	return d
+}
+
+// attend returns when the daemon has nothing more to do.
+func (d *Daemon) attend(ctx context.Context, listener *Listener) {
+	parent := first(d.options.Parent, os.Getppid())
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for !d.over(listener != nil, os.Getppid() != parent, time.Now()) {
+		if listener != nil && d.complete() {
+			listener.RemoveName()
+			_ = listener.Close() // nobody can find it any more
+			listener = nil
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			d.bury()
+		case <-d.changed:
+		}
+	}
+}
+
+// over reports whether nobody is connected and nobody is expected.
+func (d *Daemon) over(listening, orphaned bool, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.links) == 0 && (!listening || orphaned || now.Sub(d.quiet) > lonely)
+}
+
+// complete reports whether all ranks of the node have opened a session.
+func (d *Daemon) complete() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.ranks) >= max(d.options.Ranks, 1)
+}
+
+// end closes every connection and waits for all work.
+func (d *Daemon) end(listener *Listener) error {
+	d.mu.Lock()
+	d.ended = true
+	links := make([]*link, 0, len(d.links))
+	for l := range d.links {
+		links = append(links, l)
+	}
+	d.mu.Unlock()
+	if listener != nil {
+		_ = listener.Close()
+	}
+	for _, l := range links {
+		l.cut(errors.New("the daemon ends"))
+	}
+	d.work.Wait()
+	if d.options.engine != nil {
+		d.options.engine.close()
+	}
+	if d.stopping != nil {
+		return d.stopping()
+	}
+	return nil
+}
+
+// accept takes connections by name until the listener is closed.
+func (d *Daemon) accept(listener *Listener) {
+	for {
+		conn, err := listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors: others must close some first
+			d.warn("accept a connection: %v", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		if err := d.welcome(conn); err != nil {
+			d.warn("%v", err)
+		}
+	}
+}
+
+// welcome begins a conversation with whoever is at the other end.
+func (d *Daemon) welcome(conn *net.UnixConn) error {
+	who, err := peerOf(conn)
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	return d.add(conn, who)
+}
+
+// add begins a conversation with a peer that is known.
+func (d *Daemon) add(conn *net.UnixConn, who *peer) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended || len(d.links) >= maxConnections {
+		who.close()
+		return errors.Join(fmt.Errorf("a connection more than the %d that are possible, or after the end", maxConnections), conn.Close())
+	}
+	c := &conversation{daemon: d, link: &link{conn: conn, peer: who}, gone: make(chan struct{})}
+	d.links[c.link] = struct{}{}
+	d.work.Go(func() {
+		c.run()
+		d.remove(c.link)
+	})
+	return nil
+}
+
+// bury cuts the connections of processes that have ended.
+func (d *Daemon) bury() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for l := range d.links {
+		if l.peer.dead() {
+			l.cut(errors.New("the client's process has ended"))
+		}
+	}
+}
+
+func (d *Daemon) remove(l *link) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.links, l)
+	l.peer.close()
+	if len(d.links) == 0 {
+		d.quiet = time.Now()
+	}
+	d.wake()
+}
+
+// opened counts a session and its rank.
+func (d *Daemon) opened(s *session, local int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sessions[s] = struct{}{}
+	d.ranks[local] = true
+	d.wake()
+}
+
+func (d *Daemon) left(s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.sessions, s)
+}
+
+func (d *Daemon) wake() {
+	select {
+	case d.changed <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// join makes the options hold, those of the command before those of the first
+// session, and finds or opens the loader of a spec.
+func (d *Daemon) join(spec feed.Spec, asked requestOptions) (*share, error) {
+	d.begun.Do(func() { d.refusal = d.start(asked) })
+	if d.refusal != nil {
+		return nil, d.refusal
+	}
+	return d.table.join(spec, feed.Options{Ranks: max(d.options.Ranks, 1), Quarantine: d.options.Quarantine})
+}
+
+func (d *Daemon) start(asked requestOptions) error {
+	o := &d.options
+	o.Threads = first(o.Threads, asked.Threads)
+	o.Quarantine = first(o.Quarantine, asked.Quarantine)
+	o.Record = first(o.Record, asked.Record)
+	o.Nice = first(o.Nice, asked.Nice)
+	if o.engine != nil {
+		return nil
+	}
+	pool, err := feed.NewPool(feed.PoolOptions{Threads: o.Threads, Nice: o.Nice})
+	if err != nil {
+		return err
+	}
+	o.engine = feeding{pool}
+	return nil
+}
+
+// record starts the recorder, once; where it cannot, the first session hears of it.
+func (d *Daemon) record() (err error) {
+	d.recorded.Do(func() {
+		switch path := d.options.Record; {
+		case path == "":
+		case d.options.Recorder == nil:
+			err = fmt.Errorf("record to %s: this daemon cannot record", path)
+		default:
+			d.stopping, err = d.options.Recorder(path, d.Snapshot)
+		}
+	})
+	return err
+}
+
+// first returns the first that says something.
+func first[T comparable](values ...T) (zero T) {
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}
+
+func (d *Daemon) warn(format string, args ...any) { d.options.Warn(fmt.Sprintf(format, args...)) }

@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"stoker/feed"
+)
+
+// engine makes loaders: feed's, or in tests one that decodes nothing.
+type engine interface {
+	open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error)
+	load() feed.Load
+	close()
+}
+
+// loader is what sessions need of a feed.Loader.
+type loader interface {
+	Spec() feed.Spec
+	Samples() int
+	Classes() []string
+	Shape() (height, width int)
+	Layout() feed.Layout
+	Manifest() string
+	Pipeline() string
+	Notes() []string
+	Statistics() feed.Counters
+	Close() error
+	begin(epoch uint64, rank, consumed, batch int) (pass, error)
+}
+
+// pass is what sessions need of a feed.Pass.
+type pass interface {
+	Steps() int
+	Fill(step int, memory []byte, wanted time.Time, done func(feed.Filled)) (job, error)
+	Release(step int, f feed.Filled)
+	Report() feed.Report
+}
+
+// job is what sessions need of a feed.Job.
+type job interface{ Cancel() bool }
+
+// feeding is the engine that feeds.
+type feeding struct{ pool *feed.Pool }
+
+func (e feeding) open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {
+	o.Pool = e.pool
+	l, err := feed.Open(ctx, spec, o)
+	if err != nil {
+		return nil, err
+	}
+	return feedingLoader{l}, nil
+}
+
+func (e feeding) load() feed.Load { return e.pool.Load() }
+func (e feeding) close()          { e.pool.Close() }
+
+type feedingLoader struct{ *feed.Loader }
+
+func (l feedingLoader) begin(epoch uint64, rank, consumed, batch int) (pass, error) {
+	p, err := l.Pass(epoch, rank, consumed, batch)
+	if err != nil {
+		return nil, err
+	}
+	return feedingPass{p}, nil
+}
+
+type feedingPass struct{ *feed.Pass }
+
+func (p feedingPass) Fill(step int, memory []byte, wanted time.Time, done func(feed.Filled)) (job, error) {
+	return p.Pass.Fill(step, memory, wanted, done)
+}
+
+func (p feedingPass) Release(_ int, f feed.Filled) { p.Pass.Release(f) }

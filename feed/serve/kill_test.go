@@ -1,0 +1,636 @@
+//go:build linux
+
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/feed/order"
+	"stoker/feed/transform"
+)
+
+// The test binary is also the daemon and the ranks of TestKills: real processes,
+// really killed.
+
+func TestMain(m *testing.M) {
+	switch os.Getenv("STOKER_TEST_ROLE") {
+	case "daemon":
+		os.Exit(daemonRole(os.Args[1:]))
+	case "rank":
+		os.Exit(rankRole(os.Args[1:]))
+	case "stranger":
+		_, err := net.Dial("unixpacket", os.Args[1])
+		fmt.Println(err)
+		time.Sleep(time.Minute) // until it is killed
+	}
+	os.Exit(m.Run())
+}
+
+// killSamples and killBatch make an epoch of some 100 steps, with a short tail.
+const (
+	killSamples = 403
+	killBatch   = 4
+)
+
+// daemonRole is stoker feed: --fd N, or --socket PATH and the number of ranks.
+func daemonRole(args []string) int {
+	signal.Ignore(os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	o := Options{Threads: 2, Nice: 1} // and feed's engine: these daemons decode
+	if os.Getenv("STOKER_TEST_ROOT") == "" {
+		o.engine = &clockwork{samples: 1 << 30, delay: 2 * time.Millisecond, stamped: true}
+	}
+	var first *net.UnixConn
+	var listener *Listener
+	var err error
+	if args[0] == "--fd" {
+		fd, _ := strconv.Atoi(args[1])
+		first, err = Inherited(fd)
+	} else {
+		o.Ranks, _ = strconv.Atoi(args[2])
+		o.Parent, _ = strconv.Atoi(args[3])
+		listener, err = Listen(args[1])
+	}
+	if err == nil {
+		err = Serve(ctx, first, listener, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// rankRole is a trainer: it connects, starts at a place, and prints a line for each
+// step: what is consumed when it is done, and the digest of its samples.
+func rankRole(args []string) int {
+	rank, _ := strconv.Atoi(args[0])
+	world, _ := strconv.Atoi(args[1])
+	epoch, _ := strconv.ParseInt(args[2], 10, 64)
+	consumed, _ := strconv.Atoi(args[3])
+	c, err := join(args[4], world)
+	if err == nil && os.Getenv("STOKER_TEST_CHILD") != "" {
+		err = startChild(c)
+	}
+	if err == nil {
+		err = train(c, rank, world, epoch, consumed)
+	}
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	return 0
+}
+
+// startChild starts a process that holds this one's socket and does nothing.
+func startChild(c *client) error {
+	socket, err := c.conn.File()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("sleep", "60")
+	cmd.ExtraFiles = []*os.File{socket}
+	err = cmd.Start()
+	if err == nil {
+		fmt.Println("child", cmd.Process.Pid)
+	}
+	return err
+}
+
+func train(c *client, rank, world int, epoch int64, consumed int) error {
+	spec := aSpec("train", killBatch, world)
+	spec.Root = os.Getenv("STOKER_TEST_ROOT")
+	spec.Ops = []transform.Op{{Name: "resize", Size: []int{4, 4}}, {Name: "pil_to_tensor"}}
+	if err := c.open(spec, rank); err != nil {
+		return err
+	}
+	if err := c.start(1, epoch, consumed, true); err != nil {
+		return err
+	}
+	for {
+		a, err := c.receive()
+		if err != nil {
+			return err
+		}
+		switch a.Type {
+		case "end":
+			fmt.Println("end", a.Report.Digest, a.Report.Expected)
+			return nil
+		case "error":
+			return fmt.Errorf("%s", a.Text)
+		}
+		var digest order.Digest
+		for _, sample := range c.samples(a) {
+			digest.Add(sample)
+		}
+		fmt.Println("step", a.Consumed, digest.Sum, digest.Xor)
+		if err := c.release(a.Slot); err != nil {
+			return err
+		}
+	}
+}
+
+// join connects as the document says: over a socket pair where path is empty, else
+// under the folder's lock over the path; whoever finds no daemon starts one.
+func join(path string, ranks int) (*client, error) {
+	if path == "" {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		theirs := os.NewFile(uintptr(fds[1]), "daemon's end")
+		defer theirs.Close()
+		if _, err := startDaemon(theirs, "--fd", "3"); err != nil {
+			return nil, err
+		}
+		conn, err := connection(fds[0])
+		return &client{conn: conn}, err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX); err != nil {
+		return nil, err
+	}
+	var dead <-chan struct{}
+	for range 1000 {
+		conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+		if err == nil {
+			return &client{conn: conn}, nil
+		}
+		if dead == nil {
+			if dead, err = startDaemon(nil, "--socket", path, strconv.Itoa(ranks), strconv.Itoa(os.Getpid())); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-dead:
+			return nil, fmt.Errorf("the daemon ended before it listened")
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return nil, fmt.Errorf("no daemon at %s within 2 s", path)
+}
+
+// startDaemon starts one; the channel is closed when it has ended.
+func startDaemon(inherited *os.File, args ...string) (<-chan struct{}, error) {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "STOKER_TEST_ROLE=daemon")
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if inherited != nil {
+		cmd.ExtraFiles = []*os.File{inherited}
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	fmt.Println("daemon", cmd.Process.Pid)
+	dead := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(dead)
+	}()
+	return dead, nil
+}
+
+// TestKills kills daemon or ranks at random moments, again and again, and resumes
+// each time where the last step stood that all ranks had done, sometimes with
+// another number of ranks. Every epoch must come to every sample exactly once, all
+// processes of a killed job must be gone within 2 s, and nothing may be left.
+func TestKills(t *testing.T) {
+	kills := 50
+	if n, err := strconv.Atoi(os.Getenv("STOKER_KILLS")); err == nil {
+		kills = n
+	}
+	var slowest time.Duration
+	var digest, expected order.Digest
+	for i := range killSamples {
+		expected.Add(i)
+	}
+	folder := t.TempDir()
+	must(t, os.Chmod(folder, 0o700))
+	t.Setenv("STOKER_TEST_ROOT", pictures(t, killSamples))
+	epoch, consumed, epochs := int64(0), 0, 0
+	for kill := range kills {
+		j := &trial{t: t, world: 1 + kill%3, epoch: epoch, consumed: consumed, stepped: make(chan struct{})}
+		if j.world > 1 {
+			j.path = filepath.Join(folder, "job-"+strconv.Itoa(kill%2)) // a stale one of a killed daemon lies there at times
+		}
+		j.run(time.Duration(rand.Int64N(int64(40 * time.Millisecond))))
+		slowest = max(slowest, j.ending)
+		digest.Merge(j.digest)
+		if consumed = j.reached; consumed == killSamples {
+			if digest != expected {
+				t.Fatalf("epoch %d: digest %v, expected %v", epoch, digest, expected)
+			}
+			digest, consumed = order.Digest{}, 0
+			epoch++
+			epochs++
+		}
+	}
+	for end := time.Now().Add(2 * time.Second); daemons() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d daemons are left", daemons())
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(left) > 2 { // names that killed daemons left, which the next start replaces
+		t.Errorf("left behind: %v", left)
+	}
+	if epochs == 0 && kills >= 50 {
+		t.Error("no epoch was whole: the test shows nothing")
+	}
+	t.Logf("%d kills, %d epochs whole, the slowest end of a job %v", kills, epochs, slowest)
+}
+
+// pictures makes a folder of so many small images.
+func pictures(t testing.TB, n int) string {
+	t.Helper()
+	root := t.TempDir()
+	var file bytes.Buffer
+	must(t, png.Encode(&file, image.NewRGBA(image.Rect(0, 0, 5, 3))))
+	for i := range n {
+		class := filepath.Join(root, fmt.Sprintf("class%d", i*7/n))
+		if err := os.Mkdir(class, 0o755); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+		must(t, os.WriteFile(filepath.Join(class, fmt.Sprintf("%06d.png", i)), file.Bytes(), 0o644))
+	}
+	return root
+}
+
+// trial is one start of a job, until it is killed.
+type trial struct {
+	t        *testing.T
+	world    int
+	path     string
+	epoch    int64
+	consumed int
+	stepped  chan struct{} // closed at the first step
+
+	mu       sync.Mutex // guards what follows
+	daemon   int
+	ranks    []*exec.Cmd
+	steps    []map[int]order.Digest // by rank, by what is consumed after the step
+	children []int
+	first    sync.Once // closes stepped
+
+	reached int // consumed after the last step that all ranks did
+	digest  order.Digest
+	ending  time.Duration // from the kill to the end of the last process
+}
+
+func (j *trial) run(life time.Duration) {
+	var reading sync.WaitGroup
+	ended := make(chan int, j.world)
+	for rank := range j.world {
+		cmd := exec.Command(os.Args[0], strconv.Itoa(rank), strconv.Itoa(j.world), strconv.FormatInt(j.epoch, 10), strconv.Itoa(j.consumed), j.path)
+		cmd.Env = append(os.Environ(), "STOKER_TEST_ROLE=rank")
+		out, err := cmd.StdoutPipe()
+		must(j.t, err, cmd.Start())
+		j.ranks = append(j.ranks, cmd)
+		j.steps = append(j.steps, map[int]order.Digest{})
+		reading.Go(func() {
+			j.read(rank, out)
+			ended <- rank
+		})
+	}
+	if rand.IntN(3) > 0 { // else it may be killed while it starts
+		select {
+		case <-j.stepped:
+		case <-time.After(5 * time.Second):
+			j.t.Error("no batch within 5 s of the start")
+		}
+	}
+	time.Sleep(life)
+	killed := time.Now()
+	j.kill(ended)
+	reading.Wait()
+	for _, cmd := range j.ranks {
+		_ = cmd.Wait()
+	}
+	for alive(j.daemon) {
+		if time.Since(killed) > 2*time.Second {
+			j.t.Fatalf("the daemon %d outlives its ranks", j.daemon)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	j.ending = time.Since(killed)
+	j.settle()
+}
+
+// kill kills one process at random, and then, as a launcher does when one rank has
+// ended, the ranks that are left. A daemon is never killed for having no ranks.
+func (j *trial) kill(ended <-chan int) {
+	j.mu.Lock()
+	daemon := j.daemon
+	j.mu.Unlock()
+	victim := rand.IntN(j.world + 1)
+	if victim == j.world && daemon != 0 {
+		_ = unix.Kill(daemon, unix.SIGKILL)
+	} else {
+		_ = j.ranks[victim%j.world].Process.Kill()
+	}
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Second):
+		j.t.Errorf("2 s after the daemon was killed, no rank has noticed")
+	}
+	time.Sleep(time.Duration(rand.Int64N(int64(5 * time.Millisecond)))) // others go on
+	for _, cmd := range j.ranks {
+		_ = cmd.Process.Kill()
+	}
+}
+
+func (j *trial) read(rank int, out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var consumed, pid int
+		var d order.Digest
+		j.mu.Lock()
+		if n, _ := fmt.Sscanf(lines.Text(), "step %d %d %d", &consumed, &d.Sum, &d.Xor); n == 3 {
+			j.steps[rank][consumed] = d
+			j.first.Do(func() { close(j.stepped) })
+		} else if n, _ := fmt.Sscanf(lines.Text(), "daemon %d", &pid); n == 1 {
+			j.daemon = pid
+		} else if n, _ := fmt.Sscanf(lines.Text(), "child %d", &pid); n == 1 {
+			j.children = append(j.children, pid)
+		}
+		j.mu.Unlock()
+	}
+}
+
+// settle adds up the steps that all ranks did: what a checkpoint would hold.
+func (j *trial) settle() {
+	for j.reached = j.consumed; j.reached < killSamples; {
+		next := min(j.reached+j.world*killBatch, killSamples)
+		var step order.Digest
+		for rank := range j.world {
+			d, ok := j.steps[rank][next]
+			if !ok {
+				return
+			}
+			step.Merge(d)
+		}
+		j.digest.Merge(step)
+		j.reached = next
+	}
+}
+
+// alive reports whether a process runs; one that nobody has waited for does not.
+func alive(pid int) bool {
+	s := state(pid)
+	return s != "" && s != "Z" && s != "X"
+}
+
+// state is the letter that the kernel has for what a process does; "": it is gone.
+func state(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || pid == 0 {
+		return ""
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return after[:1]
+}
+
+// daemons counts the daemons of this test binary that run.
+func daemons() (n int) {
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	for _, file := range processes {
+		text, _ := os.ReadFile(file) // gone by now: not running
+		args := strings.Split(string(text), "\x00")
+		if args[0] == os.Args[0] && len(args) > 2 && (args[1] == "--fd" || args[1] == "--socket") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestStoppedDaemon: a daemon that does not run does not answer pings, which is
+// how a client tells it from one that is slow.
+func TestStoppedDaemon(t *testing.T) {
+	root := pictures(t, 10)
+	t.Setenv("STOKER_TEST_ROOT", root)
+	c, cmd := process(t)
+	spec := aSpec("train", 4, 1)
+	spec.Root, spec.Ops = root, []transform.Op{{Name: "resize", Size: []int{4, 4}}, {Name: "pil_to_tensor"}}
+	must(t, c.open(spec, 0))
+	must(t, cmd.Process.Signal(unix.SIGINT)) // is the trainer's
+	must(t, c.send(fields{"type": "ping", "n": 1}))
+	_, err := c.expect("pong")
+	must(t, err)
+
+	must(t, cmd.Process.Signal(unix.SIGSTOP))
+	for state(cmd.Process.Pid) != "T" {
+		time.Sleep(time.Millisecond)
+	}
+	must(t, c.send(fields{"type": "ping", "n": 2}))
+	must(t, c.conn.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
+	if n, err := c.conn.Read(make([]byte, 4096)); !os.IsTimeout(err) {
+		t.Errorf("a stopped daemon answered with %d bytes, %v", n, err)
+	}
+	must(t, cmd.Process.Signal(unix.SIGCONT))
+	if a, err := c.expect("pong"); err != nil || a.N != 2 {
+		t.Errorf("after it was let go on: %+v %v", a, err)
+	}
+	must(t, cmd.Process.Signal(unix.SIGTERM))
+	if _, err := c.receive(); err == nil || os.IsTimeout(err) {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the daemon ended with %v", err)
+	}
+	c.close()
+}
+
+// TestForkedChild: a child that inherited the trainer's socket does not keep the
+// session of a killed trainer.
+func TestForkedChild(t *testing.T) {
+	t.Setenv("STOKER_TEST_ROOT", pictures(t, killSamples))
+	j := &trial{t: t, world: 1, stepped: make(chan struct{})}
+	trainer := exec.Command(os.Args[0], "0", "1", "0", "0", "")
+	trainer.Env = append(os.Environ(), "STOKER_TEST_ROLE=rank", "STOKER_TEST_CHILD=1")
+	out, err := trainer.StdoutPipe()
+	must(t, err, trainer.Start())
+	j.steps = []map[int]order.Digest{{}}
+	go j.read(0, out)
+	<-j.stepped
+	j.mu.Lock()
+	child := j.children[0]
+	j.mu.Unlock()
+	must(t, trainer.Process.Kill())
+	killed := time.Now()
+	for alive(j.daemon) {
+		if time.Since(killed) > 2*time.Second {
+			t.Fatalf("the daemon lives on for the trainer's child")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if !alive(child) {
+		t.Errorf("the child %d has gone too: the test shows nothing", child)
+	}
+	must(t, unix.Kill(child, unix.SIGKILL))
+}
+
+// TestStranger: another user's connection is refused, even where it could be made.
+func TestStranger(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be another user")
+	}
+	folder, err := os.MkdirTemp("", "stoker-stranger") // below /tmp: t.TempDir is closed to others
+	must(t, err)
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "socket")
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	must(t, err, os.Chmod(folder, 0o755), os.Chmod(path, 0o777))
+	defer l.Close()
+	binary := filepath.Join(folder, "test")
+	text, err := os.ReadFile(os.Args[0])
+	must(t, err, os.WriteFile(binary, text, 0o755))
+	cmd := exec.Command(binary, path)
+	cmd.Env = append(os.Environ(), "STOKER_TEST_ROLE=stranger")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	must(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	must(t, l.SetDeadline(time.Now().Add(5*time.Second)))
+	conn, err := l.AcceptUnix()
+	must(t, err)
+	if err := newDaemon(Options{}).welcome(conn); err == nil || !strings.Contains(err.Error(), "user 65534") {
+		t.Errorf("a stranger was welcome: %v", err)
+	}
+}
+
+// process is a daemon in a process of its own, and its client.
+func process(t testing.TB) (*client, *exec.Cmd) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	theirs := os.NewFile(uintptr(fds[1]), "daemon's end")
+	cmd := exec.Command(os.Args[0], "--fd", "3")
+	cmd.Env = append(os.Environ(), "STOKER_TEST_ROLE=daemon")
+	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles = []*os.File{theirs}
+	must(t, cmd.Start(), theirs.Close())
+	conn, err := connection(fds[0])
+	must(t, err)
+	return &client{conn: conn}, cmd
+}
+
+// BenchmarkHandOver is the time from when a batch and all before it are whole in the
+// daemon's process to its announcement's having been read here.
+func BenchmarkHandOver(b *testing.B) {
+	c, cmd := process(b)
+	defer cmd.Wait()
+	defer c.close()
+	must(b, c.open(aSpec("train", 64, 1), 0), c.start(1, 0, 0, false))
+	var took []float64
+	var whole int64
+	for b.Loop() {
+		a, err := c.expect("batch")
+		now := time.Now().UnixNano()
+		must(b, err)
+		at := a.Slot*c.opened.Ring.SlotBytes + c.opened.Ring.Indices.Offset
+		whole = max(whole, int64(binary.LittleEndian.Uint64(c.ring[at:])))
+		took = append(took, float64(now-whole)/1e3)
+		must(b, c.release(a.Slot))
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2], "median-us")
+	b.ReportMetric(took[len(took)*99/100], "p99-us")
+}
+
+// TestNothingLeft: sessions that end in any way give back descriptors, mappings
+// and goroutines.
+func TestNothingLeft(t *testing.T) {
+	s := start(t, Options{engine: &clockwork{samples: 100, delay: time.Millisecond}})
+	must(t, s.send(fields{"type": "ping"}))
+	_, err := s.expect("pong") // the daemon has begun
+	must(t, err)
+	before := holdings(t)
+	for i := range 30 {
+		c, err := s.another()
+		must(t, err)
+		must(t, c.open(aSpec("train", 4, 1), 0), c.start(1, 0, 0, false))
+		switch i % 3 {
+		case 0:
+			must(t, c.release(3), c.release(3)) // an error
+		case 1:
+			must(t, c.send(fields{"type": "close"}))
+		}
+		c.close()
+	}
+	deadline := time.Now().Add(3 * time.Second)
+	for holdings(t) != before {
+		if time.Now().After(deadline) {
+			t.Fatalf("before: %s; after: %s", before, holdings(t))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// holdings are this process's descriptors and the mappings of rings.
+func holdings(t *testing.T) string {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	maps, err := os.ReadFile("/proc/self/maps")
+	must(t, err)
+	return fmt.Sprintf("%d descriptors, %d mapped rings", len(fds), strings.Count(string(maps), "memfd:stoker-ring"))
+}
+
+// TestStartsWhileHolding: whatever is started and cancelled meanwhile, a batch
+// stays as it is until its release.
+func TestStartsWhileHolding(t *testing.T) {
+	s := start(t, Options{engine: &clockwork{samples: 1000, delay: time.Millisecond}})
+	must(t, s.open(aSpec("train", 8, 1), 0), s.start(1, 0, 0, false))
+	type holding struct {
+		answer
+		samples string
+	}
+	var held []holding
+	run := int64(1)
+	for n := range 2000 {
+		if len(held) < 4 && (len(held) == 0 || rand.IntN(2) == 0) {
+			a, err := s.expect("batch", "end")
+			must(t, err)
+			held = append(held, holding{a, fmt.Sprint(s.samples(a))})
+		}
+		if len(held) > 0 && rand.IntN(2) == 0 {
+			k := rand.IntN(len(held))
+			if now := fmt.Sprint(s.samples(held[k].answer)); now != held[k].samples {
+				t.Fatalf("round %d: a batch on loan changed from %s to %s", n, held[k].samples, now)
+			}
+			must(t, s.release(held[k].Slot))
+			held = append(held[:k], held[k+1:]...)
+		}
+		if rand.IntN(10) == 0 {
+			run++
+			must(t, s.start(run, rand.Int64N(5), rand.IntN(1000), false))
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+
+	"stoker/feed"
+	"stoker/feed/order"
+)
+
+// openedOf is the answer to an open, and the descriptors that go with it: the
+// ring's, and a memfd with the classes where they are too many for a packet.
+func openedOf(s *session) (*opened, []int, error) {
+	l := s.share.loader
+	spec := l.Spec()
+	plan := order.Plan{Samples: l.Samples(), World: spec.World, Batch: spec.Batch, Tail: order.Tail(spec.Tail)}
+	m := &opened{
+		Type: "opened", Samples: l.Samples(), Steps: plan.Steps(0), Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
+		Ring: ringLayoutOf(s), Notes: fitting(l.Notes(), maxPacket/4),
+	}
+	ring, err := duplicate(s.ring.File().Fd())
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := json.Marshal(m.Classes)
+	if err == nil && len(text) <= maxPacket/2 {
+		return m, []int{ring}, nil
+	}
+	classes := -1
+	if err == nil {
+		classes, err = memfd("stoker-classes", text)
+	}
+	if err != nil {
+		closeDescriptor(ring)
+		return nil, nil, errors.Join(errors.New("hand over the names of the classes"), err)
+	}
+	m.Classes, m.Bytes = nil, len(text)
+	return m, []int{ring, classes}, nil
+}
+
+func ringLayoutOf(s *session) ringLayout {
+	spec, layout := s.share.loader.Spec(), s.share.loader.Layout()
+	height, width := s.share.loader.Shape()
+	images := field{
+		Offset: int(layout.Images), Shape: []int{spec.Batch, channels, height, width}, DType: spec.Output.DType,
+		Strides: stridesOf(spec, height, width, int(layout.Sample)),
+	}
+	return ringLayout{
+		Bytes: s.ring.Bytes(), Slots: s.ring.Slots(), SlotBytes: s.ring.SlotBytes(), Images: images,
+		Labels: field{Offset: int(layout.Labels), DType: "int64"}, Indices: field{Offset: int(layout.Indices), DType: "int64"},
+	}
+}
+
+const channels = 3
+
+// stridesOf says where the next sample, channel, row and column lie.
+func stridesOf(spec feed.Spec, height, width, sample int) []int {
+	item := sample / (channels * height * width)
+	if spec.Output.Layout == "channels_last" {
+		return []int{sample, item, channels * width * item, channels * item}
+	}
+	return []int{sample, height * width * item, width * item, item}
+}
+
+// batchOf announces a batch.
+func batchOf(f *fill) *batch {
+	m := &batch{
+		Type: "batch", Run: f.run.number, Epoch: f.passage.epoch, Step: f.step, Slot: f.slot, Count: f.batch.Count,
+		Mask: f.batch.Mask, Consumed: f.batch.Consumed,
+	}
+	m.Times = times{f.batch.Stages, f.batch.Finished.Sub(f.since).Seconds()}
+	m.Bad = fitting(f.batch.Bad, maxPacket/4)
+	m.BadMore = len(f.batch.Bad) - len(m.Bad)
+	return m
+}
+
+// endOf is the account of an epoch. The bad samples were named with their batches,
+// so that a number is enough; the inexact ones are named here.
+func endOf(r *run, p *passage, report feed.Report) *end {
+	return &end{Type: "end", Run: r.number, Epoch: p.epoch, Report: account{
+		From: p.from, Samples: report.Samples, Digest: report.Digest, Expected: report.Expected, ExactlyOnce: exactlyOnce(p, report),
+		Bad: len(report.Bad), Inexact: report.Inexact, First: fitting(report.First, maxPacket/2),
+	}}
+}
+
+// exactlyOnce is not known to be true of an epoch that was seen from the middle on.
+func exactlyOnce(p *passage, report feed.Report) *bool {
+	if p.from > 0 && report.ExactlyOnce != nil && *report.ExactlyOnce {
+		return nil
+	}
+	return report.ExactlyOnce
+}
+
+// fitting returns the first items of a list, as many as fit into so many bytes of
+// JSON: paths can be long, and a packet has an end.
+func fitting[T any](list []T, bytes int) []T {
+	for i, item := range list {
+		text, err := json.Marshal(item)
+		bytes -= len(text) + 1
+		if err != nil || bytes < 0 {
+			return list[:i]
+		}
+	}
+	return list
+}

@@ -1,0 +1,183 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+
+	"stoker/feed"
+)
+
+// The packets, as docs/feed-protocol.md has them: one JSON object each.
+
+// protocol is the version that both ends must speak.
+const protocol = 1
+
+// maxPacket bounds a packet either way.
+const maxPacket = 64 << 10
+
+// request is any packet of a client.
+type request struct {
+	Type      string         `json:"type"`
+	Protocol  int            `json:"protocol,omitempty"` // open
+	Spec      *feed.Spec     `json:"spec,omitempty"`
+	SpecBytes int            `json:"spec_bytes,omitempty"` // of the file that comes along, where the spec does not fit
+	Rank      int            `json:"rank,omitempty"`
+	Local     int            `json:"local_rank,omitempty"`
+	PID       int            `json:"pid,omitempty"`
+	Options   requestOptions `json:"options,omitzero"`
+	Run       int64          `json:"run,omitempty"` // start
+	Epoch     int64          `json:"epoch,omitempty"`
+	Consumed  int            `json:"consumed,omitempty"`
+	Batch     int            `json:"batch,omitempty"`
+	Once      bool           `json:"once,omitempty"`
+	Slot      *int           `json:"slot,omitempty"` // release
+	Waited    float64        `json:"waited,omitempty"`
+	N         int64          `json:"n,omitempty"` // ping
+
+	descriptor int // that came along, -1: none
+}
+
+type requestOptions struct {
+	Threads    int    `json:"threads,omitempty"`
+	Nice       int    `json:"nice,omitempty"`
+	Record     string `json:"record,omitempty"`
+	Quarantine string `json:"quarantine,omitempty"`
+}
+
+// parse reads a packet strictly.
+func parse(packet []byte) (*request, error) {
+	if len(packet) > maxPacket {
+		return nil, fmt.Errorf("a packet of more than %d bytes", maxPacket)
+	}
+	r := &request{descriptor: -1}
+	if err := decode(packet, r); err != nil {
+		return nil, fmt.Errorf("a packet that is no message of this protocol: %w", err)
+	}
+	return r, r.check()
+}
+
+// check refuses what no client sends, whatever the session stands at.
+func (r *request) check() error {
+	switch r.Type {
+	case "connect", "ping", "close":
+	case "open":
+		return r.checkOpen()
+	case "start":
+		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || r.Consumed < 0 || r.Batch < 0 {
+			return fmt.Errorf("a start of run %d at epoch %d, %d samples consumed, batch %d: expected run from 1, epoch 0 to %d, and no negative numbers",
+				r.Run, r.Epoch, r.Consumed, r.Batch, maxEpoch)
+		}
+	case "release":
+		if r.Slot == nil {
+			return errors.New("a release that names no slot")
+		}
+	case "":
+		return errors.New("a packet without a type")
+	default:
+		return fmt.Errorf("a packet of the unknown type %.40q", r.Type)
+	}
+	return nil
+}
+
+// maxEpoch leaves room for epochs that are prefetched; draws know 32 bits.
+const maxEpoch = 1<<32 - 2
+
+func (r *request) checkOpen() error {
+	switch {
+	case r.Protocol != protocol:
+		return fmt.Errorf("protocol %d: this daemon speaks %d; client and binary are of different versions, install both anew", r.Protocol, protocol)
+	case (r.Spec == nil) == (r.SpecBytes == 0):
+		return errors.New("an open without a spec, or with two")
+	case r.SpecBytes < 0 || r.SpecBytes > maxSpec:
+		return fmt.Errorf("a spec of %d bytes: expected at most %d", r.SpecBytes, maxSpec)
+	}
+	return nil
+}
+
+// The packets of the daemon.
+
+type connected struct {
+	Type string `json:"type"`
+}
+
+type opened struct {
+	Type     string     `json:"type"`
+	Samples  int        `json:"samples"`
+	Steps    int        `json:"steps"`
+	Classes  []string   `json:"classes,omitempty"`
+	Bytes    int        `json:"classes_bytes,omitempty"` // of the second descriptor, where Classes do not fit
+	Manifest string     `json:"manifest"`
+	Pipeline string     `json:"pipeline"`
+	Ring     ringLayout `json:"ring"`
+	Notes    []string   `json:"notes,omitempty"`
+}
+
+type ringLayout struct {
+	Bytes     int   `json:"bytes"`
+	Slots     int   `json:"slots"`
+	SlotBytes int   `json:"slot_bytes"`
+	Images    field `json:"images"`
+	Labels    field `json:"labels"`
+	Indices   field `json:"indices"`
+}
+
+// field is where a tensor lies within a slot.
+type field struct {
+	Offset  int    `json:"offset"`
+	Shape   []int  `json:"shape,omitempty"`
+	DType   string `json:"dtype"`
+	Strides []int  `json:"strides,omitempty"` // in bytes
+}
+
+type batch struct {
+	Type     string     `json:"type"`
+	Run      int64      `json:"run"`
+	Epoch    int64      `json:"epoch"`
+	Step     int        `json:"step"`
+	Slot     int        `json:"slot"`
+	Count    int        `json:"count"`
+	Mask     []int      `json:"mask,omitempty"`
+	Consumed int        `json:"consumed"`
+	Times    times      `json:"t"`
+	Bad      []feed.Bad `json:"bad,omitempty"`
+	BadMore  int        `json:"bad_more,omitempty"`
+}
+
+// times are seconds: of the stages, summed over the samples, and from the slot's
+// getting free to the batch's being whole.
+type times struct {
+	feed.Stages
+	Fill float64 `json:"fill"`
+}
+
+type end struct {
+	Type   string  `json:"type"`
+	Run    int64   `json:"run"`
+	Epoch  int64   `json:"epoch"`
+	Report account `json:"report"`
+}
+
+// account is what became of an epoch on one rank.
+type account struct {
+	From        int            `json:"from"`
+	Samples     int            `json:"samples"`
+	Digest      string         `json:"digest"`
+	Expected    string         `json:"expected"`
+	ExactlyOnce *bool          `json:"exactly_once"`
+	Bad         int            `json:"bad"`
+	Inexact     int            `json:"inexact"`
+	First       []feed.Inexact `json:"inexact_first,omitempty"`
+}
+
+type pong struct {
+	Type  string `json:"type"`
+	N     int64  `json:"n"`
+	State string `json:"state"`
+}
+
+type failure struct {
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	Hint  string `json:"hint,omitempty"`
+	Fatal bool   `json:"fatal"`
+}

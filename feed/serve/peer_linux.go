@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer is the process at the other end of a connection. The end of file is how its
+// death is usually seen; but a trainer's children (the workers of another loader)
+// inherit its sockets, and keep them open when it was killed. So the process
+// itself is watched too.
+type peer struct {
+	pid int
+	fd  int // pidfd; -1 where the process cannot be watched: it is in another PID namespace
+}
+
+// peerOf says who is at the other end, and refuses another user.
+func peerOf(conn *net.UnixConn) (*peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var who *unix.Ucred
+	var asked error
+	if err := raw.Control(func(fd uintptr) { who, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return nil, err
+	}
+	if asked != nil {
+		return nil, fmt.Errorf("ask who is at the other end: %w", asked)
+	}
+	if int(who.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("a connection of user %d: only user %d, who started this daemon, may connect", who.Uid, os.Geteuid())
+	}
+	return watch(int(who.Pid)), nil
+}
+
+func watch(pid int) *peer {
+	p := &peer{pid: pid, fd: -1}
+	if pid > 0 {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			p.fd = fd
+		}
+	}
+	return p
+}
+
+// again is a watch of its own on the same process, for a further connection.
+func (p *peer) again() *peer { return watch(p.pid) }
+
+// dead reports whether the process has ended.
+func (p *peer) dead() bool {
+	if p.fd < 0 {
+		return false
+	}
+	poll := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n == 1 && poll[0].Revents&unix.POLLIN != 0
+}
+
+func (p *peer) close() {
+	if p.fd >= 0 {
+		_ = unix.Close(p.fd)
+	}
+}

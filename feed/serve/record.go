@@ -1,0 +1,258 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"stoker"
+	"stoker/feed"
+	"stoker/recording"
+)
+
+// Recording says what a daemon's recording is to hold beside what the daemon
+// itself knows.
+type Recording struct {
+	Version string
+	Command []string
+	Host    Host
+}
+
+// Host is the machine and the daemon's process as somebody else sees them; the
+// zero Host sees nothing.
+type Host struct {
+	Second func(now float64, to *recording.Writer) // once a second; now is in seconds of the recording
+	Facts  func(*recording.Facts)                  // what is known of machine and processes now
+	Close  func()
+}
+
+const (
+	// lookEvery is how often the recorder looks for batches that were consumed: two
+	// of one look share its time, so a shorter step is seen by its mean alone.
+	lookEvery = 20 * time.Millisecond
+	// flushEvery is what a kill loses at most.
+	flushEvery = time.Second
+	// unseen is why the steps of such a recording have no clock of the device.
+	unseen = "stoker feed sees its own side only; stoker observe sees the device"
+)
+
+// Recorder makes recordings in a file, for Options.
+func (r Recording) Recorder(path string, take func() Snapshot) (stop func() error, err error) {
+	began := time.Now()
+	b := newBook(r, began)
+	if b.out, err = recording.Create(path, b.facts()); err != nil {
+		return nil, err
+	}
+	ending := make(chan struct{})
+	var writing sync.WaitGroup
+	var flushed error
+	writing.Go(func() { flushed = b.write(take, ending) })
+	return func() error {
+		close(ending)
+		writing.Wait()
+		if r.Host.Close != nil {
+			r.Host.Close()
+		}
+		return errors.Join(flushed, b.out.Close())
+	}, nil
+}
+
+// write looks at the daemon until it ends. A disk that takes nothing is tried again
+// with each second; the newest error counts.
+func (b *book) write(take func() Snapshot, ending <-chan struct{}) (err error) {
+	looks := time.NewTicker(lookEvery)
+	defer looks.Stop()
+	next := b.began
+	for {
+		over := false
+		select {
+		case <-ending:
+			over = true
+		case <-looks.C:
+		}
+		s := take()
+		b.look(s)
+		if over || !s.Time.Before(next) {
+			next = s.Time.Add(flushEvery)
+			b.second(s)
+			err = b.out.Flush()
+		}
+		if over {
+			return err
+		}
+	}
+}
+
+// book turns snapshots into a recording.
+type book struct {
+	recording Recording
+	out       *recording.Writer
+	began     time.Time
+	rings     map[ringKey]*ringTrack
+	loaders   []recording.Loader
+	trainers  []recording.Process
+	live      map[string]feed.Counters // of each loader's name, the latest
+	gone      feed.Counters            // of loaders that were opened anew since
+	told      string                   // the facts as they were written last
+}
+
+type ringKey struct {
+	loader    string
+	rank, pid int
+}
+
+// ringTrack is what the book knows of one loader on one rank.
+type ringTrack struct {
+	id   int // of the loader within the process
+	n    int // steps so far
+	at   float64
+	seen SessionSnapshot
+}
+
+func newBook(r Recording, began time.Time) *book {
+	return &book{recording: r, began: began, rings: map[ringKey]*ringTrack{}, live: map[string]feed.Counters{}}
+}
+
+func (b *book) seconds(t time.Time) float64 { return t.Sub(b.began).Seconds() }
+
+// look writes the batches that were consumed since the last look.
+func (b *book) look(s Snapshot) {
+	now := b.seconds(s.Time)
+	for _, session := range s.Sessions {
+		key := ringKey{session.Loader, session.Rank, session.PID}
+		track := b.rings[key]
+		if track == nil {
+			track = b.meet(key, session, now)
+		}
+		if session.Consumed < track.seen.Consumed { // opened anew
+			track.seen, track.at = SessionSnapshot{}, now
+		}
+		b.steps(track, session, now)
+		track.seen = session
+	}
+}
+
+// meet notes a loader on a rank.
+func (b *book) meet(key ringKey, s SessionSnapshot, now float64) *ringTrack {
+	track := &ringTrack{at: now}
+	for _, l := range b.loaders {
+		if l.PID == key.pid {
+			track.id = max(track.id, l.ID+1)
+		}
+	}
+	b.rings[key] = track
+	b.loaders = append(b.loaders, recording.Loader{ID: track.id, PID: key.pid, Where: fmt.Sprintf("loader %q", key.loader),
+		Settings: stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true, stoker.InOrder: true}})
+	if !slices.ContainsFunc(b.trainers, func(p recording.Process) bool { return p.PID == key.pid }) {
+		b.trainers = append(b.trainers, recording.Process{PID: key.pid, Role: recording.RoleTrainer, Rank: s.Rank, Device: -1, Start: now})
+	}
+	return track
+}
+
+// steps writes a step for each batch that was consumed. What the trainer waited is
+// unknown where it never says.
+func (b *book) steps(track *ringTrack, s SessionSnapshot, now float64) {
+	batches := s.Consumed - track.seen.Consumed
+	if batches <= 0 {
+		return
+	}
+	period, wait := (now-track.at)/float64(batches), math.NaN()
+	if s.TrainerWaited > 0 {
+		wait = min(period, (s.TrainerWaited-track.seen.TrainerWaited).Seconds()/float64(batches))
+	}
+	for range batches {
+		b.out.Step(recording.Step{
+			PID: s.PID, Rank: s.Rank, Device: -1, Loader: track.id, N: track.n, Start: track.at, Period: period, Wait: wait,
+			Samples: int((s.Samples - track.seen.Samples) / batches), Phase: recording.Train,
+			Idle: math.NaN(), DevicePeriod: math.NaN(), NoClock: unseen,
+		})
+		track.n++
+		track.at += period
+	}
+}
+
+// second writes what is written once a second.
+func (b *book) second(s Snapshot) {
+	now := b.seconds(s.Time)
+	b.counters(now, s.Loaders)
+	for _, session := range s.Sessions {
+		track := b.rings[ringKey{session.Loader, session.Rank, session.PID}]
+		subject := fmt.Sprintf("loader/%d/%d", session.PID, track.id)
+		b.out.Sample(recording.FeedFull, subject, now, session.DaemonWaits.Seconds())
+		b.out.Sample(recording.FeedEmpty, subject, now, session.ClientWaits.Seconds())
+		b.out.Sample(recording.FeedReady, subject, now, float64(session.Slots.Ready+session.Slots.Loaned))
+		b.out.Sample(recording.FeedBad, subject, now, float64(session.Bad))
+		b.settle(track, session, s)
+	}
+	if b.recording.Host.Second != nil {
+		b.recording.Host.Second(now, b.out)
+	}
+	f := b.facts()
+	if text := fmt.Sprintf("%+v", f); text != b.told {
+		b.told = text
+		b.out.Facts(f)
+	}
+}
+
+// settle brings the settings of a loader up to date: the threads are shared by its
+// ranks on this node.
+func (b *book) settle(track *ringTrack, session SessionSnapshot, s Snapshot) {
+	ranks := 0
+	for _, other := range s.Sessions {
+		if other.Loader == session.Loader {
+			ranks++
+		}
+	}
+	for i := range b.loaders {
+		l := &b.loaders[i]
+		if l.PID != session.PID || l.ID != track.id {
+			continue
+		}
+		l.Settings[stoker.NumWorkers] = max(1, s.Threads.Threads/ranks)
+		if session.Consumed > 0 { // a short batch at an epoch's end is few among many
+			l.Settings[stoker.BatchSize] = int(math.Ceil(float64(session.Samples) / float64(session.Consumed)))
+		}
+	}
+}
+
+// counters writes what all loaders did together.
+func (b *book) counters(now float64, loaders map[string]feed.Counters) {
+	for name, c := range loaders {
+		if c.Batches < b.live[name].Batches { // opened anew
+			b.gone = sum(b.gone, b.live[name])
+		}
+		b.live[name] = c
+	}
+	all := b.gone
+	for _, c := range b.live {
+		all = sum(all, c)
+	}
+	subject := fmt.Sprintf("process/%d", os.Getpid())
+	b.out.Sample(recording.FeedBatches, subject, now, float64(all.Batches))
+	b.out.Sample(recording.FeedSamples, subject, now, float64(all.Samples))
+	b.out.Sample(recording.FeedRead, subject, now, all.Read.Seconds())
+	b.out.Sample(recording.FeedDecode, subject, now, all.Decode.Seconds())
+	b.out.Sample(recording.FeedTransform, subject, now, all.Transform.Seconds())
+}
+
+func sum(a, b feed.Counters) feed.Counters {
+	return feed.Counters{Batches: a.Batches + b.Batches, Samples: a.Samples + b.Samples, Read: a.Read + b.Read, Decode: a.Decode + b.Decode, Transform: a.Transform + b.Transform}
+}
+
+// facts are what is known now.
+func (b *book) facts() recording.Facts {
+	f := recording.Facts{Version: b.recording.Version, Command: b.recording.Command, Started: float64(b.began.UnixNano()) / 1e9,
+		Loaders: slices.Clone(b.loaders), Processes: slices.Clone(b.trainers)}
+	f.Processes = append(f.Processes, recording.Process{PID: os.Getpid(), Role: recording.RoleFeed, Device: -1})
+	for i := range f.Loaders {
+		f.Loaders[i].Settings = f.Loaders[i].Settings.With()
+	}
+	if b.recording.Host.Facts != nil {
+		b.recording.Host.Facts(&f)
+	}
+	return f
+}

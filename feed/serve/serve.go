@@ -1,2 +1,0 @@
-// Package serve is the daemon: sessions of ranks over a unix socket.
-package serve

@@ -1,0 +1,294 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"stoker/feed"
+	"stoker/feed/ring"
+)
+
+// session is one loader on one rank: its ring, and where it is in the order of
+// steps. All of its slots are in one of these places, and advance moves them on:
+//
+//	free ──submit──► queue (being filled, in the order of steps) ──deliver──► held (on loan) ──release──► free
+//
+// The queue's head goes out when it is filled; what is filled behind it waits. A
+// start puts a new run in place of the old one, whose fills are cancelled.
+type session struct {
+	daemon *Daemon
+	link   *link
+	share  *share
+	rank   int
+	pid    int
+	ring   *ring.Ring
+	fills  sync.WaitGroup // under way in the pool
+	tasks  sync.WaitGroup // reports being made
+
+	mu     sync.Mutex // guards what follows
+	run    *run       // nil before the first start
+	held   []*fill    // by slot: what the client has
+	closed bool
+	pace   pace
+	counts sessionCounts
+}
+
+// run is what one start asked for.
+type run struct {
+	number int64
+	batch  int
+	once   bool
+	pass   *passage // whose steps are submitted now
+	step   int      // the next to submit
+	queue  []*fill  // submitted, not yet delivered
+	over   bool     // nothing more will be submitted
+}
+
+// passage is one epoch of a run.
+type passage struct {
+	pass     pass
+	epoch    int64
+	from     int
+	steps    int
+	released int // batches
+}
+
+// fill is one batch on its way through a slot.
+type fill struct {
+	run     *run
+	passage *passage
+	step    int
+	slot    int
+	job     job
+	since   time.Time // of its submission
+	wanted  time.Time
+	lent    time.Time
+	filled  bool
+	batch   feed.Filled // once filled
+}
+
+// start begins a run. What the old one had under way is dropped.
+func (s *session) start(r *request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil && r.Run <= s.run.number {
+		return fmt.Errorf("a start of run %d after run %d: expected a larger number", r.Run, s.run.number)
+	}
+	p, err := s.begin(r.Epoch, r.Consumed, r.Batch)
+	if err != nil {
+		return err
+	}
+	old := s.run
+	s.run = &run{number: r.Run, batch: r.Batch, once: r.Once, pass: p}
+	s.pace.restart(time.Now())
+	if p.steps == 0 {
+		s.report(s.run, p)
+	}
+	if old != nil {
+		s.drop(old)
+	}
+	return s.advance()
+}
+
+func (s *session) begin(epoch int64, from, batch int) (*passage, error) {
+	p, err := s.share.loader.begin(uint64(epoch), s.rank, from, batch)
+	if err != nil {
+		return nil, err
+	}
+	return &passage{pass: p, epoch: epoch, from: from, steps: p.Steps()}, nil
+}
+
+// drop frees the slots of a run that were not delivered. mu is held; Cancel waits
+// some microseconds for threads that write into the slot, not for their samples.
+func (s *session) drop(r *run) {
+	for _, f := range r.queue {
+		switch {
+		case f.filled:
+			s.must(s.ring.Drop(f.slot))
+		case f.job.Cancel():
+			s.must(s.ring.Drop(f.slot))
+			s.fills.Done()
+		} // else it is whole just now, and filled drops it
+	}
+	r.queue, r.over = nil, true
+}
+
+// filled notes that a batch is whole. The pool calls it.
+func (s *session) filled(f *fill, batch feed.Filled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.fills.Done()
+	if s.closed || f.run != s.run {
+		s.must(s.ring.Drop(f.slot))
+	} else {
+		f.filled, f.batch = true, batch
+		s.must(s.ring.Filled(f.slot))
+		s.counts.whole(f)
+	}
+	if err := s.advance(); err != nil {
+		s.fail(err)
+	}
+}
+
+// advance delivers what is ready and submits what there is room for. mu is held.
+func (s *session) advance() error {
+	if s.closed || s.run == nil {
+		return nil
+	}
+	defer s.notePace()
+	if err := s.deliver(); err != nil {
+		return err
+	}
+	return s.submit()
+}
+
+func (s *session) deliver() error {
+	r := s.run
+	for len(r.queue) > 0 && r.queue[0].filled {
+		f := r.queue[0]
+		if f.batch.Err != nil {
+			return f.batch.Err
+		}
+		r.queue = r.queue[1:]
+		s.must(s.ring.Loan(f.slot))
+		s.held[f.slot] = f
+		s.counts.delivered++
+		f.lent = time.Now()
+		if err := s.link.send(batchOf(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) submit() error {
+	r := s.run
+	for {
+		if more, err := s.next(); err != nil || !more {
+			return err
+		}
+		slot, ok := s.ring.Take()
+		if !ok {
+			return nil
+		}
+		now := time.Now()
+		f := &fill{run: r, passage: r.pass, step: r.step, slot: slot, since: now, wanted: s.pace.wanted(now, r.queue, s.ring.Counts())}
+		s.fills.Add(1)
+		job, err := f.passage.pass.Fill(f.step, s.ring.Memory(slot), f.wanted, func(b feed.Filled) { s.filled(f, b) })
+		if err != nil {
+			s.fills.Done()
+			s.must(s.ring.Drop(slot))
+			return err
+		}
+		f.job = job
+		r.queue = append(r.queue, f)
+		r.step++
+	}
+}
+
+// next makes sure that the run's pass has a step to submit, going on into the next
+// epoch where this one has none; false: there is nothing to go on with.
+func (s *session) next() (bool, error) {
+	r := s.run
+	if r.over || r.step < r.pass.steps {
+		return !r.over, nil
+	}
+	if r.once || r.pass.epoch >= maxEpoch {
+		r.over = true
+		return false, nil
+	}
+	p, err := s.begin(r.pass.epoch+1, 0, r.batch)
+	if err != nil {
+		return false, err
+	}
+	r.pass, r.step = p, 0
+	r.over = p.steps == 0 // a set smaller than a global batch whose tail is dropped: so is each epoch
+	return !r.over, nil
+}
+
+// release takes a slot back from the client.
+func (s *session) release(slot int, waited float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ring.Release(slot); err != nil {
+		return fmt.Errorf("a release that cannot be: %w", err)
+	}
+	f := s.held[slot]
+	s.held[slot] = nil
+	if f.run == s.run {
+		s.account(f, waited)
+	}
+	return s.advance()
+}
+
+// account counts a batch as consumed, and reports the epoch where it was the last.
+func (s *session) account(f *fill, waited float64) {
+	now := time.Now()
+	s.pace.released(now)
+	s.counts.release(f, now, waited)
+	p := f.passage
+	p.pass.Release(f.step, f.batch)
+	p.released++
+	if p.released == p.steps {
+		s.report(f.run, p)
+	}
+}
+
+// report sends the account of an epoch, from a goroutine of its own: a million
+// samples are 40 ms, too long for a lock that pongs need.
+func (s *session) report(r *run, p *passage) {
+	s.tasks.Go(func() {
+		_ = s.link.send(endOf(r, p, p.pass.Report())) // gone is the reader's to find out
+	})
+}
+
+// fail ends the session with a sentence for the client.
+func (s *session) fail(err error) {
+	s.link.refuse(err)
+	s.daemon.warn("loader %q, rank %d: %v", s.share.spec.Name, s.rank, err)
+}
+
+// must panics where the ring and the session disagree on a slot: the session alone
+// moves its slots, so that is a mistake in this file, and going on would hand out
+// memory that is written to.
+func (s *session) must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// close gives everything back: it waits until the pool does not touch the ring any
+// more.
+func (s *session) close() error {
+	s.mu.Lock()
+	s.closed = true
+	if s.run != nil {
+		s.drop(s.run)
+	}
+	s.mu.Unlock()
+	s.tasks.Wait()
+	s.fills.Wait()
+	return errors.Join(s.ring.Close(), s.share.leave(s))
+}
+
+// state says in a sentence what is awaited, since when.
+func (s *session) state(now time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := s.ring.Counts()
+	switch {
+	case s.run == nil:
+		return "no start has come yet"
+	case len(s.run.queue) > 0:
+		f := s.run.queue[0]
+		return fmt.Sprintf("step %d of epoch %d is being filled since %.1f s; %d of %d slots are on loan",
+			f.step, f.passage.epoch, now.Sub(f.since).Seconds(), counts.Loaned, s.ring.Slots())
+	case s.run.over:
+		return "all batches of this run are delivered; nothing is awaited here"
+	case counts.Loaned == s.ring.Slots():
+		return fmt.Sprintf("all %d slots are on loan; a release is awaited", counts.Loaned)
+	}
+	return fmt.Sprintf("slots of an earlier run are being freed: %d of %d", counts.Filling, s.ring.Slots())
+}

@@ -1,0 +1,112 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"stoker/feed"
+)
+
+// share is a loader that the ranks of this node have in common: listed once,
+// opened by the first session of its name and closed with the last.
+type share struct {
+	spec   feed.Spec // as the first rank sent it
+	cancel context.CancelFunc
+	opened chan struct{} // closed once loader or err is there
+	loader loader
+	err    error
+	began  time.Time
+
+	table    *table
+	sessions map[*session]struct{} // guarded by table.mu
+	users    int                   // sessions, and those that wait for opened; guarded by table.mu
+	listed   int                   // files so far; guarded by table.mu
+}
+
+// table is the daemon's loaders by name.
+type table struct {
+	daemon *Daemon
+
+	mu     sync.Mutex
+	shares map[string]*share
+}
+
+// join returns the loader of a spec's name, which it opens where it is the first
+// to ask. Pairs with share.leave, whatever comes of it.
+func (t *table) join(spec feed.Spec, options feed.Options) (*share, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.shares[spec.Name]; s != nil {
+		if err := sameSpec(s.spec, spec); err != nil {
+			return nil, err
+		}
+		s.users++
+		return s, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &share{
+		spec: spec, cancel: cancel, opened: make(chan struct{}), began: time.Now(), table: t,
+		sessions: map[*session]struct{}{}, users: 1,
+	}
+	t.shares[spec.Name] = s
+	options.Progress = func(files int) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		s.listed = files
+	}
+	t.daemon.work.Go(func() {
+		s.loader, s.err = t.daemon.options.engine.open(ctx, spec, options)
+		close(s.opened)
+	})
+	return s, nil
+}
+
+// wait returns when the loader stands, or done is closed.
+func (s *share) wait(done <-chan struct{}) error {
+	select {
+	case <-s.opened:
+		return s.err
+	case <-done:
+		return errors.New("the client has gone")
+	}
+}
+
+// enter makes a session one of the loader's. A rank can be there twice for a
+// moment: the session of a rank that died may still be ending.
+func (s *share) enter(member *session) {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	s.sessions[member] = struct{}{}
+}
+
+// leave ends what join began; the last one closes the loader. member is nil where
+// it did not come to a session.
+func (s *share) leave(member *session) error {
+	s.table.mu.Lock()
+	delete(s.sessions, member)
+	s.users--
+	last := s.users == 0
+	if last {
+		delete(s.table.shares, s.spec.Name)
+	}
+	s.table.mu.Unlock()
+	if !last {
+		return nil
+	}
+	s.cancel()
+	<-s.opened
+	if s.loader == nil {
+		return nil
+	}
+	return s.loader.Close()
+}
+
+// state says how far the listing is.
+func (s *share) state(now time.Time) string {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	return fmt.Sprintf("%s is being listed since %.1f s: %d files so far", s.spec.Root, now.Sub(s.began).Seconds(), s.listed)
+}

@@ -1,0 +1,230 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inherited is the connection whose descriptor the starter of the daemon left
+// open for it.
+func Inherited(fd int) (*net.UnixConn, error) {
+	if fd < 3 {
+		return nil, fmt.Errorf("descriptor %d: expected 3 or above, an end of a socket pair that the client keeps open for the daemon", fd)
+	}
+	unix.CloseOnExec(fd)
+	return connection(fd)
+}
+
+// connection wraps a descriptor of a SOCK_SEQPACKET socket, which it takes over.
+func connection(fd int) (*net.UnixConn, error) {
+	file := os.NewFile(uintptr(fd), "connection")
+	defer func() { _ = file.Close() }() // FileConn made a copy
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_SEQPACKET {
+		return nil, fmt.Errorf("descriptor %d is no unix socket of type SOCK_SEQPACKET", fd)
+	}
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
+	}
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("descriptor %d is no unix socket", fd), conn.Close())
+	}
+	return u, nil
+}
+
+// pair makes a connection: ours, and the descriptor that the client gets.
+func pair() (*net.UnixConn, int, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, fmt.Errorf("make a socket pair: %w", err)
+	}
+	ours, err := connection(fds[0])
+	if err != nil {
+		return nil, -1, errors.Join(err, unix.Close(fds[1]))
+	}
+	return ours, fds[1], nil
+}
+
+// Listener is a socket with a name, for the ranks of one node.
+type Listener struct {
+	*net.UnixListener
+	path  string
+	inode uint64
+}
+
+// Listen makes the socket. The clients hold a lock while they start a daemon, but
+// the name is safe without it too: the socket comes into its place by a rename, so
+// that nobody sees one that does not listen, and only one that nobody answers at
+// is replaced.
+func Listen(path string) (*Listener, error) {
+	l, err := listen(path)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w", path, err)
+	}
+	return l, nil
+}
+
+func listen(path string) (*Listener, error) {
+	if err := checkFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}); err == nil {
+		_ = conn.Close()
+		return nil, errors.New("another daemon listens there: let the ranks connect to it, or give another name")
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
+		return nil, errors.New("a file that is no socket lies there: remove it, or give another name")
+	}
+	own := path + "." + strconv.Itoa(os.Getpid())
+	_ = os.Remove(own) // of a killed daemon that had our pid
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: own, Net: "unixpacket"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // the name is another by then
+	listener := &Listener{UnixListener: l, path: path}
+	if err := listener.place(own); err != nil {
+		return nil, errors.Join(err, l.Close(), os.Remove(own))
+	}
+	return listener, nil
+}
+
+func (l *Listener) place(own string) error {
+	var s unix.Stat_t
+	if err := errors.Join(os.Chmod(own, 0o600), unix.Lstat(own, &s)); err != nil {
+		return err
+	}
+	l.inode = s.Ino
+	return os.Rename(own, l.path)
+}
+
+// RemoveName takes the name away, unless another daemon has it by now.
+func (l *Listener) RemoveName() {
+	var s unix.Stat_t
+	if unix.Lstat(l.path, &s) == nil && s.Ino == l.inode {
+		_ = os.Remove(l.path) // it may be gone: who started us may have cleaned up
+	}
+}
+
+// checkFolder refuses a folder in which others could put a socket of theirs.
+func checkFolder(folder string) error {
+	var s unix.Stat_t
+	if err := unix.Stat(folder, &s); err != nil {
+		return fmt.Errorf("its folder: %w", err)
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return fmt.Errorf("%s is no folder", folder)
+	}
+	if int(s.Uid) != os.Geteuid() {
+		return fmt.Errorf("the folder %s belongs to user %d: expected one of user %d's own", folder, s.Uid, os.Geteuid())
+	}
+	if s.Mode&0o077 != 0 {
+		return fmt.Errorf("the folder %s has mode %04o, others may enter it: chmod 700 %s", folder, s.Mode&0o7777, folder)
+	}
+	return nil
+}
+
+// sendNow sends a packet if the socket takes it at once.
+func sendNow(conn *net.UnixConn, packet []byte, fds ...int) (sent bool, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		_, failed = unix.SendmsgN(int(fd), packet, rights(fds), nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		return true
+	})
+	if err == nil && errors.Is(failed, unix.EAGAIN) {
+		return false, nil
+	}
+	return err == nil && failed == nil, errors.Join(err, failed)
+}
+
+// sendWaiting sends a packet before the connection's write deadline.
+func sendWaiting(conn *net.UnixConn, packet []byte, fds ...int) error {
+	_, _, err := conn.WriteMsgUnix(packet, rights(fds), nil)
+	return err
+}
+
+func rights(fds []int) []byte {
+	if len(fds) == 0 {
+		return nil
+	}
+	return unix.UnixRights(fds...)
+}
+
+// descriptors are those that a control message carries.
+func descriptors(control []byte) (all []int) {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil
+	}
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err == nil { // else it is of another kind
+			all = append(all, fds...)
+		}
+	}
+	return all
+}
+
+// readFile reads a file of a known size, and closes it. It believes nothing: what
+// is no plain file (a pipe, a device) could make the reader wait for ever.
+func readFile(fd, size int) ([]byte, error) {
+	if fd < 0 {
+		return nil, errors.New("no descriptor came along")
+	}
+	defer closeDescriptor(fd)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return nil, err
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFREG || s.Size < int64(size) {
+		return nil, fmt.Errorf("the descriptor is of a file with mode %o and %d bytes: expected a memfd with at least %d", s.Mode, s.Size, size)
+	}
+	content := make([]byte, size)
+	for at := 0; at < size; {
+		n, err := unix.Pread(fd, content[at:], int64(at))
+		if err != nil || n == 0 {
+			return nil, errors.Join(fmt.Errorf("it ends at byte %d of %d", at, size), err)
+		}
+		at += n
+	}
+	return content, nil
+}
+
+// duplicate returns a descriptor of its own for a packet that may be sent later.
+func duplicate(fd uintptr) (int, error) {
+	return unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3)
+}
+
+func closeDescriptor(fd int) { _ = unix.Close(fd) }
+
+// memfd holds bytes that do not fit into a packet.
+func memfd(name string, content []byte) (int, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return -1, fmt.Errorf("make a memfd: %w", err)
+	}
+	for at := 0; at < len(content); {
+		n, err := unix.Pwrite(fd, content[at:], int64(at))
+		if err != nil {
+			return -1, errors.Join(fmt.Errorf("write a memfd: %w", err), unix.Close(fd))
+		}
+		at += n
+	}
+	const all = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, all); err != nil {
+		return -1, errors.Join(fmt.Errorf("seal a memfd: %w", err), unix.Close(fd))
+	}
+	return fd, nil
+}

@@ -1,0 +1,40 @@
+//go:build !linux
+
+package serve
+
+import (
+	"errors"
+	"net"
+)
+
+// errLinux is why there is no daemon elsewhere: SOCK_SEQPACKET, memfd, SO_PEERCRED.
+var errLinux = errors.New("the daemon of stoker feed needs Linux")
+
+// Listener is a socket with a name, for the ranks of one node.
+type Listener struct{ *net.UnixListener }
+
+// RemoveName takes the name away.
+func (l *Listener) RemoveName() {}
+
+// Inherited is the connection whose descriptor the starter left open.
+func Inherited(int) (*net.UnixConn, error) { return nil, errLinux }
+
+// Listen makes the socket.
+func Listen(string) (*Listener, error) { return nil, errLinux }
+
+func pair() (*net.UnixConn, int, error)                   { return nil, -1, errLinux }
+func sendNow(*net.UnixConn, []byte, ...int) (bool, error) { return false, errLinux }
+func sendWaiting(*net.UnixConn, []byte, ...int) error     { return errLinux }
+func descriptors([]byte) []int                            { return nil }
+func readFile(int, int) ([]byte, error)                   { return nil, errLinux }
+func duplicate(uintptr) (int, error)                      { return -1, errLinux }
+func closeDescriptor(int)                                 {}
+func memfd(string, []byte) (int, error)                   { return -1, errLinux }
+
+// peer is the process at the other end of a connection.
+type peer struct{}
+
+func peerOf(*net.UnixConn) (*peer, error) { return nil, errLinux }
+func (p *peer) again() *peer              { return p }
+func (p *peer) dead() bool                { return false }
+func (p *peer) close()                    {}
