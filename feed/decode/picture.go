@@ -27,3 +27,15 @@ type Picture struct {
 	Planes     [3][]byte
 	Stride     [3]int // bytes from one row of a plane to the next
 }
+
+// Plane returns plane c as a grey picture of its own resolution.
+func (p *Picture) Plane(c int) *Picture {
+	subX, subY := p.sub(c)
+	ceil := func(at image.Point) image.Point {
+		return image.Point{(at.X + subX - 1) / subX, (at.Y + subY - 1) / subY}
+	}
+	q := &Picture{Size: ceil(p.Size), Model: Grey}
+	q.Bounds = image.Rectangle{Min: image.Point{p.Bounds.Min.X / subX, p.Bounds.Min.Y / subY}, Max: ceil(p.Bounds.Max)}
+	q.Planes[0], q.Stride[0] = p.Planes[c], p.Stride[c]
+	return q
+}

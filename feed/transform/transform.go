@@ -1,12 +1,23 @@
 // Package transform turns a decoded Picture into the tensor of one sample: crop,
-// resize, flip, normalise, each byte touched once.
+// resize, flip, normalise, each byte touched once. The reference is torchvision on
+// Pillow images; in the default mode the bytes are theirs.
+//
+// A Program is compiled once from a list of Ops. For each sample Choose lets chance
+// decide, Need says which part of the image has to be decoded, and Apply writes the
+// tensor:
+//
+//	Op -> step -> stages of two axes (geometry.go) -> weights (filter.go)
+//	Picture -> rows (decode.Rows) -> two passes (resample.go) -> tensor (tensor.go)
+//
+// It reads no file and knows no batch.
 package transform
 
 import (
-	"errors"
+	"fmt"
 	"image"
 
 	"stoker/feed/decode"
+	"stoker/feed/order"
 )
 
 // Op is one transform as a Spec names it, after torchvision. Fields that an op
@@ -30,39 +41,111 @@ type Op struct {
 type Output struct {
 	DType  string `json:"dtype"`  // "uint8", "float16", "bfloat16", "float32"
 	Layout string `json:"layout"` // "nchw", "channels_last"
+	// Pillow is the major version of the Pillow whose bytes are meant, default 13.
+	// Before 13 some resizes differ in single bits, see verticalFirst.
+	Pillow int `json:"pillow,omitempty"`
 }
 
 // Program is a compiled list of Ops; safe for use by several threads.
-type Program struct{}
+type Program struct {
+	steps  []step
+	form   form
+	fast   bool
+	pillow int
+	cache  weightCache
+}
 
 // Compile checks the ops, in torchvision's order, and fuses them. fast resizes
 // planes directly (bounded error) instead of giving Pillow's bytes.
-func Compile(ops []Op, out Output, fast bool) (*Program, error) { return nil, errors.New("not yet") }
+func Compile(ops []Op, out Output, fast bool) (*Program, error) {
+	p := &Program{fast: fast, pillow: out.Pillow}
+	size := extent{}
+	value := values{}
+	for i, op := range ops {
+		compile, ok := Ops[op.Name]
+		if !ok {
+			return nil, fmt.Errorf("op %d: %q is no transform that is known here: %s", i, op.Name, opNames())
+		}
+		s, err := compile(op, &value)
+		if err != nil {
+			return nil, fmt.Errorf("op %d: %s: %w", i, op.Name, err)
+		}
+		s.operation = uint32(i)
+		if s.extent != nil {
+			size = s.extent(size)
+		}
+		if s.do != nil {
+			p.steps = append(p.steps, s)
+		}
+	}
+	if size.width == 0 {
+		return nil, fmt.Errorf("the images come out in different sizes: end with a transform that gives one size, " +
+			"such as center_crop, random_crop, random_resized_crop or resize to [height, width]")
+	}
+	var err error
+	p.form, err = newForm(out, value, size)
+	return p, err
+}
 
 // Shape is height and width of every sample's tensor; it always has 3 channels.
-func (p *Program) Shape() (height, width int) { return 0, 0 }
+func (p *Program) Shape() (height, width int) { return p.form.height, p.form.width }
 
 // Bytes is the size of a sample's tensor.
-func (p *Program) Bytes() int { return 0 }
+func (p *Program) Bytes() int { return 3 * p.form.height * p.form.width * p.form.bytes }
 
 // Choice is what chance decided for one sample: crop boxes and flips.
-type Choice struct{}
+type Choice struct {
+	stages []stage
+}
 
 // Choose draws the parameters of one sample of the given size.
 func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice, error) {
-	return Choice{}, errors.New("not yet")
+	if width < 1 || height < 1 {
+		return Choice{}, fmt.Errorf("an image of %d x %d pixels cannot be transformed: it needs at least one pixel each way", width, height)
+	}
+	s := stages{list: append(make([]stage, 0, 2), newStage(width, height))}
+	for _, step := range p.steps {
+		draws := order.NewDraws(seed, epoch, sample, step.operation)
+		if err := step.do(&s, &draws); err != nil {
+			return Choice{}, err
+		}
+	}
+	return s.choice()
 }
 
 // Need is the part of the image that the choice reads.
-func (p *Program) Need(c Choice) image.Rectangle { return image.Rectangle{} }
+func (p *Program) Need(c Choice) image.Rectangle {
+	margin := 0
+	if p.fast {
+		margin = fastMargin
+	}
+	first := &c.stages[0]
+	left, right := first.x.reads(first.filter, margin)
+	top, bottom := first.y.reads(first.filter, margin)
+	return image.Rect(left, top, right, bottom)
+}
 
-// Worker holds the scratch memory of one thread; calls must not overlap.
-type Worker struct{}
-
-// NewWorker returns a Worker of any Program.
-func NewWorker() *Worker { return &Worker{} }
-
-// Apply writes the sample's tensor into dst, which has p.Bytes() bytes.
+// Apply writes the sample's tensor into dst, which has p.Bytes() bytes. dst is
+// written once and never read, as it is memory that a trainer reads next; the writes
+// are complete when Apply returns.
 func (w *Worker) Apply(p *Program, c Choice, picture *decode.Picture, dst []byte) error {
-	return errors.New("not yet")
+	if len(dst) != p.Bytes() {
+		return fmt.Errorf("a tensor of %d bytes was asked for where one of %d bytes is written", len(dst), p.Bytes())
+	}
+	w.program = p
+	first := &c.stages[0]
+	if size := (image.Point{first.x.in, first.y.in}); picture.Size != size {
+		return fmt.Errorf("the choice was made for an image of %v, the picture is of %v", size, picture.Size)
+	}
+	last := len(c.stages) - 1
+	for i := range c.stages[:last] {
+		between := w.between(i, &c.stages[i])
+		if err := w.run(&c.stages[i], picture, between.put); err != nil {
+			return err
+		}
+		picture = &between.picture
+	}
+	w.tensor.begin(&p.form, dst, w.simd)
+	defer w.tensor.end()
+	return w.run(&c.stages[last], picture, w.tensor.put)
 }

@@ -1,0 +1,10 @@
+//go:build !amd64
+
+package decode
+
+// HasSIMD says whether the kernels of this package run here.
+const HasSIMD = false
+
+func weighAVX2([]int16, []byte, []byte, int, rowWeights)                      {}
+func convertDoubledAVX2([]byte, int, []byte, []int16, []int16, int, doubling) {}
+func convertAVX2([]byte, int, []byte, []byte, []byte, int)                    {}

@@ -1,0 +1,276 @@
+package decode
+
+import (
+	"fmt"
+	"image"
+)
+
+// Rows reads a Picture as rows of red, green and blue, as libjpeg-turbo gives them:
+// chroma is upsampled with its "fancy" (triangle) filter in the cases where it uses
+// one, and by repetition in the others (jdsample.c). A row is made when it is asked
+// for, so that no RGB image is ever in memory.
+//
+// How a pixel's chroma comes about, for the two directions of 4:2:0: each pixel lies
+// in a chroma sample (near) and beside another (far); it takes 3/4 of the one and
+// 1/4 of the other. Rows are summed first, to 16 bits, then columns.
+//
+//	chroma        |    c0     |    c1     |
+//	pixels        | p0  |  p1 | p2  |  p3 |     p1 = (3 c0 + c1) / 4
+type Rows struct {
+	SIMD bool // use the processor's vector instructions; same bytes
+
+	picture     *Picture
+	planes      [3]plane
+	left, width int // columns that are written
+	upsample    func(r *Rows, y int, dst []byte, stride int)
+
+	chromaLeft   int
+	chromaWidth  int // samples that the columns lie in
+	low, high    int // samples that are summed: those and their context, where it is real
+	chromaHeight int // rows of samples that the image has
+	sums         [2][]int16
+	wide         [2][]byte // chroma at the resolution of luma
+	copies       [3][]byte // of row ends behind which there is nothing to read
+}
+
+// plane is a Picture's plane with the place of its first sample.
+type plane struct {
+	bytes       []byte
+	stride      int
+	left, above int
+}
+
+// Vector is how many bytes the kernels write and read at once: a row's planes in dst
+// must have room for the width rounded up to it.
+const Vector = 32
+
+// Open begins with the part need of the picture, which the planes must hold with
+// the chroma samples around it. It returns the first column that Read writes, which
+// may lie left of need, and how many it writes.
+func (r *Rows) Open(p *Picture, need image.Rectangle) (left, width int, err error) {
+	if err := p.check(need); err != nil {
+		return 0, 0, err
+	}
+	r.picture = p
+	r.left, r.width = need.Min.X, need.Dx()
+	r.upsample = (*Rows).plain
+	for c := range r.planes {
+		subX, subY := p.sub(c)
+		r.planes[c] = plane{p.Planes[c], p.Stride[c], p.Bounds.Min.X / subX, p.Bounds.Min.Y / subY}
+	}
+	if p.Model == YCbCr {
+		r.left = need.Min.X - need.Min.X%p.SubX
+		r.width = need.Max.X - r.left
+		r.openChroma()
+	}
+	return r.left, r.width, nil
+}
+
+func (r *Rows) openChroma() {
+	p := r.picture
+	real := (p.Size.X + p.SubX - 1) / p.SubX
+	r.chromaHeight = (p.Size.Y + p.SubY - 1) / p.SubY
+	r.chromaLeft = r.left / p.SubX
+	r.chromaWidth = (r.width + p.SubX - 1) / p.SubX
+	r.low = max(r.chromaLeft-1, p.Bounds.Min.X/p.SubX)
+	r.high = min(r.chromaLeft+r.chromaWidth+1, real, (p.Bounds.Max.X+p.SubX-1)/p.SubX)
+	r.chooseUpsampling(real)
+	for i := range r.sums {
+		r.sums[i] = grown(r.sums[i], r.chromaWidth+2+Vector)
+		r.wide[i] = grown(r.wide[i], r.width+p.SubX+Vector)
+	}
+}
+
+// Channels is how many planes Read writes: 1 where the picture is grey, else 3.
+func (r *Rows) Channels() int {
+	if r.picture.Model == Grey {
+		return 1
+	}
+	return 3
+}
+
+// Read writes row y of the picture: red at dst, green at dst[stride:], blue at
+// dst[2*stride:].
+func (r *Rows) Read(y int, dst []byte, stride int) { r.upsample(r, y, dst, stride) }
+
+// chooseUpsampling follows jinit_upsampler of jdsample.c.
+func (r *Rows) chooseUpsampling(real int) {
+	p, wide := r.picture, real > 2
+	switch {
+	case p.SubX == 1 && p.SubY == 1:
+		r.upsample = (*Rows).full
+	case p.SubX == 2 && p.SubY <= 2 && wide:
+		r.upsample = (*Rows).doubled
+	case p.SubX == 1 && p.SubY == 2:
+		r.upsample = (*Rows).tall
+	default:
+		r.upsample = (*Rows).repeated
+	}
+}
+
+// plain copies the planes of a grey or RGB picture.
+func (r *Rows) plain(y int, dst []byte, stride int) {
+	for c := range r.Channels() {
+		copy(dst[c*stride:], r.planes[c].row(y, r.left, r.width))
+	}
+}
+
+// full is 4:4:4.
+func (r *Rows) full(y int, dst []byte, stride int) {
+	cb := r.padded(1, 1, y, r.left, r.width)
+	cr := r.padded(2, 2, y, r.left, r.width)
+	r.convert(dst, stride, r.luma(y), cb, cr)
+}
+
+// doubled is 4:2:0 and 4:2:2 with fancy upsampling.
+func (r *Rows) doubled(y int, dst []byte, stride int) {
+	near, far := r.chromaRows(y)
+	vertical, h := rowWeights{3, 1}, doubling{even: 8, odd: 7, shift: 4}
+	if r.picture.SubY == 1 {
+		vertical, h = rowWeights{1, 0}, doubling{even: 1, odd: 2, shift: 2}
+	}
+	for i := range r.sums {
+		r.sumRows(i, near, far, vertical)
+	}
+	r.convertDoubled(dst, stride, r.luma(y), h)
+}
+
+// tall is 4:4:0: only rows are mixed (h1v2_fancy_upsample).
+func (r *Rows) tall(y int, dst []byte, stride int) {
+	near, far := r.chromaRows(y)
+	bias := 1 + y%2
+	for i := range r.wide {
+		a := r.planes[1+i].row(near, r.chromaLeft, r.chromaWidth)
+		b := r.planes[1+i].row(far, r.chromaLeft, r.chromaWidth)
+		out := r.wide[i][:len(a)]
+		b = b[:len(a)]
+		for x := range out {
+			out[x] = uint8((3*int(a[x]) + int(b[x]) + bias) >> 2)
+		}
+	}
+	r.convert(dst, stride, r.luma(y), r.wide[0], r.wide[1])
+}
+
+// repeated is every other subsampling.
+func (r *Rows) repeated(y int, dst []byte, stride int) {
+	sub := r.picture.SubX
+	for i := range r.wide {
+		out := r.wide[i]
+		for x, v := range r.planes[1+i].row(y/r.picture.SubY, r.chromaLeft, r.chromaWidth) {
+			for j := range sub {
+				out[x*sub+j] = v
+			}
+		}
+	}
+	r.convert(dst, stride, r.luma(y), r.wide[0], r.wide[1])
+}
+
+// chromaRows are the chroma row that pixel row y lies in, and the one beside it. At
+// the image's edges that is the same row again.
+func (r *Rows) chromaRows(y int) (near, far int) {
+	if r.picture.SubY == 1 {
+		return y, y
+	}
+	near = y / 2
+	far = near - 1 + 2*(y%2)
+	return near, max(0, min(far, r.chromaHeight-1))
+}
+
+// sumRows sets sums[i] to the weighted sum of two rows of chroma plane i, with the
+// sample at each end that horizontal upsampling looks at; at the image's edges that
+// is the last real sample again.
+func (r *Rows) sumRows(i, near, far int, w rowWeights) {
+	n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
+	a := r.padded(1, 1+i, near, r.low, n)
+	b := a
+	if far != near {
+		b = r.padded(2, 1+i, far, r.low, n)
+	}
+	sums := r.sums[i]
+	r.weigh(sums[begin:], a, b, n, w)
+	if begin == 1 {
+		sums[0] = sums[1]
+	}
+	if end := begin + n; end < r.chromaWidth+2 {
+		sums[end] = sums[end-1]
+	}
+}
+
+func (r *Rows) luma(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
+
+// padded is n bytes of a row of plane c with Vector bytes behind them that may be
+// read: the plane itself, or near its end a copy.
+func (r *Rows) padded(scratch, c, y, x, n int) []byte {
+	p := &r.planes[c]
+	from := p.offset(y, x)
+	if end := from + n + Vector; end <= len(p.bytes) {
+		return p.bytes[from:end]
+	}
+	r.copies[scratch] = grown(r.copies[scratch], n+Vector)
+	copy(r.copies[scratch], p.bytes[from:from+n])
+	return r.copies[scratch]
+}
+
+func (p *plane) offset(y, x int) int { return (y-p.above)*p.stride + x - p.left }
+
+func (p *plane) row(y, x, n int) []byte {
+	from := p.offset(y, x)
+	return p.bytes[from : from+n]
+}
+
+func (p *Picture) sub(c int) (x, y int) {
+	if c == 0 || p.Model != YCbCr {
+		return 1, 1
+	}
+	return p.SubX, p.SubY
+}
+
+// check makes sure of everything that is later taken for granted about a picture.
+func (p *Picture) check(need image.Rectangle) error {
+	if need.Empty() || !need.In(p.Bounds) || !p.Bounds.In(image.Rectangle{Max: p.Size}) {
+		return fmt.Errorf("pixels %v are needed of a picture that holds %v of %v", need, p.Bounds, p.Size)
+	}
+	if p.Model == YCbCr && (p.SubX < 1 || p.SubY < 1 || p.Bounds.Min.X%p.SubX != 0 || p.Bounds.Min.Y%p.SubY != 0) {
+		return fmt.Errorf("a picture that begins at %v cannot have chroma subsampled by %d x %d", p.Bounds.Min, p.SubX, p.SubY)
+	}
+	planes := 3
+	if p.Model == Grey {
+		planes = 1
+	}
+	for c := range planes {
+		subX, subY := p.sub(c)
+		w := (p.Bounds.Max.X+subX-1)/subX - p.Bounds.Min.X/subX
+		h := (p.Bounds.Max.Y+subY-1)/subY - p.Bounds.Min.Y/subY
+		if p.Stride[c] < w || len(p.Planes[c]) < (h-1)*p.Stride[c]+w {
+			return fmt.Errorf("plane %d has %d bytes in rows of %d: too few for %d x %d samples", c, len(p.Planes[c]), p.Stride[c], w, h)
+		}
+	}
+	if p.Model == YCbCr && !p.Bounds.Union(p.around(need)).Eq(p.Bounds) {
+		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.around(need), p.Bounds)
+	}
+	return nil
+}
+
+// around is need and the pixels of the chroma samples that fancy upsampling looks
+// at, as far as the image reaches.
+func (p *Picture) around(need image.Rectangle) image.Rectangle {
+	grow := func(low, high, size, sub int) (int, int) {
+		if sub != 2 {
+			return low, high
+		}
+		return max(0, ((low+1)/2-1)*2), min(size, (high/2+1)*2)
+	}
+	r := need
+	r.Min.X, r.Max.X = grow(need.Min.X, need.Max.X, p.Size.X, p.SubX)
+	r.Min.Y, r.Max.Y = grow(need.Min.Y, need.Max.Y, p.Size.Y, p.SubY)
+	return r
+}
+
+// grown is s with length n, in new memory where it is too short. What is in it is
+// not kept.
+func grown[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

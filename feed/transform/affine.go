@@ -1,0 +1,57 @@
+package transform
+
+import "math"
+
+// affine is (x/255 - mean) / std as the vector kernel computes it: divisions are
+// slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
+// rounding of the sum. That gives the quotient to the bit for nearly all divisors;
+// gives tries all 256 values, and where one differs the tables are used.
+//
+// constants are those of one channel, then of the next two, then of all three in
+// turn for interleaved pixels: 24 numbers of mean, of high, of low each, three
+// registers, after which the channel of a pixel repeats.
+type affine struct {
+	unit      [2]float32
+	constants [4][3][24]float32
+}
+
+// interleaved is the number of the constants of all channels in turn.
+const interleaved = 3
+
+func (a *affine) set(c int, mean, std float32) {
+	a.unit[0], a.unit[1] = reciprocal(255)
+	high, low := reciprocal(std)
+	for i := range 24 {
+		for k, v := range [...]float32{mean, high, low} {
+			a.constants[c][k][i] = v
+			if i%3 == c {
+				a.constants[interleaved][k][i] = v
+			}
+		}
+	}
+}
+
+func reciprocal(x float32) (high, low float32) {
+	exact := 1 / float64(x)
+	high = float32(exact)
+	return high, float32(exact - float64(high))
+}
+
+// gives says whether the kernel writes these numbers.
+func (a *affine) gives(numbers *[3][256]float32) bool {
+	pixels := make([]byte, 256)
+	for i := range pixels {
+		pixels[i] = byte(i)
+	}
+	got := make([]byte, 4*len(pixels))
+	for c := range numbers {
+		a.write(got, pixels, c, "float32")
+		for i, want := range numbers[c] {
+			bits := uint32(got[4*i]) | uint32(got[4*i+1])<<8 | uint32(got[4*i+2])<<16 | uint32(got[4*i+3])<<24
+			if bits != math.Float32bits(want) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,225 @@
+package transform
+
+import (
+	"fmt"
+	"image"
+)
+
+// stage is what happens between two images that lie in memory: a part of the first
+// is resized, a part of the result is kept, mirrored, and put on a canvas. Most
+// programs are one stage; a second begins where an op cannot be folded into the
+// first, as with two resizes, since Pillow rounds to 8 bits in between.
+type stage struct {
+	x, y   axis
+	filter *filter // nil: not resized
+	fill   [3]uint8
+}
+
+// axis is what a stage does along one direction:
+//
+//	image    [......................]   in
+//	crop          [.........]           from, length; turned round if mirrored
+//	resized    [..............]         size
+//	kept          [.......]             first, kept; turned round if flipped
+//	canvas    [   [.......]     ]       at, canvas
+type axis struct {
+	in           int
+	from, length int
+	mirrored     bool
+	size         int
+	first, kept  int
+	flipped      bool
+	at, canvas   int
+}
+
+func newStage(width, height int) stage {
+	return stage{x: newAxis(width), y: newAxis(height)}
+}
+
+func newAxis(n int) axis {
+	return axis{in: n, length: n, size: n, kept: n, canvas: n}
+}
+
+// padded says whether the canvas shows beside the image.
+func (a *axis) padded() bool { return a.kept != a.canvas }
+
+// resized says whether a pass over the pixels is needed.
+func (a *axis) resized() bool { return a.size != a.length }
+
+// turned says whether the image comes out mirrored.
+func (a *axis) turned() bool { return a.mirrored != a.flipped }
+
+// crop keeps [from, from+length) of the canvas, which may reach beyond it.
+func (a *axis) crop(from, length int) {
+	low, high := max(a.at, from), min(a.at+a.kept, from+length)
+	if high <= low {
+		a.kept, a.at, a.canvas = 0, 0, length
+		return
+	}
+	if a.flipped {
+		a.first += a.at + a.kept - high
+	} else {
+		a.first += low - a.at
+	}
+	a.kept, a.at, a.canvas = high-low, low-from, length
+}
+
+func (a *axis) flip() {
+	a.flipped = !a.flipped
+	a.at = a.canvas - a.at - a.kept
+}
+
+// resize needs an axis that was cropped and flipped at most.
+func (a *axis) resize(size int) {
+	*a = axis{in: a.in, from: a.from + a.first, length: a.kept, mirrored: a.flipped,
+		size: size, kept: size, canvas: size}
+}
+
+// source is the part of the crop that ends up on the canvas, where nothing is
+// resized.
+func (a *axis) source() (low, high int) {
+	low = a.from + a.first
+	if a.mirrored {
+		low = a.from + a.length - a.first - a.kept
+	}
+	return low, low + a.kept
+}
+
+// weights sets w to the weights of the kept outputs, in the order of the canvas and
+// counted from the image's first pixel. subsampled is the resolution of the plane
+// that is resized: 1 but for chroma.
+func (a *axis) weights(w *weights, cache *weightCache, f *filter, subsampled int) {
+	from, to := a.from/subsampled, (a.from+a.length+subsampled-1)/subsampled
+	box := [2]float64{
+		float64(a.from)/float64(subsampled) - float64(from),
+		float64(a.from+a.length)/float64(subsampled) - float64(from),
+	}
+	if a.mirrored {
+		box[0], box[1] = float64(to-from)-box[1], float64(to-from)-box[0]
+	}
+	cache.compute(w, weightKey{f, to - from, box, a.size, a.first, a.first + a.kept})
+	if a.mirrored {
+		w.mirror(to - from)
+	}
+	if a.flipped {
+		w.reverse()
+	}
+	w.move(from)
+}
+
+// reads is the part of the image that the axis reads; at least one pixel, also where
+// nothing but the fill comes out, since nobody decodes nothing. margin is added inside
+// the crop where it is resized.
+func (a *axis) reads(f *filter, margin int) (low, high int) {
+	if a.kept == 0 {
+		return 0, 1
+	}
+	if !a.resized() {
+		return a.source()
+	}
+	var w weights
+	low, high = a.length, 0
+	for _, i := range []int{a.first, a.first + a.kept - 1} {
+		w.compute(f, a.length, [2]float64{0, float64(a.length)}, a.size, i, i+1)
+		if a.mirrored {
+			w.mirror(a.length)
+		}
+		l, h := w.span()
+		low, high = min(low, l), max(high, h)
+	}
+	return a.from + max(0, low-margin), a.from + min(a.length, high+margin)
+}
+
+// stages builds the list of stages from ops whose parameters are known.
+type stages struct {
+	list []stage
+}
+
+func (s *stages) last() *stage { return &s.list[len(s.list)-1] }
+
+func (s *stages) size() (width, height int) {
+	return s.last().x.canvas, s.last().y.canvas
+}
+
+// next begins a stage on the result of the last one.
+func (s *stages) next() {
+	s.list = append(s.list, newStage(s.size()))
+}
+
+func (s *stages) resize(width, height int, f *filter) {
+	if w, h := s.size(); w == width && h == height {
+		return // torchvision and Pillow give a copy
+	}
+	if last := s.last(); last.filter != nil || last.x.padded() || last.y.padded() {
+		s.next()
+	}
+	last := s.last()
+	last.filter = f
+	last.x.resize(width)
+	last.y.resize(height)
+}
+
+func (s *stages) flipX() { s.last().x.flip() }
+func (s *stages) flipY() { s.last().y.flip() }
+
+// crop keeps r of the image; what of r lies beyond it gets the fill.
+func (s *stages) crop(r image.Rectangle, fill [3]uint8) {
+	w, h := s.size()
+	beyond := !r.In(image.Rect(0, 0, w, h))
+	if last := s.last(); beyond && fill != last.fill && (last.x.padded() || last.y.padded()) {
+		s.next()
+	}
+	last := s.last()
+	if beyond {
+		last.fill = fill
+	}
+	last.x.crop(r.Min.X, r.Dx())
+	last.y.crop(r.Min.Y, r.Dy())
+	if last.x.kept == 0 || last.y.kept == 0 {
+		last.x.crop(last.x.canvas, last.x.canvas)
+		last.y.crop(last.y.canvas, last.y.canvas)
+	}
+}
+
+// Limits of what is built in memory. They lie far above any photograph and keep a
+// picture of absurd proportions from taking the machine's memory.
+const (
+	longestSide = 1 << 20 // pixels of a side that is resized
+	mostPixels  = 1 << 25 // pixels of an image between two stages, or held between two passes; 3 bytes each
+)
+
+// choice checks what was built.
+func (s *stages) choice() (Choice, error) {
+	for i := range s.list {
+		if err := s.list[i].check(); err != nil {
+			return Choice{}, err
+		}
+		x, y := s.list[i].x.canvas, s.list[i].y.canvas
+		if i+1 < len(s.list) && x*y > mostPixels {
+			return Choice{}, fmt.Errorf("an image of %d x %d pixels comes out of one transform and goes into the next: more than %d pixels; crop it first",
+				x, y, mostPixels)
+		}
+	}
+	return Choice{s.list}, nil
+}
+
+// check says which limit a stage breaks.
+func (s *stage) check() error {
+	if s.x.canvas < 1 || s.y.canvas < 1 {
+		return fmt.Errorf("an image of %d x %d pixels comes out of the transforms: it needs at least one pixel each way",
+			s.x.canvas, s.y.canvas)
+	}
+	if s.filter == nil {
+		return nil
+	}
+	if s.x.length > longestSide || s.y.length > longestSide {
+		return fmt.Errorf("resize of %d x %d pixels: a side has more than %d; crop the image first",
+			s.x.length, s.y.length, longestSide)
+	}
+	rows := int(2*s.filter.support*max(1, float64(s.y.length)/float64(s.y.size))) + 3
+	if held := 3 * rows * max(s.x.kept, s.x.length); held > mostPixels { // see window
+		return fmt.Errorf("resize of %d x %d pixels to %d x %d: %d pixels of it would be held at once, more than %d; crop the image first",
+			s.x.length, s.y.length, s.x.size, s.y.size, held, mostPixels)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package transform
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// form is what a tensor looks like in memory.
+type form struct {
+	height, width int
+	dtype         string
+	bytes         int // of one number
+	channelsLast  bool
+	numbers       [3][256]float32 // what a pixel's value becomes
+	halves        [3][256]uint16  // the same where a number has two bytes
+	affine        affine
+	fused         bool // affine gives numbers to the bit
+}
+
+func newForm(out Output, v values, size extent) (form, error) {
+	f := form{height: size.height, width: size.width, dtype: out.DType}
+	switch out.Layout {
+	case "nchw":
+	case "channels_last":
+		f.channelsLast = true
+	default:
+		return f, fmt.Errorf("layout %q: \"nchw\" or \"channels_last\" is expected", out.Layout)
+	}
+	switch out.DType {
+	case "uint8":
+		f.bytes = 1
+	case "float16", "bfloat16":
+		f.bytes = 2
+	case "float32":
+		f.bytes = 4
+	default:
+		return f, fmt.Errorf("dtype %q: \"uint8\", \"float16\", \"bfloat16\" or \"float32\" is expected", out.DType)
+	}
+	if v.unit && f.bytes == 1 {
+		return f, fmt.Errorf("to_tensor gives numbers 0..1, which uint8 cannot hold: ask for a floating-point dtype, " +
+			"or leave to_tensor and normalize out and do them on the device")
+	}
+	if !v.unit && f.bytes > 1 {
+		return f, fmt.Errorf("%s needs numbers 0..1: put to_tensor among the transforms, or ask for uint8", out.DType)
+	}
+	f.fill(v)
+	return f, nil
+}
+
+// fill computes what each of the 256 values becomes, with the operations of ToTensor
+// and Normalize in the precision in which torch does them. Two bytes are rounded
+// from that to the nearest, ties to even.
+func (f *form) fill(v values) {
+	for c := range 3 {
+		mean, std := pick(v.mean, c, 0), pick(v.std, c, 1)
+		for i := range 256 {
+			x := (float32(i)/255 - mean) / std
+			f.numbers[c][i] = x
+			switch f.dtype {
+			case "float16":
+				f.halves[c][i] = float16(x)
+			case "bfloat16":
+				f.halves[c][i] = bfloat16(x)
+			}
+		}
+		f.affine.set(c, mean, std)
+	}
+	f.fused = hasSIMD && f.affine.gives(&f.numbers)
+}
+
+func pick(list []float64, c int, otherwise float32) float32 {
+	if len(list) == 0 {
+		return otherwise
+	}
+	return float32(list[c%len(list)])
+}
+
+func bfloat16(x float32) uint16 {
+	bits := math.Float32bits(x)
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// float16 rounds to IEEE half precision. Scaling does the work: adding a power of
+// two makes the processor round where half precision ends.
+func float16(x float32) uint16 {
+	bits := math.Float32bits(x)
+	sign := uint16(bits >> 16 & 0x8000)
+	bits &= 0x7fffffff
+	switch {
+	case bits >= 0x47800000: // 65536 and above: infinity
+		return sign | 0x7c00
+	case bits < 0x38800000: // below 2^-14: subnormal, in steps of 2^-24
+		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(bits))*(1<<24)))
+	}
+	bits += 0xfff + bits>>13&1
+	return sign | uint16((bits-0x38000000)>>13)
+}
+
+// tensor writes rows into a sample's place in memory.
+type tensor struct {
+	form  *form
+	dst   []byte
+	simd  bool
+	mixed []byte // a row of red, green, blue in turn
+}
+
+func (t *tensor) begin(f *form, dst []byte, simd bool) {
+	t.form, t.dst, t.simd = f, dst, simd
+	t.mixed = grown(t.mixed, 3*pad(f.width))
+}
+
+// put writes row y.
+func (t *tensor) put(y int, row []byte, stride int) {
+	f := t.form
+	if f.channelsLast {
+		t.putLast(t.dst[y*f.width*3*f.bytes:], row, stride)
+		return
+	}
+	for c := range 3 {
+		t.putPlane(t.dst[(c*f.height+y)*f.width*f.bytes:], row[c*stride:][:f.width], c)
+	}
+}
+
+func (t *tensor) putPlane(dst, pixels []byte, c int) {
+	f := t.form
+	if f.bytes == 1 {
+		t.copy(dst, pixels)
+		return
+	}
+	done := 0
+	if t.simd && f.fused {
+		done = f.affine.write(dst, pixels, c, f.dtype)
+	}
+	f.convert(dst[done*f.bytes:], pixels[done:], c, 1)
+}
+
+func (t *tensor) putLast(dst, row []byte, stride int) {
+	f := t.form
+	if !t.simd || f.bytes > 1 && !f.fused {
+		for c := range 3 {
+			f.convert(dst[c*f.bytes:], row[c*stride:][:f.width], c, 3)
+		}
+		return
+	}
+	interleaveAVX2(t.mixed, row, stride, f.width)
+	mixed := t.mixed[:3*f.width]
+	if f.bytes == 1 {
+		t.copy(dst, mixed)
+		return
+	}
+	for i := f.affine.write(dst, mixed, interleaved, f.dtype); i < len(mixed); i++ {
+		f.convert(dst[i*f.bytes:], mixed[i:i+1], i%3, 1)
+	}
+}
+
+func (t *tensor) copy(dst, pixels []byte) {
+	if t.simd {
+		streamAVX2(dst, pixels)
+		return
+	}
+	copy(dst, pixels)
+}
+
+// end makes the tensor ready to be read by others: the kernels write past the caches.
+func (t *tensor) end() {
+	if t.simd {
+		fence()
+	}
+}
+
+// convert writes pixels of channel c, step numbers from one to the next.
+func (f *form) convert(dst, pixels []byte, c, step int) {
+	switch f.bytes {
+	case 1:
+		for i, v := range pixels {
+			dst[i*step] = v
+		}
+	case 2:
+		table := &f.halves[c]
+		for i, v := range pixels {
+			binary.LittleEndian.PutUint16(dst[i*step*2:], table[v])
+		}
+	case 4:
+		table := &f.numbers[c]
+		for i, v := range pixels {
+			binary.LittleEndian.PutUint32(dst[i*step*4:], math.Float32bits(table[v]))
+		}
+	}
+}

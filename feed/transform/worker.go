@@ -1,0 +1,34 @@
+package transform
+
+import "stoker/feed/decode"
+
+// Worker holds the scratch memory of one thread; calls must not overlap.
+type Worker struct {
+	simd bool
+
+	program *Program // of the present Apply
+	images  []*between
+	rows    decode.Rows
+	tensor  tensor
+
+	across, down weights
+	table        table    // of across, in the form of the vector kernel
+	pairs        []uint64 // of down, for one row
+
+	window  window
+	source  int         // bytes of a plane of a row as it is read
+	offset  int         // of the first wanted pixel in a row that no horizontal pass takes
+	strip   []byte      // rows before the horizontal pass
+	line    []byte      // a row after the vertical pass
+	lines   []byte      // rows after the horizontal pass, if that is the last
+	waiting []int       // the rows of the result that lie in strip
+	packed  [][2]uint64 // pixels of a strip before the horizontal pass, without vectors
+	reach   int         // how many of a row it reads
+	turned  []byte
+	triple  []byte
+	canvas  []byte
+	fast    fastPlanes
+}
+
+// NewWorker returns a Worker of any Program.
+func NewWorker() *Worker { return &Worker{simd: hasSIMD && decode.HasSIMD} }
