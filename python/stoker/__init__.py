@@ -1,7 +1,14 @@
-"""Stoker's Python client: the emulated device and the verbs.
+"""Stoker's Python client: the loader, the verbs and the emulated device.
 
-It needs nothing but the standard library and starts nothing by itself. The
-verbs call the binary and return its JSON::
+Importing it needs nothing but the standard library and starts nothing. The
+loader takes the place of torch's DataLoader and has the images decoded and
+augmented by the binary (docs/feed.md)::
+
+    loader = stoker.DataLoader(ImageFolder("data/train", transform), batch_size=64, shuffle=True)
+    for images, labels in loader: ...
+
+`stoker.Loader` is the same for any framework, with NumPy arrays. The verbs call
+the binary and return its JSON::
 
     import stoker
     verdict = stoker.diagnose("stoker-runs/2026-11-21T101500-train.jsonl.gz")
@@ -21,13 +28,24 @@ verbs call the binary and return its JSON::
 `stoker.emulated` is a device with a queue for machines without a GPU.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._models import DataModel, DataSupply, Transformation, TransformationModel
 from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, verify
+from ._warning import StokerWarning
+
+if TYPE_CHECKING:
+    from ._loader import Batch, Loader
+    from ._torch import DataLoader
 
 __all__ = [
+    "Batch",
+    "DataLoader",
     "DataModel",
     "DataSupply",
+    "Loader",
     "StokerError",
+    "StokerWarning",
     "Transformation",
     "TransformationModel",
     "advise",
@@ -37,3 +55,14 @@ __all__ = [
     "trace",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The loaders, when they are first asked for: they need NumPy, and one of them torch."""
+    if name in ("Batch", "Loader"):
+        from . import _loader as module
+    elif name == "DataLoader":
+        from . import _torch as module
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(module, name)

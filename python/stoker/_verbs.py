@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sysconfig
 from typing import Any
 
 
@@ -18,18 +19,24 @@ class StokerError(RuntimeError):
 
 
 def find_binary() -> str:
-    """Path of the stoker binary: STOKER_BIN, else bin/ of this checkout, else PATH."""
+    """Path of the stoker binary: STOKER_BIN, else bin/ of this checkout or where pip put it, else PATH."""
     named = os.environ.get("STOKER_BIN")
     if named:
         return named
     here = os.path.dirname(os.path.abspath(__file__))
-    for beside in (os.path.join(here, "stoker"), os.path.join(here, "..", "..", "bin", "stoker")):
+    for beside in (os.path.join(here, "stoker"), os.path.join(here, "..", "..", "bin", "stoker"), *_script_paths()):
         if os.access(beside, os.X_OK) and os.path.isfile(beside):
             return os.path.normpath(beside)
     found = shutil.which("stoker")
     if not found:
         raise StokerError("no stoker binary: set STOKER_BIN, put it on PATH, or run `make build`")
     return found
+
+
+def _script_paths() -> list[str]:
+    """Where pip puts the binary: the scripts of this environment, or of this user."""
+    schemes = sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")
+    return [os.path.join(sysconfig.get_path("scripts", scheme), "stoker") for scheme in schemes]
 
 
 def diagnose(run: str | os.PathLike[str]) -> dict[str, Any]:

@@ -1,0 +1,484 @@
+"""The client's end of docs/feed-protocol.md: daemon, connections, sessions."""
+
+from __future__ import annotations
+
+import array
+import collections
+import contextlib
+import fcntl
+import json
+import os
+import select
+import socket
+import stat
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ._ring import Loans, Ring
+from ._verbs import StokerError, find_binary
+
+PROTOCOL = 1
+MAX_PACKET = 64 << 10
+
+NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL | socket.MSG_CMSG_CLOEXEC
+RIGHTS = socket.CMSG_SPACE(8)  # room for two descriptors
+
+# Deadlines in seconds.
+QUIET = 1.0  # without a packet, then the daemon is asked
+SILENT = 2.0  # without an answer, then it is given up
+STARTING = 10.0  # for a daemon to take connections
+ENDING = 2.0  # for a daemon to end when nobody needs it
+
+
+class Gone(StokerError):
+    """The daemon is not there any more."""
+
+
+class Connection:
+    """A socket that carries packets: JSON objects, some with descriptors."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._buffer = bytearray(MAX_PACKET + 1)
+        self._pid = os.getpid()
+        _connections.add(self)
+
+    def send(self, packet: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+        """Send, waiting a little where the daemon is behind with reading."""
+        self._check()
+        data = json.dumps(packet, separators=(",", ":")).encode()
+        until = time.monotonic() + SILENT
+        while not self._try(data, descriptors):
+            if time.monotonic() > until:
+                raise Gone(f"stoker feed has read nothing for {SILENT:.0f} s")
+            _poll(self._socket, select.POLLOUT, 0.1)
+
+    def send_now(self, packet: dict[str, Any]) -> bool:
+        """Send without ever waiting; False: not now. One system call, so any thread may, even in the middle of another send."""
+        if self.inherited():
+            return True
+        try:
+            return self._try(json.dumps(packet, separators=(",", ":")).encode(), ())
+        except Gone:
+            return True  # who reads next learns of it
+
+    def _try(self, data: bytes, descriptors: tuple[int, ...]) -> bool:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        try:
+            if descriptors:
+                self._socket.sendmsg([data], rights, NOW)
+            else:
+                self._socket.send(data, NOW)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise Gone(f"stoker feed takes no packets any more: {error}") from error
+        return True
+
+    def receive(self, wait: float) -> tuple[dict[str, Any], list[int]] | None:
+        """The next packet and its descriptors, or None where none came in time."""
+        self._check()
+        try:
+            size, rights, flags, _ = self._socket.recvmsg_into([self._buffer], RIGHTS, NOW)
+        except BlockingIOError:
+            if wait > 0 and _poll(self._socket, select.POLLIN, wait):
+                return self.receive(0)
+            return None
+        except ConnectionError:
+            size, rights, flags = 0, [], 0
+        except OSError as error:
+            raise Gone(f"the connection to stoker feed broke: {error}") from error
+        descriptors = [number for level, kind, data in rights if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) for number in array.array("i", data)]
+        if size == 0:
+            raise Gone("stoker feed has ended")
+        if size > MAX_PACKET or flags & socket.MSG_TRUNC:
+            raise StokerError(f"stoker feed sent a packet of more than {MAX_PACKET} bytes: client and binary are of different versions")
+        return json.loads(memoryview(self._buffer)[:size].tobytes()), descriptors
+
+    def _check(self) -> None:
+        if self.inherited():
+            raise StokerError("this loader was made in another process: a forked child makes loaders of its own")
+        if self._socket.fileno() < 0:
+            raise Gone("the connection to stoker feed is closed")
+
+    def inherited(self) -> bool:
+        """Whether this is a forked child's copy."""
+        return self._pid != os.getpid()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _poll(end: socket.socket, events: int, wait: float) -> bool:
+    poller = select.poll()
+    poller.register(end, events)
+    return bool(poller.poll(max(0, wait) * 1000))
+
+
+# Of this process. A forked child inherits the descriptors: it lets go of them at
+# once, or the daemon would not see the end of its trainer.
+_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for connection in list(_connections):
+        connection.close()
+    _daemons.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Daemon:
+    """The daemon as this process knows it: one connection, kept to ask for others."""
+
+    def __init__(self, place: str | None, ranks: int) -> None:
+        self.log: int | None = None  # what the daemon says on stderr, where this process started it
+        self._lock = threading.Lock()
+        self.connection, process = self._pair() if place is None else self._meet(place, ranks)
+        self._end = weakref.finalize(self, _end, self.connection, process, self.log, place is None)
+
+    def _pair(self) -> tuple[Connection, subprocess.Popen[bytes]]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection = Connection(ours)
+        with theirs:
+            try:
+                return connection, self._spawn(["--fd", str(theirs.fileno())], (theirs.fileno(),))
+            except StokerError:
+                connection.close()
+                raise
+
+    def _meet(self, place: str, ranks: int) -> tuple[Connection, subprocess.Popen[bytes] | None]:
+        folder = os.open(os.path.dirname(place), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        until = time.monotonic() + STARTING
+        process = None
+        try:
+            while not _locked(folder):
+                _sleep_until(until, f"another rank has held the lock of {os.path.dirname(place)} for {STARTING:.0f} s")
+            while (end := _connect(place)) is None:
+                if process is None:
+                    process = self._spawn(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
+                elif process.poll() is not None:
+                    raise Gone("stoker feed ended at once" + said(self.log))
+                _sleep_until(until, f"stoker feed takes no connection at {place}{said(self.log)}")
+        finally:
+            os.close(folder)  # and with it the lock
+        return Connection(end), process
+
+    def _spawn(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
+        self.log = os.memfd_create("stoker-feed-stderr")
+        command = [find_binary(), "feed", *flags]
+        try:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, pass_fds=descriptors, start_new_session=True
+            )
+        except OSError as error:
+            raise StokerError(f"run {command[0]}: {error}") from error
+
+    def connect(self) -> Connection:
+        """A new connection, for one session."""
+        with self._lock:
+            try:
+                self.connection.send({"type": "connect"})
+                got = self.connection.receive(SILENT)
+            except Gone as error:
+                raise Gone(f"{error}{said(self.log)}") from error
+        if got is None or got[0].get("type") != "connected" or len(got[1]) != 1:
+            raise Gone(f"stoker feed gave no connection within {SILENT:.0f} s{said(self.log)}" if got is None else f"stoker feed gave no connection: {got[0]}")
+        return Connection(socket.socket(fileno=got[1][0]))
+
+
+def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool) -> None:
+    """Let go of the daemon; it ends by itself when the last one does."""
+    if connection.inherited():
+        return
+    connection.close()
+    if log is not None:
+        os.close(log)
+    if process is None or process.poll() is not None:
+        return
+    # This may be in the middle of a garbage collection: somebody else waits.
+    try:
+        threading.Thread(target=_see_off, args=(process, alone), daemon=True).start()
+    except RuntimeError:  # the interpreter is shutting down
+        _see_off(process, alone)
+
+
+def _see_off(process: subprocess.Popen[bytes], alone: bool) -> None:
+    """Wait for a daemon's end. One that no other rank needs has to end."""
+    try:
+        process.wait(ENDING if alone else None)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def said(log: int | None) -> str:
+    """The daemon's last words, as the end of a sentence."""
+    if log is None:
+        return ""
+    try:
+        words = os.pread(log, 2000, max(0, os.fstat(log).st_size - 2000)).decode(errors="replace").strip()
+    except OSError:
+        return ""
+    return "; it said: " + " | ".join(words.splitlines()[-5:]) if words else ""
+
+
+def _locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sleep_until(until: float, sentence: str) -> None:
+    if time.monotonic() > until:
+        raise Gone(sentence)
+    time.sleep(0.01)
+
+
+def _connect(place: str) -> socket.socket | None:
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        end.connect(place)
+    except (FileNotFoundError, ConnectionRefusedError):
+        end.close()
+        return None
+    _, uid, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if uid != os.getuid():
+        end.close()
+        raise StokerError(f"{place} is answered by user {uid}, not by you: remove it")
+    return end
+
+
+def meeting_place(job: str) -> str:
+    """The socket's path for a job's ranks on this node, in a folder that is the user's own."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    folder = os.path.join(runtime, "stoker") if runtime else os.path.join(tempfile.gettempdir(), f"stoker-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        os.makedirs(folder, 0o700)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise StokerError(f"{folder} is not a folder of yours alone: remove it, or set XDG_RUNTIME_DIR")
+    return os.path.join(folder, f"{job}.sock")
+
+
+# The daemons of this process by meeting place, as long as a session needs them.
+_daemons: weakref.WeakValueDictionary[str | None, Daemon] = weakref.WeakValueDictionary()
+_daemons_lock = threading.Lock()
+
+
+def _daemon(place: str | None, ranks: int, fresh: bool) -> Daemon:
+    with _daemons_lock:
+        daemon = None if fresh else _daemons.get(place)
+        if daemon is None:
+            daemon = _daemons[place] = Daemon(place, ranks)
+        return daemon
+
+
+class Delivery(NamedTuple):
+    """A batch that has come: its packet, its slot's memory."""
+
+    packet: dict[str, Any]
+    memory: Any
+
+
+class Session:
+    """One loader of one rank at the daemon: its ring, and what is said about it.
+
+    told is called with sentences for the user, fence as Loans says. Used by one
+    thread at a time; loans may end in any.
+    """
+
+    def __init__(self, hello: dict[str, Any], place: str | None, ranks: int, fence: Callable[[], Any], patience: float, told: Callable[[str], None]) -> None:
+        self._patience = patience
+        self._told = told
+        self._pings = 0
+        self._state = ""  # what the daemon last said that it is doing
+        self._batches: collections.deque[dict[str, Any]] = collections.deque()
+        self._unsent: collections.deque[int] = collections.deque()  # releases that the socket had no room for
+        self._waited: dict[int, float] = {}  # seconds, by slot: for the daemon's recording
+        self._descriptors: list[int] = []
+        self.run = 0
+        self.ends: dict[tuple[int, int], dict[str, Any]] = {}  # reports by run and epoch
+        self.opened: dict[str, Any] = {}
+        ours = weakref.ref(self)
+        self.loans = Loans(lambda slot: _release(ours, slot), fence)
+        self._connection: Connection = None  # type: ignore[assignment] # until it is open
+        self._open(hello, place, ranks)
+        self._end = weakref.finalize(self, self._connection.close)
+        self._map()
+
+    def _open(self, hello: dict[str, Any], place: str | None, ranks: int) -> None:
+        for fresh in (False, True):
+            try:
+                self._daemon = _daemon(place, ranks, fresh)
+                self._connection = self._daemon.connect()
+                with _packet(hello) as (packet, descriptors):
+                    self._connection.send(packet, descriptors)
+                self._wait(lambda: bool(self.opened), f"the list of {hello['spec']['root']}")
+                return
+            except BaseException as error:
+                if self._connection is not None:
+                    self._connection.close()
+                # It may have been just ending, its last session being over.
+                if fresh or not isinstance(error, Gone):
+                    raise
+
+    def _map(self) -> None:
+        try:
+            self.ring = Ring(self._descriptors[0], self.opened["ring"])
+            if "classes" not in self.opened and len(self._descriptors) > 1:
+                self.opened["classes"] = json.loads(os.pread(self._descriptors[1], self.opened["classes_bytes"], 0))
+        finally:
+            for descriptor in self._descriptors:
+                os.close(descriptor)
+
+    def start(self, epoch: int, consumed: int) -> None:
+        """Ask for the batches from a place on."""
+        self.run += 1
+        while self._batches:
+            self._release(self._batches.popleft()["slot"])
+        self._send({"type": "start", "run": self.run, "epoch": epoch, "consumed": consumed})
+
+    def take(self, awaited: str) -> Delivery:
+        """The next batch of the present run."""
+        began = time.monotonic()
+        self.loans.poll()
+        self._wait(lambda: bool(self._batches), awaited)
+        delivery = self._delivery()
+        self._waited[delivery.packet["slot"]] = time.monotonic() - began
+        return delivery
+
+    def take_if_there(self) -> Delivery | None:
+        """The next batch of the present run, where it has come already."""
+        self.loans.poll()
+        self._flush()
+        while not self._batches and self._pump(0):
+            pass
+        return self._delivery() if self._batches else None
+
+    def _delivery(self) -> Delivery:
+        packet = self._batches.popleft()
+        return Delivery(packet, self.ring.slot(packet["slot"]))
+
+    def report(self, run: int, epoch: int) -> dict[str, Any] | None:
+        """What the daemon says of an epoch whose batches have all come; None while one of them is held."""
+        until = time.monotonic() + SILENT
+        while (run, epoch) not in self.ends and not self.loans.held() and (left := until - time.monotonic()) > 0:
+            self.loans.poll()
+            self._flush()
+            self._pump(min(left, self._pause(left)))
+        return self.ends.get((run, epoch))
+
+    def _wait(self, ready: Callable[[], bool], awaited: str) -> None:
+        """Take packets until it is ready, within deadlines."""
+        began = heard = time.monotonic()
+        asked = 0.0
+        while not ready():
+            self._flush()
+            now = time.monotonic()
+            if self._pump(self._pause(asked + SILENT - now if asked else heard + QUIET - now)):
+                heard, asked = time.monotonic(), 0.0
+                if heard - began < self._patience:
+                    continue
+            now = time.monotonic()
+            if now - began >= self._patience:
+                raise StokerError(f"waited {now - began:.0f} s for {awaited}{self._why()}; timeout= says how long a loader may wait")
+            if asked and now - asked >= SILENT:
+                raise Gone(f"stoker feed gives no sign of life: waited {now - began:.1f} s for {awaited}{self._why()}{said(self._daemon.log)}")
+            if not asked and now - heard >= QUIET:
+                self._pings += 1
+                self._send({"type": "ping", "n": self._pings})
+                asked = now
+            self.loans.poll()
+
+    def _pause(self, wait: float) -> float:
+        """How long to sleep at most: a device may be done any time, and its slot be what the daemon waits for."""
+        return min(wait, 0.001) if self.loans.waiting() or self._unsent else wait
+
+    def _why(self) -> str:
+        return f" ({self._state})" if self._state else ""
+
+    def _pump(self, wait: float) -> bool:
+        """Take one packet; False: none came in time."""
+        try:
+            got = self._connection.receive(wait)
+        except Gone as error:
+            raise Gone(f"{error}{said(self._daemon.log)}") from error
+        if got is None:
+            return False
+        packet, descriptors = got
+        match packet.get("type"):
+            case "batch" if packet["run"] == self.run:
+                self._batches.append(packet)
+            case "batch":  # of a place that was left
+                self._release(packet["slot"])
+            case "opened":
+                self.opened, self._descriptors = packet, descriptors
+            case "pong":
+                self._state = packet.get("state", "")
+            case "end":
+                self.ends[packet["run"], packet["epoch"]] = packet["report"]
+            case "error":
+                self._fail(packet)
+        return True
+
+    def _fail(self, packet: dict[str, Any]) -> None:
+        hint = packet.get("hint")
+        sentence = packet["text"] + (f"; {hint}" if hint else "")
+        if packet.get("fatal"):
+            self._connection.close()
+            raise StokerError(sentence)
+        self._told(sentence)
+
+    def _send(self, packet: dict[str, Any]) -> None:
+        try:
+            self._connection.send(packet)
+        except Gone:
+            while self._pump(0):  # why it hung up, if it said so
+                pass
+            raise
+
+    def _release(self, slot: int) -> None:
+        waited = self._waited.pop(slot, 0.0)
+        if not self._connection.send_now({"type": "release", "slot": slot, "waited": round(waited, 6)}):
+            self._waited[slot] = waited
+            self._unsent.append(slot)
+
+    def _flush(self) -> None:
+        for _ in range(len(self._unsent)):
+            self._release(self._unsent.popleft())
+
+    def close(self) -> None:
+        """End the session. Batches that are held stay readable as long as they are held."""
+        self._connection.send_now({"type": "close"})
+        self._end()
+
+
+def _release(session: weakref.ref[Session], slot: int) -> None:
+    found = session()
+    if found is not None:
+        found._release(slot)
+
+
+@contextlib.contextmanager
+def _packet(hello: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
+    """The packet of an open; a spec that does not fit into one goes beside it."""
+    spec = json.dumps(hello["spec"], separators=(",", ":")).encode()
+    if len(spec) <= MAX_PACKET - 4096:
+        yield hello, ()
+        return
+    descriptor = os.memfd_create("stoker-spec")
+    try:
+        os.write(descriptor, spec)
+        yield {**{name: value for name, value in hello.items() if name != "spec"}, "spec_bytes": len(spec)}, (descriptor,)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,246 @@
+"""stoker.Loader: batches as NumPy arrays, for any framework."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._place import here
+from ._position import Feeder, mask
+from ._verbs import StokerError
+from ._warning import warn
+
+TAILS = ("drop", "pad", "short")
+POLICIES = ("fail", "substitute", "mask")
+PATIENCE = 600.0  # seconds that a loader waits for a batch while the daemon says that it is at work
+
+
+class Batch:
+    """One batch: `images, labels = batch` unpacks it.
+
+    The arrays lie in the ring itself: they stay valid as long as something refers to
+    them, may be written to, and go to other frameworks by DLPack without a copy.
+    """
+
+    __slots__ = ("epoch", "images", "indices", "labels", "mask")
+
+    def __init__(self, epoch: int, images: np.ndarray, labels: np.ndarray, indices: np.ndarray, learned: np.ndarray) -> None:
+        self.epoch = epoch
+        self.images = images  # batch, channel, row, column; bfloat16 as its bits, uint16
+        self.labels = labels  # int64
+        self.indices = indices  # int64: which samples of the data set; of samples= where that was given
+        self.mask = learned  # bool: learn from it
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter((self.images, self.labels))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, which: int) -> np.ndarray:
+        return (self.images, self.labels)[which]
+
+
+class Loader:
+    """Images of a folder with one subfolder per class, in batches of NumPy arrays.
+
+    ops are the transforms, as a list of dictionaries (docs/feed.md names them), or
+    transform is torchvision's, all of which must be translatable. The other
+    arguments, and what they mean, are those of stoker.DataLoader.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        ops: Sequence[dict[str, Any]] | None = None,
+        *,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        seed: int = 0,
+        transform: Any = None,
+        dtype: str | None = None,
+        channels_last: bool = False,
+        fast: bool = False,
+        tail: str = "short",
+        drop_last: bool = False,
+        samples: Sequence[int] | None = None,
+        extensions: Sequence[str] | None = None,
+        allow_empty: bool = False,
+        on_error: str = "fail",
+        max_bad: float | None = None,
+        rank: int | None = None,
+        world: int | None = None,
+        num_workers: int | None = None,
+        nice: int | None = None,
+        depth: int | None = None,
+        timeout: float = 0,
+        name: str | None = None,
+        record: str | os.PathLike[str] | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
+    ) -> None:
+        place = here(rank, world)
+        self.batch_size = batch_size
+        spec = make_spec(
+            root=root,
+            ops=list(ops) if ops is not None else _translated(transform),
+            batch=batch_size,
+            shuffle=shuffle,
+            seed=seed,
+            dtype=dtype,
+            channels_last=channels_last,
+            fast=fast,
+            tail="drop" if drop_last else tail,
+            samples=samples,
+            on_error=on_error,
+            max_bad=max_bad,
+            depth=depth,
+            name=name,
+        )
+        if extensions is not None:
+            spec["extensions"] = list(extensions)
+        if allow_empty:
+            spec["allow_empty"] = True
+        self._feeder = Feeder(spec, place, make_options(num_workers, place.local_world, nice, record, quarantine), timeout or PATIENCE, warn)
+        self._end = weakref.finalize(self, Feeder.close, self._feeder)
+
+    def __len__(self) -> int:
+        """Steps of an epoch, on every rank."""
+        return self._feeder.steps(self._feeder.open().opened["samples"])
+
+    @property
+    def classes(self) -> list[str]:
+        """Their names; a label is a position in them."""
+        return self._feeder.open().opened["classes"]
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Begin an iteration: of the next epoch, or where set_epoch, skip or load_state_dict say."""
+        return _Batches(self, self._feeder)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is of this epoch."""
+        self._feeder.set_epoch(epoch)
+
+    def skip(self, batches: int) -> None:
+        """Leave out batches of the iteration under way, or of the next one."""
+        self._feeder.skip(batches)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position behind the last batch that was handed out."""
+        return self._feeder.state()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iteration goes on from a state, whatever rank or world it came from."""
+        self._feeder.load(state)
+
+    @property
+    def report(self) -> dict[str, Any] | None:
+        """What became of the last whole epoch; None before its end, and while one of its batches is held."""
+        return self._feeder.report()
+
+    def close(self) -> None:
+        """End the session with the daemon. Batches that are held stay valid."""
+        self._feeder.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Batches(Iterator[Batch]):
+    """One iteration."""
+
+    def __init__(self, loader: Loader, feeder: Feeder) -> None:
+        self._loader = loader  # the session ends with it
+        self._feeder = feeder
+        self._iteration = feeder.begin()
+        self._over = False
+
+    def __next__(self) -> Batch:
+        feeder = self._feeder
+        if self._over:
+            raise StopIteration
+        left = feeder.left(self._iteration)
+        if left == 0:
+            self._over = True
+            feeder.over()
+            raise StopIteration
+        delivery = feeder.take()
+        assert delivery is not None
+        images, labels, indices = feeder.hold(delivery, last=left == 1)
+        feeder.handed(delivery)
+        return Batch(delivery.packet["epoch"], images, labels, indices, mask(delivery.packet))
+
+
+def make_spec(
+    *,
+    root: str | os.PathLike[str],
+    ops: list[dict[str, Any]],
+    batch: int,
+    shuffle: bool,
+    seed: int,
+    dtype: str | None,
+    channels_last: bool,
+    fast: bool,
+    tail: str,
+    samples: Sequence[int] | None,
+    on_error: str,
+    max_bad: float | None,
+    depth: int | None,
+    name: str | None,
+) -> dict[str, Any]:
+    """feed.Spec, but for the world."""
+    if batch < 1:
+        raise ValueError(f"batch_size {batch}: expected 1 or more")
+    _one_of("tail", tail, TAILS)
+    _one_of("on_error", on_error, POLICIES)
+    floats = any(op.get("op") == "to_tensor" for op in ops)
+    if dtype is None:
+        dtype = "float32" if floats else "uint8"
+    _one_of("dtype", dtype, ("float16", "bfloat16", "float32") if floats else ("uint8",))
+    spec = {
+        "root": os.path.abspath(os.fspath(root)),
+        "ops": ops,
+        "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw"},
+        "fast": bool(fast),
+        "batch": int(batch),
+        "seed": int(seed) & (1 << 64) - 1,
+        "shuffle": bool(shuffle),
+        "tail": tail,
+        "on_error": on_error,
+    }
+    optional = {"samples": None if samples is None else [int(i) for i in samples], "max_bad": max_bad, "depth": depth, "name": name}
+    return {**spec, **{key: value for key, value in optional.items() if value is not None}}
+
+
+def make_options(
+    num_workers: int | None, ranks: int, nice: int | None, record: str | os.PathLike[str] | None, quarantine: str | os.PathLike[str] | None
+) -> dict[str, Any]:
+    """The daemon's options; num_workers is per rank, as in torch, and its threads are shared by the node's ranks."""
+    return {
+        "threads": num_workers * ranks if num_workers else None,
+        "nice": nice,
+        "record": os.path.abspath(os.fspath(record)) if record is not None else None,
+        "quarantine": os.path.abspath(os.fspath(quarantine)) if quarantine is not None else None,
+    }
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} {value!r}: expected {', '.join(map(repr, known))}")
+
+
+def _translated(transform: Any) -> list[dict[str, Any]]:
+    from ._translate import PIL, translate
+
+    found = translate(transform)
+    if found.rest or found.form == PIL:
+        raise StokerError(f"cannot translate the transform: {found.why or 'it does not end in a tensor'}; stoker.DataLoader runs such a part in Python")
+    for note in found.notes:
+        warn(note)
+    return found.ops

@@ -1,0 +1,320 @@
+"""From torchvision's transforms to the daemon's ops.
+
+Only what gives the same result is translated, and only by exact type: a subclass
+may do anything. What is left over runs in Python, behind the daemon.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+# What a sample is between two transforms.
+PIL = "a PIL image"
+BYTES = "a uint8 tensor"
+IMAGE = "a uint8 Image of v2"
+FLOATS = "a float32 tensor"
+
+
+@dataclass
+class Translation:
+    """Ops for the daemon, and what Python does with their result."""
+
+    ops: list[dict[str, Any]] = field(default_factory=list)
+    form: str = PIL  # of a sample behind the ops
+    rest: list[Any] = field(default_factory=list)  # transforms for Python
+    notes: list[str] = field(default_factory=list)
+    why: str = ""  # the first transform of rest was not translated
+
+
+class _Untranslated(Exception):
+    """Says why, with the transform as its subject."""
+
+
+@dataclass
+class _State:
+    form: str = PIL
+    pixels: list[dict[str, Any]] = field(default_factory=list)
+    numbers: list[dict[str, Any]] = field(default_factory=list)  # what comes behind all pixels
+    fixed: bool = False  # all images have one size
+    resized_tensor: bool = False
+
+
+def translate(transform: Any) -> Translation:
+    """Translate as many transforms from the front as possible.
+
+    Where that would leave images of different sizes, nothing is translated: ops is empty.
+    """
+    steps = list(_flat(transform))
+    state = _State()
+    why = ""
+    done = 0
+    for step in steps:
+        try:
+            _step(step, state)
+        except _Untranslated as error:
+            why = f"{_name(step)} {error}"
+            break
+        except (AttributeError, TypeError, ValueError) as error:  # settings of no kind that is known here
+            why = f"{_name(step)} has settings that are not understood ({error})"
+            break
+        done += 1
+    if not state.fixed:
+        why = why or "without a crop or a resize to [height, width] the images have different sizes"
+        return Translation(rest=steps, why=why)
+    tensor = [{"op": "to_tensor" if state.form == FLOATS else "pil_to_tensor"}]
+    notes = []
+    if state.resized_tensor:
+        notes.append("images are resized as Pillow does it; torchvision's resize of tensors differs by at most 1 of 255")
+    return Translation(state.pixels + tensor + state.numbers, state.form, steps[done:], notes, why)
+
+
+def _flat(transform: Any) -> Sequence[Any]:
+    """The transforms in order, with those of a Compose inside one another."""
+    kinds = _kinds()
+    if type(transform) in kinds.containers:
+        parts = transform.transforms if hasattr(transform, "transforms") else transform
+        return [step for part in parts for step in _flat(part)]
+    return [] if transform is None else [transform]
+
+
+def _name(step: Any) -> str:
+    return getattr(type(step), "__name__", str(step)) if not hasattr(step, "__name__") else step.__name__
+
+
+def _step(step: Any, state: _State) -> None:
+    handler = _kinds().handlers.get(type(step))
+    if handler is None:
+        raise _Untranslated("is not known to stoker")
+    handler(step, state)
+
+
+# One function per transform. They check everything that changes the result.
+
+
+def _pixels(state: _State) -> None:
+    if state.form == FLOATS:
+        raise _Untranslated("comes behind the conversion to floats: put it in front")
+
+
+def _resize(step: Any, state: _State) -> None:
+    _pixels(state)
+    size = _size(step.size)
+    op: dict[str, Any] = {"op": "resize", "size": size, "filter": _filter(step, state)}
+    if step.max_size is not None:
+        if len(size) == 2 or step.max_size <= size[0]:
+            raise _Untranslated(f"has max_size {step.max_size} with size {size}")
+        op["max_size"] = int(step.max_size)
+    state.pixels.append(op)
+    state.fixed = state.fixed or len(size) == 2
+
+
+def _center_crop(step: Any, state: _State) -> None:
+    _pixels(state)
+    state.pixels.append({"op": "center_crop", "size": _square(step.size)})
+    state.fixed = True
+
+
+def _random_resized_crop(step: Any, state: _State) -> None:
+    _pixels(state)
+    scale, ratio = _range(step.scale), _range(step.ratio)
+    state.pixels.append({"op": "random_resized_crop", "size": _square(step.size), "scale": scale, "ratio": ratio, "filter": _filter(step, state)})
+    state.fixed = True
+
+
+def _random_crop(step: Any, state: _State) -> None:
+    _pixels(state)
+    op: dict[str, Any] = {"op": "random_crop", "size": _square(step.size)}
+    padding = _padding(step)
+    if (any(padding) or step.pad_if_needed) and step.padding_mode != "constant":
+        raise _Untranslated(f"has padding_mode {step.padding_mode!r}")
+    if any(padding):
+        op["padding"] = padding
+    if step.pad_if_needed:
+        op["pad_if_needed"] = True
+    fill = _fill(step.fill)
+    if any(fill):
+        op["fill"] = fill
+    state.pixels.append(op)
+    state.fixed = True
+
+
+def _padding(step: Any) -> list[int]:
+    """Left, top, right, bottom."""
+    padding = step.padding
+    if padding is None:
+        return [0, 0, 0, 0]
+    values = [padding] if isinstance(padding, int) else list(padding)
+    if not all(isinstance(value, int) and value >= 0 for value in values) or len(values) not in (1, 2, 4):
+        raise _Untranslated(f"has padding {padding}")
+    if len(values) == 4 and type(step).__module__.startswith("torchvision.transforms.v2"):
+        left, right, top, bottom = values  # v2 keeps it so
+        return [left, top, right, bottom]
+    return values * 4 if len(values) == 1 else values * (4 // len(values))
+
+
+def _fill(fill: Any) -> list[float]:
+    values = [fill] if isinstance(fill, (int, float)) else list(fill) if isinstance(fill, (list, tuple)) else None
+    if fill is None:
+        values = [0]
+    if values is None or len(values) not in (1, 3) or not all(isinstance(v, (int, float)) and v == int(v) and 0 <= v <= 255 for v in values):
+        raise _Untranslated(f"has fill {fill}")
+    return [int(value) for value in values]
+
+
+def _flip(name: str) -> Callable[[Any, _State], None]:
+    def flip(step: Any, state: _State) -> None:
+        # Behind to_tensor and normalize it gives the same as in front of them.
+        state.pixels.append({"op": name, "p": float(step.p)})
+
+    return flip
+
+
+def _pil_to_tensor(step: Any, state: _State) -> None:
+    _from_pil(state)
+    state.form = BYTES
+
+
+def _to_tensor(step: Any, state: _State) -> None:
+    _from_pil(state)
+    state.form = FLOATS
+
+
+def _from_pil(state: _State) -> None:
+    if state.form != PIL:
+        raise _Untranslated(f"is applied to {state.form}")
+
+
+def _to_image(step: Any, state: _State) -> None:
+    if state.form == FLOATS:
+        raise _Untranslated(f"is applied to {state.form}")
+    state.form = IMAGE
+
+
+def _to_pure_tensor(step: Any, state: _State) -> None:
+    if state.form == IMAGE:
+        state.form = BYTES
+
+
+def _convert(step: Any, state: _State) -> None:
+    _to_dtype(step.dtype, True, state)
+
+
+def _to_dtype_v2(step: Any, state: _State) -> None:
+    dtype = step.dtype
+    if isinstance(dtype, dict):
+        kind = sys.modules["torchvision.tv_tensors"].Image if state.form == IMAGE else _torch().Tensor
+        if kind not in dtype and "others" not in dtype:
+            raise _Untranslated(f"says nothing of {state.form}")
+        dtype = dtype.get(kind, dtype.get("others"))
+        if dtype is None:
+            return
+    _to_dtype(dtype, step.scale, state)
+
+
+def _to_dtype(dtype: Any, scale: bool, state: _State) -> None:
+    torch = _torch()
+    if state.form == PIL:
+        raise _Untranslated(f"is applied to {state.form}")
+    if dtype == (torch.float32 if state.form == FLOATS else torch.uint8):
+        return
+    if state.form == FLOATS or dtype != torch.float32:
+        raise _Untranslated(f"converts to {dtype}: dtype= of the loader does it in the daemon")
+    if not scale:
+        raise _Untranslated("has scale=False, which leaves floats from 0 to 255")
+    state.form = FLOATS
+
+
+def _normalize(step: Any, state: _State) -> None:
+    if state.form != FLOATS:
+        raise _Untranslated(f"is applied to {state.form}")
+    if state.numbers:
+        raise _Untranslated("is there twice")
+    mean, std = ([float(value) for value in values] for values in (step.mean, step.std))
+    if len(mean) not in (1, 3) or len(std) not in (1, 3) or not all(std):
+        raise _Untranslated(f"has mean {mean} and std {std}")
+    state.numbers.append({"op": "normalize", "mean": mean, "std": std})
+
+
+def _same(step: Any, state: _State) -> None:
+    pass
+
+
+def _size(size: Any) -> list[int]:
+    values = [size] if isinstance(size, int) else list(size) if isinstance(size, (list, tuple)) else []
+    if len(values) not in (1, 2) or not all(isinstance(value, int) and value > 0 for value in values):
+        raise _Untranslated(f"has size {size}")
+    return values
+
+
+def _square(size: Any) -> list[int]:
+    values = _size(size)
+    return values * 2 if len(values) == 1 else values
+
+
+def _range(values: Any) -> list[float]:
+    low, high = (float(value) for value in values)
+    if not 0 < low <= high < float("inf"):
+        raise _Untranslated(f"has the range {values}")
+    return [low, high]
+
+
+def _filter(step: Any, state: _State) -> str:
+    name = getattr(step.interpolation, "value", step.interpolation)
+    if name not in ("bilinear", "bicubic"):
+        raise _Untranslated(f"has interpolation {name}")
+    if state.form != PIL:  # Pillow has no resize without antialiasing
+        if step.antialias is not True:
+            raise _Untranslated("resizes tensors without antialiasing")
+        state.resized_tensor = True
+    return name
+
+
+def _torch() -> Any:
+    return sys.modules["torch"]
+
+
+@dataclass
+class _Kinds:
+    """torchvision's classes; whoever has a Compose has imported it."""
+
+    containers: set[type]
+    handlers: dict[type, Callable[[Any, _State], None]]
+
+
+_known: _Kinds | None = None
+
+
+def _kinds() -> _Kinds:
+    global _known
+    if _known is None:
+        _known = _find_kinds()
+    return _known
+
+
+def _find_kinds() -> _Kinds:
+    import torch
+    from torchvision.transforms import transforms as v1
+    from torchvision.transforms import v2
+
+    handlers = {
+        "Resize": _resize,
+        "CenterCrop": _center_crop,
+        "RandomResizedCrop": _random_resized_crop,
+        "RandomCrop": _random_crop,
+        "RandomHorizontalFlip": _flip("random_horizontal_flip"),
+        "RandomVerticalFlip": _flip("random_vertical_flip"),
+        "PILToTensor": _pil_to_tensor,
+        "ToTensor": _to_tensor,
+        "ToImage": _to_image,
+        "ToPureTensor": _to_pure_tensor,
+        "ToDtype": _to_dtype_v2,
+        "ConvertImageDtype": _convert,
+        "Normalize": _normalize,
+        "Identity": _same,
+    }
+    found = {getattr(module, name): handler for module in (v1, v2) for name, handler in handlers.items() if hasattr(module, name)}
+    found[torch.nn.Identity] = _same
+    return _Kinds({v1.Compose, v2.Compose, torch.nn.Sequential}, found)

@@ -1,0 +1,21 @@
+"""What the loader says without ending anything."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class StokerWarning(UserWarning):
+    """One sentence of the loader's: what it could not translate, or does otherwise."""
+
+
+def warn(sentence: str) -> None:
+    """Say it, pointing at the line outside of this package that led here."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(sentence, StokerWarning, stacklevel=depth)

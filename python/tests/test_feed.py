@@ -1,0 +1,406 @@
+"""The loader without torch, against a daemon in Python (feed_fake.py)."""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import warnings
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+from feed_fixture import FeedCase, children
+
+import stoker
+
+OPS = [{"op": "center_crop", "size": [4, 6]}, {"op": "pil_to_tensor"}]
+
+# One rank of several.
+RANK = f"""
+import json, sys, stoker
+with stoker.Loader(sys.argv[1], {OPS}, batch_size=8, shuffle=True, seed=3, tail="short") as loader:
+    found = [batch.indices.tolist() for batch in loader]
+with open(sys.argv[2], "w") as file:
+    json.dump(found, file)
+"""
+
+
+class ImportTest(unittest.TestCase):
+    def test_needs_nothing(self):
+        code = "import sys, stoker; sys.exit(bool({'numpy', 'torch', 'socket'} & set(sys.modules)))"
+        self.assertEqual(os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]), 0)
+
+    def test_unknown_name(self):
+        with self.assertRaises(AttributeError):
+            _ = stoker.Loadr
+
+
+@unittest.skipIf(np is None, "needs NumPy")
+@unittest.skipUnless(sys.platform == "linux", "needs Linux")
+class LoaderTest(FeedCase):
+    def loader(self, **settings):
+        self.root = self.images()
+        settings = {"batch_size": 8, "shuffle": True, **settings}
+        loader = stoker.Loader(self.root, OPS, **settings)
+        self.addCleanup(loader.close)
+        return loader
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", "3 batches are kept", stoker.StokerWarning)
+
+    def sent(self, kind):
+        with open(self.log) as log:
+            return [packet for packet in map(json.loads, log) if packet["type"] == kind]
+
+    def assertWhole(self, batches):
+        self.assertEqual(sorted(np.concatenate([batch.indices for batch in batches])), list(range(42)))
+        for batch in batches:
+            np.testing.assert_array_equal(batch.images, np.broadcast_to((batch.indices % 251)[:, None, None, None], (len(batch.indices), 3, 4, 6)))
+            np.testing.assert_array_equal(batch.labels, batch.indices // 21)
+
+    def test_every_sample_once(self):
+        loader = self.loader()
+        self.assertEqual(len(loader), 6)
+        self.assertEqual(loader.classes, ["cat", "dog"])
+        for _ in range(3):
+            seen = []
+            for images, labels in loader:
+                self.assertEqual((images.dtype, labels.dtype), (np.uint8, np.int64))
+                seen.append(images[:, 0, 0, 0].tolist())
+            self.assertEqual(list(map(len, seen)), [8] * 5 + [2])
+            self.assertEqual(sorted(sum(seen, [])), list(range(42)))
+        self.assertEqual((loader.report["epoch"], loader.report["exactly_once"]), (2, True))
+        iteration = iter(loader)
+        for _ in range(len(loader)):  # as trainers do that count
+            next(iteration)
+        self.assertEqual(loader.report["epoch"], 3)
+        self.assertEqual(sum(len(batch.images) for batch in loader), 42)
+        self.assertEqual(len(self.sent("start")), 1)
+
+    def test_no_start_between_epochs(self):
+        loader = self.loader()
+        for _ in range(3):
+            for _ in loader:
+                pass
+        loader.set_epoch(3)
+        for _ in loader:
+            pass
+        self.assertEqual([(packet["epoch"], packet["consumed"]) for packet in self.sent("start")], [(0, 0)])
+
+    def test_waits_are_told(self):
+        loader = self.loader()
+        for _ in loader:
+            pass
+        self.assertSoon(lambda: len(self.sent("release")) == 6)
+        self.assertTrue(all(packet["waited"] >= 0 for packet in self.sent("release")))
+
+    def test_zero_copy(self):
+        batch = next(iter(self.loader()))
+        self.assertFalse(batch.images.flags.owndata)
+        with open("/proc/self/maps") as maps:
+            rings = [[int(side, 16) for side in line.split()[0].split("-")] for line in maps if "memfd:ring" in line]
+        address = batch.images.ctypes.data
+        self.assertTrue(any(low <= address < high for low, high in rings))
+        batch.images[:] = 7  # the consumer's own
+
+    def test_slot_returns_with_its_last_view(self):
+        loader = self.loader()
+        iteration = iter(loader)
+        batch = next(iteration)
+        session = loader._feeder._session
+        row = batch.images[3].reshape(-1)[5:9]
+        del batch
+        gc.collect()
+        self.assertEqual(session.loans.held(), 1)
+        self.assertEqual(row.tolist(), [row[0]] * 4)
+        del row
+        self.assertEqual(session.loans.held(), 0)
+
+    def test_batches_outlive_the_loader(self):
+        loader = self.loader()
+        batch = next(iter(loader))
+        before = batch.images.copy()
+        loader.close()
+        del loader
+        gc.collect()
+        np.testing.assert_array_equal(batch.images, before)
+
+    def test_list_of_a_loader(self):
+        loader = self.loader(depth=4)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            batches = list(loader)
+            self.assertWhole(batches)
+        self.assertEqual(len(caught), 1)
+        self.assertIs(caught[0].category, stoker.StokerWarning)
+        self.assertIn("3 batches are kept", str(caught[0].message))
+        self.assertEqual(caught[0].filename, __file__)
+        self.assertIsNone(loader.report)  # of what is still held
+        kept = batches.pop()
+        del batches
+        self.assertEqual(loader.report["epoch"], 0)
+        self.assertEqual(len(kept.images), 2)
+
+    def test_dlpack(self):
+        batch = next(iter(self.loader()))
+        other = np.from_dlpack(batch.images)
+        self.assertEqual(other.ctypes.data, batch.images.ctypes.data)
+
+    def test_channels_last(self):
+        batch = next(iter(self.loader(channels_last=True)))
+        self.assertEqual(batch.images.shape, (8, 3, 4, 6))
+        self.assertTrue(batch.images.transpose(0, 2, 3, 1).flags.c_contiguous)
+
+    def test_dtypes(self):
+        for dtype, expected in (("float32", np.float32), ("float16", np.float16), ("bfloat16", np.uint16)):
+            root = self.images()
+            with stoker.Loader(root, [OPS[0], {"op": "to_tensor"}], batch_size=4, dtype=dtype) as loader:
+                self.assertEqual(next(iter(loader)).images.dtype, expected)
+        with self.assertRaisesRegex(ValueError, "dtype 'float32'"):
+            stoker.Loader(root, OPS, dtype="float32")
+
+    def test_state(self):
+        loader = self.loader()
+        iteration = iter(loader)
+        next(iteration)
+        next(iteration)
+        time.sleep(0.05)  # what is prefetched now is not consumed
+        state = json.loads(json.dumps(loader.state_dict()))
+        self.assertLessEqual(len(json.dumps(state)), 200)
+        self.assertEqual((state["epoch"], state["consumed"]), (0, 16))
+        rest = [batch.indices.tolist() for batch in iteration]
+        for again in (loader, self.loader(seed=99), self.loader(batch_size=16)):
+            again.load_state_dict(state)
+            found = [batch.indices.tolist() for batch in again]
+            self.assertEqual(sum(found, []), sum(rest, []))
+        loader.load_state_dict(state)
+        loader.set_epoch(0)  # as trainers say it: the epoch under way, not from its beginning
+        self.assertEqual([batch.indices.tolist() for batch in loader], rest)
+        self.assertEqual((loader.state_dict()["epoch"], loader.state_dict()["consumed"]), (1, 0))
+
+    def test_state_of_a_finished_epoch(self):
+        loader = self.loader()
+        iteration = iter(loader)
+        for _ in range(6):
+            next(iteration)
+        state = loader.state_dict()
+        other = self.loader()
+        other.load_state_dict(state)
+        self.assertEqual(list(other), [])
+        self.assertWhole(list(other))
+        self.assertEqual(other.state_dict()["epoch"], 2)
+
+    def test_state_of_other_samples(self):
+        loader = self.loader()
+        state = {**loader.state_dict(), "manifest": "0" * 32}
+        with self.assertRaisesRegex(stoker.StokerError, "the state is of other samples"):
+            loader.load_state_dict(state)
+        fresh = self.loader()
+        fresh.load_state_dict(state)
+        with self.assertRaisesRegex(stoker.StokerError, "the state is of other samples"):
+            iter(fresh)
+        for wrong in ({}, {"epoch": 3}, {**state, "format": 2}):
+            with self.assertRaises(stoker.StokerError):
+                fresh.load_state_dict(wrong)
+
+    def test_skip(self):
+        loader = self.loader(shuffle=False)
+        loader.skip(4)
+        self.assertEqual(next(iter(loader)).indices[0], 32)
+        iteration = iter(loader)
+        next(iteration)
+        loader.skip(2)
+        self.assertEqual(next(iteration).indices[0], 24)
+        loader.skip(9)
+        self.assertEqual(list(iteration), [])
+        self.assertWhole(list(loader))
+
+    def test_leaving_an_epoch(self):
+        loader = self.loader(shuffle=False)
+        for number, batch in enumerate(loader):
+            if number == 1:
+                break
+        self.assertWhole(list(loader))
+        self.assertEqual([packet["epoch"] for packet in self.sent("start")], [0, 1])
+        self.assertEqual(batch.indices[0], 8)
+
+    def test_iterations_that_take_nothing(self):
+        loader = self.loader(shuffle=False)
+        iter(loader)
+        loader.set_epoch(0)
+        self.assertWhole(list(loader))
+        iter(loader)
+        iter(loader)
+        self.assertEqual(loader.state_dict()["epoch"], 1)
+        self.assertEqual(next(iter(loader)).epoch, 1)
+        self.assertEqual(len(self.sent("start")), 1)
+
+    def test_newer_iteration_ends_the_older(self):
+        loader = self.loader()
+        older = iter(loader)
+        next(older)
+        newer = iter(loader)
+        with self.assertRaisesRegex(stoker.StokerError, "newer one has begun"):
+            next(older)
+        next(newer)
+        loader.close()
+        with self.assertRaisesRegex(stoker.StokerError, "was closed"):
+            next(newer)
+
+    def test_tails(self):
+        sizes = {tail: [len(batch.images) for batch in self.loader(tail=tail)] for tail in ("drop", "pad", "short")}
+        self.assertEqual(sizes, {"drop": [8] * 5, "pad": [8] * 6, "short": [8] * 5 + [2]})
+        last = list(self.loader(tail="pad"))[-1]
+        self.assertEqual(last.mask.tolist(), [True] * 2 + [False] * 6)
+
+    def test_two_loaders_share_a_daemon(self):
+        one, two = self.loader(), self.loader()
+        before = len(children())
+        pairs = list(zip(map(lambda b: b.indices.tolist(), one), map(lambda b: b.indices.tolist(), two)))
+        self.assertEqual(len(pairs), 6)
+        self.assertEqual(len(children()) - before, 1)
+        self.assertEqual(len(self.sent("open")), 2)
+        names = {packet["spec"]["name"] for packet in self.sent("open")}
+        self.assertEqual(len(names), 2)
+        one.close()
+        self.assertEqual(len(list(two)), 6)
+        two.close()
+        one = two = None
+        gc.collect()
+        self.assertSoon(lambda: len(children()) == before)
+
+    def test_loader_that_is_dropped(self):
+        before = children()
+        for _ in stoker.Loader(self.images(), OPS, batch_size=8):  # kept alive by its iteration
+            pass
+        gc.collect()
+        self.assertSoon(lambda: children() == before)
+
+    def test_bad_samples_are_named(self):
+        self.environment(FEED_FAKE="bad=7")
+        loader = self.loader()
+        with self.assertWarnsRegex(stoker.StokerWarning, "0007.jpg: it is torn"):
+            for _ in loader:
+                pass
+        self.assertEqual([bad["index"] for bad in loader.report["bad_samples"]], [7])
+
+    def test_fatal_error(self):
+        self.environment(FEED_FAKE="fail-at=2")
+        with self.assertRaisesRegex(stoker.StokerError, "sample 7 is bad; take it away"):
+            for _ in self.loader():
+                pass
+        with self.assertRaisesRegex(stoker.StokerError, "no images"):
+            empty = os.path.join(self.folder, "empty")
+            os.mkdir(empty)
+            len(stoker.Loader(empty, OPS))
+
+    def test_death_of_the_daemon(self):
+        self.environment(FEED_FAKE="die-at=3 words=hello")
+        loader = self.loader(depth=3)
+        seen = []
+        began = time.monotonic()
+        with self.assertRaisesRegex(stoker.StokerError, "stoker feed has ended; it said: .*the fake dies as it was told to"):
+            for batch in loader:
+                seen.extend(batch.indices.tolist())
+                del batch
+        self.assertLess(time.monotonic() - began, 5)
+        os.environ["FEED_FAKE"] = ""
+        for batch in loader:  # goes on behind the last batch that was handed out
+            seen.extend(batch.indices.tolist())
+        self.assertEqual(sorted(seen), list(range(42)))
+
+    def test_kill_of_the_daemon(self):
+        loader = self.loader(depth=3)
+        seen = []
+        with self.assertRaises(stoker.StokerError):
+            for batch in loader:
+                seen.append(batch.indices.tolist())
+                if len(seen) == 1:
+                    (pid,) = children()
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        loader.load_state_dict(loader.state_dict())
+        seen.extend(batch.indices.tolist() for batch in loader)
+        self.assertEqual(sorted(sum(seen, [])), list(range(42)))
+
+    def test_silence_of_the_daemon(self):
+        self.environment(FEED_FAKE="mute-at=2")
+        began = time.monotonic()
+        with self.assertRaisesRegex(stoker.StokerError, "no sign of life: waited 3.* s for a batch of epoch 0 at sample 16"):
+            for _ in self.loader():
+                pass
+        self.assertLess(time.monotonic() - began, 10)
+
+    def test_slow_daemon(self):
+        self.environment(FEED_FAKE="stall-at=2")
+        with self.assertRaisesRegex(stoker.StokerError, r"waited \d s for a batch .* \(the fake is thinking\); timeout="):
+            for _ in self.loader(timeout=2):
+                pass
+
+    def test_interrupt_while_waiting(self):
+        self.environment(FEED_FAKE="stall-at=1")  # it would wait 600 s
+        iteration = iter(self.loader())
+        next(iteration)
+        began = time.monotonic()
+        threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+        with self.assertRaises(KeyboardInterrupt):
+            next(iteration)
+        self.assertLess(time.monotonic() - began, 5)
+
+    def test_forked_child(self):
+        loader = self.loader()
+        iteration = iter(loader)
+        first = next(iteration)
+        child = os.fork()
+        if child == 0:
+            try:
+                next(iteration)
+            except stoker.StokerError as error:
+                os._exit("another process" in str(error))
+            os._exit(2)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 1)
+        self.assertWhole([first, *iteration])
+
+    def test_ranks_meet(self):
+        self.environment(XDG_RUNTIME_DIR=os.path.join(self.folder, "run"), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_PORT="1234")
+        root, seen, out = self.images(), [], os.path.join(self.folder, "out")
+        workers = []
+        for rank in (0, 1):
+            place = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "PYTHONPATH": os.pathsep.join(sys.path)}
+            workers.append(subprocess.Popen([sys.executable, "-c", RANK, root, out + str(rank)], env=place))
+        for worker in workers:
+            self.assertEqual(worker.wait(30), 0)
+        for rank in (0, 1):
+            with open(out + str(rank)) as file:
+                seen.append(json.load(file))
+        self.assertEqual([len(found) for found in seen], [3, 3])
+        self.assertEqual(sorted(sum(seen[0] + seen[1], [])), list(range(42)))
+
+    def test_many_samples_travel_beside_the_packet(self):
+        many = [number % 42 for number in range(30_000)]
+        loader = self.loader(samples=many, batch_size=10_000, shuffle=False)
+        self.assertEqual(next(iter(loader)).images[:, 0, 0, 0].tolist(), many[:10_000])
+
+    def test_arguments(self):
+        root = self.images()
+        for settings in ({"batch_size": 0}, {"tail": "cut"}, {"on_error": "panic"}, {"rank": 1}, {"rank": 2, "world": 2}):
+            with self.assertRaises(ValueError, msg=str(settings)):
+                stoker.Loader(root, OPS, **settings)
+
+    def test_no_binary(self):
+        self.environment(STOKER_BIN="/nowhere/stoker")
+        with self.assertRaisesRegex(stoker.StokerError, "run /nowhere/stoker"):
+            iter(self.loader())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,142 @@
+"""The start-up hook under stoker.DataLoader: the same batches, and the records that torch's loader would give.
+
+The daemon is the one in Python (feed_fake.py), so that no binary is needed.
+"""
+
+import glob
+import os
+import shlex
+import sys
+import unittest
+
+from test_hook import CLIENT, HOOK, HookCase
+
+VISION = glob.glob(os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "lib", "python*", "site-packages", "torchvision", "version.py"))
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+DAEMON = """
+import feed_fake
+send = feed_fake.send
+def timed(end, packet, *descriptors):
+    if packet["type"] == "batch": packet["t"] = {"read": 0.25, "decode": 0.5, "transform": 0.125, "fill": 1.0}
+    send(end, packet, *descriptors)
+feed_fake.send = timed
+feed_fake.main()
+"""
+
+TRAIN = """
+import sys, warnings
+import torch
+from torchvision.datasets import ImageFolder
+from torchvision import transforms
+from stoker import DataLoader
+
+def make(**more):
+    transform = transforms.Compose([transforms.CenterCrop((4, 6)), transforms.ToTensor()])
+    return DataLoader(ImageFolder(sys.argv[1], transform), 8, shuffle=True, seed=5, **more)
+
+def seen(loader, epochs):
+    return [[labels.tolist() + [images.sum().item()] for images, labels in loader] for _ in range(epochs)]
+"""
+
+WAYS = (
+    TRAIN
+    + """
+torch.set_num_threads(1)
+print(seen(make(num_workers=3, drop_last=True), 2))
+print(seen(make(device="cpu", normalize_on_device=True, fast=True), 1))
+for images, labels in make(): break
+warnings.simplefilter("ignore")
+class Mine(ImageFolder): pass
+loader = DataLoader(Mine(sys.argv[1], transforms.ToTensor(), loader=lambda path: __import__("PIL.Image").Image.new("RGB", (4, 4))), 8)
+print(loader.translated, seen(loader, 1))
+try:
+    make(num_workers=1).skip(-1)
+except ValueError as error:
+    print(error)
+"""
+)
+
+
+@unittest.skipUnless(VISION, "torchvision is not installed in this Python")
+class Feed(HookCase):
+    paths = (CLIENT,)
+
+    def setUp(self):
+        super().setUp()
+        self.images = os.path.join(self.folder, "images")
+        for number in range(42):
+            folder = os.path.join(self.images, ("cat", "dog")[number // 21])
+            os.makedirs(folder, exist_ok=True)
+            open(os.path.join(folder, "%04d.jpg" % number), "wb").close()
+        self.binary = os.path.join(self.folder, "stoker")
+        with open(self.binary, "w") as file:
+            file.write('#!/bin/sh\nPYTHONPATH=%s exec %s -c %s "$@"\n' % tuple(map(shlex.quote, (TESTS, sys.executable, DAEMON))))
+        os.chmod(self.binary, 0o700)
+
+    def run_feed(self, source, hook=True, args=()):
+        return self.silent(self.run_program(source, hook, args=(self.images, *args), timeout=120, STOKER_BIN=self.binary))
+
+    def test_same_batches_and_what_is_seen_of_them(self):
+        plain = self.run_feed(WAYS, hook=False)
+        hooked = self.run_feed(WAYS)
+        self.assertEqual(plain.out, hooked.out)
+        self.assertEqual(hooked.of("warn"), [])
+        first, second, third, torchs = hooked.of("loader")
+        self.assertEqual((first["kind"], first["num_workers"], first["batch_size"], first["drop_last"]), ("stoker", 3, 8, True))
+        self.assertEqual((first["dataset"], first["length"], first["shuffle"], first["fast"]), ("ImageFolder", 42, True, False))
+        self.assertTrue(first["file"].endswith("program.py"), first)
+        self.assertEqual((second["num_workers"], second["fast"], second["normalize_on_device"]), (None, True, True))
+        self.assertEqual((torchs["dataset"], torchs.get("kind")), ("Mine", None))
+        steps = [s for s in hooked.of("step") if s["loader"] == first["loader"]]
+        self.assertEqual([s["n"] for s in steps], list(range(10)))  # 5 of 8 an epoch; the short one is dropped
+        self.assertEqual([s["n"] for s in steps if s.get("first")], [0, 5])
+        self.assertEqual({s["b"] for s in steps}, {8})
+        self.assertTrue(all(s["w"] > 0 and s["grad"] for s in steps))
+        self.assertEqual(sum(s["loader"] == third["loader"] for s in hooked.of("step")), 1)  # left by a break
+        batch = hooked.of("batch")[0]
+        self.assertEqual((batch["dtype"], batch["samples"], batch["bytes"]), ("float32", 8, 8 * 3 * 4 * 6 * 4 + 8 * 8))
+        fed = hooked.of("feed")[-1]
+        self.assertGreaterEqual(fed["count"], 10 + 6 + 1)  # those of the torch loader are not among them
+        self.assertLessEqual(fed["count"], 10 + 6 + 1 + 1)
+        self.assertEqual([fed[stage] / fed["count"] for stage in ("read", "decode", "transform")], [0.25e9, 0.5e9, 0.125e9])
+
+    def test_every_function_may_raise(self):
+        source = (
+            TRAIN
+            + """
+import importlib.util
+torch.set_num_threads(1)
+sys.modules.pop("_stoker_hook")._step_aside()
+expected = seen(make(), 1)
+for target in sys.argv[3].split(","):
+    spec = importlib.util.spec_from_file_location("_again", sys.argv[2])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    def broken(*args): raise ArithmeticError(target)
+    if getattr(module, target).__name__ == "guarded":
+        getattr(module, target).__closure__[0].cell_contents = broken
+    else:
+        setattr(module, target, broken)
+    module.begin()
+    assert seen(make(), 1) == expected, target
+    assert module._off, target
+    assert "sitecustomize" not in DataLoader.__iter__.__code__.co_filename, target
+    module._step_aside()
+print("fine")
+"""
+        )
+        result = self.run_feed(source, args=(HOOK, "_ask,_got,_begun,_begin_iter,_stoker_settings,_fed,_samples,_describe_batch"))
+        self.assertEqual(result.out, "fine\n")
+
+    def test_a_client_that_it_does_not_know(self):
+        source = "import stoker._position as p; p.Feeder._took = p.Feeder._note; del p.Feeder._note\n" + (
+            "p.Feeder.__getattr__ = lambda self, name: self._took if name == '_note' else object.__getattribute__(self, name)\n" + TRAIN + "print(len(seen(make(), 1)))"
+        )
+        result = self.run_feed(source)
+        self.assertEqual((result.out, result.of("warn"), result.of("feed")), ("1\n", [], []))
+        self.assertEqual(len(result.of("step")), 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
