@@ -3,6 +3,25 @@ package decode
 import "fmt"
 
 // Kind says what is wrong with a sample.
+//
+// What is bad is what Pillow refuses: a JPEG of which libjpeg only warns, such as
+// one with wrong restart markers or with too little data before its EOI, is decoded
+// to the same pixels; one that ends without its EOI is truncated; errors between
+// the image data and the EOI count. testdata/pillow.json holds Pillow's word on some
+// 200 files, and TestPillow holds this package to it. Known differences:
+//
+//   - Pillow decodes a part only as part of the whole. Here a part that ends before
+//     the data do leaves later data unread: that they decode to nothing is no error
+//     in Pillow either, but for brightness that leaves 32 bits.
+//   - Of JPEGs of one scan that end right behind their last MCU, without the EOI,
+//     Pillow accepts about one in 25, depending on how many bits libjpeg's buffer
+//     happens to hold. Here all of them are truncated.
+//   - Unsupported, and fine for Pillow: arithmetic coding, subsampled RGB or CMYK,
+//     luma with fewer samples than chroma, animated WebP, BMPs of 16 bits or with
+//     run lengths, other formats (TIFF, AVIF, portable maps).
+//   - The checksum behind a PNG's last row must be right; GIF frames must lie on their
+//     screen.
+//   - Limits apply: scans, time and memory are no limits in Pillow.
 type Kind string
 
 // The kinds of bad samples.

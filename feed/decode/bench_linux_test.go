@@ -1,0 +1,171 @@
+package decode
+
+import (
+	"image"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The benchmarks decode the JPEGs under the folder that STOKER_BENCH_IMAGES
+// names (bench/loader/make_reference.py makes the reference set) and report the
+// mean of the images' medians and minima of CPU time over five passes.
+
+type benchImage struct {
+	data []byte
+	info Info
+	crop image.Rectangle
+}
+
+func benchImages(b *testing.B) []benchImage {
+	root := os.Getenv("STOKER_BENCH_IMAGES")
+	if root == "" {
+		b.Skip("STOKER_BENCH_IMAGES names no folder of JPEGs")
+	}
+	var images []benchImage
+	draws := rand.New(rand.NewPCG(7, 7))
+	d := New(Limits{})
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".jpg") || len(images) == 400 {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Open(data)
+		if err != nil {
+			return err
+		}
+		images = append(images, benchImage{data, info, randomResizedCrop(draws, info.Width, info.Height)})
+		return nil
+	})
+	if err != nil || len(images) == 0 {
+		b.Fatalf("%s: %d JPEGs, %v", root, len(images), err)
+	}
+	return images
+}
+
+// randomResizedCrop draws a box as torchvision's RandomResizedCrop does.
+func randomResizedCrop(r *rand.Rand, width, height int) image.Rectangle {
+	for range 10 {
+		area := float64(width*height) * (0.08 + 0.92*r.Float64())
+		ratio := math.Exp(math.Log(0.75) + r.Float64()*(math.Log(4./3)-math.Log(0.75)))
+		w, h := int(math.Round(math.Sqrt(area*ratio))), int(math.Round(math.Sqrt(area/ratio)))
+		if 0 < w && w <= width && 0 < h && h <= height {
+			x, y := r.IntN(width-w+1), r.IntN(height-h+1)
+			return image.Rect(x, y, x+w, y+h)
+		}
+	}
+	return image.Rect(0, 0, width, height)
+}
+
+func (d *Decoder) decodeAll(b *testing.B, im *benchImage, need image.Rectangle) {
+	if _, err := d.Open(im.data); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := d.Decode(need); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// huffmanOnly decodes the bits of a whole image for nothing.
+func (d *Decoder) huffmanOnly(b *testing.B, im *benchImage) {
+	if _, err := d.Open(im.data); err != nil {
+		b.Fatal(err)
+	}
+	if err := d.plan(&d.first); err != nil {
+		b.Fatal(err)
+	}
+	d.reader.bits, _ = run(d.plain, im.data, d.first.start)
+	d.plain = d.reader.data[:cap(d.reader.data)]
+	d.reader.dry = false
+	d.reader.skip(d.jpeg.mcusX * d.jpeg.mcusY)
+}
+
+// BenchmarkParts runs the parts in turn, image by image, with and without the
+// kernels in assembly.
+func BenchmarkParts(b *testing.B) {
+	images := benchImages(b)
+	fast, slow := New(Limits{}), New(Limits{})
+	parts := []struct {
+		name string
+		do   func(*Decoder, *benchImage)
+	}{
+		{"unstuff", func(d *Decoder, im *benchImage) {
+			d.Open(im.data)
+			r, _ := run(d.plain, im.data, d.first.start)
+			d.plain = r.data[:cap(r.data)]
+		}},
+		{"huffman", func(d *Decoder, im *benchImage) { d.huffmanOnly(b, im) }},
+		{"full", func(d *Decoder, im *benchImage) {
+			d.decodeAll(b, im, image.Rect(0, 0, im.info.Width, im.info.Height))
+		}},
+		{"crop", func(d *Decoder, im *benchImage) { d.decodeAll(b, im, im.crop) }},
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const passes = 5
+	times := make([][2][][]time.Duration, len(parts))
+	for p := range parts {
+		for k := range 2 {
+			times[p][k] = make([][]time.Duration, len(images))
+		}
+	}
+	for pass := range passes + 1 {
+		for i := range images {
+			for p, part := range parts {
+				for k, d := range []*Decoder{fast, slow} {
+					usePlain(k == 1)
+					begin := threadTime(b)
+					part.do(d, &images[i])
+					took := threadTime(b) - begin
+					if pass > 0 {
+						times[p][k][i] = append(times[p][k][i], took)
+					}
+				}
+			}
+		}
+	}
+	usePlain(false)
+	for p, part := range parts {
+		for k, way := range []string{"", "-plain"} {
+			var median, least float64
+			for _, t := range times[p][k] {
+				slices.Sort(t)
+				median += t[len(t)/2].Seconds() * 1e3
+				least += t[0].Seconds() * 1e3
+			}
+			n := float64(len(images))
+			b.ReportMetric(median/n, part.name+way+"-ms")
+			b.ReportMetric(least/n, part.name+way+"-min-ms")
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// threadTime is the CPU time of this thread: other work on the machine shows in it
+// only through the caches.
+func threadTime(b *testing.B) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// usePlain switches the kernels in assembly off, or on where the CPU has them.
+func usePlain(plain bool) {
+	useBMI2, useAVX2 = hasBMI2 && !plain, hasAVX2 && !plain
+}
+
+var hasBMI2, hasAVX2 = useBMI2, useAVX2

@@ -1,0 +1,53 @@
+package decode
+
+import "image"
+
+// cmyk holds what a JPEG of four components needs beyond the three planes of a
+// Picture.
+type cmyk struct {
+	black  []byte
+	line   []byte
+	planes [3][]byte
+	rows   Rows
+}
+
+// inkToRGB replaces the picture of the first three components by the RGB that
+// Pillow makes of all four. Like Pillow it takes the values as inverted, which
+// Adobe began and everybody does; YCCK is upsampled and converted first, as YCbCr
+// is, and gives the inverted inks at once.
+func (d *Decoder) inkToRGB(need image.Rectangle) (*Picture, error) {
+	c, inks := &d.cmyk, d.pic
+	left, width, err := c.rows.Open(&inks, need)
+	if err != nil {
+		return nil, err
+	}
+	stride := width + Vector
+	c.line = room(c.line, 3*stride)
+	d.pic = Picture{Size: inks.Size, Bounds: need, Model: RGB, SubX: 1, SubY: 1}
+	for i := range c.planes {
+		c.planes[i] = room(c.planes[i], need.Dx()*need.Dy())
+		d.pic.Planes[i], d.pic.Stride[i] = c.planes[i], need.Dx()
+	}
+	for y := range need.Dy() {
+		c.rows.Read(need.Min.Y+y, c.line, stride)
+		black := c.black[(need.Min.Y+y-inks.Bounds.Min.Y)*inks.Stride[0]+need.Min.X-inks.Bounds.Min.X:]
+		for i := range c.planes {
+			out := c.planes[i][y*need.Dx():][:need.Dx()]
+			ink := c.line[i*stride+need.Min.X-left:]
+			for x := range out {
+				v := ink[x]
+				if inks.Model == RGB {
+					v = 255 - v
+				}
+				out[x] = black[x] - product(v, black[x])
+			}
+		}
+	}
+	return &d.pic, nil
+}
+
+// product is a*b/255, rounded as Pillow's MULDIV255.
+func product(a, b byte) byte {
+	v := uint(a)*uint(b) + 128
+	return byte((v>>8 + v) >> 8)
+}

@@ -1,0 +1,259 @@
+package decode
+
+import "bytes"
+
+// Huffman tables. One lookup of lookBits bits gives the symbol of nearly every
+// code; longer codes and bad ones go through slow.
+const (
+	lookBits = 11
+	pairBits = 10
+	skipBits = 12
+	dcBits   = 9
+)
+
+// table is a Huffman table ready to decode with. The fast tables beside look hold
+// nothing that look does not say; where they cannot help they hold rare.
+type table struct {
+	look [1 << lookBits]uint16 // code length << 8 | symbol; 0: longer than lookBits, or no code
+	last [18]int32             // largest code of each length, -1: none
+	off  [18]int32             // index of a symbol less its code
+	syms [256]byte
+
+	diff [1 << dcBits]uint32   // DC: see dcEntry
+	pair [1 << pairBits]uint64 // AC: see pairEntry
+	skip [1 << skipBits]uint16 // AC: see skipEntry
+
+	key   []byte // counts and symbols it was built from
+	dc    bool
+	quick bool // the fast tables are filled
+}
+
+// build fills t from a DHT entry; false if no prefix code has such lengths or, for
+// a DC table, if a difference has more than 15 bits (jpeg_make_d_derived_tbl).
+func (t *table) build(key []byte, dc bool) bool {
+	clear(t.look[:])
+	t.dc = dc
+	t.key = append(t.key[:0], key...)
+	t.syms = [256]byte{}
+	copy(t.syms[:], key[16:])
+	code, k := 0, 0
+	for l := 1; l <= 16; l++ {
+		n := int(key[l-1])
+		if n > 0 && code+n >= 1<<l { // more codes than l bits can tell apart, or one of all ones
+			return false
+		}
+		t.last[l], t.off[l] = -1, int32(k-code)
+		for range n {
+			if dc && t.syms[k] > 15 {
+				return false
+			}
+			if l <= lookBits {
+				first := code << (lookBits - l)
+				for i := range 1 << (lookBits - l) {
+					t.look[first+i] = uint16(l)<<8 | uint16(t.syms[k])
+				}
+			}
+			t.last[l] = int32(code)
+			code++
+			k++
+		}
+		code <<= 1
+	}
+	t.quick = false
+	return true
+}
+
+// quicken fills the fast tables, which take longer than all the rest: a scan of a
+// progressive JPEG, which brings its own tables and has no use for these, goes without.
+func (t *table) quicken() {
+	if t.quick {
+		return
+	}
+	t.quick = true
+	if t.dc {
+		for i := range t.diff {
+			t.diff[i] = t.dcEntry(uint64(i) << (64 - dcBits))
+		}
+		return
+	}
+	for i := range t.pair {
+		t.pair[i] = t.pairEntry(uint64(i) << (64 - pairBits))
+	}
+	for i := range t.skip {
+		t.skip[i] = t.skipEntry(uint64(i) << (64 - skipBits))
+	}
+}
+
+// peek returns what look says of the left end of buf, of which only the first
+// bits are known: ok if code and value lie within them.
+func (t *table) peek(buf uint64, bits uint) (run int, size, length uint, ok bool) {
+	e := t.look[buf>>(64-lookBits)]
+	length, size, run = uint(e>>8), uint(e&15), int(e>>4&15)
+	return run, size, length, e != 0 && length+size <= bits
+}
+
+// The fast tables count coefficients: k is the next one's place in the block, an
+// entry moves it. Beyond the block's end two ranges have a meaning: from
+// endOfBlock on, an end was read at place k-endOfBlock, which is in order if that is
+// below 64; below it, the entry does not fit here (a block that ends within it, or
+// rare), and the next symbol is to be decoded alone.
+const (
+	endOfBlock = 128
+	rare       = 64
+)
+
+// dcEntry: bits 0-5 length of code and value, 8-13 of the code, 16-21 63 less that
+// of the value. 0: rare.
+func (t *table) dcEntry(buf uint64) uint32 {
+	e := t.look[buf>>(64-lookBits)]
+	length, size := uint32(e>>8), uint32(e&255)
+	if e == 0 || length > dcBits {
+		return 0
+	}
+	return (length + size) | length<<8 | (63-size)<<16
+}
+
+// pairEntry holds up to two symbols, the second one with its value where both
+// lie within the lookup. Its bytes: 0 length of all, 1 length of the first code, 2
+// 64 less that of the first value, 3 how far k moves, 4 where the first value goes,
+// 5 where the second, 6 and 7 the second value. Places count from k. What has no
+// value is written all the same: a first end of block behind the block (place
+// endOfBlock), a missing second value as the 0 that stands there already.
+func (t *table) pairEntry(buf uint64) uint64 {
+	run, size, length, ok := t.peek(buf, 64)
+	if !ok || length > pairBits || size == 0 && run == 15 {
+		return rare << 24
+	}
+	if size == 0 {
+		return uint64(length|length<<8) | endOfBlock<<24 | endOfBlock<<32
+	}
+	total := length + size
+	move := run + 1
+	e := uint64(length<<8|(64-size)<<16) | uint64(run)<<32
+	place, value := move, 0
+	if total < pairBits {
+		if run, size, length, ok := t.peek(buf<<total, pairBits-total); ok {
+			switch {
+			case size > 0:
+				place, value = move+run, extend(buf<<total<<length, size)
+				move += run + 1
+			case run == 15:
+				move += 16
+			default:
+				move += endOfBlock
+			}
+			total += length + size
+		}
+	}
+	return e | uint64(total) | uint64(move)<<24 | uint64(place)<<40 | uint64(value)<<48
+}
+
+// skipEntry holds as many symbols as fit: bits 0-5 their length, 8-15 how far k
+// moves.
+func (t *table) skipEntry(buf uint64) uint16 {
+	var total uint
+	move := 0
+	for {
+		run, size, length, ok := t.peek(buf<<total, skipBits-total)
+		if total == 0 {
+			run, size, length, ok = t.peek(buf, 64)
+		}
+		if !ok || move+run+1 > 63 {
+			break
+		}
+		total += length + size
+		if size == 0 && run != 15 {
+			move += endOfBlock
+			break
+		}
+		move += run + 1
+		if total >= skipBits {
+			break
+		}
+	}
+	if total == 0 {
+		move = rare
+	}
+	return uint16(total) | uint16(move)<<8
+}
+
+// next returns the symbol at the left end of buf and its length, at most 17.
+func (t *table) next(buf uint64) (symbol byte, length uint) {
+	if e := t.look[buf>>(64-lookBits)]; e != 0 {
+		return byte(e), uint(e >> 8)
+	}
+	return t.slow(buf)
+}
+
+// slow decodes codes longer than lookBits. No code is symbol 0 of 17 bits, as in
+// libjpeg, which only warns.
+func (t *table) slow(buf uint64) (symbol byte, length uint) {
+	for l := uint(1); l <= 16; l++ {
+		if code := int32(buf >> (64 - l)); code <= t.last[l] {
+			return t.syms[uint8(code+t.off[l])], l
+		}
+	}
+	return 0, 17
+}
+
+// extend turns the size bits at the left end of buf into the signed value that
+// they stand for (figure F.12 of the standard). size ≤ 15.
+func extend(buf uint64, size uint) int {
+	positive := uint64(int64(buf) >> 63) // all ones where the first bit is set
+	v := int(buf >> 1 >> (63 - size))    // a shift by 64 where size is 0
+	return v - int(^positive&(1<<(size&63)-1))
+}
+
+// tableCache keeps built tables by content: most files of a set share theirs. A
+// scan uses at most 8, so the least recently used one is never in use.
+type tableCache struct {
+	tables [12]table
+	used   [12]int // when, 0: never filled
+	clock  int
+}
+
+// find returns the table of a DHT entry, nil if it is no prefix code.
+func (c *tableCache) find(key []byte, dc bool) *table {
+	c.clock++
+	oldest := 0
+	for i := range c.tables {
+		if c.used[i] > 0 && c.tables[i].dc == dc && bytes.Equal(c.tables[i].key, key) {
+			c.used[i] = c.clock
+			return &c.tables[i]
+		}
+		if c.used[i] < c.used[oldest] {
+			oldest = i
+		}
+	}
+	c.used[oldest] = 0
+	if !c.tables[oldest].build(key, dc) {
+		return nil
+	}
+	c.used[oldest] = c.clock
+	return &c.tables[oldest]
+}
+
+// quickTable returns the table that a scan names with its fast tables.
+func (d *Decoder) quickTable(slot byte, dc bool) (*table, error) {
+	t, err := d.table(slot, dc)
+	if err == nil {
+		t.quicken()
+	}
+	return t, err
+}
+
+// table returns the table that a scan names, built but for the fast tables.
+func (d *Decoder) table(slot byte, dc bool) (*table, error) {
+	class, name := 1, "AC"
+	if dc {
+		class, name = 0, "DC"
+	}
+	if slot > 3 || d.jpeg.huffman[class][slot] == nil {
+		return nil, d.jpeg.damaged(-1, "a scan needs %s Huffman table %d, which is not defined", name, slot)
+	}
+	t := d.tables.find(d.jpeg.huffman[class][slot], dc)
+	if t == nil {
+		return nil, d.jpeg.damaged(-1, "%s Huffman table %d is no prefix code", name, slot)
+	}
+	return t, nil
+}

@@ -1,0 +1,196 @@
+package decode
+
+// The inverse DCT of libjpeg-turbo (ISLOW), as its AVX2 routine computes it, also
+// for coefficients that no encoder writes: products with the quantisation table
+// wrap at 16 bits, so do sums of two inputs, and each pass saturates to 16 bits.
+// idctWild does all of this; where no number is large, idctPlain gives the same
+// bytes in less time.
+
+// pairQuant is the quantisation of two blocks: row r of the first block's table at
+// 16*r, of the second's at 16*r+8.
+type pairQuant [128]int16
+
+func newPairQuant(a, b *[64]uint16) *pairQuant {
+	var q pairQuant
+	for i := range 64 {
+		q[i>>3*16+i&7], q[i>>3*16+8+i&7] = int16(a[i]), int16(b[i])
+	}
+	return &q
+}
+
+// idctPair transforms two blocks (64 coefficients each, in natural order, one
+// behind the other) to 8 rows of 8 samples each, at a and b, whose rows are stride
+// apart. It leaves the blocks all zero, ready for the next ones. a and b must hold
+// 7*stride+8 bytes.
+func idctPair(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
+	_, _ = a[7*stride+7], b[7*stride+7]
+	if useAVX2 && idctApartAVX2(blocks, (*[128]int16)(q), &a[0], &b[0], stride) {
+		return
+	}
+	idctPairPlain(blocks, q, a, b, stride)
+}
+
+// idctBeside is idctPair for two blocks beside each other: a holds both.
+func idctBeside(blocks *[128]int16, q *pairQuant, a []byte, stride int) {
+	_ = a[7*stride+15]
+	if useAVX2 && idctBesideAVX2(blocks, (*[128]int16)(q), &a[0], stride) {
+		return
+	}
+	idctPairPlain(blocks, q, a, a[8:], stride)
+}
+
+//go:generate sh -c "cd asm && go run ./idct -out ../idct_amd64.s -stubs ../idct_amd64.go -pkg decode"
+
+func idctPairPlain(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
+	idctPlain((*[64]int16)(blocks[:64]), (*[120]int16)(q[:120]), a, stride)
+	idctPlain((*[64]int16)(blocks[64:]), (*[120]int16)(q[8:]), b, stride)
+	clear(blocks[:])
+}
+
+// The constants of jidctint.c, 13 fractional bits.
+const (
+	f0298 = 2446
+	f0390 = 3196
+	f0541 = 4433
+	f0765 = 6270
+	f0899 = 7373
+	f1175 = 9633
+	f1501 = 12299
+	f1847 = 15137
+	f1961 = 16069
+	f2053 = 16819
+	f2562 = 20995
+	f3072 = 25172
+)
+
+// idctPlain transforms one block; its quantisation table has rows 16 apart.
+func idctPlain(c *[64]int16, q *[120]int16, out []byte, stride int) {
+	var w [64]int32  // after the first pass
+	var large uint32 // has a bit beyond 15 where a number was not within -1<<14 and 1<<14
+	note := func(v int32) { large |= uint32(v + 1<<14) }
+	for x := range 8 {
+		i0, i1 := int32(c[x])*int32(q[x]), int32(c[8+x])*int32(q[16+x])
+		i2, i3 := int32(c[16+x])*int32(q[32+x]), int32(c[24+x])*int32(q[48+x])
+		i4, i5 := int32(c[32+x])*int32(q[64+x]), int32(c[40+x])*int32(q[80+x])
+		i6, i7 := int32(c[48+x])*int32(q[96+x]), int32(c[56+x])*int32(q[112+x])
+		note(i0)
+		if i1|i2|i3|i4|i5|i6|i7 == 0 {
+			i0 <<= 2
+			note(i0)
+			w[x], w[8+x], w[16+x], w[24+x], w[32+x], w[40+x], w[48+x], w[56+x] = i0, i0, i0, i0, i0, i0, i0, i0
+			continue
+		}
+		note(i1)
+		note(i2)
+		note(i3)
+		note(i4)
+		note(i5)
+		note(i6)
+		note(i7)
+		e0, e1, e2, e3, o0, o1, o2, o3 := halves(1<<10, i0, i1, i2, i3, i4, i5, i6, i7)
+		i0, i7 = (e0+o3)>>11, (e0-o3)>>11
+		i1, i6 = (e1+o2)>>11, (e1-o2)>>11
+		i2, i5 = (e2+o1)>>11, (e2-o1)>>11
+		i3, i4 = (e3+o0)>>11, (e3-o0)>>11
+		note(i0)
+		note(i1)
+		note(i2)
+		note(i3)
+		note(i4)
+		note(i5)
+		note(i6)
+		note(i7)
+		w[x], w[8+x], w[16+x], w[24+x] = i0, i1, i2, i3
+		w[32+x], w[40+x], w[48+x], w[56+x] = i4, i5, i6, i7
+	}
+	if large >= 1<<15 { // a sum of two might wrap
+		idctWild(c, q, out, stride)
+		return
+	}
+	for y := range 8 {
+		r := (*[8]int32)(w[8*y:])
+		e0, e1, e2, e3, o0, o1, o2, o3 := halves(1<<17+128<<18, r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7])
+		o := (*[8]byte)(out[y*stride:])
+		o[0], o[7] = clamp((e0+o3)>>18), clamp((e0-o3)>>18)
+		o[1], o[6] = clamp((e1+o2)>>18), clamp((e1-o2)>>18)
+		o[2], o[5] = clamp((e2+o1)>>18), clamp((e2-o1)>>18)
+		o[3], o[4] = clamp((e3+o0)>>18), clamp((e3-o0)>>18)
+	}
+}
+
+func clamp(v int32) byte {
+	if uint32(v) > 255 {
+		return byte(^v >> 31)
+	}
+	return byte(v)
+}
+
+// halves are the even and the odd half of one pass over 8 inputs: result i is e+o
+// of i and 3-i, result 7-i their difference. add rides on every result.
+func halves(add, i0, i1, i2, i3, i4, i5, i6, i7 int32) (e0, e1, e2, e3, o0, o1, o2, o3 int32) {
+	z := (i2 + i6) * f0541
+	t2, t3 := z-i6*f1847, z+i2*f0765
+	t0, t1 := (i0+i4)<<13+add, (i0-i4)<<13+add
+	e0, e1, e2, e3 = t0+t3, t1+t2, t1-t2, t0-t3
+
+	z1, z2, z3, z4 := (i7+i1)*f0899, (i5+i3)*f2562, i7+i3, i5+i1
+	z5 := (z3 + z4) * f1175
+	z3, z4 = z5-z3*f1961, z5-z4*f0390
+	o0, o1, o2, o3 = i7*f0298-z1+z3, i5*f2053-z2+z4, i3*f3072-z2+z3, i1*f1501-z1+z4
+	return
+}
+
+// idctWild is idctPlain for any coefficients.
+func idctWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
+	var w [64]int16
+	flat := true // no vertical frequency at all: libjpeg-turbo's shortcut, which wraps where the full way saturates
+	for _, v := range c[8:] {
+		flat = flat && v == 0
+	}
+	for x := range 8 {
+		if flat {
+			for y := range 8 {
+				w[8*y+x] = c[x] * q[x] << 2
+			}
+			continue
+		}
+		var in [8]int16
+		for y := range in {
+			in[y] = c[8*y+x] * q[16*y+x]
+		}
+		for y, v := range wildPass(11, &in) {
+			w[8*y+x] = v
+		}
+	}
+	for y := range 8 {
+		for x, v := range wildPass(18, (*[8]int16)(w[8*y:])) {
+			out[y*stride+x] = byte(min(max(v, -128), 127) + 128)
+		}
+	}
+}
+
+// wildPass is one pass over 8 inputs, rounded off by shift bits and saturated.
+func wildPass(shift uint, in *[8]int16) (out [8]int16) {
+	wide := func(v int16) int32 { return int32(v) }
+	round := int32(1) << (shift - 1)
+	t0, t1 := wide(in[0]+in[4])<<13+round, wide(in[0]-in[4])<<13+round
+	z2, z6 := wide(in[2]), wide(in[6])
+	t2, t3 := z2*f0541+z6*(f0541-f1847), z2*(f0541+f0765)+z6*f0541
+	even := [4]int32{t0 + t3, t1 + t2, t1 - t2, t0 - t3}
+
+	y3, y4 := wide(in[7]+in[3]), wide(in[5]+in[1])
+	z3, z4 := y3*(f1175-f1961)+y4*f1175, y3*f1175+y4*(f1175-f0390)
+	s1, s3, s5, s7 := wide(in[1]), wide(in[3]), wide(in[5]), wide(in[7])
+	odd := [4]int32{
+		s1*(f1501-f0899) - s7*f0899 + z4,
+		s3*(f3072-f2562) - s5*f2562 + z3,
+		s5*(f2053-f2562) - s3*f2562 + z4,
+		s7*(f0298-f0899) - s1*f0899 + z3,
+	}
+	for i := range even {
+		out[i], out[7-i] = saturate((even[i]+odd[i])>>shift), saturate((even[i]-odd[i])>>shift)
+	}
+	return out
+}
+
+func saturate(v int32) int16 { return int16(min(max(v, -32768), 32767)) }

@@ -1,0 +1,46 @@
+package decode
+
+import (
+	"fmt"
+	"time"
+)
+
+// The defaults of Limits.
+const (
+	defaultPixels = 178_956_970
+	defaultScans  = 100
+	defaultTime   = 2 * time.Second
+	defaultMemory = 240 << 20
+)
+
+func (l Limits) pixels() int         { return or(l.Pixels, defaultPixels) }
+func (l Limits) memory() int         { return or(l.Memory, defaultMemory) }
+func (l Limits) scans() int          { return or(l.Scans, defaultScans) }
+func (l Limits) time() time.Duration { return or(l.Time, defaultTime) }
+
+func or[T int | time.Duration](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// checkPixels refuses an image that is too large, before anything is allocated.
+func (l Limits) checkPixels(width, height int) error {
+	if width*height <= l.pixels() {
+		return nil
+	}
+	return &Error{TooLarge, -1, fmt.Sprintf("%d x %d pixels; at most %d are decoded", width, height, l.pixels())}
+}
+
+// checkMemory refuses an image that would need too many bytes while it is decoded.
+func (l Limits) checkMemory(bytes int) error {
+	if bytes <= l.memory() {
+		return nil
+	}
+	return &Error{TooLarge, -1, fmt.Sprintf("%d MiB would be needed to decode it; one image may take %d MiB", bytes>>20, l.memory()>>20)}
+}
+
+func (l Limits) tooSlow() *Error {
+	return &Error{TooLarge, -1, fmt.Sprintf("not decoded within %v, the time for one image", l.time())}
+}

@@ -1,0 +1,180 @@
+package decode
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// pillowSaid is testdata/pillow.json: see testdata/make.py.
+type pillowSaid struct {
+	Cases map[string]struct {
+		Size  [2]int
+		RGB   string
+		Error string
+	}
+	Cuts map[string]map[string]bool // file → length that it is cut to → accepted
+}
+
+func readPillow(t testing.TB) (said pillowSaid) {
+	data, err := os.ReadFile("testdata/pillow.json")
+	if err == nil {
+		err = json.Unmarshal(data, &said)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// decodeRGB decodes a whole image to the bytes of Pillow's convert("RGB").
+func decodeRGB(d *Decoder, data []byte) ([]byte, Info, error) {
+	info, err := d.Open(data)
+	if err != nil {
+		return nil, info, err
+	}
+	all := image.Rect(0, 0, info.Width, info.Height)
+	p, err := d.Decode(all)
+	if err != nil {
+		return nil, info, err
+	}
+	var rows Rows
+	_, width, err := rows.Open(p, all)
+	if err != nil {
+		return nil, info, err
+	}
+	channels := rows.Channels()
+	out := make([]byte, 0, 3*info.Width*info.Height)
+	line := make([]byte, channels*(width+64))
+	for y := range info.Height {
+		rows.Read(y, line, width+64)
+		for x := range info.Width {
+			for c := range 3 {
+				out = append(out, line[min(c, channels-1)*(width+64)+x])
+			}
+		}
+	}
+	return out, d.info, nil
+}
+
+// TestPillow holds what is accepted here against Pillow: of every file in testdata,
+// both accept it or both refuse it, but for the differences that are listed with
+// their reasons; and where nothing is flagged the pixels are the same bytes.
+func TestPillow(t *testing.T) {
+	d := New(Limits{})
+	inexact := 0
+	for name, pillow := range readPillow(t).Cases {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pixels, info, err := decodeRGB(d, data)
+		if reason := stricter[name]; reason != "" {
+			if err == nil || pillow.Error != "" {
+				t.Errorf("%s is listed as refused here and accepted by Pillow (%s), but: here %v, Pillow %q", name, reason, err, pillow.Error)
+			}
+			continue
+		}
+		switch {
+		case err == nil && pillow.Error != "":
+			t.Errorf("%s is accepted; Pillow says %s", name, pillow.Error)
+		case err != nil && pillow.Error == "":
+			t.Errorf("%s is refused (%v); Pillow accepts it", name, err)
+		case err != nil:
+			var bad *Error
+			if !errors.As(err, &bad) {
+				t.Errorf("%s: %v has no kind", name, err)
+			}
+		case [2]int{info.Width, info.Height} != pillow.Size:
+			t.Errorf("%s is %d x %d; Pillow says %v", name, info.Width, info.Height, pillow.Size)
+		case info.Inexact != "":
+			inexact++
+			if testing.Verbose() {
+				sum := sha256.Sum256(pixels)
+				t.Logf("%s: %s; same bytes: %t", name, info.Inexact, hex.EncodeToString(sum[:]) == pillow.RGB)
+			}
+		default:
+			if sum := sha256.Sum256(pixels); hex.EncodeToString(sum[:]) != pillow.RGB {
+				t.Errorf("%s has other pixels than Pillow's, and says nothing", name)
+			}
+		}
+	}
+	t.Logf("%d flagged inexact", inexact)
+}
+
+// stricter are the files that Pillow accepts and that are refused here.
+var stricter = map[string]string{
+	"bad/sof9.jpg":      "arithmetic coding is not read",
+	"bad/adobe-rgb.jpg": "RGB with subsampling is not read",
+	"bad/ids-rgb.jpg":   "RGB with subsampling is not read",
+
+	"other/gif-smaller-screen.gif": "image/gif refuses frames that leave the screen",
+	"other/bmp-16.bmp":             "x/image/bmp reads 1 to 8, 24 and 32 bits",
+	"other/webp-animated.webp":     "x/image/webp reads no animations",
+	"other/tiff.tiff":              "TIFF is not read",
+	"other/ppm.ppm":                "portable pixmaps are not read",
+}
+
+// TestPillowCuts cuts files at each 64th of their length and at their last bytes.
+func TestPillowCuts(t *testing.T) {
+	d := New(Limits{})
+	n := 0
+	for name, cuts := range readPillow(t).Cuts {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for length, accepted := range cuts {
+			size, _ := strconv.Atoi(length)
+			_, _, err := decodeRGB(d, data[:size])
+			var bad *Error
+			errors.As(err, &bad)
+			switch {
+			case (err == nil) != accepted:
+				t.Errorf("%s cut to %d of %d bytes: %v; Pillow accepts: %t", name, size, len(data), err, accepted)
+			case size > 2 && bad != nil && bad.Kind != Truncated:
+				t.Errorf("%s cut to %d of %d bytes is %q, not truncated", name, size, len(data), bad.Kind)
+			}
+			n++
+		}
+	}
+	t.Logf("%d cuts", n)
+}
+
+// TestKinds names what is wrong with some files of each sort.
+func TestKinds(t *testing.T) {
+	d := New(Limits{})
+	for name, kind := range map[string]Kind{
+		"bad/empty.jpg": Empty, "bad/text.jpg": WrongType, "bad/soi-only.jpg": WrongType,
+		"bad/no-eoi.jpg": Truncated, "bad/progressive-no-eoi.jpg": Truncated, "bad/exif-longer-than-file.jpg": Truncated,
+		"bad/dht-too-many-codes.jpg": Damaged, "bad/dht-all-ones.jpg": Damaged, "bad/progressive-no-dht.jpg": Damaged,
+		"bad/no-dqt.jpg": Damaged, "bad/no-sof.jpg": Damaged, "bad/second-scan.jpg": Damaged, "bad/sof-height-0.jpg": Damaged,
+		"bad/sof-size-65535.jpg": TooLarge, "bad/sof-12-bit.jpg": Unsupported, "bad/sof9.jpg": Unsupported, "bad/sof3.jpg": Unsupported,
+		"bad/sof-2-components.jpg": Damaged, "bad/sof-5-components.jpg": Damaged,
+		"other/png-bomb.png": TooLarge, "other/gif-bomb.gif": TooLarge, "other/bmp-bomb.bmp": TooLarge, "other/webp-bomb.webp": TooLarge,
+		"other/png-13000.png": Truncated, "other/png-cut.png": Truncated, "other/gif-cut.gif": Truncated, "other/bmp-cut.bmp": Truncated,
+		"other/png-bad-data.png": Damaged, "other/tiff.tiff": Unsupported, "other/ppm.ppm": Unsupported, "other/bmp-16.bmp": Unsupported,
+		"other/webp-animated.webp": Unsupported,
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = decodeRGB(d, data)
+		var bad *Error
+		if !errors.As(err, &bad) || bad.Kind != kind {
+			t.Errorf("%s: %v; want %q", name, err, kind)
+			continue
+		}
+		if testing.Verbose() {
+			fmt.Printf("%-32s %v\n", name, err)
+		}
+	}
+}

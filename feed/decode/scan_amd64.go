@@ -1,0 +1,18 @@
+package decode
+
+import "golang.org/x/sys/cpu"
+
+var (
+	useBMI2 = cpu.X86.HasBMI2 && cpu.X86.HasBMI1
+	useAVX2 = cpu.X86.HasAVX2
+)
+
+// storeBMI2 is storePlain. The reader must satisfy assembly().
+//
+//go:noescape
+func storeBMI2(r *mcuReader, out *blockBuffer, n int)
+
+// skipBMI2 is skipPlain. The reader must satisfy assembly().
+//
+//go:noescape
+func skipBMI2(r *mcuReader, n int)
