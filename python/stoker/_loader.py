@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -206,7 +207,7 @@ def make_spec(
     spec = {
         "root": os.path.abspath(os.fspath(root)),
         "ops": ops,
-        "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw"},
+        "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw", **_pillow()},
         "fast": bool(fast),
         "batch": int(batch),
         "seed": int(seed) & (1 << 64) - 1,
@@ -216,6 +217,14 @@ def make_spec(
     }
     optional = {"samples": None if samples is None else [int(i) for i in samples], "max_bad": max_bad, "depth": depth, "name": name}
     return {**spec, **{key: value for key, value in optional.items() if value is not None}}
+
+
+def _pillow() -> dict[str, int]:
+    """The installed Pillow's major version: 13 resizes in another order of directions than those before, and bytes differ."""
+    try:
+        return {"pillow": int(importlib.metadata.version("pillow").split(".")[0])}
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return {}  # the newest
 
 
 def make_options(
