@@ -92,8 +92,24 @@ test-torch: build emulate torch ## everything that needs a real PyTorch
 	PYTHONPATH=python STOKER_BIN=$(CURDIR)/bin/stoker $(TORCH) -m unittest discover -s python/tests
 	$(TORCH) bench/labelled/labelled.py --quick
 
+.PHONY: oracle
+oracle: ## the JPEG decoder against libjpeg-turbo, bit for bit (needs cc and its headers)
+	@$(call need,cc,gcc libc6-dev)
+	@printf '#include <stdio.h>\n#include <jpeglib.h>\n' | cc -E - >/dev/null 2>&1 || $(call need,jpeglib.h,libjpeg62-turbo-dev)
+	CGO_ENABLED=1 go test -tags turbo ./feed/decode
+
+.PHONY: wheel
+wheel: build ## bin/wheels: the Python client with the binary in it
+	STOKER_BIN=$(CURDIR)/bin/stoker $(PYTHON) -m pip wheel --quiet --no-deps -w bin/wheels ./python
+
+.PHONY: loaders
+loaders: build torch ## loaders side by side on the same JPEGs (installs nine peers, 3 GB; 20 minutes)
+	bench/loader/install-peers || true
+	$(TORCH) bench/loader/make_reference.py
+	$(PYTHON) bench/loader/loaders.py --rounds 3
+
 .PHONY: demo
-demo: build emulate torch ## observe, advise, apply, verify on an emulated GPU, in 3 minutes
+demo: build emulate torch ## observe, advise, apply, verify, feed on an emulated GPU, in 4 minutes
 	examples/imagefolder/demo.sh
 
 .PHONY: labelled

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The whole loop on one training script that nobody changes: observe it, read the
-# advice, run it again with the advised settings, and hold the promise against
-# what came. Called by `make demo`, which builds and installs what it needs.
+# The whole loop on one training script: observe it unchanged, read the advice, run
+# it again with the advised settings, hold the promise against what came; then
+# change the one line that names the loader, and observe again. Called by
+# `make demo`, which builds and installs what it needs.
 #
 # Without a GPU the device is emulated and says so; loading is real. SECONDS_EACH
-# is how long each of the two runs trains (default 40: a final verdict wants 30
+# is how long each of the three runs trains (default 40: a final verdict wants 30
 # steady seconds).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,31 +14,43 @@ readonly python=python/.venv/bin/python stoker=bin/stoker
 readonly data=data/imagefolder
 readonly before=stoker-runs/demo-before.jsonl.gz after=stoker-runs/demo-after.jsonl.gz
 readonly each="${SECONDS_EACH:-40}"
-readonly train=("$python" examples/imagefolder/train.py --data "$data" --batch 32 --seconds "$each" --print-every 50)
+readonly fed=stoker-runs/demo-fed.jsonl.gz fed_script=stoker-runs/train_fed.py
+readonly script=examples/imagefolder/train.py
+readonly arguments=(--data "$data" --batch 32 --seconds "$each" --print-every 50)
+export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}" STOKER_BIN="$PWD/$stoker"
 
 main() {
 	trap 'echo; echo "demo: stopped"; exit 130' INT TERM
 	check
-	rm -f "$before" "$after"
+	rm -f "$before" "$after" "$fed"
 
-	heading "1/5  sample images (made once)"
+	heading "1/7  sample images (made once)"
 	"$python" examples/imagefolder/make_images.py --data "$data"
-	cat "$data"/*/*.jpg >/dev/null # both runs find them in the page cache, so that only settings differ
+	cat "$data"/*/*.jpg >/dev/null # all runs find them in the page cache, so that only settings differ
 
-	heading "2/5  observe: the script as it is, num_workers=0"
-	observe "$before" --workers 0
+	heading "2/7  observe: the script as it is, num_workers=0"
+	observe "$before" "$script" --workers 0
 
-	heading "3/5  advise: what would help, and by how much"
+	heading "3/7  advise: what would help, and by how much"
 	"$stoker" advise "$before"
 	local flags
 	flags="$(advised_flags)"
 
-	heading "4/5  observe: the same script with the first advice:$flags"
+	heading "4/7  observe: the same script with the first advice:$flags"
 	# shellcheck disable=SC2086 # flags are words
-	observe "$after" $flags
+	observe "$after" "$script" $flags
 
-	heading "5/5  verify: promised beside achieved"
+	heading "5/7  verify: promised beside achieved"
 	"$stoker" verify "$before" "$after"
+
+	heading "6/7  feed: the first script with one line changed"
+	mkdir -p "$(dirname "$fed_script")"
+	sed 's/^from torch.utils.data import DataLoader$/from stoker import DataLoader/' "$script" >"$fed_script"
+	diff "$script" "$fed_script" || [ $? = 1 ]
+	observe "$fed" "$fed_script" --workers 0
+
+	heading "7/7  verify: before beside fed"
+	"$stoker" verify "$before" "$fed"
 }
 
 # check sees to it that what make builds is there, and settles whether the device
@@ -53,10 +66,9 @@ check() {
 }
 
 observe() {
-	local recording="$1"
-	shift
-	echo "\$ ${STOKER_EMULATE:+STOKER_EMULATE=1 }stoker observe -o $recording -- ${train[*]} $*"
-	"$stoker" observe -o "$recording" -- "${train[@]}" "$@"
+	local recording="$1" command=("$python" "$2" "${arguments[@]}" "${@:3}")
+	echo "\$ ${STOKER_EMULATE:+STOKER_EMULATE=1 }stoker observe -o $recording -- ${command[*]}"
+	"$stoker" observe -o "$recording" -- "${command[@]}"
 }
 
 # advised_flags turns the changes of the first fix into flags of train.py, the
