@@ -38,7 +38,16 @@ const (
 	SyncEvery         Setting = "sync_every"         // the loop reads a value of the device every n steps; 0: never
 	Accumulation      Setting = "accumulation"       // steps whose gradients are added up before the optimizer runs
 	Device            Setting = "gpu"                // key of the device in the hardware table
+	LoaderKind        Setting = "loader"             // what prepares batches: StokerLoader; unknown is PyTorch's
+	FastPixels        Setting = "fast"               // of stoker.DataLoader: pixels with a bounded error, not Pillow's
+
+	// OnDevice is of stoker.DataLoader: uint8 goes to the device and is normalised there.
+	OnDevice Setting = "normalize_on_device"
 )
+
+// StokerLoader is the LoaderKind of stoker.DataLoader, whose num_workers are the
+// threads of stoker feed.
+const StokerLoader = "stoker"
 
 // order is the order in which settings are printed.
 var order = []Setting{
@@ -46,6 +55,7 @@ var order = []Setting{
 	InOrder, Precision, TF32, StorageKind, Cores, ComputeOn,
 	Compile, CUDAGraphs, FusedOptimizer, BucketMB, Allocator, ManualGC,
 	SideStream, MergeCopies, SyncEvery, Accumulation, Device,
+	LoaderKind, FastPixels, OnDevice,
 }
 
 // Settings are the settings of one loader and of the job around it, as found.

@@ -86,12 +86,18 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	if !verdict.HasSteps {
 		return a.blind()
 	}
+	if a.hostOnly() && !verdict.Class.Starves() {
+		return Plan{} // neither that faster input is worth something nor that it is not
+	}
 	a.pipeline = a.costs.Pipeline(run)
 	var plan Plan
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
+		a.workers, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
 	} {
 		fix, why := propose()
+		if a.hostOnly() {
+			fix.Forecast = bounded(fix.Forecast)
+		}
 		switch {
 		case fix.Name == "":
 			continue // does not apply
@@ -129,12 +135,19 @@ func effortRank(e Effort) int {
 }
 
 func worthIt(f predict.Forecast) bool {
+	if math.IsNaN(f.Speedup.Point) { // only bounded
+		return f.Speedup.High >= leastGain
+	}
 	return f.Speedup.Point >= leastGain && f.Speedup.Low > 1
 }
 
 func notWorth(f predict.Forecast) string {
-	if !f.Speedup.Known() {
+	switch {
+	case f.Speedup.Known():
+	case math.IsNaN(f.Speedup.High):
 		return "what it is worth is unknown here"
+	default:
+		return fmt.Sprintf("worth at most %.2fx: not to be told from noise", f.Speedup.High)
 	}
 	return fmt.Sprintf("worth %.2fx (%.2f to %.2f): not to be told from noise", f.Speedup.Point, f.Speedup.Low, f.Speedup.High)
 }

@@ -19,13 +19,17 @@ func live(t *testing.T) *recording.Run {
 	return run
 }
 
-func first(t *testing.T, run *recording.Run) Fix {
+// fixOf is the fix of that name in a run's plan.
+func fixOf(t *testing.T, run *recording.Run, name stoker.Setting) Fix {
 	t.Helper()
 	plan := Rank(run, diagnose.Judge(run))
-	if len(plan.Fixes) == 0 {
-		t.Fatalf("no fix; rejected: %v", plan.Rejected)
+	for _, fix := range plan.Fixes {
+		if fix.Name == string(name) {
+			return fix
+		}
 	}
-	return plan.Fixes[0]
+	t.Fatalf("no fix %s among %v; rejected: %v", name, plan.Fixes, plan.Rejected)
+	return Fix{}
 }
 
 func workersOf(t *testing.T, fix Fix) int {
@@ -40,7 +44,7 @@ func workersOf(t *testing.T, fix Fix) int {
 }
 
 func TestWorkersUntilTheLoopBinds(t *testing.T) {
-	fix := first(t, live(t))
+	fix := fixOf(t, live(t), stoker.NumWorkers)
 	if n := workersOf(t, fix); n < 5 || n > 7 {
 		t.Errorf("num_workers=%d, want about 50 ms / 10 ms", n)
 	}
@@ -52,7 +56,7 @@ func TestWorkersUntilTheLoopBinds(t *testing.T) {
 func TestWorkersStayWithinCores(t *testing.T) {
 	run := live(t)
 	run.Facts.Machine.Quota = 2
-	if n := workersOf(t, first(t, run)); n > 3 {
+	if n := workersOf(t, fixOf(t, run, stoker.NumWorkers)); n > 3 {
 		t.Errorf("num_workers=%d on a quota of 2 cores", n)
 	}
 }
@@ -66,7 +70,7 @@ func TestWorkersStayWithinMemory(t *testing.T) {
 			}
 		}
 	}
-	fix := first(t, run)
+	fix := fixOf(t, run, stoker.NumWorkers)
 	if n := workersOf(t, fix); n > 2 {
 		t.Errorf("num_workers=%d with 4 GB free", n)
 	}
@@ -79,12 +83,42 @@ func TestWorkersStayWithinMemory(t *testing.T) {
 func TestWorkersStayWithinShm(t *testing.T) {
 	run := live(t)
 	run.Facts.Machine.ShmBytes = 64e6
-	fix := first(t, run)
+	fix := fixOf(t, run, stoker.NumWorkers)
 	if n := workersOf(t, fix); n > 2 {
 		t.Errorf("num_workers=%d with 64 MB of /dev/shm", n)
 	}
 	if !strings.Contains(strings.Join(fix.Notes, "\n"), "/dev/shm") {
 		t.Errorf("notes do not name /dev/shm: %v", fix.Notes)
+	}
+}
+
+// On few cores another loader is worth more than more workers: it takes less core
+// time for a batch.
+func TestAnotherLoaderWhereCoresAreFew(t *testing.T) {
+	run := live(t)
+	run.Facts.Machine.Quota = 2
+	plan := Rank(run, diagnose.Judge(run))
+	if plan.Fixes[0].Name != string(stoker.LoaderKind) {
+		t.Errorf("first fix %s, want loader", plan.Fixes[0].Name)
+	}
+	fix := fixOf(t, run, stoker.LoaderKind)
+	if c := fix.Changes; len(c) != 1 || c[0].To != stoker.StokerLoader || fix.Effort != Code {
+		t.Errorf("changes %v, effort %s: want one line", c, fix.Effort)
+	}
+	if few, many := fix.Forecast.Speedup, fixOf(t, live(t), stoker.LoaderKind).Forecast.Speedup; !(few.Low > 1) || !(few.Point < many.Point) {
+		t.Errorf("worth %+v on 2 cores, %+v on 8", few, many)
+	}
+}
+
+// What is read by a class of the user's own, stoker.DataLoader would leave to
+// PyTorch's loader.
+func TestNoOtherLoaderForOtherDatasets(t *testing.T) {
+	run := live(t)
+	run.Facts.Loaders[0].Dataset = "MyDataset"
+	for _, fix := range Rank(run, diagnose.Judge(run)).Fixes {
+		if fix.Name == string(stoker.LoaderKind) {
+			t.Errorf("advised %v", fix.Changes)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // pinning proposes page-locked batches with asynchronous copies.
 func (a adviser) pinning() (Fix, string) {
 	pinned, known := a.pipeline.Settings.Bool(stoker.PinMemory)
-	if len(a.run.Facts.GPUs) == 0 || known && pinned || !a.pipeline.Part(stoker.Transfer).Wait.Known() {
+	if len(a.run.Facts.GPUs) == 0 || known && pinned || a.costs.Feed != nil || !a.pipeline.Part(stoker.Transfer).Wait.Known() {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.PinMemory), Title: "copy from page-locked memory, without blocking", Effort: Code, Risk: MemoryRisk}
@@ -39,7 +39,7 @@ func locked(limit float64) string {
 // prefetch proposes a deeper queue where batches take unevenly long.
 func (a adviser) prefetch() (Fix, string) {
 	fix := Fix{Name: string(stoker.PrefetchFactor), Title: "let each worker prepare more batches ahead", Effort: Flag, Risk: MemoryRisk}
-	if a.costs.Workers == 0 || !a.starved() || math.IsNaN(a.costs.FetchCV) || a.ahead() >= deeperQueue {
+	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.starved() || math.IsNaN(a.costs.FetchCV) || a.ahead() >= deeperQueue {
 		return Fix{}, ""
 	}
 	if a.costs.FetchCV < spikyFetch {
@@ -53,7 +53,7 @@ func (a adviser) prefetch() (Fix, string) {
 // persistence proposes to keep workers over epochs.
 func (a adviser) persistence() (Fix, string) {
 	keep, _ := a.pipeline.Settings.Bool(stoker.PersistentWorkers)
-	if a.costs.Workers == 0 || keep {
+	if a.costs.Workers == 0 || a.costs.Feed != nil || keep {
 		return Fix{}, ""
 	}
 	first, starts := 0.0, 0
@@ -113,9 +113,9 @@ func (a adviser) cores() (Fix, string) {
 	}
 	need := math.Ceil(max(a.pipeline.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
-	fix.Changes = []stoker.Change{
-		{Setting: stoker.Cores, From: math.Round(10*a.pipeline.Cores) / 10, To: need},
-		a.change(stoker.NumWorkers, max(a.costs.Workers, int(need))),
+	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: math.Round(10*a.pipeline.Cores) / 10, To: need}}
+	if workers := int(need); workers > a.costs.Workers {
+		fix.Changes = append(fix.Changes, a.change(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{

@@ -22,6 +22,8 @@ const (
 	shmReserve    = 0.9 // of /dev/shm that batches may fill
 	pinnedCopies  = 2   // batches that lie pinned at once
 	waitingWorker = 4   // workers per core that are tried where they mostly wait
+
+	feedThread = 32 << 20 // bytes that a thread of stoker feed keeps (feed/budget.go)
 )
 
 // workers proposes how many worker processes to use.
@@ -39,7 +41,7 @@ func (a adviser) workers() (Fix, string) {
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
-		return fix, fmt.Sprintf("%d workers are as good as more: %s", now, a.whyNotMore(now, cut))
+		return fix, fmt.Sprintf("%d %s are as good as more: %s", now, a.noun(), a.whyNotMore(now, cut))
 	}
 	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, best)}
 	if now == 0 {
@@ -47,6 +49,10 @@ func (a adviser) workers() (Fix, string) {
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = append(fix.Notes, fmt.Sprintf("%d and not more: %s", best, a.whyNotMore(best, cut)))
+	if a.costs.Feed != nil { // its threads share their memory and leave /dev/shm alone
+		fix.Title = "let stoker's loader use more threads"
+		return fix, ""
+	}
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
 	if a.costs.Helped() {
 		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads took %.0f ms of core time per batch beside the launching thread; if that was work and not spinning, it will be slower than forecast: workers have one thread each", 1e3*a.costs.HelperCPU))
@@ -55,6 +61,14 @@ func (a adviser) workers() (Fix, string) {
 		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
 	}
 	return fix, ""
+}
+
+// noun is what num_workers counts.
+func (a adviser) noun() string {
+	if a.costs.Feed != nil {
+		return "threads"
+	}
+	return "workers"
 }
 
 func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
@@ -92,7 +106,10 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 // it does.
 func (a adviser) tooMuch(workers int) string {
 	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
-		return fmt.Sprintf("%d workers would take %s of the %s of memory that are free", workers, bytes(need), bytes(have))
+		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(), bytes(need), bytes(have))
+	}
+	if a.costs.Feed != nil {
+		return ""
 	}
 	ahead := float64(workers * a.ahead())
 	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*stat.Or(a.pipeline.Bytes, 0) > shmReserve*shm {
@@ -114,6 +131,9 @@ func (a adviser) ahead() int {
 // resident set stands in; a forked copy shares much of it, so this is an upper
 // bound.
 func (a adviser) workersMemory(workers int) float64 {
+	if a.costs.Feed != nil {
+		return float64(workers-a.costs.Workers) * feedThread
+	}
 	each := a.costs.WorkerMemory
 	if math.IsNaN(each) {
 		subject := fmt.Sprintf("process/%d", a.costs.Window.PID)

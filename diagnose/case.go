@@ -83,6 +83,34 @@ func newCase(run *recording.Run, gaps *idle.Analysis) *Case {
 	return c
 }
 
+// ring reports whether what is known is the loader's own side alone: it tells how
+// long the trainer waited for batches and when its ring was full, and nothing
+// tells what the device did meanwhile.
+func (c *Case) ring() bool {
+	return c.HasSteps && c.Costs.Feed != nil && c.traced == nil && c.StallSource != DeviceEvents && math.IsNaN(c.Util)
+}
+
+// waits is the share of the time in which the trainer waited for batches: an upper
+// bound of waiting for input, since queued work may cover it. Where the trainer
+// does not tell, the ring decides what it can.
+func (c *Case) waits() float64 {
+	share := c.Costs.Wait / c.Costs.HostStep
+	full, empty := c.Costs.Feed.Full, c.Costs.Feed.Empty
+	switch {
+	case !math.IsNaN(share):
+		return min(1, share)
+	case full >= fullRing:
+		return max(0, 1-full)
+	case empty >= 1-fullRing:
+		return min(1, empty)
+	}
+	return math.NaN()
+}
+
+// fullRing is the share of the time from which a full ring says that the trainer
+// is the slower one, and the share below which an empty one says nothing. [J]
+const fullRing = 0.9
+
 // trainer is the first trainer's process, 0 where there is none.
 func trainer(run *recording.Run) int {
 	for _, p := range run.Facts.Processes {

@@ -16,10 +16,41 @@ func (c *Case) stallEvidence() {
 			percent(c.Stall), ms(c.Costs.Idle), ms(c.Costs.Step))
 	case !math.IsNaN(c.Idle):
 		c.because(c.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", percent(c.Idle))
+	case c.ring():
+		c.because(c.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here (stoker observe tells)", percentOr(c.waits()))
+		c.because(c.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", percentOr(c.Costs.Feed.Full))
 	}
 }
 
+// ringEvidence says what the loader's own side tells where that names no ailment.
+func (c *Case) ringEvidence() []Evidence {
+	c.rule = Unknown
+	f, waits := c.Costs.Feed, c.waits()
+	if waits < littleWait {
+		c.because(waits, "ratio", "step.wait", "the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; what limits the trainer is not seen from here: stoker observe looks at the device", percent(waits))
+	} else {
+		c.because(waits, "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here: stoker observe tells", percentOr(waits))
+	}
+	c.because(f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", percentOr(f.Full))
+	c.threadsEvidence()
+	return c.evidence[Unknown]
+}
+
+// threadsEvidence says what the threads of stoker's loader do.
+func (c *Case) threadsEvidence() {
+	k, f := c.Costs, c.Costs.Feed
+	if busy := c.saturated(); !math.IsNaN(busy) {
+		c.because(busy, "ratio", "feed.threads", "%d thread%s at work in stoker's loader %s of the time", k.Workers, plural(k.Workers), percent(busy))
+	}
+	c.because(k.Fetch, "seconds", "feed.batches", "preparing one batch takes a thread %s%s: reading %s, decoding %s, transforming %s",
+		ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), ms(f.Read), ms(f.Decode), ms(f.Transform))
+}
+
 func (c *Case) workersEvidence() {
+	if c.Costs.Feed != nil {
+		c.threadsEvidence()
+		return
+	}
 	k := c.Costs
 	if busy := c.saturated(); !math.IsNaN(busy) {
 		c.because(busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers, plural(k.Workers), percent(busy))
@@ -52,11 +83,14 @@ func cpuOf(cpu, wall float64) string {
 	return fmt.Sprintf(" (%s of it on a core)", percent(min(1, cpu/wall)))
 }
 
-func workersText(n int, set bool) string {
-	if set {
-		return fmt.Sprintf("num_workers=%d", n)
+func workersText(k predict.Costs) string {
+	switch {
+	case k.Feed != nil:
+		return fmt.Sprintf("stoker's loader has %d threads", k.Workers)
+	case k.Set:
+		return fmt.Sprintf("num_workers=%d", k.Workers)
 	}
-	return fmt.Sprintf("%d worker processes seen", n)
+	return fmt.Sprintf("%d worker processes seen", k.Workers)
 }
 
 // launcherParked is the share of time in which the launching thread slept.

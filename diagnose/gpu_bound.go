@@ -19,7 +19,11 @@ var gpuBound = Rule{
 			return c.gpuTraced()
 		}
 		starved := c.starved()
-		busy := c.ask("Does some kernel run nearly all the time?", c.Util, 0.82, 0.93, "")
+		unknown := 0.5
+		if c.ring() { // the loader's own side does not tell the device from other work of the trainer
+			unknown = unlikely
+		}
+		busy := c.askOr(unknown, "Does some kernel run nearly all the time?", c.Util, 0.82, 0.93, "")
 		k := c.Costs
 		if !math.IsNaN(c.Util) {
 			c.because(c.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", percent(c.Util))

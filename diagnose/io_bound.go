@@ -16,7 +16,11 @@ var ioBound = Rule{
 		share := c.onStorage()
 		disk := c.askOr(unlikely, "Is loading waiting for storage?", share, 0.3, 0.6, "")
 		c.stallEvidence()
-		c.because(share, "ratio", "thread.state", "loading waits for storage %s of its time", percentOr(share))
+		if k.Feed != nil {
+			c.because(share, "ratio", "feed.read", "the loader's threads read files %s of their time", percentOr(share))
+		} else {
+			c.because(share, "ratio", "thread.state", "loading waits for storage %s of its time", percentOr(share))
+		}
 		if !math.IsNaN(k.DiskRate) {
 			c.because(k.DiskRate, "bytes/s", "process.disk", "%.1f MB/s come from storage, of %.1f MB/s read: the rest is in the page cache",
 				k.DiskRate/1e6, math.Max(k.ReadRate, k.DiskRate)/1e6)

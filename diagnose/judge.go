@@ -101,6 +101,10 @@ func (c *Case) starved() float64 {
 	if !math.IsNaN(c.Stall) {
 		return c.ask("Does the device wait for input, by its own clock?", c.Stall, 0.03, 0.07, "")
 	}
+	if c.ring() {
+		return c.ask("Does the trainer wait for batches (an upper bound of waiting for input)?", c.waits(), 0.10, 0.25,
+			"work that is queued on the device may cover a wait of the host")
+	}
 	return c.ask("Is the device idle (GPU-Util; an upper bound of waiting for input)?", c.Idle, 0.10, 0.25,
 		"the device's own clock is not known here")
 }
@@ -172,10 +176,17 @@ func (c *Case) coresFull() float64 {
 	return score
 }
 
+// littleWait is the share of the time below which the host's wait for batches says
+// how little the device can have waited; a longer one may be covered.
+const littleWait = 0.03
+
 // settleStall gives the stall of a run whose device clock is not known: where
 // input is the limit, at most the idle time; where there is hardly any idle
 // time, no more than that; else it is unknown.
 func (c *Case) settleStall(class Class) {
+	if c.ring() && c.waits() < littleWait {
+		c.Stall, c.StallSource = c.waits(), HostWait
+	}
 	if !math.IsNaN(c.Stall) || math.IsNaN(c.Idle) {
 		return
 	}
@@ -187,6 +198,9 @@ func (c *Case) settleStall(class Class) {
 func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	if c.traced != nil || c.hostOnly {
 		return c.unknownTrace(scores)
+	}
+	if c.ring() {
+		return c.ringEvidence()
 	}
 	var out []Evidence
 	if !math.IsNaN(c.Stall) && c.Stall < 0.03 && c.Idle > 0.1 {

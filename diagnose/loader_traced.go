@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"stoker/diagnose/idle"
+	"stoker/predict"
 	"stoker/recording"
 )
 
@@ -42,7 +43,7 @@ func (t *traced) loadsItself(c *Case) float64 {
 		workers, known = l.Settings.Int("num_workers")
 	}
 	if known {
-		return c.askFact("Does the launching thread load by itself (num_workers=0)?", workers == 0, workersText(workers, true))
+		return c.askFact("Does the launching thread load by itself (num_workers=0)?", workers == 0, workersText(predict.Costs{Workers: workers, Set: true}))
 	}
 	single, several := t.iterators()
 	switch {

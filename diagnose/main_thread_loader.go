@@ -12,7 +12,7 @@ var mainThreadLoader = Rule{
 			return c.loaderTraced(true)
 		}
 		k := c.Costs
-		none := c.askFact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k.Workers, k.Set))
+		none := c.askFact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k))
 		starved := c.starved()
 		disk := c.askOr(unlikely, "Is it waiting for storage?", c.onStorage(), 0.3, 0.6, "")
 		full := c.coresFull()

@@ -14,8 +14,8 @@ var notTraining = Rule{
 	Text:   "No step over a DataLoader and no work on a GPU was seen: downloading, compiling, preparing, or another kind of program.",
 	Limits: "A program that trains without DataLoader on a device that cannot be read looks the same.",
 	Check: func(c *Case) float64 {
-		if c.Run.Timeline != nil {
-			return 0 // somebody ran a profiler over steps
+		if c.Run.Timeline != nil || c.ring() {
+			return 0 // somebody ran a profiler over steps, or takes batches from a loader
 		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {

@@ -10,7 +10,7 @@ var tooFewWorkers = Rule{
 			return c.loaderTraced(false)
 		}
 		k := c.Costs
-		some := c.askFact("Are there worker processes?", k.Workers > 0, workersText(k.Workers, k.Set))
+		some := c.askFact("Are there worker processes?", k.Workers > 0, workersText(k))
 		starved := c.starved()
 		busy := c.ask("Do the workers always have a batch to prepare?", c.saturated(), 0.70, 0.88, "workers that are not the limit park on their index queue")
 		disk := c.askOr(unlikely, "Are they waiting for storage?", c.onStorage(), 0.3, 0.6, "")

@@ -55,6 +55,7 @@ type Source string
 const (
 	DeviceEvents Source = "device-events" // the device's own clock at the input boundary
 	FromTrace    Source = "trace"         // gaps on a profiler's timeline
+	HostWait     Source = "host-wait"     // the host hardly waited, so the device did not either
 	Utilisation  Source = "utilisation"   // idle by GPU-Util: an upper bound
 	NoSource     Source = ""
 )

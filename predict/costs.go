@@ -51,6 +51,8 @@ type Costs struct {
 	Throttled   float64 // share of time the cgroup was held back
 
 	WorkerMemory float64 // resident set of one worker, bytes
+
+	Feed *Feeding // what stoker's loader tells of itself; nil for others. Its threads are the workers
 }
 
 // Measure takes the costs of one window from the run.
@@ -66,6 +68,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c.fetching(run)
 	c.cpu(run)
 	c.storage(run)
+	c.feeding(run)
 	return c
 }
 
@@ -73,6 +76,9 @@ func workers(run *recording.Run, w recording.Window) (n int, set bool) {
 	if l := run.Loader(w.PID, w.Loader); l != nil {
 		if n, known := l.Settings.Int("num_workers"); known {
 			return n, true
+		}
+		if Feeds(l.Settings) {
+			return FeedThreads(run), false
 		}
 	}
 	return len(alive(run.Workers(w.PID), w)), false
@@ -184,7 +190,7 @@ func (c *Costs) cpu(run *recording.Run) {
 	c.Cores = freeCores(run.Facts.Machine, c.Others)
 	by := 0.0
 	c.WorkerMemory = math.NaN()
-	for _, p := range run.Workers(c.Window.PID) {
+	for _, p := range append(run.Workers(c.Window.PID), daemons(run)...) {
 		subject := fmt.Sprintf("process/%d", p.PID)
 		if rate, over := run.Find(recording.ProcessCPU, subject).Growth(from, to); !math.IsNaN(rate) && over > 0 {
 			by += rate

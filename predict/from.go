@@ -68,7 +68,7 @@ func (c Costs) Pipeline(run *recording.Run) stoker.Pipeline {
 		if l.BatchBytes > 0 {
 			p.Bytes = l.BatchBytes
 		}
-		if l.Samples > 0 && p.Batch > 0 {
+		if l.Samples > 0 && p.Batch > 0 && c.Feed == nil { // stoker's loader goes on into the next epoch
 			p.EpochSteps = math.Ceil(float64(l.Samples) / p.Batch)
 		}
 	}
@@ -167,7 +167,7 @@ func (c Costs) HelpersSpin() bool {
 func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
 	read, prepare = stoker.Part{Stage: stoker.Read}, stoker.Part{Stage: stoker.Prepare}
 	cpu := c.FetchCPU
-	if c.Workers > 0 && c.WorkerCPU > stat.Or(cpu, 0) {
+	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use threads of their own
 	}
 	switch {

@@ -102,6 +102,7 @@ func Throughput(p stoker.Pipeline, m hardware.Machine) Forecast {
 var modelled = map[stoker.Setting]bool{
 	stoker.NumWorkers: true, stoker.PersistentWorkers: true, stoker.PinMemory: true, stoker.NonBlocking: true,
 	stoker.StorageKind: true, stoker.Cores: true, stoker.PrefetchFactor: true, stoker.InOrder: true,
+	stoker.LoaderKind: true, stoker.FastPixels: true, stoker.OnDevice: true,
 }
 
 func unmodelled(changes []stoker.Change) (notes []string) {
@@ -163,18 +164,35 @@ func (v view) saved(p stoker.Pipeline, m hardware.Machine) float64 {
 	was, _ := p.Measured.Bool(stoker.PinMemory)
 	is, _ := p.Settings.Bool(stoker.PinMemory)
 	copied := p.Part(stoker.Transfer).Wait
+	if copied.Known() && turned(stoker.OnDevice, p) {
+		return v.saving(copied) * (1 - asUint8)
+	}
 	if was || !is || !copied.Known() || m.Link.Name == "" {
 		return 0
 	}
-	pageable := stoker.Interval{Low: copied.High, Point: copied.Point, High: copied.Low} // the optimist saves most
-	return max(0, v.cost(pageable)-p.Bytes/m.Link.Pinned.Value)
+	return max(0, v.saving(copied)-p.Bytes/m.Link.Pinned.Value)
+}
+
+// asUint8 is the share of a float32 batch's bytes that it has as uint8.
+const asUint8 = 0.25
+
+// turned reports whether a switch was off as measured and is on now.
+func turned(name stoker.Setting, p stoker.Pipeline) bool {
+	was, _ := p.Measured.Bool(name)
+	is, _ := p.Settings.Bool(name)
+	return is && !was
+}
+
+// saving picks from an interval of what a change saves: the optimist saves most.
+func (v view) saving(i stoker.Interval) float64 {
+	return v.cost(stoker.Interval{Low: i.High, Point: i.Point, High: i.Low})
 }
 
 // input is what preparing a batch costs in this view: waiting for itself,
 // waiting in a shared queue, core time.
 func (v view) input(p stoker.Pipeline, settings stoker.Settings) (alone, shared, cpu float64) {
 	read, prepare := p.Part(stoker.Read), p.Part(stoker.Prepare)
-	cpu, wait := v.part(prepare.CPU), v.cost(read.Wait)
+	cpu, wait := v.part(prepare.CPU)*v.cheaper(p.Measured, settings), v.cost(read.Wait)
 	if settings.Text(stoker.StorageKind) == PageCache {
 		wait = 0
 	}
@@ -207,7 +225,7 @@ func serial(p stoker.Pipeline, v view, loop float64, before int) outcome {
 // pipelined solves num_workers > 0.
 func pipelined(p stoker.Pipeline, v view, loop float64, before, after int) outcome {
 	alone, shared, cpu := v.input(p, p.Settings)
-	if before == 0 {
+	if before == 0 && !Feeds(p.Settings) { // stoker's loader hands over the memory that it writes to
 		cpu += v.handOver(p.Bytes)
 	}
 	crowd := 1.0
@@ -242,8 +260,8 @@ func fitted(p stoker.Pipeline, one float64) float64 {
 	workers, _ := p.Measured.Int(stoker.NumWorkers)
 	took := p.Step * float64(workers)
 	cpu := (p.Part(stoker.Prepare).CPU.Point + p.LoopCPU.Point) / likely.cores(p)
-	sameStorage := p.Settings.Text(stoker.StorageKind) == p.Measured.Text(stoker.StorageKind)
-	if p.Loop.High >= 0.95*p.Step || cpu > 0.9*p.Step || !sameStorage || took > 1.3*one {
+	same := p.Settings.Text(stoker.StorageKind) == p.Measured.Text(stoker.StorageKind) && likely.cheaper(p.Measured, p.Settings) == 1
+	if p.Loop.High >= 0.95*p.Step || cpu > 0.9*p.Step || !same || took > 1.3*one {
 		return 0
 	}
 	return took
@@ -302,7 +320,7 @@ func (v view) threads(busy, physical float64) float64 {
 // that had to be done anyway; what remains is that workers idle while the last
 // step of the epoch runs, and that the last round is not full.
 func (v view) refill(p stoker.Pipeline, one, loop float64, workers int, inputBinds bool) float64 {
-	if p.EpochSteps == 0 {
+	if p.EpochSteps == 0 || Feeds(p.Settings) { // which goes on into the next epoch by itself
 		return 0
 	}
 	start := 0.0

@@ -91,7 +91,7 @@ type Software struct {
 type Process struct {
 	PID          int     `json:"pid"`
 	Parent       int     `json:"parent,omitempty"`
-	Role         string  `json:"role"` // "trainer", "worker"
+	Role         string  `json:"role"` // "trainer", "worker", "feed"
 	Rank         int     `json:"rank"`
 	World        int     `json:"world,omitempty"`
 	Device       int     `json:"device"`                  // index of the GPU in use, -1 where unknown
@@ -106,6 +106,7 @@ type Process struct {
 const (
 	RoleTrainer = "trainer" // asks for batches and launches work
 	RoleWorker  = "worker"  // prepares batches for a trainer
+	RoleFeed    = "feed"    // stoker feed: prepares batches for all trainers of its node
 )
 
 // Loader is one DataLoader of one process.

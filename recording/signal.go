@@ -41,6 +41,18 @@ const (
 	PeakAllocated    Signal = "device.allocated" // peak device memory allocated by PyTorch
 	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
 	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full
+
+	// Of stoker's loader: the first five of a process, the client's or the
+	// daemon's; the others of a ring, "loader/PID/ID".
+	FeedBatches   Signal = "feed.batches"   // total batches made
+	FeedSamples   Signal = "feed.samples"   // total samples in them
+	FeedRead      Signal = "feed.read"      // total time of all threads in reading files
+	FeedDecode    Signal = "feed.decode"    // total time of all threads in decoding
+	FeedTransform Signal = "feed.transform" // total time of all threads in cropping, resizing, normalising
+	FeedFull      Signal = "feed.full"      // total time the loader waited for the trainer: its ring was full
+	FeedEmpty     Signal = "feed.empty"     // total time the trainer had no batch left in the ring
+	FeedReady     Signal = "feed.ready"     // batches in the ring, those that the trainer holds included
+	FeedBad       Signal = "feed.bad"       // total samples that could not be used
 )
 
 // State is what a thread was doing when it was looked at.
@@ -94,6 +106,15 @@ var meanings = map[Signal]Meaning{
 	PeakAllocated:    {"bytes", false, "peak device memory allocated by PyTorch"},
 	PeakReserved:     {"bytes", false, "peak device memory reserved by PyTorch"},
 	HookDropped:      {"items", true, "hook records that found their channel full"},
+	FeedBatches:      {"items", true, "batches that stoker's loader made"},
+	FeedSamples:      {"items", true, "samples that stoker's loader made"},
+	FeedRead:         {"seconds", true, "time of stoker's loader in reading files, all threads together"},
+	FeedDecode:       {"seconds", true, "time of stoker's loader in decoding, all threads together"},
+	FeedTransform:    {"seconds", true, "time of stoker's loader in cropping, resizing and normalising, all threads together"},
+	FeedFull:         {"seconds", true, "time stoker's loader waited for the trainer: its ring was full"},
+	FeedEmpty:        {"seconds", true, "time the trainer had no batch of stoker's loader left"},
+	FeedReady:        {"items", false, "batches in the ring of stoker's loader, those that the trainer holds included"},
+	FeedBad:          {"items", true, "samples that stoker's loader could not use"},
 }
 
 // Meaning returns the signal's description; a stranger has an empty one.

@@ -193,6 +193,8 @@ func sourceText(s diagnose.Source) string {
 		return " (by the device's own clock)"
 	case diagnose.FromTrace:
 		return " (from the trace)"
+	case diagnose.HostWait:
+		return " at most (by the host's wait)"
 	case diagnose.Utilisation:
 		return " at most (by GPU-Util)"
 	case diagnose.NoSource:

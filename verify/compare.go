@@ -164,7 +164,27 @@ func changes(was, now observed) []stoker.Change {
 		}
 		return settings
 	}
-	return list(was).Diff(list(now))
+	before, after := list(was), list(now)
+	if predict.Feeds(before) != predict.Feeds(after) {
+		named(before, was)
+		named(after, now)
+	}
+	return before.Diff(after)
+}
+
+// named makes settings say whose loader they are of, and how many threads stoker's
+// chose by itself. What else they hold means something to one of the two loaders
+// alone.
+func named(settings stoker.Settings, of observed) {
+	if len(settings) == 0 {
+		return // nothing is known of the loader
+	}
+	if !predict.Feeds(settings) {
+		settings[stoker.LoaderKind] = "torch"
+	}
+	settings[stoker.NumWorkers] = of.costs.Workers
+	delete(settings, stoker.PersistentWorkers)
+	delete(settings, stoker.InOrder)
 }
 
 func scaled(x []float64, by float64) []float64 {

@@ -186,6 +186,26 @@ func TestChangedSettingsAreTheSameWork(t *testing.T) {
 	}
 }
 
+// Settings of PyTorch's workers mean nothing to stoker's loader: that it took their
+// place, with how many threads, is the change.
+func TestAnotherLoader(t *testing.T) {
+	after := typical()
+	after.edit = func(run *recording.Run) {
+		run.Facts.Loaders[0].Settings = stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true}
+	}
+	before := typical()
+	before.edit = func(run *recording.Run) {
+		run.Facts.Loaders[0].Settings[stoker.PersistentWorkers] = false
+	}
+	want := []stoker.Change{
+		{Setting: stoker.NumWorkers, From: 0, To: 7},
+		{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader},
+	}
+	if got := Changes(before.run(), after.run()); !reflect.DeepEqual(got, want) {
+		t.Errorf("changes %v, want %v", got, want)
+	}
+}
+
 func TestPerSample(t *testing.T) {
 	after := typical()
 	after.batch, after.period, after.idle = 128, 0.15, 0

@@ -20,6 +20,7 @@ func Torch(w io.Writer, fix advise.Fix) error {
 	return write(w, fix, "DataLoader", map[stoker.Setting]string{
 		stoker.NumWorkers: "num_workers", stoker.PrefetchFactor: "prefetch_factor", stoker.PinMemory: "pin_memory",
 		stoker.PersistentWorkers: "persistent_workers", stoker.InOrder: "in_order", stoker.BatchSize: "batch_size",
+		stoker.FastPixels: "fast", stoker.OnDevice: "normalize_on_device",
 	})
 }
 
@@ -52,6 +53,10 @@ func write(w io.Writer, fix advise.Fix, call string, keywords map[stoker.Setting
 		b.WriteString(")\n")
 	}
 	for _, c := range outside {
+		if c.Setting == stoker.LoaderKind && call == "TrainingArguments" {
+			b.WriteString("# override Trainer.get_train_dataloader: return stoker.DataLoader(...) with the same arguments\n")
+			continue
+		}
 		b.WriteString(elsewhere(c))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -80,6 +85,8 @@ func elsewhere(c stoker.Change) string {
 		return "batch = batch.to(device, non_blocking=True)  # needs pin_memory; Trainer and Lightning do this by themselves\n"
 	case stoker.Cores:
 		return fmt.Sprintf("# give the job %s cores (was %s): --cpus-per-task, docker --cpus, cgroup quota\n", python(c.To), python(c.From))
+	case stoker.LoaderKind:
+		return "from stoker import DataLoader  # in the place of torch.utils.data's, with the same arguments\n"
 	case stoker.StorageKind:
 		return "# keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training\n"
 	default:

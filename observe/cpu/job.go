@@ -184,7 +184,7 @@ func (j *Job) Machine() recording.Machine {
 func (j *Job) follow() {
 	wanted := map[int]int{}
 	for pid, p := range j.tree.live {
-		if p.role == "" || p.zombie {
+		if p.role == "" || p.role == recording.RoleFeed || p.zombie {
 			continue
 		}
 		tid := pid

@@ -129,6 +129,21 @@ func TestHookDecidesRoles(t *testing.T) {
 }
 
 // Where /proc shows nothing of the job, that is said, and nothing crashes.
+func TestFeedIsRecognised(t *testing.T) {
+	for command, want := range map[string]bool{
+		"/opt/venv/bin/stoker feed --fd 5":          true,
+		"stoker-0.2 feed --socket /run/x --ranks 2": true,
+		"/usr/bin/stoker observe -- python feed.py": false,
+		"/usr/bin/python train.py feed ":            false,
+		"stoker":                                    false,
+		"":                                          false,
+	} {
+		if got := feeds(&process{command: command}); got != want {
+			t.Errorf("%q: %v, want %v", command, got, want)
+		}
+	}
+}
+
 func TestHiddenProc(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"proc", "sys", "dev/shm"} {

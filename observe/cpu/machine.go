@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/cgroup"
 	"stoker/recording"
 )
 
@@ -22,7 +23,7 @@ type machine struct {
 	root   string
 	files  fs.FS
 	proc   procfs.FS
-	groups *groups
+	groups *cgroup.Groups
 	static recording.Machine
 	absent []recording.Absence
 
@@ -53,8 +54,8 @@ func (m *machine) facts(pid int) recording.Machine {
 		f.LockedBytes = limits
 	}
 	if m.regroup(pid) {
-		f.Quota, f.DiskLimit = m.groups.quota(), m.groups.diskLimit()
-		if limit, _ := m.groups.memory(); limit > 0 && (f.MemoryBytes == 0 || limit < f.MemoryBytes) {
+		f.Quota, f.DiskLimit = m.groups.Quota(), m.groups.DiskLimit()
+		if limit, _ := m.groups.Memory(); limit > 0 && (f.MemoryBytes == 0 || limit < f.MemoryBytes) {
 			f.MemoryBytes = limit
 		}
 	}
@@ -83,10 +84,10 @@ func (m *machine) describe() {
 // regroup notices that the process was moved to another control group.
 func (m *machine) regroup(pid int) bool {
 	text, err := fs.ReadFile(m.files, "proc/"+strconv.Itoa(pid)+"/cgroup")
-	if err != nil || m.groups != nil && m.groups.text == string(text) {
+	if err != nil || m.groups != nil && m.groups.Text() == string(text) {
 		return m.groups != nil
 	}
-	found, err := findGroups(m.files, pid)
+	found, err := cgroup.Find(m.files, strconv.Itoa(pid))
 	if err != nil {
 		if len(m.absent) == 0 {
 			m.absent = append(m.absent, recording.Absence{What: "control groups", Why: err.Error()})
@@ -111,14 +112,14 @@ func (m *machine) sample(now float64, to Sink, pid int) {
 		to.Sample(recording.MachineShm, "machine", now, left)
 	}
 	if m.regroup(pid) {
-		if _, left := m.groups.memory(); left < free || math.IsNaN(free) {
+		if _, left := m.groups.Memory(); left < free || math.IsNaN(free) {
 			free = left
 		}
-		if held, known := m.groups.throttled(); known {
+		if held, known := m.groups.Throttled(); known {
 			to.Sample(recording.Throttled, "machine", now, held)
 		}
 		for resource, signal := range pressures {
-			if waited, known := m.groups.pressure(resource); known {
+			if waited, known := m.groups.Pressure(resource); known {
 				to.Sample(signal, "machine", now, waited)
 			}
 		}

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,6 +41,10 @@ func (j *Job) assign() {
 	named := map[int]bool{} // trainers whose workers are known by name
 	for _, p := range j.tree.live {
 		if p.role == recording.RoleTrainer {
+			continue
+		}
+		if feeds(p) {
+			p.role = recording.RoleFeed
 			continue
 		}
 		if of := j.worksFor(p); of != 0 {
@@ -115,6 +120,13 @@ func (j *Job) busiest() *process {
 // isWorkerName reports whether PyTorch named the process a loader worker, as it
 // does since 2.5.
 func isWorkerName(comm string) bool { return comm == "pt_data_worker" }
+
+// feeds reports whether the process is stoker feed. Its threads load; none of them
+// is looked at, since the loader itself tells what they do.
+func feeds(p *process) bool {
+	program, rest, _ := strings.Cut(p.command, " ")
+	return strings.HasPrefix(filepath.Base(program), "stoker") && strings.HasPrefix(rest, "feed ")
+}
 
 // worksFor is the trainer of a process that is a worker by the hook's word or by
 // its name; 0 otherwise.

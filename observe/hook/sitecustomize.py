@@ -2,6 +2,7 @@
 
 What it does. It lies first on PYTHONPATH, so `site` imports it. It waits for torch.utils.data.dataloader to be imported,
 then times every iterator of a DataLoader, on the host's clock and on the device's own, and reports to `stoker observe`.
+The same for stoker.DataLoader, once stoker._torch is imported.
 What it does not. It never imports torch, never initialises CUDA, never synchronises, starts no thread, draws no random
 number, prints nothing, keeps no reference to a batch, and decides nothing: the reader judges.
 Neighbours. observe/hook (Go) writes this file to a private folder and reads the socket; stoker.emulated is a device to test with.
@@ -18,8 +19,10 @@ The protocol, version 1. Both sides begin with this paragraph.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
-    loader     loader (small int, per process), t, num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
-               drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first)
+    loader     loader (small int, per process), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
+               drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first);
+               of stoker's, num_workers are its share of the daemon's threads (null: as many as the daemon chose), and also
+               fast, normalize_on_device
     iter       loader, iter, t (iter() was called), dt (until it returned)
     step       loader, iter, n (count per loader, from 0), t (the ask), w (wait), p (ask to next ask of this iterator, 0 unknown),
                first (only when true: the ask began at iter(), w is the wait there plus the wait in next()),
@@ -30,6 +33,8 @@ The protocol, version 1. Both sides begin with this paragraph.
     batch      loader, bytes, samples, dtype (of the largest tensor), pinned, tensors
     fetch      worker, count, wall, cpu, collate, wall2 (sum of squares of wall, in s^2), samples: cumulative in this process, over
                the fetches that were timed: all, or one in eight after the first 32 where one takes less than 10 ms
+    feed       count, samples, read, decode, transform: cumulative in this process, over the batches that stoker feed made for it;
+               the stages are summed over its threads
     memory     dev, allocated, reserved (peak bytes)
     precision  matmul "highest"|"high"|"medium", cudnn_benchmark, autocast (true once seen by the asking thread, else null)
     optim      tid, device, dtype (of the first parameter), steps (cumulative in this process)
@@ -147,6 +152,14 @@ class _Collate(object):
         batch = self.user(samples)
         _collated(samples, started)
         return batch
+
+
+def _note_in_place_of(original):
+    def _note(self, session, packet):
+        original(self, session, packet)
+        _fed(packet)
+
+    return _note
 
 
 def _capture_begin_in_place_of(original):
@@ -356,8 +369,7 @@ def _begun(loader, iterator, begun):
     if begun is None:
         return
     t, state = monotonic_ns(), _state
-    iterations = sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter
-    if not isinstance(iterator, iterations):
+    if not isinstance(iterator, _iterators(_torch_name)) and not isinstance(iterator, _iterators(_stoker_name)):
         return
     started, point, tid = begun
     waited = t - started
@@ -369,6 +381,16 @@ def _begun(loader, iterator, begun):
     state.sweep()
     state.after_step(t)
     iteration.begun = (started, waited, monotonic_ns(), point, tid)
+
+
+_torch_name, _stoker_name = "torch.utils.data.dataloader", "stoker._torch"
+_iterator_names = {_torch_name: "_BaseDataLoaderIter", _stoker_name: "_Batches"}
+
+
+def _iterators(name):
+    """The class of a module's iterators; none where it is not imported."""
+    module = sys.modules.get(name)
+    return getattr(module, _iterator_names[name], ()) if module is not None else ()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -391,6 +413,7 @@ class _Process(object):
         self.loaders = _ByObject()
         self.optimizers = _ByObject()
         self.fetches = _Fetches()
+        self.feed = _Feed()
         self.tracks = {}  # iteration number: (weak reference to it, track)
         self.loader_count = 0
         self.iteration_count = 0
@@ -464,6 +487,7 @@ class _Process(object):
 
     def flush(self, t):
         self.fetches.report(self.channel)
+        self.feed.report(self.channel)
         self.channel.flush(self, t)
 
     def report_precision(self):
@@ -848,6 +872,33 @@ class _Fetches(object):
         )
 
 
+class _Feed(object):
+    """Sums over the batches that stoker feed made for this process."""
+
+    STAGES = ("read", "decode", "transform")
+
+    def __init__(self):
+        self.count = self.samples = self.reported = 0
+        self.seconds = [0.0, 0.0, 0.0]
+
+    def report(self, channel):
+        if self.count == self.reported:
+            return
+        self.reported = self.count
+        stages = tuple(int(seconds * SECOND) for seconds in self.seconds)
+        channel.put('{"k":"feed","count":%d,"samples":%d,"read":%d,"decode":%d,"transform":%d}' % ((self.count, self.samples) + stages))
+
+
+@_guarded
+def _fed(packet):
+    feed, times = _state.feed, packet.get("t")
+    if times is None:
+        return
+    feed.count += 1
+    feed.samples += packet["count"]
+    feed.seconds = [sum + times[stage] for sum, stage in zip(feed.seconds, feed.STAGES)]
+
+
 @_guarded
 def _begin_fetch():
     return monotonic_ns(), thread_time_ns()
@@ -1111,6 +1162,8 @@ def _settings(loader, iterator):
 
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
+    if isinstance(iterator, _iterators(_stoker_name)):
+        return _stoker_settings(vars(vars(iterator)["_loader"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
     dataset, batch_sampler = own.get("dataset"), own.get("batch_sampler")
     kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
@@ -1130,6 +1183,21 @@ def _settings(loader, iterator):
     own_batches = type(batch_sampler).__module__.startswith("torch.utils.data.")
     settings["exact"] = bool(own_batches and own.get("drop_last") and isinstance(settings["batch_size"], int))
     settings["collates"] = bool(vars(iterator).get("_auto_collation"))
+    return settings
+
+
+def _stoker_settings(own):
+    """The settings of a stoker.DataLoader. What its arguments have no effect on is left out."""
+    feeder = vars(own["_feeder"])
+    spec, options = feeder["spec"], feeder["_options"]
+    opened = getattr(feeder["_session"], "opened", {})
+    threads = opened.get("threads") or options.get("threads")  # of all ranks of the node
+    settings = {"kind": "stoker", "num_workers": max(1, threads // feeder["place"].local_world) if threads else None, "pin_memory": own.get("pin_memory")}
+    settings.update(persistent_workers=True, in_order=True, batch_size=spec["batch"], drop_last=spec["tail"] == "drop", start_method=None)
+    settings.update(dataset=type(own.get("dataset")).__name__, iterable=False, length=opened.get("samples"), shuffle=spec["shuffle"])
+    settings.update(fast=spec["fast"], normalize_on_device=own.get("_numbers") is not None)
+    settings["file"], settings["line"] = _users_line()
+    settings["exact"], settings["collates"] = settings["drop_last"], True
     return settings
 
 
@@ -1407,6 +1475,18 @@ def _boundary(torch, module):
     )
 
 
+def _patch_stoker(module):
+    _state.torch = sys.modules["torch"]
+    found = [
+        (module._Batches, "__next__", _next_in_place_of),
+        (module._Uploaded, "__next__", _next_in_place_of),
+        (module.DataLoader, "__iter__", _iter_in_place_of),
+    ]
+    if "_note" in vars(module.Feeder):  # without it the stages of a batch are not known, and that is all
+        found.append((module.Feeder, "_note", _note_in_place_of))
+    _patch(found)
+
+
 def _patch_optimizer(module):
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register is not None:  # else the launching thread stays unknown
@@ -1453,7 +1533,8 @@ def _keep_from_dynamo(ours):
 
 _finder = _Finder(
     {
-        "torch.utils.data.dataloader": _patch_dataloader,
+        _torch_name: _patch_dataloader,
+        _stoker_name: _patch_stoker,
         "torch.optim.optimizer": _patch_optimizer,
         "torch.cuda.graphs": _patch_graphs,
         "torch.compiler": _note_compiler,

@@ -53,6 +53,7 @@ type Record struct {
 	// loader; loader and t are in most kinds
 	Loader            int    `json:"loader"`
 	T                 int64  `json:"t"`
+	Kind              string `json:"kind"` // "stoker", "" for PyTorch's
 	NumWorkers        *int   `json:"num_workers"`
 	PrefetchFactor    *int   `json:"prefetch_factor"`
 	PinMemory         *bool  `json:"pin_memory"`
@@ -64,6 +65,8 @@ type Record struct {
 	Iterable          bool   `json:"iterable"`
 	File              string `json:"file"`
 	Line              int    `json:"line"`
+	Fast              *bool  `json:"fast"`
+	OnDevice          *bool  `json:"normalize_on_device"`
 
 	// step and clock
 	N     int    `json:"n"`
@@ -79,16 +82,21 @@ type Record struct {
 
 	// batch
 	Bytes   *float64 `json:"bytes"`
-	Samples *int64   `json:"samples"` // also in fetch
+	Samples *int64   `json:"samples"` // also in fetch and feed
 	DType   string   `json:"dtype"`   // also in optim
 	Pinned  *bool    `json:"pinned"`
 
 	// fetch
-	Count   int64   `json:"count"`
+	Count   int64   `json:"count"` // also in feed
 	Wall    int64   `json:"wall"`
 	CPU     int64   `json:"cpu"`
 	Collate int64   `json:"collate"`
 	Wall2   float64 `json:"wall2"`
+
+	// feed
+	Read      int64 `json:"read"`
+	Decode    int64 `json:"decode"`
+	Transform int64 `json:"transform"`
 
 	// memory, precision, optim, warn
 	Allocated *float64 `json:"allocated"`
@@ -163,7 +171,7 @@ func separately(data []byte) (p packet, bad int, err error) {
 
 func (r *Record) clean() {
 	for _, text := range []*string{
-		&r.K, &r.Role, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset,
+		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset,
 		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text,
 	} {
 		*text = safe.Text(*text, maxText)

@@ -49,6 +49,7 @@ type Intake struct {
 	unclock  map[loaderKey]*unclocked
 	last     map[loaderKey]int
 	fetches  map[int]fetched // not written yet
+	feeds    map[int]fetched // not written yet, of stoker's loader
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
@@ -74,7 +75,7 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	}
 	return &Intake{
 		base: base, to: to, device: device, procs: map[int]*Process{},
-		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetched{}, last: map[loaderKey]int{},
+		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetched{}, feeds: map[int]fetched{}, last: map[loaderKey]int{},
 	}
 }
 
@@ -173,6 +174,8 @@ func (in *Intake) record(p *Process, own int, r *Record, now float64) bool {
 		return in.batch(p, r)
 	case "fetch":
 		return in.fetch(p, r, now)
+	case "feed":
+		return in.feed(p, r, now)
 	case "memory":
 		return in.memory(p, r, now)
 	case "precision":
@@ -224,6 +227,11 @@ func (in *Intake) loader(p *Process, r *Record) bool {
 	if l.Settings == nil {
 		l.Settings = stoker.Settings{}
 	}
+	if r.Kind == stoker.StokerLoader {
+		l.Settings[stoker.LoaderKind] = stoker.StokerLoader
+	}
+	set(l.Settings, stoker.FastPixels, r.Fast)
+	set(l.Settings, stoker.OnDevice, r.OnDevice)
 	set(l.Settings, stoker.NumWorkers, r.NumWorkers)
 	set(l.Settings, stoker.PrefetchFactor, r.PrefetchFactor)
 	set(l.Settings, stoker.PinMemory, r.PinMemory)
@@ -412,6 +420,23 @@ func (in *Intake) Flush() {
 		}
 		delete(in.fetches, pid)
 	}
+	for pid, f := range in.feeds {
+		subject, r := fmt.Sprintf("process/%d", pid), f.record
+		in.to.Sample(recording.FeedBatches, subject, f.at, float64(r.Count))
+		in.to.Sample(recording.FeedSamples, subject, f.at, float64(*r.Samples))
+		in.to.Sample(recording.FeedRead, subject, f.at, float64(r.Read)/1e9)
+		in.to.Sample(recording.FeedDecode, subject, f.at, float64(r.Decode)/1e9)
+		in.to.Sample(recording.FeedTransform, subject, f.at, float64(r.Transform)/1e9)
+		delete(in.feeds, pid)
+	}
+}
+
+func (in *Intake) feed(p *Process, r *Record, now float64) bool {
+	if r.Count < 0 || r.Read < 0 || r.Decode < 0 || r.Transform < 0 || r.Samples == nil || *r.Samples < 0 {
+		return false
+	}
+	in.feeds[p.PID] = fetched{*r, now}
+	return true
 }
 
 func (in *Intake) memory(p *Process, r *Record, now float64) bool {

@@ -189,3 +189,35 @@ func FuzzDecode(f *testing.F) {
 		f.Error("no input was decoded")
 	}
 }
+
+// TestStokersLoader: the hook says of stoker.DataLoader what kind it is, and hands on
+// what stoker feed counts.
+func TestStokersLoader(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	in.Take(packetOf(
+		`{"k":"loader","loader":0,"t":1,"kind":"stoker","num_workers":3,"batch_size":8,"fast":true,"normalize_on_device":false,"dataset":"ImageFolder"}`,
+		`{"k":"loader","loader":1,"t":1,"num_workers":0}`,
+		`{"k":"feed","count":4,"samples":32,"read":1000000000,"decode":2000000000,"transform":500000000}`,
+		`{"k":"feed","count":-4,"samples":32,"read":1,"decode":2,"transform":5}`,
+	), 1)
+	in.Flush()
+	var f recording.Facts
+	in.Facts(&f)
+	if s := f.Loaders[0].Settings; s["loader"] != "stoker" || s["num_workers"] != 3 || s["fast"] != true || s["normalize_on_device"] != false {
+		t.Errorf("settings %v", s)
+	}
+	if _, known := f.Loaders[1].Settings["loader"]; known {
+		t.Errorf("PyTorch's loader is taken for another: %v", f.Loaders[1].Settings)
+	}
+	want := map[string]float64{"feed.batches": 4, "feed.samples": 32, "feed.read": 1, "feed.decode": 2, "feed.transform": 0.5, "hook.dropped": 1}
+	for signal, value := range want {
+		subject := "process/7"
+		if signal == "hook.dropped" {
+			subject = "hook"
+		}
+		if got := b.samples[signal+" "+subject]; got != value {
+			t.Errorf("%s is %v, want %v", signal, got, value)
+		}
+	}
+}

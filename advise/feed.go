@@ -1,0 +1,88 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// imageFolder is the class of torchvision's data set that stoker.DataLoader reads.
+const imageFolder = "ImageFolder"
+
+// loader is the judged loader; nil where it is not known.
+func (a adviser) loader() *recording.Loader {
+	return a.run.Loader(a.costs.Window.PID, a.costs.Window.Loader)
+}
+
+// feed proposes stoker.DataLoader in the place of PyTorch's.
+func (a adviser) feed() (Fix, string) {
+	l := a.loader()
+	if l == nil || l.Dataset != imageFolder || a.costs.Feed != nil || a.costs.Uncounted || a.idleKnown() && !a.starved() {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.LoaderKind), Title: "read and decode in stoker feed", Effort: Code, Risk: NoRisk}
+	if !a.pipeline.Part(stoker.Prepare).CPU.Known() {
+		return fix, "what a batch costs to prepare was not seen"
+	}
+	fix.Changes = []stoker.Change{{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader}}
+	threads := a.change(stoker.NumWorkers, predict.FeedThreads(a.run))
+	if a.costs.Workers > 0 && a.costs.Workers != threads.To { // with 0 it has this many by itself
+		fix.Changes = append(fix.Changes, threads)
+	}
+	fix.Forecast = a.forecast(fix.Changes[0], threads)
+	cost := predict.FeedCost()
+	fix.Notes = []string{
+		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments; pixels stay Pillow's",
+		fmt.Sprintf("an image is taken to cost %.2f of the core time that it costs now (%.2f to %.2f, measured beside torchvision with Pillow: decode, RandomResizedCrop, flip, normalise)", cost.Point, cost.Low, cost.High),
+		"what it cannot translate of a transform it says in one line and runs in Python: there the forecast does not hold",
+	}
+	return fix, ""
+}
+
+// fast proposes stoker's fast mode, where its threads decide.
+func (a adviser) fast() (Fix, string) {
+	set, _ := a.pipeline.Settings.Bool(stoker.FastPixels)
+	threads := a.verdict.Class == diagnose.CPUExhausted || a.verdict.Class == diagnose.TooFewWorkers
+	if a.costs.Feed == nil || set || !threads {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.FastPixels), Title: "resize planes directly", Effort: Flag, Risk: NumericsRisk}
+	fix.Changes = []stoker.Change{a.change(stoker.FastPixels, true)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{"pixels differ from Pillow's by a bounded error (docs/feed.md): train and evaluate with the same"}
+	return fix, ""
+}
+
+// onDevice proposes that batches cross the link as uint8.
+func (a adviser) onDevice() (Fix, string) {
+	set, _ := a.pipeline.Settings.Bool(stoker.OnDevice)
+	l := a.loader()
+	if a.costs.Feed == nil || set || a.verdict.Class != diagnose.TransferBound || l.BatchDType != "float32" {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.OnDevice), Title: "send uint8 and normalise on the device", Effort: Code, Risk: NumericsRisk}
+	fix.Changes = []stoker.Change{a.change(stoker.OnDevice, true)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{`DataLoader(..., device="cuda", normalize_on_device=True): a quarter of the bytes cross the link`}
+	return fix, ""
+}
+
+// hostOnly reports whether the loader's own side is all that is known: what a
+// change is worth is then bounded by the host's wait, of which the device may
+// cover any part.
+func (a adviser) hostOnly() bool {
+	return a.costs.Feed != nil && math.IsNaN(a.verdict.Stall) && math.IsNaN(a.verdict.Idle)
+}
+
+// bounded takes back what a forecast promises beyond a bound.
+func bounded(f predict.Forecast) predict.Forecast {
+	return predict.Forecast{
+		Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: f.Speedup.High},
+		Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
+		Notes: append(f.Notes, "the device was not seen: what it had queued may cover some or all of the wait"),
+	}
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+
+	"stoker/feed/serve"
+	"stoker/observe/cpu"
+	"stoker/recording"
+)
+
+// feedRecorder adds to a recording of the daemon what the daemon does not know: the
+// machine, and what its own process takes of it. The trainer is somebody else.
+func feedRecorder(path string, take func() serve.Snapshot) (stop func() error, err error) {
+	r := serve.Recording{Version: version, Command: os.Args}
+	job, err := cpu.Watch(cpu.Options{Root: os.Getpid()})
+	if err != nil { // without /proc the loader's own side is all there is
+		return r.Recorder(path, take)
+	}
+	r.Host = serve.Host{
+		Second: func(now float64, to *recording.Writer) { job.Second(now, to) },
+		Facts: func(f *recording.Facts) {
+			f.Machine = job.Machine()
+			f.Absent = append(f.Absent, job.Absent()...)
+		},
+		Close: job.Close,
+	}
+	return r.Recorder(path, take)
+}

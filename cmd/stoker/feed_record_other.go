@@ -1,0 +1,14 @@
+//go:build !linux
+
+package main
+
+import (
+	"os"
+
+	"stoker/feed/serve"
+)
+
+// feedRecorder: the daemon needs Linux, and so does what it is recorded with.
+func feedRecorder(path string, take func() serve.Snapshot) (stop func() error, err error) {
+	return serve.Recording{Version: version, Command: os.Args}.Recorder(path, take)
+}

@@ -1,0 +1,140 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+	"stoker/internal/stat"
+	"stoker/recording"
+)
+
+// Feeding is what stoker's loader tells of itself. NaN is unknown.
+type Feeding struct {
+	Read, Decode, Transform float64 // of all threads, seconds per batch
+	Full                    float64 // share of the window in which the ring was full: the trainer is slower
+	Empty                   float64 // share in which nothing was left for the trainer
+}
+
+// Feeds reports whether settings are those of stoker's loader.
+func Feeds(s stoker.Settings) bool { return s.Text(stoker.LoaderKind) == stoker.StokerLoader }
+
+// feeder is the loader of a window where it is stoker's, else nil.
+func feeder(run *recording.Run, w recording.Window) *recording.Loader {
+	if l := run.Loader(w.PID, w.Loader); l != nil && Feeds(l.Settings) {
+		return l
+	}
+	return nil
+}
+
+// daemons are the processes of stoker feed, which work for all trainers.
+func daemons(run *recording.Run) (all []recording.Process) {
+	for _, p := range run.Facts.Processes {
+		if p.Role == recording.RoleFeed {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// feeding takes what stoker's loader tells in place of what worker processes show.
+// Its threads are not looked at one by one: how long they read, decode and
+// transform says whether they are busy, and with what.
+func (c *Costs) feeding(run *recording.Run) {
+	l := feeder(run, c.Window)
+	if l == nil {
+		return
+	}
+	from, to := c.Window.Start, c.Window.End
+	c.Feed = &Feeding{Read: math.NaN(), Decode: math.NaN(), Transform: math.NaN()}
+	if n := c.fed(run, recording.FeedBatches); n > 0 {
+		c.Feed.Read, c.Feed.Decode, c.Feed.Transform = c.fed(run, recording.FeedRead)/n, c.fed(run, recording.FeedDecode)/n, c.fed(run, recording.FeedTransform)/n
+	}
+	ring := fmt.Sprintf("loader/%d/%d", l.PID, l.ID)
+	c.Feed.Full, c.Feed.Empty = run.Find(recording.FeedFull, ring).Rate(from, to), run.Find(recording.FeedEmpty, ring).Rate(from, to)
+
+	c.Fetch = c.Feed.Read + c.Feed.Decode + c.Feed.Transform
+	c.FetchCPU = c.Fetch * c.onCore(run)
+	c.FetchQueue = math.Max(0, c.Fetch-c.FetchCPU-c.Feed.Read) // its threads have nothing else to wait for than files
+	c.WorkersBusy = math.Min(1, c.Fetch/(float64(c.Workers)*c.HostStep))
+	c.OnDisk, c.Remote = c.WorkersBusy*c.Feed.Read/c.Fetch, 0
+}
+
+// fed is by how much a counter of stoker's loader grew in the window: its client
+// counts what it is given, or the daemon counts for all.
+func (c *Costs) fed(run *recording.Run, signal recording.Signal) float64 {
+	own := run.Find(signal, fmt.Sprintf("process/%d", c.Window.PID))
+	if own != nil {
+		by, _ := own.Growth(c.Window.Start, c.Window.End)
+		return by
+	}
+	sum := 0.0
+	for _, p := range daemons(run) {
+		by, _ := run.Find(signal, fmt.Sprintf("process/%d", p.PID)).Growth(c.Window.Start, c.Window.End)
+		sum += stat.Or(by, 0)
+	}
+	return sum
+}
+
+// onCore is the share of the threads' time that was spent on a core, by the core
+// time of the daemons; they work for all trainers.
+func (c *Costs) onCore(run *recording.Run) float64 {
+	from, to := c.Window.Start, c.Window.End
+	core, busy := 0.0, 0.0
+	for _, p := range daemons(run) {
+		core += stat.Or(run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", p.PID)).Rate(from, to), 0)
+	}
+	for _, stage := range []recording.Signal{recording.FeedRead, recording.FeedDecode, recording.FeedTransform} {
+		for _, s := range run.All(stage) {
+			busy += stat.Or(s.Rate(from, to), 0)
+		}
+	}
+	if !(core > 0) || !(busy > 0) {
+		return math.NaN()
+	}
+	return min(1, core/busy)
+}
+
+// FeedThreads is how many threads stoker.DataLoader has by itself for a rank of
+// this run: one core is left to the trainers where that is no large part of the
+// machine, and the ranks of a node share the rest.
+func FeedThreads(run *recording.Run) int {
+	threads := max(1, int(math.Ceil(run.Facts.Machine.Cores())))
+	if threads >= 4 {
+		threads--
+	}
+	ranks := map[int]bool{}
+	for _, l := range run.Facts.Loaders {
+		ranks[l.PID] = true
+	}
+	return max(1, threads/max(1, len(ranks)))
+}
+
+// feedCost is what stoker's loader takes of the core time that PyTorch's
+// DataLoader takes with torchvision and Pillow for the same batches. Measured
+// 2026-11-21 on 2 cores AMD EPYC (AVX2), torch 2.15, Pillow 13, 1,500 JPEGs of
+// examples/imagefolder, RandomResizedCrop 224, flip, normalise, core time of all
+// processes, in turn, other work running: 0.22 to 0.27 of num_workers=0 (n = 9
+// pairs), 0.18 to 0.20 of num_workers=2, whose workers also hand over (n = 5). [J]
+// The high end is for processors without AVX2 and cheaper transforms.
+var feedCost = stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36}
+
+// FeedCost is that share.
+func FeedCost() stoker.Interval { return feedCost }
+
+// fastCost is what its fast mode takes of the exact mode's core time. Same runs:
+// 0.94 to 1.11 (n = 8 pairs).
+var fastCost = stoker.Interval{Low: 0.94, Point: 1, High: 1.11}
+
+// cheaper is by which factor a batch's core time changes with the loader.
+func (v view) cheaper(was, is stoker.Settings) float64 {
+	factor := 1.0
+	if !Feeds(was) && Feeds(is) {
+		factor *= v.part(feedCost)
+	}
+	before, _ := was.Bool(stoker.FastPixels)
+	if after, _ := is.Bool(stoker.FastPixels); after && !before {
+		factor *= v.part(fastCost)
+	}
+	return factor
+}
