@@ -34,14 +34,14 @@ main() {
 	heading "3/7  advise: what would help, and by how much"
 	"$stoker" advise "$before"
 	local flags
-	flags="$(advised_flags)"
+	if flags="$(advised_flags)"; then
+		heading "4/7  observe: the same script with the first advised settings:$flags"
+		# shellcheck disable=SC2086 # flags are words
+		observe "$after" "$script" $flags
 
-	heading "4/7  observe: the same script with the first advice:$flags"
-	# shellcheck disable=SC2086 # flags are words
-	observe "$after" "$script" $flags
-
-	heading "5/7  verify: promised beside achieved"
-	"$stoker" verify "$before" "$after"
+		heading "5/7  verify: promised beside achieved"
+		"$stoker" verify "$before" "$after"
+	fi
 
 	heading "6/7  feed: the first script with one line changed"
 	mkdir -p "$(dirname "$fed_script")"
@@ -71,8 +71,9 @@ observe() {
 	"$stoker" observe -o "$recording" -- "${command[@]}"
 }
 
-# advised_flags turns the changes of the first fix into flags of train.py, the
-# first that is a setting of the script. It fails where there is nothing to do, and names settings that have no flag.
+# advised_flags turns the changes of the first fix that is a setting of the script
+# into flags of train.py; the fix that names the loader comes in 6/7. It fails, in a
+# sentence, where there is none.
 advised_flags() {
 	local advice
 	advice="$("$stoker" advise --json "$before")"
@@ -82,24 +83,16 @@ import json, sys
 FLAGS = {"num_workers": "--workers", "prefetch_factor": "--prefetch-factor", "batch_size": "--batch"}
 SWITCHES = {"persistent_workers": "--persistent-workers", "pin_memory": "--pin-memory", "non_blocking": "--non-blocking"}
 
-plan = json.load(sys.stdin)["plan"]
-if not plan:
-    sys.exit("demo: stoker advises no change: nothing to verify (are other programs using the cores?)")
-easy = [fix for fix in plan if fix["effort"] in ("flag", "code")]
-if not easy:
-    sys.exit("demo: no advised change is a setting of the script: nothing to run again (are other programs using the cores?)")
-words = []
-for change in easy[0]["changes"]:
-    name, value = change["setting"], change["to"]
-    if name in FLAGS:
-        words += [FLAGS[name], str(value)]
-    elif name in SWITCHES:
-        words += [SWITCHES[name]] if value else []
-    else:
-        print(f"demo: train.py has no flag for {name}={value}: left out", file=sys.stderr)
-if not words:
-    sys.exit("demo: the first advice has no flag of train.py: nothing to run again")
-print("", *words)
+for fix in json.load(sys.stdin)["plan"]:
+    changes = {change["setting"]: change["to"] for change in fix["changes"]}
+    if fix["effort"] not in ("flag", "code") or not changes.keys() <= FLAGS.keys() | SWITCHES.keys():
+        continue
+    words = [word for name, value in changes.items() if name in FLAGS for word in (FLAGS[name], str(value))]
+    words += [SWITCHES[name] for name, value in changes.items() if name in SWITCHES and value]
+    if words:
+        print("", *words)
+        sys.exit()
+sys.exit("demo: no advised change is a setting of the script: on to the loader")
 ' <<<"$advice"
 }
 
