@@ -14,96 +14,86 @@ const (
 	half      = 1 << 15
 )
 
-// rowWeights are those of two chroma rows.
-type rowWeights struct{ near, far int16 }
+// doubling is how two pixels come from chroma sums a, b, c: (a + 3b + even) >> 4 and
+// (3b + c + odd) >> 4.
+type doubling struct{ even, odd int32 }
 
-// doubling is how two pixels come from chroma sums a, b, c: (a + 3b + even) >> shift
-// and (3b + c + odd) >> shift.
-type doubling struct{ even, odd, shift int32 }
-
-// weigh writes n weighted sums of two rows.
-func (r *Rows) weigh(dst []int16, near, far []byte, n int, w rowWeights) {
-	if r.SIMD {
-		weighAVX2(dst, near, far, n, w)
-		return
-	}
-	near, far, dst = near[:n], far[:n], dst[:n]
-	for x := range dst {
-		dst[x] = int16(near[x])*w.near + int16(far[x])*w.far
-	}
-}
-
-// convertDoubled writes a row from luma and the chroma sums.
-func (r *Rows) convertDoubled(dst []byte, stride int, luma []byte, d doubling) {
-	if r.SIMD {
-		convertDoubledAVX2(dst, stride, luma, r.sums[0], r.sums[1], r.width, d)
-		return
-	}
-	pairs := r.chromaWidth
-	red, green, blue := planes(dst, stride, 2*pairs)
-	cb, cr := r.sums[0][:pairs+2], r.sums[1][:pairs+2]
-	luma = luma[:2*pairs]
-	shift := d.shift & 31
-	for i := range pairs {
-		y, b, r := luma[2*i:][:2], cb[i:][:3], cr[i:][:3]
-		b3, r3 := 3*int32(b[1]), 3*int32(r[1])
-		toRed, toGreen, toBlue := offsets((b3+int32(b[0])+d.even)>>shift, (r3+int32(r[0])+d.even)>>shift)
-		v := int32(y[0])
-		red[2*i], green[2*i], blue[2*i] = clip(v+toRed), clip(v+toGreen), clip(v+toBlue)
-		toRed, toGreen, toBlue = offsets((b3+int32(b[2])+d.odd)>>shift, (r3+int32(r[2])+d.odd)>>shift)
-		v = int32(y[1])
-		red[2*i+1], green[2*i+1], blue[2*i+1] = clip(v+toRed), clip(v+toGreen), clip(v+toBlue)
+// joinDoubled makes two pixels of each chroma sample but for the first and the last.
+func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d doubling) {
+	luma, far = luma[:len(joined)], far[:len(near)]
+	even, odd := uint32(d.even)*bothPlanes, uint32(d.odd)*bothPlanes
+	sum := func(i int) uint32 { return 3*near[i] + far[i] }
+	before, here := sum(0), sum(1)
+	for i := 0; i < len(joined)-1; i += 2 {
+		after := sum(i/2 + 2)
+		left, right := (3*here+before+even)>>4, (3*here+after+odd)>>4
+		joined[i] = join(luma[i], uint8(left), uint8(left>>16))
+		joined[i+1] = join(luma[i+1], uint8(right), uint8(right>>16))
+		before, here = here, after
 	}
 }
 
 // convert writes a row from luma and chroma of the same resolution.
 func (r *Rows) convert(dst []byte, stride int, luma, cb, cr []byte) {
-	if r.SIMD {
-		convertAVX2(dst, stride, luma, cb, cr, r.width)
+	r.joined = grown(r.joined, r.width)
+	Convert(dst, stride, luma, cb, cr, r.joined, r.SIMD)
+}
+
+// Convert writes as many pixels as joined has, which is scratch: red at dst, green at
+// dst[stride:], blue at dst[2*stride:], from luma and chroma of the same resolution.
+// The others have room for that number rounded up to Vector.
+func Convert(dst []byte, stride int, luma, cb, cr []byte, joined []uint64, simd bool) {
+	n := len(joined)
+	if simd {
+		convertAVX2(dst, stride, luma, cb, cr, n)
 		return
 	}
-	red, green, blue := planes(dst, stride, r.width)
-	luma, cb, cr = luma[:r.width], cb[:r.width], cr[:r.width]
-	for x := range red {
-		toRed, toGreen, toBlue := offsets(int32(cb[x]), int32(cr[x]))
-		v := int32(luma[x])
-		red[x], green[x], blue[x] = clip(v+toRed), clip(v+toGreen), clip(v+toBlue)
+	luma, cb, cr = luma[:n], cb[:n], cr[:n]
+	for x := range joined {
+		joined[x] = join(luma[x], cb[x], cr[x])
+	}
+	part(dst, stride, joined)
+}
+
+// bothPlanes is 1 in both halves of a word of mixed chroma.
+const bothPlanes = 1<<16 | 1
+
+// A pixel without vectors is one sum of 64 bits, which holds red at bit 0, blue at
+// bit 11 and green at bit 48 with its fraction below. 256 is added to each, so that
+// no sum is negative and none borrows from the next.
+const (
+	blueAt  = 11
+	greenAt = 48
+	eachRGB = 1 | 1<<blueAt | 1<<greenAt
+)
+
+// join makes the sum of one pixel.
+func join(y, cb, cr uint8) uint64 { return uint64(y)*eachRGB + fromCb[cb] + fromCr[cr] }
+
+// part writes the colours of the sums; that it is a loop of its own keeps both in
+// registers.
+func part(dst []byte, stride int, joined []uint64) {
+	n := len(joined)
+	red, green, blue := dst[:n], dst[stride:][:n], dst[2*stride:][:n]
+	for x, sum := range joined {
+		red[x] = clipped[sum&1023]
+		green[x] = clipped[sum>>greenAt&1023]
+		blue[x] = clipped[sum>>blueAt&1023]
 	}
 }
 
-// Convert writes n pixels, red at dst, green at dst[stride:], blue at
-// dst[2*stride:], from luma and chroma of the same resolution. All have room for n
-// rounded up to Vector.
-func Convert(dst []byte, stride int, luma, cb, cr []byte, n int, simd bool) {
-	(&Rows{SIMD: simd, width: n}).convert(dst, stride, luma, cb, cr)
-}
-
-func planes(dst []byte, stride, n int) (red, green, blue []byte) {
-	return dst[:n], dst[stride:][:n], dst[2*stride:][:n]
-}
-
-// offsets are what is added to luma.
-func offsets(cb, cr int32) (red, green, blue int32) {
-	b, r := &chroma[uint8(cb)], &chroma[uint8(cr)]
-	return r.red, (b.greenBlue + r.greenRed) >> 16, b.blue
-}
-
-// chroma are the products, by the value of Cb or Cr.
-var chroma = func() (t [256]struct{ red, greenRed, greenBlue, blue int32 }) {
-	for i := range t {
-		v := int32(i) - 128
-		t[i].red = (crToRed*v + half) >> 16
-		t[i].greenRed = -crToGreen * v
-		t[i].greenBlue = half - cbToGreen*v
-		t[i].blue = (cbToBlue*v + half) >> 16
+// fromCb and fromCr are what a pixel's chroma adds to its sum.
+var fromCb, fromCr = func() (b, r [256]uint64) {
+	for i := range b {
+		v := i - 128
+		b[i] = uint64(256+(cbToBlue*v+half)>>16)<<blueAt + uint64(half-cbToGreen*v)<<(greenAt-16)
+		r[i] = uint64(256+(crToRed*v+half)>>16) + uint64(256<<16-crToGreen*v)<<(greenAt-16)
 	}
-	return t
+	return b, r
 }()
 
-// clip limits v, which lies in -256..767, to a byte: a table, as saturated colours
-// would make a branch unpredictable.
-func clip(v int32) uint8 { return clipped[uint32(v+256)&1023] }
-
+// clipped limits a sum of -256 to 767 to a byte: a table, as saturated colours would
+// make a branch unpredictable.
 var clipped = func() (t [1024]uint8) {
 	for i := range t {
 		t[i] = uint8(max(0, min(i-256, 255)))

@@ -1,6 +1,9 @@
 package decode
 
-import "image"
+import (
+	"fmt"
+	"image"
+)
 
 // Model says what a Picture's planes are.
 type Model uint8
@@ -28,14 +31,17 @@ type Picture struct {
 	Stride     [3]int // bytes from one row of a plane to the next
 }
 
-// Plane returns plane c as a grey picture of its own resolution.
-func (p *Picture) Plane(c int) *Picture {
-	subX, subY := p.sub(c)
-	ceil := func(at image.Point) image.Point {
-		return image.Point{(at.X + subX - 1) / subX, (at.Y + subY - 1) / subY}
+// Samples returns the samples need of plane c, counted in the plane's own resolution,
+// from the first one to the plane's end: rows are Stride[c] apart.
+func (p *Picture) Samples(c int, need image.Rectangle) ([]byte, error) {
+	if err := p.checkPlanes(); err != nil {
+		return nil, err
 	}
-	q := &Picture{Size: ceil(p.Size), Model: Grey}
-	q.Bounds = image.Rectangle{Min: image.Point{p.Bounds.Min.X / subX, p.Bounds.Min.Y / subY}, Max: ceil(p.Bounds.Max)}
-	q.Planes[0], q.Stride[0] = p.Planes[c], p.Stride[c]
-	return q
+	subX, subY := p.sub(c)
+	held := image.Rect(p.Bounds.Min.X/subX, p.Bounds.Min.Y/subY, (p.Bounds.Max.X+subX-1)/subX, (p.Bounds.Max.Y+subY-1)/subY)
+	if need.Empty() || !need.In(held) {
+		return nil, fmt.Errorf("samples %v are needed of plane %d, which holds %v", need, c, held)
+	}
+	at := need.Min.Sub(held.Min)
+	return p.Planes[c][at.Y*p.Stride[c]+at.X:], nil
 }

@@ -8,10 +8,10 @@ import "golang.org/x/sys/cpu"
 var HasSIMD = cpu.X86.HasAVX2
 
 // weighAVX2 writes n sums; the slices have room for n rounded up to 16.
-func weighAVX2(dst []int16, near, far []byte, n int, w rowWeights) {
+func weighAVX2(dst []int16, near, far []byte, n int) {
 	n = (n + 15) &^ 15
 	_, _, _ = dst[n-1], near[n-1], far[n-1]
-	weigh(&dst[0], &near[0], &far[0], n, w.near, w.far)
+	weigh(&dst[0], &near[0], &far[0], n)
 }
 
 // convertDoubledAVX2 writes n pixels; all have room for n rounded up to Vector, cb
@@ -19,8 +19,8 @@ func weighAVX2(dst []int16, near, far []byte, n int, w rowWeights) {
 func convertDoubledAVX2(dst []byte, stride int, luma []byte, cb, cr []int16, n int, d doubling) {
 	all := (n + Vector - 1) &^ (Vector - 1)
 	_, _, _, _ = dst[2*stride+all-1], luma[all-1], cb[all/2+1], cr[all/2+1]
-	middle := int32(128) << d.shift
-	convertDoubled(&dst[0], &dst[stride], &dst[2*stride], &luma[0], &cb[0], &cr[0], n, d.even-middle, d.odd-middle, d.shift)
+	const middle = 128 << 4
+	convertDoubled(&dst[0], &dst[stride], &dst[2*stride], &luma[0], &cb[0], &cr[0], n, d.even-middle, d.odd-middle)
 }
 
 // convertAVX2 writes n pixels; all have room for n rounded up to Vector.

@@ -4,26 +4,20 @@
 
 #include "textflag.h"
 
-// func weigh(dst *int16, near *byte, far *byte, n int, weightNear int16, weightFar int16)
+// func weigh(dst *int16, near *byte, far *byte, n int)
 // Requires: AVX, AVX2
-TEXT ·weigh(SB), NOSPLIT, $0-36
-	MOVQ         dst+0(FP), AX
-	MOVQ         near+8(FP), CX
-	MOVQ         far+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVW         weightNear+32(FP), SI
-	VMOVD        SI, X0
-	VPBROADCASTW X0, Y0
-	MOVW         weightFar+34(FP), SI
-	VMOVD        SI, X1
-	VPBROADCASTW X1, Y1
+TEXT ·weigh(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ near+8(FP), CX
+	MOVQ far+16(FP), DX
+	MOVQ n+24(FP), BX
 
 samples:
-	VPMOVZXBW (CX), Y2
-	VPMOVZXBW (DX), Y3
-	VPMULLW   Y0, Y2, Y2
-	VPMULLW   Y1, Y3, Y3
-	VPADDW    Y2, Y3, Y2
+	VPMOVZXBW (CX), Y0
+	VPMOVZXBW (DX), Y2
+	VPADDW    Y0, Y0, Y1
+	VPADDW    Y0, Y2, Y2
+	VPADDW    Y1, Y2, Y2
 	VMOVDQU   Y2, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x10, DX
@@ -249,9 +243,9 @@ DATA middleFull<>+28(SB)/2, $0x0080
 DATA middleFull<>+30(SB)/2, $0x0080
 GLOBL middleFull<>(SB), RODATA|NOPTR, $32
 
-// func convertDoubled(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32, shift int32)
+// func convertDoubled(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)
 // Requires: AVX, AVX2
-TEXT ·convertDoubled(SB), NOSPLIT, $0-68
+TEXT ·convertDoubled(SB), NOSPLIT, $0-64
 	MOVQ         red+0(FP), AX
 	MOVQ         green+8(FP), CX
 	MOVQ         blue+16(FP), DX
@@ -270,77 +264,75 @@ TEXT ·convertDoubled(SB), NOSPLIT, $0-68
 	MOVL         odd+60(FP), R9
 	VMOVD        R9, X6
 	VPBROADCASTW X6, Y6
-	MOVL         shift+64(FP), R9
-	VMOVD        R9, X7
 	XORQ         R9, R9
 
 pixels:
-	VMOVDQU    (BX)(R9*1), Y9
-	VPAND      evenDoubled<>+0(SB), Y9, Y8
-	VPSRLW     $0x08, Y9, Y9
-	VMOVDQU    2(SI)(R9*1), Y10
-	VPADDW     Y10, Y10, Y11
-	VPADDW     Y10, Y11, Y11
-	VPADDW     (SI)(R9*1), Y11, Y10
-	VPADDW     Y5, Y10, Y10
-	VPSRAW     X7, Y10, Y10
-	VPADDW     4(SI)(R9*1), Y11, Y11
-	VPADDW     Y6, Y11, Y11
-	VPSRAW     X7, Y11, Y11
-	VMOVDQU    2(DI)(R9*1), Y12
-	VPADDW     Y12, Y12, Y13
-	VPADDW     Y12, Y13, Y13
-	VPADDW     (DI)(R9*1), Y13, Y12
-	VPADDW     Y5, Y12, Y12
-	VPSRAW     X7, Y12, Y12
-	VPADDW     4(DI)(R9*1), Y13, Y13
-	VPADDW     Y6, Y13, Y13
-	VPSRAW     X7, Y13, Y13
-	VPUNPCKLWD Y12, Y10, Y14
-	VPUNPCKHWD Y12, Y10, Y15
+	VMOVDQU    (BX)(R9*1), Y8
+	VPAND      evenDoubled<>+0(SB), Y8, Y7
+	VPSRLW     $0x08, Y8, Y8
+	VMOVDQU    2(SI)(R9*1), Y9
+	VPADDW     Y9, Y9, Y10
+	VPADDW     Y9, Y10, Y10
+	VPADDW     (SI)(R9*1), Y10, Y9
+	VPADDW     Y5, Y9, Y9
+	VPSRAW     $0x04, Y9, Y9
+	VPADDW     4(SI)(R9*1), Y10, Y10
+	VPADDW     Y6, Y10, Y10
+	VPSRAW     $0x04, Y10, Y10
+	VMOVDQU    2(DI)(R9*1), Y11
+	VPADDW     Y11, Y11, Y12
+	VPADDW     Y11, Y12, Y12
+	VPADDW     (DI)(R9*1), Y12, Y11
+	VPADDW     Y5, Y11, Y11
+	VPSRAW     $0x04, Y11, Y11
+	VPADDW     4(DI)(R9*1), Y12, Y12
+	VPADDW     Y6, Y12, Y12
+	VPSRAW     $0x04, Y12, Y12
+	VPUNPCKLWD Y11, Y9, Y13
+	VPUNPCKHWD Y11, Y9, Y14
+	VPMADDWD   Y4, Y13, Y13
+	VPADDD     Y2, Y13, Y13
+	VPSRAD     $0x0f, Y13, Y13
 	VPMADDWD   Y4, Y14, Y14
 	VPADDD     Y2, Y14, Y14
 	VPSRAD     $0x0f, Y14, Y14
-	VPMADDWD   Y4, Y15, Y15
-	VPADDD     Y2, Y15, Y15
-	VPSRAD     $0x0f, Y15, Y15
-	VPACKSSDW  Y15, Y14, Y15
-	VPSUBW     Y12, Y15, Y15
-	VPADDW     Y8, Y15, Y15
-	VPMULHRSW  Y0, Y12, Y14
-	VPADDW     Y12, Y14, Y14
-	VPADDW     Y8, Y14, Y14
+	VPACKSSDW  Y14, Y13, Y14
+	VPSUBW     Y11, Y14, Y14
+	VPADDW     Y7, Y14, Y14
+	VPMULHRSW  Y0, Y11, Y13
+	VPADDW     Y11, Y13, Y13
+	VPADDW     Y7, Y13, Y13
+	VPMULHRSW  Y1, Y9, Y11
+	VPADDW     Y9, Y11, Y11
+	VPADDW     Y9, Y11, Y11
+	VPADDW     Y7, Y11, Y11
+	VPUNPCKLWD Y12, Y10, Y7
+	VPUNPCKHWD Y12, Y10, Y9
+	VPMADDWD   Y4, Y7, Y7
+	VPADDD     Y2, Y7, Y7
+	VPSRAD     $0x0f, Y7, Y7
+	VPMADDWD   Y4, Y9, Y9
+	VPADDD     Y2, Y9, Y9
+	VPSRAD     $0x0f, Y9, Y9
+	VPACKSSDW  Y9, Y7, Y9
+	VPSUBW     Y12, Y9, Y9
+	VPADDW     Y8, Y9, Y9
+	VPMULHRSW  Y0, Y12, Y7
+	VPADDW     Y12, Y7, Y7
+	VPADDW     Y8, Y7, Y7
 	VPMULHRSW  Y1, Y10, Y12
 	VPADDW     Y10, Y12, Y12
 	VPADDW     Y10, Y12, Y12
 	VPADDW     Y8, Y12, Y12
-	VPUNPCKLWD Y13, Y11, Y8
-	VPUNPCKHWD Y13, Y11, Y10
-	VPMADDWD   Y4, Y8, Y8
-	VPADDD     Y2, Y8, Y8
-	VPSRAD     $0x0f, Y8, Y8
-	VPMADDWD   Y4, Y10, Y10
-	VPADDD     Y2, Y10, Y10
-	VPSRAD     $0x0f, Y10, Y10
-	VPACKSSDW  Y10, Y8, Y10
-	VPSUBW     Y13, Y10, Y10
-	VPADDW     Y9, Y10, Y10
-	VPMULHRSW  Y0, Y13, Y8
-	VPADDW     Y13, Y8, Y8
-	VPADDW     Y9, Y8, Y8
-	VPMULHRSW  Y1, Y11, Y13
-	VPADDW     Y11, Y13, Y13
-	VPADDW     Y11, Y13, Y13
-	VPADDW     Y9, Y13, Y13
-	VPACKUSWB  Y8, Y14, Y14
+	VPACKUSWB  Y7, Y13, Y13
+	VPSHUFB    Y3, Y13, Y13
+	VMOVDQU    Y13, (AX)(R9*1)
+	VPACKUSWB  Y9, Y14, Y14
 	VPSHUFB    Y3, Y14, Y14
-	VMOVDQU    Y14, (AX)(R9*1)
-	VPACKUSWB  Y10, Y15, Y15
-	VPSHUFB    Y3, Y15, Y15
-	VMOVDQU    Y15, (CX)(R9*1)
-	VPACKUSWB  Y13, Y12, Y12
-	VPSHUFB    Y3, Y12, Y12
-	VMOVDQU    Y12, (DX)(R9*1)
+	VMOVDQU    Y14, (CX)(R9*1)
+	VPACKUSWB  Y12, Y11, Y11
+	VPSHUFB    Y3, Y11, Y11
+	VMOVDQU    Y11, (DX)(R9*1)
 	ADDQ       $0x20, R9
 	CMPQ       R9, R8
 	JLT        pixels

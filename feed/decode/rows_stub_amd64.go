@@ -4,17 +4,17 @@
 
 package decode
 
-// weigh makes n sums, a multiple of 16.
+// weigh makes n sums 3*near + far, a multiple of 16.
 //
 //go:noescape
-func weigh(dst *int16, near *byte, far *byte, n int, weightNear int16, weightFar int16)
+func weigh(dst *int16, near *byte, far *byte, n int)
 
 // convert makes n pixels, rounded up to 32.
 //
 //go:noescape
 func convert(red *byte, green *byte, blue *byte, luma *byte, cb *byte, cr *byte, n int)
 
-// convertDoubled makes n pixels, rounded up to 32; 128 << shift is taken off even and odd.
+// convertDoubled makes n pixels, rounded up to 32; 128 << 4 is taken off even and odd.
 //
 //go:noescape
-func convertDoubled(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32, shift int32)
+func convertDoubled(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)

@@ -62,13 +62,13 @@ func readRows(t *testing.T, p *Picture, need image.Rectangle, simd bool) (pixels
 // all pairs of chroma.
 func TestEveryColour(t *testing.T) {
 	luma, cb, cr := make([]byte, 256), make([]byte, 256), make([]byte, 256)
-	got := make([]byte, 3*256)
+	got, joined := make([]byte, 3*256), make([]uint64, 256)
 	for b := range 256 {
 		for i := range 256 {
 			luma[i], cb[i], cr[i] = byte(i*7+b), byte(b), byte(i)
 		}
 		for _, simd := range []bool{false, HasSIMD} {
-			Convert(got, 256, luma, cb, cr, 256, simd)
+			Convert(got, 256, luma, cb, cr, joined, simd)
 			for i := range 256 {
 				y, u, v := float64(luma[i]), float64(b-128), float64(i-128)
 				for c, want := range []float64{y + 1.402*v, y - 0.344136*u - 0.714136*v, y + 1.772*u} {
@@ -109,5 +109,29 @@ func TestRowsRefuse(t *testing.T) {
 		if _, _, err := r.Open(&bad, need); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestSamples reads a plane in its own resolution and refuses what it does not hold.
+func TestSamples(t *testing.T) {
+	p := &Picture{Size: image.Point{41, 9}, Bounds: image.Rect(8, 2, 41, 9), Model: YCbCr, SubX: 2, SubY: 2}
+	for c, n := range []image.Point{{33, 7}, {17, 4}, {17, 4}} {
+		p.Stride[c], p.Planes[c] = n.X, make([]byte, n.X*n.Y)
+		for i := range p.Planes[c] {
+			p.Planes[c][i] = byte(i)
+		}
+	}
+	got, err := p.Samples(1, image.Rect(6, 3, 21, 5))
+	if err != nil || got[0] != 2*17+2 || len(got) != 2*17-2 {
+		t.Errorf("%d samples from %v on, %v", len(got), got[:min(1, len(got))], err)
+	}
+	for _, beyond := range []image.Rectangle{image.Rect(3, 1, 9, 5), image.Rect(4, 1, 22, 5), image.Rect(4, 1, 9, 6), {}} {
+		if _, err := p.Samples(1, beyond); err == nil {
+			t.Errorf("%v: no error", beyond)
+		}
+	}
+	p.Planes[1] = p.Planes[1][:60]
+	if _, err := p.Samples(1, image.Rect(6, 3, 7, 4)); err == nil {
+		t.Error("a plane that is too short: no error")
 	}
 }

@@ -29,8 +29,10 @@ type Rows struct {
 	low, high    int // samples that are summed: those and their context, where it is real
 	chromaHeight int // rows of samples that the image has
 	sums         [2][]int16
-	wide         [2][]byte // chroma at the resolution of luma
-	copies       [3][]byte // of row ends behind which there is nothing to read
+	both         [2]bothRow // without vectors: the chroma rows that were read last
+	joined       []uint64   // without vectors: the sums of pixels
+	wide         [2][]byte  // chroma at the resolution of luma
+	copies       [3][]byte  // of row ends behind which there is nothing to read
 }
 
 // plane is a Picture's plane with the place of its first sample.
@@ -75,6 +77,10 @@ func (r *Rows) openChroma() {
 	r.low = max(r.chromaLeft-1, p.Bounds.Min.X/p.SubX)
 	r.high = min(r.chromaLeft+r.chromaWidth+1, real, (p.Bounds.Max.X+p.SubX-1)/p.SubX)
 	r.chooseUpsampling(real)
+	for i := range r.both {
+		r.both[i] = bothRow{-1, grown(r.both[i].samples, r.chromaWidth+2)}
+	}
+	r.joined = grown(r.joined, r.width+p.SubX)
 	for i := range r.sums {
 		r.sums[i] = grown(r.sums[i], r.chromaWidth+2+Vector)
 		r.wide[i] = grown(r.wide[i], r.width+p.SubX+Vector)
@@ -125,14 +131,18 @@ func (r *Rows) full(y int, dst []byte, stride int) {
 // doubled is 4:2:0 and 4:2:2 with fancy upsampling.
 func (r *Rows) doubled(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
-	vertical, h := rowWeights{3, 1}, doubling{even: 8, odd: 7, shift: 4}
-	if r.picture.SubY == 1 {
-		vertical, h = rowWeights{1, 0}, doubling{even: 1, odd: 2, shift: 2}
+	h := doubling{even: 8, odd: 7}
+	if r.picture.SubY == 1 { // one row, taken four times
+		h = doubling{even: 4, odd: 8}
 	}
-	for i := range r.sums {
-		r.sumRows(i, near, far, vertical)
+	if r.SIMD {
+		r.sumRows(near, far)
+		convertDoubledAVX2(dst, stride, r.luma(y), r.sums[0], r.sums[1], r.width, h)
+		return
 	}
-	r.convertDoubled(dst, stride, r.luma(y), h)
+	joined := r.joined[:2*r.chromaWidth]
+	joinDoubled(joined, r.luma(y), r.bothRow(near), r.bothRow(far), h)
+	part(dst, stride, joined)
 }
 
 // tall is 4:4:0: only rows are mixed (h1v2_fancy_upsample).
@@ -176,22 +186,46 @@ func (r *Rows) chromaRows(y int) (near, far int) {
 	return near, max(0, min(far, r.chromaHeight-1))
 }
 
-// sumRows sets sums[i] to the weighted sum of two rows of chroma plane i, with the
-// sample at each end that horizontal upsampling looks at; at the image's edges that
-// is the last real sample again.
-func (r *Rows) sumRows(i, near, far int, w rowWeights) {
+// sumRows sets the sums of two rows of chroma, the near one three times, with the
+// sample at each end that horizontal upsampling looks at; at the image's edges that is
+// the last real sample again.
+func (r *Rows) sumRows(near, far int) {
 	n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
-	a := r.padded(1, 1+i, near, r.low, n)
-	b := a
-	if far != near {
-		b = r.padded(2, 1+i, far, r.low, n)
+	for i, sums := range r.sums {
+		weighAVX2(sums[begin:], r.padded(1, 1+i, near, r.low, n), r.padded(2, 1+i, far, r.low, n), n)
+		repeatEnds(sums[:r.chromaWidth+2], begin, n)
 	}
-	sums := r.sums[i]
-	r.weigh(sums[begin:], a, b, n, w)
+}
+
+// bothRow is a row of both chroma planes with the same ends: Cb in the lower half of
+// a word, Cr in the upper one, so that one multiplication does for both.
+type bothRow struct {
+	y       int
+	samples []uint32
+}
+
+// bothRow returns row y. Four rows of pixels in turn use it.
+func (r *Rows) bothRow(y int) []uint32 {
+	row := &r.both[y%2]
+	if row.y != y {
+		row.y = y
+		n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
+		cb, cr := r.planes[1].row(y, r.low, n), r.planes[2].row(y, r.low, n)
+		samples := row.samples[begin:][:n]
+		for x := range samples {
+			samples[x] = uint32(cb[x]) | uint32(cr[x])<<16
+		}
+		repeatEnds(row.samples, begin, n)
+	}
+	return row.samples
+}
+
+// repeatEnds sets what lies before and behind n samples or sums.
+func repeatEnds[T any](sums []T, begin, n int) {
 	if begin == 1 {
 		sums[0] = sums[1]
 	}
-	if end := begin + n; end < r.chromaWidth+2 {
+	if end := begin + n; end < len(sums) {
 		sums[end] = sums[end-1]
 	}
 }
@@ -225,10 +259,25 @@ func (p *Picture) sub(c int) (x, y int) {
 	return p.SubX, p.SubY
 }
 
-// check makes sure of everything that is later taken for granted about a picture.
+// check makes sure of everything that is later taken for granted about a picture
+// whose part need is read.
 func (p *Picture) check(need image.Rectangle) error {
-	if need.Empty() || !need.In(p.Bounds) || !p.Bounds.In(image.Rectangle{Max: p.Size}) {
+	if need.Empty() || !need.In(p.Bounds) {
 		return fmt.Errorf("pixels %v are needed of a picture that holds %v of %v", need, p.Bounds, p.Size)
+	}
+	if err := p.checkPlanes(); err != nil {
+		return err
+	}
+	if p.Model == YCbCr && !p.Bounds.Union(p.around(need)).Eq(p.Bounds) {
+		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.around(need), p.Bounds)
+	}
+	return nil
+}
+
+// checkPlanes makes sure that the planes hold what the picture says.
+func (p *Picture) checkPlanes() error {
+	if !p.Bounds.In(image.Rectangle{Max: p.Size}) {
+		return fmt.Errorf("a picture of %v cannot hold %v", p.Size, p.Bounds)
 	}
 	if p.Model == YCbCr && (p.SubX < 1 || p.SubY < 1 || p.Bounds.Min.X%p.SubX != 0 || p.Bounds.Min.Y%p.SubY != 0) {
 		return fmt.Errorf("a picture that begins at %v cannot have chroma subsampled by %d x %d", p.Bounds.Min, p.SubX, p.SubY)
@@ -244,9 +293,6 @@ func (p *Picture) check(need image.Rectangle) error {
 		if p.Stride[c] < w || len(p.Planes[c]) < (h-1)*p.Stride[c]+w {
 			return fmt.Errorf("plane %d has %d bytes in rows of %d: too few for %d x %d samples", c, len(p.Planes[c]), p.Stride[c], w, h)
 		}
-	}
-	if p.Model == YCbCr && !p.Bounds.Union(p.around(need)).Eq(p.Bounds) {
-		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.around(need), p.Bounds)
 	}
 	return nil
 }

@@ -1,7 +1,5 @@
 package transform
 
-import "math"
-
 // affine is (x/255 - mean) / std as the vector kernel computes it: divisions are
 // slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
 // rounding of the sum. That gives the quotient to the bit for nearly all divisors;
@@ -38,7 +36,7 @@ func reciprocal(x float32) (high, low float32) {
 }
 
 // gives says whether the kernel writes these numbers.
-func (a *affine) gives(numbers *[3][256]float32) bool {
+func (a *affine) gives(numbers *[3][256]uint32) bool {
 	pixels := make([]byte, 256)
 	for i := range pixels {
 		pixels[i] = byte(i)
@@ -48,7 +46,7 @@ func (a *affine) gives(numbers *[3][256]float32) bool {
 		a.write(got, pixels, c, "float32")
 		for i, want := range numbers[c] {
 			bits := uint32(got[4*i]) | uint32(got[4*i+1])<<8 | uint32(got[4*i+2])<<16 | uint32(got[4*i+3])<<24
-			if bits != math.Float32bits(want) {
+			if bits != want {
 				return false
 			}
 		}

@@ -47,7 +47,8 @@ func (c *weightCache) compute(w *weights, k weightKey) {
 	w.compute(k.filter, k.length, k.box, k.size, k.from, k.to)
 	if len(w.values) <= mostCached {
 		slot.Store(&cachedWeights{k, weights{
-			first: slices.Clone(w.first), count: slices.Clone(w.count), size: w.size, values: slices.Clone(w.values)}})
+			first: slices.Clone(w.first), count: slices.Clone(w.count), size: w.size,
+			values: slices.Clone(w.values), negative: w.negative}})
 	}
 }
 
@@ -55,5 +56,5 @@ func (w *weights) copy(from *weights) {
 	w.first = append(w.first[:0], from.first...)
 	w.count = append(w.count[:0], from.count...)
 	w.values = append(w.values[:0], from.values...)
-	w.size = from.size
+	w.size, w.negative = from.size, from.negative
 }

@@ -8,7 +8,11 @@ import (
 
 // The fast mode resizes the planes of a YCbCr picture in their own resolution and
 // converts colour at the size of the result only. Chroma is then interpolated once,
-// by the resize, instead of by libjpeg's upsampling first; that is its whole error.
+// by the resize, instead of by libjpeg's upsampling first, and weights have 7 bits
+// (narrow.go); that is its whole error. The vertical pass comes first, as it can read
+// the planes where the decoder left them:
+//
+//	4 rows of luma, Cb, Cr from the planes -> down -> across -> colour -> tensor
 
 // fastMargin is how many pixels more than in the exact mode are decoded around the
 // kept part of a crop: a filter that spans 4 samples of chroma subsampled by 4 reaches
@@ -17,61 +21,98 @@ const fastMargin = 16
 
 // fastPlanes is a Worker's memory for the fast mode.
 type fastPlanes struct {
-	rows   [3]decode.Rows
-	chroma [2][]byte // after both passes
-	rgb    []byte    // one row
+	luma, chroma fastAxes
+	quads        []uint32
+	lines        []byte   // a strip of a plane after the vertical pass
+	packed       []uint64 // the same, without vectors
+	planes       [3][]byte
+	joined       []uint64 // scratch of the colours
+	rgb          []byte   // one row
 }
 
-// runFast takes chroma first, so that each row of luma goes on to its colours while
-// it is in the nearest cache.
-func (w *Worker) runFast(s *stage, p *decode.Picture, out put) error {
-	f := &w.fast
-	stride := pad(s.x.kept)
-	f.rgb = grown(f.rgb, 3*stride)
-	for i := range f.chroma {
-		f.chroma[i] = grown(f.chroma[i], s.y.kept*stride)
-	}
-	err := w.resizePlanes(s, p, 1, 3, func(y int, row []byte, from int) {
-		for i := range f.chroma {
-			copy(f.chroma[i][y*stride:][:stride], row[i*from:])
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return w.resizePlanes(s, p, 0, 1, func(y int, row []byte, _ int) {
-		at := y * stride
-		decode.Convert(f.rgb, stride, row, f.chroma[0][at:], f.chroma[1][at:], s.x.kept, w.simd)
-		out(y, f.rgb, stride)
-	})
+// fastAxes is how planes of one resolution are resized.
+type fastAxes struct {
+	across, down narrow
+	steps        narrowSteps // of across
+	columns      []column    // of across, without vectors
+	width        int
 }
 
-// resizePlanes takes the planes from and up to to, which have the same resolution,
-// each as if it were a grey picture.
-func (w *Worker) resizePlanes(s *stage, p *decode.Picture, from, to int, out put) error {
-	f := &w.fast
-	subX, subY := 1, 1
-	if from > 0 {
-		subX, subY = p.SubX, p.SubY
+// planFast sets the weights; it says false where the exact mode is to be used: with
+// negative weights, or so many that 7 bits are too few.
+func (w *Worker) planFast(s *stage, p *decode.Picture) bool {
+	if !w.program.fast || s.filter == nil || p.Model != decode.YCbCr {
+		return false
 	}
+	return w.planAxes(&w.fast.luma, s, 1, 1) && w.planAxes(&w.fast.chroma, s, p.SubX, p.SubY)
+}
+
+func (w *Worker) planAxes(a *fastAxes, s *stage, subX, subY int) bool {
 	s.x.weights(&w.across, &w.program.cache, s.filter, subX)
 	s.y.weights(&w.down, &w.program.cache, s.filter, subY)
-	var need image.Rectangle
-	need.Min.X, need.Max.X = w.across.span()
-	need.Min.Y, need.Max.Y = w.down.span()
-	source := reader{first: need.Min.Y, rows: need.Dy(), channels: to - from,
-		across: true, down: true, verticalFirst: w.program.verticalFirst(s)}
-	for c := from; c < to; c++ {
+	return a.across.build(&w.across) && a.down.build(&w.down)
+}
+
+func (w *Worker) runFast(s *stage, p *decode.Picture, out put) error {
+	f := &w.fast
+	var samples [3][]byte
+	axes := [3]*fastAxes{&f.luma, &f.chroma, &f.chroma}
+	stride := pad(s.x.kept)
+	for c, a := range axes {
+		need := image.Rect(a.across.low, a.down.low, a.across.high, a.down.high)
 		var err error
-		if source.left, source.width, err = f.rows[c].Open(p.Plane(c), need); err != nil {
+		if samples[c], err = p.Samples(c, need); err != nil {
 			return err
 		}
+		f.planes[c] = grown(f.planes[c], stripRows*stride)
 	}
-	source.read = func(y int, dst []byte, stride int) {
-		for c := from; c < to; c++ {
-			f.rows[c].Read(y, dst[(c-from)*stride:], stride)
+	f.luma.begin(w.simd)
+	f.chroma.begin(w.simd)
+	f.rgb, f.joined = grown(f.rgb, 3*stride), grown(f.joined, s.x.kept)
+	for y := 0; y < s.y.kept; y += stripRows {
+		n := min(stripRows, s.y.kept-y)
+		for c, a := range axes {
+			w.strip4(f.planes[c], stride, samples[c], p.Stride[c], a, y, n)
+		}
+		for i := range n {
+			at := i * stride
+			decode.Convert(f.rgb, stride, f.planes[0][at:], f.planes[1][at:], f.planes[2][at:], f.joined, w.simd)
+			out(y+i, f.rgb, stride)
 		}
 	}
-	w.pass(s, &source, out)
 	return nil
+}
+
+// begin counts inputs from the first that is read on.
+func (a *fastAxes) begin(simd bool) {
+	a.across.move()
+	a.down.move()
+	a.width = a.across.high
+	if simd {
+		a.steps.build(&a.across)
+	} else {
+		a.columns = a.across.appendColumns(a.columns[:0])
+	}
+}
+
+// strip4 makes n rows of a plane from row y on.
+func (w *Worker) strip4(dst []byte, dstStride int, src []byte, srcStride int, a *fastAxes, y, n int) {
+	f := &w.fast
+	stride := pad(a.width + a.across.size + lane)
+	f.lines = grown(f.lines, stripRows*stride)
+	for i := range n {
+		rows := src[int(a.down.first[y+i])*srcStride:]
+		f.quads = a.down.appendQuads(f.quads[:0], y+i)
+		line := f.lines[i*stride:][:a.width]
+		if !w.simd || !sumNarrowRowsAVX2(line, rows, srcStride, f.quads) {
+			a.down.sumRows(line, rows, srcStride, y+i)
+		}
+	}
+	if w.simd {
+		sumNarrowAVX2(dst, dstStride, f.lines, stride, &a.steps)
+		return
+	}
+	f.packed = grown(f.packed, a.width+a.across.size)
+	packNarrow(f.packed, f.lines, stride)
+	a.across.sumColumns(dst, dstStride, f.packed, a.columns)
 }

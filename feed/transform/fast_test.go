@@ -3,6 +3,7 @@ package transform
 import (
 	"image"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"stoker/feed/decode"
@@ -16,11 +17,20 @@ func TestFastIsNear(t *testing.T) {
 		mostMean  = 1.0  // of 255
 	)
 	w := NewWorker()
-	for _, sub := range []image.Point{{2, 2}, {2, 1}, {1, 2}, {1, 1}} {
+	for _, c := range []struct {
+		size, sub image.Point
+		samples   uint64
+	}{
+		{image.Point{500, 375}, image.Point{2, 2}, 8},
+		{image.Point{500, 375}, image.Point{2, 1}, 8},
+		{image.Point{500, 375}, image.Point{1, 2}, 8},
+		{image.Point{500, 375}, image.Point{1, 1}, 8},
+		{image.Point{1600, 1200}, image.Point{2, 2}, 3},
+	} {
 		var squares, sum, n float64
 		largest := 0
-		for sample := range uint64(8) {
-			picture := photo(500, 375, sub, uint32(sample))
+		for sample := range c.samples {
+			picture := photo(c.size.X, c.size.Y, c.sub, uint32(sample))
 			exact := sampled(t, w, picture, false, sample)
 			for i, v := range sampled(t, w, picture, true, sample) {
 				d := math.Abs(float64(v) - float64(exact[i]))
@@ -31,10 +41,10 @@ func TestFastIsNear(t *testing.T) {
 			}
 		}
 		psnr := 10 * math.Log10(255*255*n/squares)
-		t.Logf("chroma 1/%d x 1/%d: PSNR %.1f dB, mean difference %.3f, largest %d", sub.X, sub.Y, psnr, sum/n, largest)
+		t.Logf("%v, chroma 1/%d x 1/%d: PSNR %.1f dB, mean difference %.3f, largest %d", c.size, c.sub.X, c.sub.Y, psnr, sum/n, largest)
 		if psnr < leastPSNR || sum/n > mostMean {
-			t.Errorf("chroma 1/%d x 1/%d: PSNR %.1f dB and mean difference %.2f, promised are %v and %v",
-				sub.X, sub.Y, psnr, sum/n, leastPSNR, mostMean)
+			t.Errorf("%v, chroma 1/%d x 1/%d: PSNR %.1f dB and mean difference %.2f, promised are %v and %v",
+				c.size, c.sub.X, c.sub.Y, psnr, sum/n, leastPSNR, mostMean)
 		}
 	}
 }
@@ -74,4 +84,43 @@ func sampled(t *testing.T, w *Worker, picture *decode.Picture, fast bool, sample
 		t.Fatal(err)
 	}
 	return dst
+}
+
+// TestNarrowWeights holds the 7-bit weights of many resizes to what the kernels take
+// for granted, and near the weights that they round.
+func TestNarrowWeights(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	var w weights
+	var n narrow
+	for range 5000 {
+		length, size := 2+rng.IntN(600), 1+rng.IntN(300)
+		w.compute(filters["bilinear"], length, [2]float64{rng.Float64(), float64(length) - rng.Float64()}, size, 0, size)
+		if rng.IntN(2) == 0 {
+			w.reverse()
+		}
+		if !n.build(&w) {
+			if w.size <= mostNarrow && n.high-n.low > 1 {
+				t.Fatalf("%d to %d: no weights of 7 bits", length, size)
+			}
+			continue
+		}
+		for i, first := range n.first {
+			sum, centre, exact := 0, 0.0, 0.0
+			values := n.values[i*n.size:][:n.size]
+			for j, v := range values {
+				sum += int(v)
+				centre += float64(int(first)+j) * float64(v) / narrowOne
+				if v >= narrowOne || v > 0 && j >= int(n.count[i]) {
+					t.Fatalf("%d to %d, output %d: weights %v, of which %d count", length, size, i, values, n.count[i])
+				}
+			}
+			for j, v := range w.values[i*w.size:][:w.size] {
+				exact += float64(int(w.first[i])+j) * float64(v) / (1 << weightBits)
+			}
+			if sum != narrowOne || n.count[i] < 2 || int(first) < n.low || int(first+n.count[i]) > n.high || math.Abs(centre-exact) > 0.15 {
+				t.Fatalf("%d to %d, output %d: weights %v from %d, of inputs %d to %d, centre %.3f instead of %.3f",
+					length, size, i, values, first, n.low, n.high, centre, exact)
+			}
+		}
+	}
 }

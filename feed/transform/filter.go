@@ -54,8 +54,10 @@ type weights struct {
 	count  []int32
 	size   int // of the longest sum; the shorter ones end in zeros
 	values []int32
-	exact  []float64 // scratch: the weights of one output
-	stride int       // bytes of a plane of a row of outputs
+	// negative says that a weight is below 0: such sums may leave a byte's range.
+	negative bool
+	exact    []float64 // scratch: the weights of one output
+	stride   int       // bytes of a plane of a row of outputs
 }
 
 // compute sets w to the outputs [from, to) of a resize of length inputs to size
@@ -120,6 +122,7 @@ func (w *weights) trim() {
 	}
 	w.size = size
 	w.values = w.values[:len(w.first)*size]
+	w.negative = slices.Min(w.values) < 0
 }
 
 // span is the inputs that the sums read: [low, high).

@@ -34,6 +34,22 @@ func sumChunksAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *tabl
 	sumChunks(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, t.outputs)
 }
 
+// sumNarrowRowsAVX2 makes a row; it says false where whole vectors would not do.
+func sumNarrowRowsAVX2(dst, src []byte, stride int, quads []uint32) bool {
+	n := len(dst)
+	if n < 32 || (2*len(quads)-1)*stride+n > len(src) {
+		return false
+	}
+	narrowRows(&dst[0], &src[0], stride, &quads[0], len(quads), n)
+	return true
+}
+
+// sumNarrowAVX2 makes whole groups of stripRows rows.
+func sumNarrowAVX2(dst []byte, dstStride int, src []byte, srcStride int, s *narrowSteps) {
+	_, _ = dst[(stripRows-1)*dstStride+s.groups*narrowGroup-1], src[(stripRows-1)*srcStride+s.reach-1]
+	narrowGroups(&dst[0], dstStride, &src[0], srcStride, &s.steps[0], s.count, s.groups)
+}
+
 // write converts all pixels but for the last n%8 and returns how many.
 func (a *affine) write(dst, pixels []byte, channel int, dtype string) int {
 	n := len(pixels) &^ 7

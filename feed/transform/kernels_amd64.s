@@ -551,6 +551,166 @@ DATA halfRows<>+24(SB)/4, $0x00200000
 DATA halfRows<>+28(SB)/4, $0x00200000
 GLOBL halfRows<>(SB), RODATA|NOPTR, $32
 
+// func narrowRows(dst *byte, src *byte, stride int, quads *uint32, count int, n int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·narrowRows(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    quads+24(FP), BX
+	MOVQ    n+40(FP), SI
+	VMOVDQU halfNarrowRows<>+0(SB), Y0
+	LEAQ    (DX)(DX*1), DI
+
+columns:
+	MOVQ    count+32(FP), R10
+	MOVQ    CX, R8
+	MOVQ    BX, R9
+	VMOVDQA Y0, Y1
+	VMOVDQA Y0, Y2
+
+pair:
+	VMOVDQU      (R8), Y3
+	VMOVDQU      (R8)(DX*1), Y4
+	VPBROADCASTD (R9), Y5
+	VPUNPCKLBW   Y4, Y3, Y6
+	VPMADDUBSW   Y5, Y6, Y6
+	VPADDW       Y6, Y1, Y1
+	VPUNPCKHBW   Y4, Y3, Y3
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y2, Y2
+	ADDQ         DI, R8
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JNZ          pair
+	VPSRLW       $0x07, Y1, Y1
+	VPSRLW       $0x07, Y2, Y2
+	VPACKUSWB    Y2, Y1, Y1
+	VMOVDQU      Y1, (AX)
+	SUBQ         $0x20, SI
+	JZ           done
+	MOVQ         SI, R8
+	MOVQ         $0x00000020, R9
+	CMPQ         SI, R9
+	CMOVQGT      R9, R8
+	CMOVQLT      R9, SI
+	ADDQ         R8, AX
+	ADDQ         R8, CX
+	JMP          columns
+
+done:
+	VZEROUPPER
+	RET
+
+DATA halfNarrowRows<>+0(SB)/2, $0x0040
+DATA halfNarrowRows<>+2(SB)/2, $0x0040
+DATA halfNarrowRows<>+4(SB)/2, $0x0040
+DATA halfNarrowRows<>+6(SB)/2, $0x0040
+DATA halfNarrowRows<>+8(SB)/2, $0x0040
+DATA halfNarrowRows<>+10(SB)/2, $0x0040
+DATA halfNarrowRows<>+12(SB)/2, $0x0040
+DATA halfNarrowRows<>+14(SB)/2, $0x0040
+DATA halfNarrowRows<>+16(SB)/2, $0x0040
+DATA halfNarrowRows<>+18(SB)/2, $0x0040
+DATA halfNarrowRows<>+20(SB)/2, $0x0040
+DATA halfNarrowRows<>+22(SB)/2, $0x0040
+DATA halfNarrowRows<>+24(SB)/2, $0x0040
+DATA halfNarrowRows<>+26(SB)/2, $0x0040
+DATA halfNarrowRows<>+28(SB)/2, $0x0040
+DATA halfNarrowRows<>+30(SB)/2, $0x0040
+GLOBL halfNarrowRows<>(SB), RODATA|NOPTR, $32
+
+// func narrowGroups(dst *byte, dstStride int, src *byte, srcStride int, steps *byte, count int, groups int)
+// Requires: AVX, AVX2
+TEXT ·narrowGroups(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	LEAQ    (AX)(CX*1), DX
+	LEAQ    (DX)(CX*1), BX
+	LEAQ    (BX)(CX*1), CX
+	MOVQ    src+16(FP), SI
+	MOVQ    srcStride+24(FP), DI
+	LEAQ    (SI)(DI*1), R8
+	LEAQ    (R8)(DI*1), R9
+	LEAQ    (R9)(DI*1), DI
+	MOVQ    steps+32(FP), R10
+	MOVQ    groups+48(FP), R11
+	VMOVDQU halfNarrowGroups<>+0(SB), Y0
+
+group:
+	MOVQ    count+40(FP), R12
+	VMOVDQA Y0, Y1
+	VMOVDQA Y0, Y2
+	VMOVDQA Y0, Y3
+	VMOVDQA Y0, Y4
+
+step:
+	MOVLQSX      64(R10), R13
+	MOVLQSX      68(R10), R14
+	VMOVDQU      (R10), Y5
+	VMOVDQU      32(R10), Y6
+	VMOVDQU      (SI)(R13*1), X7
+	VINSERTI128  $0x01, (SI)(R14*1), Y7, Y7
+	VPSHUFB      Y5, Y7, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      (R8)(R13*1), X8
+	VINSERTI128  $0x01, (R8)(R14*1), Y8, Y8
+	VPSHUFB      Y5, Y8, Y8
+	VPMADDUBSW   Y6, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VMOVDQU      (R9)(R13*1), X9
+	VINSERTI128  $0x01, (R9)(R14*1), Y9, Y9
+	VPSHUFB      Y5, Y9, Y9
+	VPMADDUBSW   Y6, Y9, Y9
+	VPADDW       Y9, Y3, Y3
+	VMOVDQU      (DI)(R13*1), X10
+	VINSERTI128  $0x01, (DI)(R14*1), Y10, Y10
+	VPSHUFB      Y5, Y10, Y10
+	VPMADDUBSW   Y6, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	ADDQ         $0x00000048, R10
+	DECQ         R12
+	JNZ          step
+	VPSRLW       $0x07, Y1, Y1
+	VPSRLW       $0x07, Y2, Y2
+	VPSRLW       $0x07, Y3, Y3
+	VPSRLW       $0x07, Y4, Y4
+	VPACKUSWB    Y2, Y1, Y1
+	VPERMQ       $0xd8, Y1, Y1
+	VMOVDQU      X1, (AX)
+	VEXTRACTI128 $0x01, Y1, (DX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x10, DX
+	VPACKUSWB    Y4, Y3, Y3
+	VPERMQ       $0xd8, Y3, Y3
+	VMOVDQU      X3, (BX)
+	VEXTRACTI128 $0x01, Y3, (CX)
+	ADDQ         $0x10, BX
+	ADDQ         $0x10, CX
+	DECQ         R11
+	JNZ          group
+	VZEROUPPER
+	RET
+
+DATA halfNarrowGroups<>+0(SB)/2, $0x0040
+DATA halfNarrowGroups<>+2(SB)/2, $0x0040
+DATA halfNarrowGroups<>+4(SB)/2, $0x0040
+DATA halfNarrowGroups<>+6(SB)/2, $0x0040
+DATA halfNarrowGroups<>+8(SB)/2, $0x0040
+DATA halfNarrowGroups<>+10(SB)/2, $0x0040
+DATA halfNarrowGroups<>+12(SB)/2, $0x0040
+DATA halfNarrowGroups<>+14(SB)/2, $0x0040
+DATA halfNarrowGroups<>+16(SB)/2, $0x0040
+DATA halfNarrowGroups<>+18(SB)/2, $0x0040
+DATA halfNarrowGroups<>+20(SB)/2, $0x0040
+DATA halfNarrowGroups<>+22(SB)/2, $0x0040
+DATA halfNarrowGroups<>+24(SB)/2, $0x0040
+DATA halfNarrowGroups<>+26(SB)/2, $0x0040
+DATA halfNarrowGroups<>+28(SB)/2, $0x0040
+DATA halfNarrowGroups<>+30(SB)/2, $0x0040
+GLOBL halfNarrowGroups<>(SB), RODATA|NOPTR, $32
+
 DATA one<>+0(SB)/4, $0x00000001
 DATA one<>+4(SB)/4, $0x00000001
 DATA one<>+8(SB)/4, $0x00000001

@@ -29,6 +29,16 @@ func sumChunks(dst *byte, dstStride int, src *byte, srcStride int, origins *int3
 //go:noescape
 func sumPairs(dst *byte, src *byte, stride int, pairs *uint64, count int, n int)
 
+// narrowRows makes n bytes, at least 32, each the sum of 2*count rows.
+//
+//go:noescape
+func narrowRows(dst *byte, src *byte, stride int, quads *uint32, count int, n int)
+
+// narrowGroups makes groups of 16 outputs of 4 rows, each in count steps.
+//
+//go:noescape
+func narrowGroups(dst *byte, dstStride int, src *byte, srcStride int, steps *byte, count int, groups int)
+
 // affine32 converts n pixels, a multiple of 8.
 //
 //go:noescape

@@ -4,69 +4,240 @@ import "encoding/binary"
 
 // The passes without vector instructions. Two sums are made in one: a register of 64
 // bits holds two pixels 32 bits apart, and a product with a weight is the two
-// products. Sums get an offset that keeps them from becoming negative, so that the
-// lower never borrows from the upper one.
+// products. Where a weight is negative, sums get an offset that keeps them from
+// becoming so, so that the lower never borrows from the upper one; where none is, a
+// sum cannot leave a byte's range. The usual numbers of weights have loops of their
+// own, as the general one spends most of its time on counting.
 
 const (
+	halves = 1<<(weightBits-1) | 1<<(weightBits+31)
+
 	offset = 1 << 8 // of a finished pixel, before it is taken off
-	start  = 1<<(weightBits-1) | offset<<weightBits
-	starts = start | start<<32
+	starts = halves | offset<<weightBits | offset<<(weightBits+32)
+
+	every4th = 0x000000ff000000ff
 )
 
-// packRows sets packed to n pixels of four rows, two words each.
-func packRows(packed [][2]uint64, src []byte, stride, n int) {
+// fourRows are the pixels of four rows in one column: two words of two.
+type fourRows struct{ upper, lower uint64 }
+
+// packRows sets packed to n pixels of four rows; what is behind them gets weights of 0.
+func packRows(packed []fourRows, src []byte, stride, n int) {
 	a, b := src[:n], src[stride:][:n]
 	c, d := src[2*stride:][:n], src[3*stride:][:n]
 	packed = packed[:n]
 	for x := range packed {
-		packed[x] = [2]uint64{uint64(a[x]) | uint64(b[x])<<32, uint64(c[x]) | uint64(d[x])<<32}
+		packed[x] = fourRows{uint64(a[x]) | uint64(b[x])<<32, uint64(c[x]) | uint64(d[x])<<32}
 	}
 }
 
-// sumColumns makes the outputs of four rows.
-func sumColumns(dst []byte, stride int, packed [][2]uint64, w *weights) {
-	n := len(w.first)
-	a, b := dst[:n], dst[stride:][:n]
-	c, d := dst[2*stride:][:n], dst[3*stride:][:n]
-	for i, first := range w.first {
-		values := w.values[i*w.size:][:w.count[i]]
-		pixels := packed[first:][:len(values)]
-		upper, lower := uint64(starts), uint64(starts)
-		for j, v := range values {
-			upper += pixels[j][0] * uint64(v)
-			lower += pixels[j][1] * uint64(v)
-		}
-		a[i], b[i] = finished(upper)
-		c[i], d[i] = finished(lower)
+// column is an output of up to four weights as the loops want it.
+type column struct {
+	first   uint32
+	weights [4]uint32
+}
+
+// appendColumns is w in that form; none where it does not fit.
+func appendColumns(columns []column, w *weights) []column {
+	if w.negative || w.size > 4 {
+		return columns
 	}
+	for i, first := range w.first {
+		c := column{first: uint32(first)}
+		for j, v := range w.values[i*w.size:][:w.size] {
+			c.weights[j] = uint32(v)
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// sumColumns makes the outputs of four rows.
+func sumColumns(dst []byte, stride int, packed []fourRows, w *weights, columns []column) {
+	a, b, c, d := dst, dst[stride:], dst[2*stride:], dst[3*stride:]
+	switch {
+	case w.negative:
+		sumColumnsClipped(a, b, c, d, packed, w)
+	case w.size <= 2:
+		sumColumns2(a, b, c, d, packed, columns)
+	case w.size == 3:
+		sumColumns3(a, b, c, d, packed, columns)
+	case w.size == 4:
+		sumColumns4(a, b, c, d, packed, columns)
+	default:
+		sumColumnsOf(a, b, c, d, packed, w)
+	}
+}
+
+func sumColumns2(a, b, c, d []byte, packed []fourRows, columns []column) {
+	a, b, c, d = a[:len(columns)], b[:len(columns)], c[:len(columns)], d[:len(columns)]
+	for i := range columns {
+		k := &columns[i]
+		at := uint(k.first)
+		p1, p0 := packed[at+1], packed[at]
+		v0, v1 := uint64(k.weights[0]), uint64(k.weights[1])
+		upper := halves + p0.upper*v0 + p1.upper*v1
+		a[i], b[i] = uint8(upper>>weightBits), uint8(upper>>(weightBits+32))
+		lower := halves + p0.lower*v0 + p1.lower*v1
+		c[i], d[i] = uint8(lower>>weightBits), uint8(lower>>(weightBits+32))
+	}
+}
+
+func sumColumns3(a, b, c, d []byte, packed []fourRows, columns []column) {
+	a, b, c, d = a[:len(columns)], b[:len(columns)], c[:len(columns)], d[:len(columns)]
+	for i := range columns {
+		k := &columns[i]
+		at := uint(k.first)
+		p2, p1, p0 := packed[at+2], packed[at+1], packed[at]
+		v0, v1, v2 := uint64(k.weights[0]), uint64(k.weights[1]), uint64(k.weights[2])
+		upper := halves + p0.upper*v0 + p1.upper*v1 + p2.upper*v2
+		a[i], b[i] = uint8(upper>>weightBits), uint8(upper>>(weightBits+32))
+		lower := halves + p0.lower*v0 + p1.lower*v1 + p2.lower*v2
+		c[i], d[i] = uint8(lower>>weightBits), uint8(lower>>(weightBits+32))
+	}
+}
+
+func sumColumns4(a, b, c, d []byte, packed []fourRows, columns []column) {
+	a, b, c, d = a[:len(columns)], b[:len(columns)], c[:len(columns)], d[:len(columns)]
+	for i := range columns {
+		k := &columns[i]
+		at := uint(k.first)
+		p3, p2, p1, p0 := packed[at+3], packed[at+2], packed[at+1], packed[at]
+		v0, v1, v2, v3 := uint64(k.weights[0]), uint64(k.weights[1]), uint64(k.weights[2]), uint64(k.weights[3])
+		upper := halves + p0.upper*v0 + p1.upper*v1 + p2.upper*v2 + p3.upper*v3
+		a[i], b[i] = uint8(upper>>weightBits), uint8(upper>>(weightBits+32))
+		lower := halves + p0.lower*v0 + p1.lower*v1 + p2.lower*v2 + p3.lower*v3
+		c[i], d[i] = uint8(lower>>weightBits), uint8(lower>>(weightBits+32))
+	}
+}
+
+func sumColumnsOf(a, b, c, d []byte, packed []fourRows, w *weights) {
+	for i := range w.first {
+		upper, lower := w.sumColumn(packed, i, halves)
+		a[i], b[i] = uint8(upper>>weightBits), uint8(upper>>(weightBits+32))
+		c[i], d[i] = uint8(lower>>weightBits), uint8(lower>>(weightBits+32))
+	}
+}
+
+func sumColumnsClipped(a, b, c, d []byte, packed []fourRows, w *weights) {
+	for i := range w.first {
+		upper, lower := w.sumColumn(packed, i, starts)
+		a[i], b[i] = clipped(upper)
+		c[i], d[i] = clipped(lower)
+	}
+}
+
+func (w *weights) sumColumn(packed []fourRows, i int, start uint64) (upper, lower uint64) {
+	values := w.values[i*w.size:][:w.count[i]]
+	pixels := packed[w.first[i]:][:len(values)]
+	upper, lower = start, start
+	for j, v := range values {
+		upper += pixels[j].upper * uint64(v)
+		lower += pixels[j].lower * uint64(v)
+	}
+	return upper, lower
 }
 
 // sumRows makes a row from as many rows as there are values, each as long as dst,
 // whose length is a multiple of 8.
-func sumRows(dst, src []byte, values []int32) {
-	const every4th = 0x000000ff000000ff
-	for x := 0; x < len(dst); x += 8 {
-		var sums = [4]uint64{starts, starts, starts, starts}
-		at := x
-		for _, v := range values {
-			w := uint64(v)
-			pixels := binary.LittleEndian.Uint64(src[at:])
-			sums[0] += (pixels & every4th) * w
-			sums[1] += (pixels >> 8 & every4th) * w
-			sums[2] += (pixels >> 16 & every4th) * w
-			sums[3] += (pixels >> 24 & every4th) * w
-			at += len(dst)
-		}
-		out := dst[x:][:8]
-		out[0], out[4] = finished(sums[0])
-		out[1], out[5] = finished(sums[1])
-		out[2], out[6] = finished(sums[2])
-		out[3], out[7] = finished(sums[3])
+func sumRows(dst, src []byte, values []int32, negative bool) {
+	switch {
+	case negative:
+		sumRowsClipped(dst, src, values)
+	case len(values) == 2:
+		sumRows2(dst, src, values)
+	case len(values) == 3:
+		sumRows3(dst, src, values)
+	case len(values) == 4:
+		sumRows4(dst, src, values)
+	default:
+		sumRowsOf(dst, src, values)
 	}
 }
 
-// finished are the two pixels of two sums.
-func finished(sums uint64) (low, high uint8) {
+func sumRows2(dst, src []byte, values []int32) {
+	n := len(dst)
+	a, b := src[:n], src[n:][:n]
+	v0, v1 := uint64(values[0]), uint64(values[1])
+	for x := 0; x <= len(dst)-8; x += 8 {
+		p, q := binary.LittleEndian.Uint64(a[x:x+8]), binary.LittleEndian.Uint64(b[x:x+8])
+		s0 := halves + (p&every4th)*v0 + (q&every4th)*v1
+		s1 := halves + (p>>8&every4th)*v0 + (q>>8&every4th)*v1
+		s2 := halves + (p>>16&every4th)*v0 + (q>>16&every4th)*v1
+		s3 := halves + (p>>24&every4th)*v0 + (q>>24&every4th)*v1
+		binary.LittleEndian.PutUint64(dst[x:x+8], together(s0, s1, s2, s3))
+	}
+}
+
+func sumRows3(dst, src []byte, values []int32) {
+	n := len(dst)
+	a, b, c := src[:n], src[n:][:n], src[2*n:][:n]
+	v0, v1, v2 := uint64(values[0]), uint64(values[1]), uint64(values[2])
+	for x := 0; x <= len(dst)-8; x += 8 {
+		p, q := binary.LittleEndian.Uint64(a[x:x+8]), binary.LittleEndian.Uint64(b[x:x+8])
+		r := binary.LittleEndian.Uint64(c[x : x+8])
+		s0 := halves + (p&every4th)*v0 + (q&every4th)*v1 + (r&every4th)*v2
+		s1 := halves + (p>>8&every4th)*v0 + (q>>8&every4th)*v1 + (r>>8&every4th)*v2
+		s2 := halves + (p>>16&every4th)*v0 + (q>>16&every4th)*v1 + (r>>16&every4th)*v2
+		s3 := halves + (p>>24&every4th)*v0 + (q>>24&every4th)*v1 + (r>>24&every4th)*v2
+		binary.LittleEndian.PutUint64(dst[x:x+8], together(s0, s1, s2, s3))
+	}
+}
+
+func sumRows4(dst, src []byte, values []int32) {
+	n := len(dst)
+	a, b, c, d := src[:n], src[n:][:n], src[2*n:][:n], src[3*n:][:n]
+	v0, v1, v2, v3 := uint64(values[0]), uint64(values[1]), uint64(values[2]), uint64(values[3])
+	for x := 0; x <= len(dst)-8; x += 8 {
+		p, q := binary.LittleEndian.Uint64(a[x:x+8]), binary.LittleEndian.Uint64(b[x:x+8])
+		r, t := binary.LittleEndian.Uint64(c[x:x+8]), binary.LittleEndian.Uint64(d[x:x+8])
+		s0 := halves + (p&every4th)*v0 + (q&every4th)*v1 + (r&every4th)*v2 + (t&every4th)*v3
+		s1 := halves + (p>>8&every4th)*v0 + (q>>8&every4th)*v1 + (r>>8&every4th)*v2 + (t>>8&every4th)*v3
+		s2 := halves + (p>>16&every4th)*v0 + (q>>16&every4th)*v1 + (r>>16&every4th)*v2 + (t>>16&every4th)*v3
+		s3 := halves + (p>>24&every4th)*v0 + (q>>24&every4th)*v1 + (r>>24&every4th)*v2 + (t>>24&every4th)*v3
+		binary.LittleEndian.PutUint64(dst[x:x+8], together(s0, s1, s2, s3))
+	}
+}
+
+func sumRowsOf(dst, src []byte, values []int32) {
+	for x := 0; x < len(dst); x += 8 {
+		s0, s1, s2, s3 := sumEight(src[x:], len(dst), values, halves)
+		binary.LittleEndian.PutUint64(dst[x:], together(s0, s1, s2, s3))
+	}
+}
+
+func sumRowsClipped(dst, src []byte, values []int32) {
+	for x := 0; x < len(dst); x += 8 {
+		s0, s1, s2, s3 := sumEight(src[x:], len(dst), values, starts)
+		out := dst[x:][:8]
+		out[0], out[4] = clipped(s0)
+		out[1], out[5] = clipped(s1)
+		out[2], out[6] = clipped(s2)
+		out[3], out[7] = clipped(s3)
+	}
+}
+
+// sumEight sums eight columns: the pixels 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+func sumEight(src []byte, stride int, values []int32, start uint64) (s0, s1, s2, s3 uint64) {
+	s0, s1, s2, s3 = start, start, start, start
+	for j, v := range values {
+		p, w := binary.LittleEndian.Uint64(src[j*stride:]), uint64(v)
+		s0 += (p & every4th) * w
+		s1 += (p >> 8 & every4th) * w
+		s2 += (p >> 16 & every4th) * w
+		s3 += (p >> 24 & every4th) * w
+	}
+	return s0, s1, s2, s3
+}
+
+// together are the eight pixels of four sums.
+func together(s0, s1, s2, s3 uint64) uint64 {
+	return s0>>weightBits&every4th | s1>>weightBits&every4th<<8 |
+		s2>>weightBits&every4th<<16 | s3>>weightBits&every4th<<24
+}
+
+// clipped are the two pixels of two sums that began with an offset.
+func clipped(sums uint64) (low, high uint8) {
 	return clip(int32(uint32(sums)>>weightBits) - offset), clip(int32(sums>>(32+weightBits)) - offset)
 }
 

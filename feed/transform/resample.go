@@ -63,7 +63,7 @@ func (w *Worker) run(s *stage, p *decode.Picture, out put) error {
 	switch {
 	case s.x.kept == 0 || s.y.kept == 0:
 		return nil
-	case w.program.fast && s.filter != nil && p.Model == decode.YCbCr:
+	case w.planFast(s, p):
 		return w.runFast(s, p, out)
 	}
 	return w.runExact(s, p, out)
@@ -201,7 +201,11 @@ func (w *Worker) beginPass(s *stage, from *reader) (keep int) {
 	if from.across {
 		w.across.move(-from.left)
 		_, w.reach = w.across.span()
-		w.table.build(&w.across, w.simd)
+		if w.simd {
+			w.table.build(&w.across)
+		} else {
+			w.columns = appendColumns(w.columns[:0], &w.across)
+		}
 		w.source += pad(w.across.size + 2*decode.Vector)
 		w.strip = grown(w.strip, stripRows*w.source*from.channels)
 		w.across.stride = pad(s.x.kept)
@@ -317,9 +321,9 @@ func (w *Worker) sumColumns(dst []byte, dstStride int, src []byte, srcStride int
 		w.table.sum(dst, dstStride, src, srcStride)
 		return
 	}
-	w.packed = grown(w.packed, w.reach)
+	w.packed = grown(w.packed, w.reach+w.across.size)
 	packRows(w.packed, src, srcStride, w.reach)
-	sumColumns(dst, dstStride, w.packed, &w.across)
+	sumColumns(dst, dstStride, w.packed, &w.across, w.columns)
 }
 
 // sumRows is the vertical pass for row y of the result, whose first row is src.
@@ -330,5 +334,5 @@ func (w *Worker) sumRows(dst, src []byte, stride, y int) {
 		sumRowsAVX2(dst, src, stride, w.pairs, stride)
 		return
 	}
-	sumRows(dst[:stride], src, values[:w.down.count[y]])
+	sumRows(dst[:stride], src, values[:w.down.count[y]], w.down.negative)
 }

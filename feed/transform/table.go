@@ -57,10 +57,7 @@ type table struct {
 	reach   int // bytes of a row that are read
 }
 
-func (t *table) build(w *weights, simd bool) {
-	if !simd {
-		return
-	}
+func (t *table) build(w *weights) {
 	t.outputs = len(w.first)
 	t.pairs = (w.size + 1) / 2
 	width := lane

@@ -12,8 +12,8 @@ type form struct {
 	dtype         string
 	bytes         int // of one number
 	channelsLast  bool
-	numbers       [3][256]float32 // what a pixel's value becomes
-	halves        [3][256]uint16  // the same where a number has two bytes
+	numbers       [3][256]uint32 // what a pixel's value becomes, as bits
+	halves        [3][256]uint16 // the same where a number has two bytes
 	affine        affine
 	fused         bool // affine gives numbers to the bit
 }
@@ -56,7 +56,7 @@ func (f *form) fill(v values) {
 		mean, std := pick(v.mean, c, 0), pick(v.std, c, 1)
 		for i := range 256 {
 			x := (float32(i)/255 - mean) / std
-			f.numbers[c][i] = x
+			f.numbers[c][i] = math.Float32bits(x)
 			switch f.dtype {
 			case "float16":
 				f.halves[c][i] = float16(x)
@@ -171,20 +171,36 @@ func (t *tensor) end() {
 
 // convert writes pixels of channel c, step numbers from one to the next.
 func (f *form) convert(dst, pixels []byte, c, step int) {
-	switch f.bytes {
-	case 1:
+	switch {
+	case f.bytes == 1:
 		for i, v := range pixels {
 			dst[i*step] = v
 		}
-	case 2:
+	case f.bytes == 2:
 		table := &f.halves[c]
 		for i, v := range pixels {
 			binary.LittleEndian.PutUint16(dst[i*step*2:], table[v])
 		}
-	case 4:
+	case step == 1:
+		convertPlane(dst, pixels, &f.numbers[c])
+	default:
 		table := &f.numbers[c]
 		for i, v := range pixels {
-			binary.LittleEndian.PutUint32(dst[i*step*4:], math.Float32bits(table[v]))
+			binary.LittleEndian.PutUint32(dst[i*step*4:], table[v])
 		}
+	}
+}
+
+// convertPlane writes four numbers at a time, which takes half of the time.
+func convertPlane(dst, pixels []byte, table *[256]uint32) {
+	for len(pixels) >= 4 && len(dst) >= 16 {
+		a, b := uint64(table[pixels[0]]), uint64(table[pixels[1]])
+		c, d := uint64(table[pixels[2]]), uint64(table[pixels[3]])
+		binary.LittleEndian.PutUint64(dst, a|b<<32)
+		binary.LittleEndian.PutUint64(dst[8:], c|d<<32)
+		pixels, dst = pixels[4:], dst[16:]
+	}
+	for i, v := range pixels {
+		binary.LittleEndian.PutUint32(dst[4*i:], table[v])
 	}
 }

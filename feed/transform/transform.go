@@ -56,7 +56,8 @@ type Program struct {
 }
 
 // Compile checks the ops, in torchvision's order, and fuses them. fast resizes
-// planes directly (bounded error) instead of giving Pillow's bytes.
+// planes directly (bounded error) instead of giving Pillow's bytes; what it is not
+// made for, such as bicubic filters, comes out exact.
 func Compile(ops []Op, out Output, fast bool) (*Program, error) {
 	p := &Program{fast: fast, pillow: out.Pillow}
 	size := extent{}

@@ -16,14 +16,15 @@ type Worker struct {
 	pairs        []uint64 // of down, for one row
 
 	window  window
-	source  int         // bytes of a plane of a row as it is read
-	offset  int         // of the first wanted pixel in a row that no horizontal pass takes
-	strip   []byte      // rows before the horizontal pass
-	line    []byte      // a row after the vertical pass
-	lines   []byte      // rows after the horizontal pass, if that is the last
-	waiting []int       // the rows of the result that lie in strip
-	packed  [][2]uint64 // pixels of a strip before the horizontal pass, without vectors
-	reach   int         // how many of a row it reads
+	source  int        // bytes of a plane of a row as it is read
+	offset  int        // of the first wanted pixel in a row that no horizontal pass takes
+	strip   []byte     // rows before the horizontal pass
+	line    []byte     // a row after the vertical pass
+	lines   []byte     // rows after the horizontal pass, if that is the last
+	waiting []int      // the rows of the result that lie in strip
+	packed  []fourRows // pixels of a strip before the horizontal pass, without vectors
+	columns []column   // of across, without vectors
+	reach   int        // how many of a row it reads
 	turned  []byte
 	triple  []byte
 	canvas  []byte

@@ -32,6 +32,8 @@ func main() {
 		}
 		sumChunks()
 		sumRows()
+		narrowRows()
+		narrowGroups()
 		affine()
 		stream()
 		interleave()

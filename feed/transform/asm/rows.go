@@ -9,26 +9,18 @@ import (
 
 // weigh makes 16-bit sums of two chroma rows.
 func weigh() {
-	TEXT("weigh", NOSPLIT, "func(dst *int16, near *byte, far *byte, n int, weightNear int16, weightFar int16)")
+	TEXT("weigh", NOSPLIT, "func(dst *int16, near *byte, far *byte, n int)")
 	Pragma("noescape")
-	Doc("weigh makes n sums, a multiple of 16.")
+	Doc("weigh makes n sums 3*near + far, a multiple of 16.")
 	dst, near, far, n := pointer("dst"), pointer("near"), pointer("far"), pointer("n")
-	var weights [2]VecVirtual
-	for i, name := range []string{"weightNear", "weightFar"} {
-		weights[i] = YMM()
-		r := GP32()
-		Load(Param(name), r.As16())
-		VMOVD(r, weights[i].AsX())
-		VPBROADCASTW(weights[i].AsX(), weights[i])
-	}
 	Label("samples")
-	a, b := YMM(), YMM()
+	a, twice, b := YMM(), YMM(), YMM()
 	VPMOVZXBW(Mem{Base: near}, a)
 	VPMOVZXBW(Mem{Base: far}, b)
-	VPMULLW(weights[0], a, a)
-	VPMULLW(weights[1], b, b)
-	VPADDW(a, b, a)
-	VMOVDQU(a, Mem{Base: dst})
+	VPADDW(a, a, twice)
+	VPADDW(a, b, b)
+	VPADDW(twice, b, b)
+	VMOVDQU(b, Mem{Base: dst})
 	ADDQ(Imm(16), near)
 	ADDQ(Imm(16), far)
 	ADDQ(Imm(32), dst)
@@ -142,9 +134,9 @@ func convert() {
 // convertDoubled is for chroma of half the width, as sums with one of context in
 // front.
 func convertDoubled() {
-	TEXT("convertDoubled", NOSPLIT, "func(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32, shift int32)")
+	TEXT("convertDoubled", NOSPLIT, "func(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)")
 	Pragma("noescape")
-	Doc("convertDoubled makes n pixels, rounded up to 32; 128 << shift is taken off even and odd.")
+	Doc("convertDoubled makes n pixels, rounded up to 32; 128 << 4 is taken off even and odd.")
 	red, green, blue := pointer("red"), pointer("green"), pointer("blue")
 	luma, cb, cr, n := pointer("luma"), pointer("cb"), pointer("cr"), pointer("n")
 	c := newColour("Doubled")
@@ -154,7 +146,6 @@ func convertDoubled() {
 		bias[i] = YMM()
 		VPBROADCASTW(argument(name), bias[i])
 	}
-	shift := argument("shift")
 	at := GP64()
 	XORQ(at, at)
 	Label("pixels")
@@ -170,7 +161,7 @@ func convertDoubled() {
 			v := YMM()
 			VPADDW(Mem{Base: sums, Index: at, Scale: 1, Disp: 4 * j}, sum, v)
 			VPADDW(bias[j], v, v)
-			VPSRAW(shift, v, v)
+			VPSRAW(Imm(4), v, v)
 			chroma[i][j] = v
 		}
 	}
