@@ -20,13 +20,13 @@ type Filled struct {
 	Mask     []int // places of which nothing is to be learned: padded or masked
 	Bad      []Bad
 	Inexact  []Inexact
+	Formats  map[string]int // samples by the format that their header says: "jpeg", "progressive jpeg", "png", ...
 	Stages   Stages
 	Finished time.Time
 	// Err is why the batch cannot be used: a bad sample where Spec.OnError is
 	// "fail", or too many of them.
 	Err error
 
-	first   int   // position of the batch's first sample
 	samples []int // that the batch is the turn of, without padding
 }
 
@@ -68,8 +68,10 @@ type batch struct {
 func newBatch(p *Pass, step int, memory []byte) *batch {
 	slice := p.plan.Slice(p.consumed, step, p.rank)
 	b := &batch{pass: p, step: step, memory: memory, slice: slice}
-	b.filled = Filled{Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.Consumed(step),
-		first: slice.First, samples: make([]int, slice.Count)}
+	b.filled = Filled{
+		Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.Consumed(step),
+		Formats: map[string]int{}, samples: make([]int, slice.Count),
+	}
 	return b
 }
 
@@ -151,7 +153,11 @@ func (b *batch) try(w *worker, place, sample int) *trouble {
 	b.filled.Stages.Read += made.stages.Read
 	b.filled.Stages.Decode += made.stages.Decode
 	b.filled.Stages.Transform += made.stages.Transform
-	if trouble == nil && made.inexact != "" && place < b.slice.Count { // padding had its turn
+	own := place < b.slice.Count // padding had its turn
+	if own && made.format != "" {
+		b.filled.Formats[made.format]++
+	}
+	if own && trouble == nil && made.inexact != "" {
 		b.filled.Inexact = append(b.filled.Inexact, Inexact{Index: sample, Path: l.Path(sample), Reason: made.inexact})
 	}
 	b.mu.Unlock()

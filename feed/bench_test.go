@@ -60,10 +60,16 @@ func BenchmarkBatches(b *testing.B) {
 }
 
 func imagenetSpec(root string) Spec {
-	return Spec{Name: "train", Root: root, Batch: 64, World: 1, Shuffle: true,
-		Ops: []transform.Op{{Name: "random_resized_crop", Size: []int{224, 224}}, {Name: "random_horizontal_flip"}, {Name: "to_tensor"},
-			{Name: "normalize", Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}},
-		Output: transform.Output{DType: "float32", Layout: "nchw"}}
+	return Spec{
+		Name: "train", Root: root, Batch: 64, World: 1, Shuffle: true,
+		Ops: []transform.Op{
+			{Name: "random_resized_crop", Size: []int{224, 224}},
+			{Name: "random_horizontal_flip"},
+			{Name: "to_tensor"},
+			{Name: "normalize", Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}},
+		},
+		Output: transform.Output{DType: "float32", Layout: "nchw"},
+	}
 }
 
 // photographs is a folder of JPEGs of about 110 KB: noise on gradients.

@@ -2,7 +2,10 @@ package feed
 
 import (
 	"fmt"
+	"os"
 	"sync"
+
+	"stoker/internal/cgroup"
 )
 
 // The memory of a daemon is one number: rings, scratch of the threads and large
@@ -46,7 +49,7 @@ const (
 func scratchBytes(width, height int) int64 { return int64(width) * int64(height) * perPixel }
 
 func newBudget(o PoolOptions) (*budget, error) {
-	free, who := freeMemory()
+	free, who := cgroup.FreeMemory(os.DirFS("/"), "self")
 	b := &budget{total: o.Memory, threads: o.Threads, kept: int64(o.Threads) * (keptFile + keptScratch)}
 	switch {
 	case b.total == 0 && free == 0: // not known

@@ -34,8 +34,10 @@ func newFake(t *testing.T, pool *Pool, samples int, spec Spec, prepared func(err
 	folder, err := source.List(t.Context(), root, source.Options{})
 	must(t, err)
 	batch := int64(spec.Batch)
-	l := &Loader{spec: spec, pool: pool, source: folder, samples: samples,
-		layout: Layout{Sample: 16, Labels: 16 * batch, Indices: 24 * batch, SlotBytes: 32 * batch}}
+	l := &Loader{
+		spec: spec, pool: pool, source: folder, samples: samples,
+		layout: Layout{Sample: 16, Labels: 16 * batch, Indices: 24 * batch, SlotBytes: 32 * batch},
+	}
 	l.prepare = func(w *worker, e errand) error {
 		if prepared == nil {
 			return nil

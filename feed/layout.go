@@ -10,6 +10,11 @@ import (
 // Layout is how a batch lies in a slot: the images first, then the labels and the
 // indices of the samples, each an int64. A batch that is smaller than Spec.Batch
 // fills the fields from their beginning.
+//
+// The images lie without gaps, whatever their size: so a batch is one tensor that
+// is contiguous, and one copy to the device. The transforms write past the caches
+// where a sample begins at a multiple of 32 bytes, which 224 x 224 x 3 of any dtype
+// does.
 type Layout struct {
 	Images    int64 // offset, a multiple of 4096
 	Sample    int64 // bytes of one image
@@ -35,7 +40,7 @@ func layOut(program *transform.Program, spec Spec) (Layout, error) {
 
 func align(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// Image is the part of a slot's memory that sample k of the batch lies in.
+// image is the part of a slot's memory that sample k of the batch lies in.
 func (l Layout) image(memory []byte, k int) []byte {
 	from := l.Images + int64(k)*l.Sample
 	return memory[from : from+l.Sample : from+l.Sample]

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"stoker/feed/decode"
-	"stoker/feed/order"
 	"stoker/feed/source"
 	"stoker/feed/transform"
 )
@@ -36,7 +35,7 @@ type Loader struct {
 	memory   int64 // taken from the pool's budget
 
 	bad        badSamples
-	passes     passes
+	accounts   accounts
 	orders     permutations
 	quarantine *quarantine
 	statistics Statistics
@@ -50,12 +49,12 @@ type Loader struct {
 func Open(ctx context.Context, spec Spec, o Options) (*Loader, error) {
 	spec = spec.withDefaults()
 	if err := spec.check(); err != nil {
-		return nil, fmt.Errorf("loader %q: %w", spec.Name, err)
+		return nil, err
 	}
 	l := &Loader{spec: spec, pool: o.Pool}
 	if err := l.open(ctx, o); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("loader %q: %w", spec.Name, err)
+		_ = l.Close() // nothing was written yet
+		return nil, err
 	}
 	return l, nil
 }
@@ -75,7 +74,8 @@ func (l *Loader) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	l.source, err = source.List(ctx, l.spec.Root, source.Options{
-		Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, MaxFile: l.pool.maxFile(), Progress: o.Progress})
+		Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, MaxFile: l.pool.maxFile(), Progress: o.Progress,
+	})
 	if err != nil {
 		return err
 	}
@@ -155,19 +155,15 @@ func (l *Loader) Shape() (height, width int) { return l.program.Shape() }
 func (l *Loader) Layout() Layout { return l.layout }
 
 // Manifest stands for the samples and their order in the manifest: 32 hexadecimal
-// digits, the same on every machine. Pipeline stands for what is done with them.
+// digits, the same on every machine. Pipeline stands for what is done with them. A
+// client keeps both in its state, and refuses to go on where they differ.
 func (l *Loader) Manifest() string { return l.manifest }
 
-// Pipeline: see Manifest.
+// Pipeline stands for what is done with the samples; see Manifest.
 func (l *Loader) Pipeline() string { return l.pipeline }
 
 // Notes are sentences that the user should read once.
 func (l *Loader) Notes() []string { return l.notes }
-
-// State is the state of a training that has consumed so many samples of an epoch.
-func (l *Loader) State(epoch uint64, consumed int) order.State {
-	return order.State{Manifest: l.manifest, Pipeline: l.pipeline, Seed: l.spec.Seed, Epoch: epoch, Consumed: consumed}
-}
 
 // Path is the file of a sample.
 func (l *Loader) Path(sample int) string { return l.source.Path(l.file(sample)) }

@@ -64,9 +64,11 @@ func TestPixels(t *testing.T) {
 }
 
 func trainSpec(root string) Spec {
-	return Spec{Name: "train", Root: root, Batch: 7, World: 1, Shuffle: true, Seed: 3,
+	return Spec{
+		Name: "train", Root: root, Batch: 7, World: 1, Shuffle: true, Seed: 3,
 		Ops:    []transform.Op{{Name: "random_resized_crop", Size: []int{32, 40}}, {Name: "random_horizontal_flip"}, {Name: "pil_to_tensor"}},
-		Output: transform.Output{DType: "uint8", Layout: "nchw"}}
+		Output: transform.Output{DType: "uint8", Layout: "nchw"},
+	}
 }
 
 func open(t *testing.T, pool *Pool, spec Spec, o Options) *Loader {

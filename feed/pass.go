@@ -22,7 +22,7 @@ type Pass struct {
 	mu       sync.Mutex
 	digest   order.Digest // of what was released
 	released int          // samples
-	bad      []Bad
+	bad      int
 	inexact  int
 	first    []Inexact
 }
@@ -46,10 +46,9 @@ func (l *Loader) Pass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
 	case batch < 1 || batch > l.spec.Batch:
 		return nil, fmt.Errorf("a batch of %d: the slots have room for 1 to %d samples", batch, l.spec.Batch)
 	}
-	return &Pass{
-		loader: l, plan: plan, order: l.orders.of(l, epoch), epoch: epoch, rank: rank, consumed: consumed,
-		account: l.passes.join(begin{epoch, consumed, batch}, rank, plan),
-	}, nil
+	p := &Pass{loader: l, plan: plan, order: l.orders.of(l, epoch), epoch: epoch, rank: rank, consumed: consumed}
+	p.account = l.accounts.join(p)
+	return p, nil
 }
 
 // Steps is the number of batches from the offset to the end of the epoch, the
@@ -75,8 +74,10 @@ func (p *Pass) Fill(step int, memory []byte, wanted time.Time, done func(Filled)
 		return nil, fmt.Errorf("a slot of %d bytes: a batch needs %d", len(memory), p.loader.layout.SlotBytes)
 	}
 	b := newBatch(p, step, memory)
-	job := &Job{pool: p.loader.pool, wanted: wanted, count: b.filled.Count, fill: b.fill, file: b.file,
-		finish: func() { done(b.result()) }}
+	job := &Job{
+		pool: p.loader.pool, wanted: wanted, count: b.filled.Count, fill: b.fill, file: b.file,
+		finish: func() { done(b.result()) },
+	}
 	b.job = job
 	p.loader.announce(b)
 	p.loader.pool.submit(job)
@@ -85,14 +86,13 @@ func (p *Pass) Fill(step int, memory []byte, wanted time.Time, done func(Filled)
 
 // Release says that the trainer is done with a batch: its samples are consumed.
 func (p *Pass) Release(f Filled) {
-	p.account.release(f.first, f.samples)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, sample := range f.samples {
 		p.digest.Add(sample)
 	}
 	p.released += len(f.samples)
-	p.bad = append(p.bad, f.Bad...)
+	p.bad += len(f.Bad)
 	p.inexact += len(f.Inexact)
 	room := max(0, namedInexact-len(p.first))
 	p.first = append(p.first, f.Inexact[:min(room, len(f.Inexact))]...)
@@ -103,17 +103,16 @@ const namedInexact = 20
 
 // Report is what a rank's way through an epoch came to.
 type Report struct {
-	Epoch    uint64 `json:"epoch"`
-	Samples  int    `json:"samples"`  // released by this rank; padding does not count
-	Digest   string `json:"digest"`   // of those, order.Digest
-	Expected string `json:"expected"` // digest of what this rank was to get
+	Samples  int          // released by this rank; padding does not count
+	Digest   order.Digest // of those
+	Expected order.Digest // of what this rank was to get
 	// ExactlyOnce says whether all ranks together released every sample exactly
 	// once. nil: other ranks are elsewhere or not yet at their end, so that it is
 	// not known here; what this rank did was right then.
-	ExactlyOnce *bool     `json:"exactly_once"`
-	Bad         []Bad     `json:"bad,omitempty"`
-	Inexact     int       `json:"inexact"` // samples whose bytes may differ from Pillow's
-	First       []Inexact `json:"inexact_first,omitempty"`
+	ExactlyOnce *bool
+	Bad         int
+	Inexact     int // samples whose bytes may differ from Pillow's
+	First       []Inexact
 }
 
 // Inexact is a sample whose bytes may differ from Pillow's.
@@ -129,14 +128,10 @@ func (p *Pass) Report() Report {
 	expected := p.expected()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := Report{Epoch: p.epoch, Samples: p.released, Digest: p.digest.String(), Expected: expected.String(),
-		Bad: p.bad, Inexact: p.inexact, First: p.first}
-	if right := p.digest == expected; !right {
-		r.ExactlyOnce = &right
-		return r
+	return Report{
+		Samples: p.released, Digest: p.digest, Expected: expected, ExactlyOnce: p.account.verdict(p, p.digest == expected),
+		Bad: p.bad, Inexact: p.inexact, First: p.first,
 	}
-	r.ExactlyOnce = p.account.verdict(p.order)
-	return r
 }
 
 // expected is the digest of the samples that are this rank's, by the plan.
@@ -148,76 +143,6 @@ func (p *Pass) expected() (d order.Digest) {
 		}
 	}
 	return d
-}
-
-// account is the ledger that the ranks of this node keep together of one epoch.
-type account struct {
-	mu     sync.Mutex
-	ledger *order.Ledger
-	due    int          // samples, of all ranks
-	count  int          // released
-	ranks  map[int]bool // that joined
-}
-
-func (a *account) release(first int, samples []int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ledger.Release(first, samples)
-	a.count += len(samples)
-}
-
-// verdict is nil as long as samples are outstanding that other ranks may still
-// release, here or elsewhere.
-func (a *account) verdict(p *order.Permutation) *bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.count < a.due {
-		return nil
-	}
-	right := a.ledger.Close(p).ExactlyOnce
-	return &right
-}
-
-// begin is where a pass begins: ranks that begin at the same place share an account.
-type begin struct {
-	epoch           uint64
-	consumed, batch int
-}
-
-// passes are the accounts of a loader. Only the latest few: an epoch is over when
-// the one after the next begins.
-type passes struct {
-	mu     sync.Mutex
-	begins []begin
-	byKey  map[begin]*account
-}
-
-const keptPasses = 8
-
-func (s *passes) join(key begin, rank int, plan order.Plan) *account {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a := s.byKey[key]; a != nil {
-		if !a.ranks[rank] {
-			a.ranks[rank] = true
-			return a
-		}
-		// The rank begins again at the same place: what it released before does not count.
-	}
-	to := plan.End(key.consumed)
-	a := &account{ledger: order.NewLedger(key.consumed, to), due: to - key.consumed, ranks: map[int]bool{rank: true}}
-	if s.byKey == nil {
-		s.byKey = map[begin]*account{}
-	}
-	if s.byKey[key] == nil {
-		s.begins = append(s.begins, key)
-	}
-	s.byKey[key] = a
-	if len(s.begins) > keptPasses {
-		delete(s.byKey, s.begins[0])
-		s.begins = s.begins[1:]
-	}
-	return a
 }
 
 // permutations keeps the orders of the latest epochs: ranks share them.

@@ -17,8 +17,14 @@ func TestEpochs(t *testing.T) {
 		tail              string
 		world, batch, off int
 	}{
-		{"short", 1, 7, 0}, {"short", 3, 5, 0}, {"short", 4, 40, 0}, {"short", 2, 8, 33},
-		{"drop", 1, 7, 0}, {"drop", 3, 5, 11}, {"pad", 3, 5, 0}, {"pad", 2, 64, 0},
+		{"short", 1, 7, 0},
+		{"short", 3, 5, 0},
+		{"short", 4, 40, 0},
+		{"short", 2, 8, 33},
+		{"drop", 1, 7, 0},
+		{"drop", 3, 5, 11},
+		{"pad", 3, 5, 0},
+		{"pad", 2, 64, 0},
 	} {
 		t.Run(fmt.Sprintf("%s %dx%d from %d", test.tail, test.world, test.batch, test.off), func(t *testing.T) {
 			spec := Spec{Batch: test.batch, World: test.world, Tail: test.tail, Shuffle: true, Seed: 5}
@@ -72,8 +78,11 @@ func TestAccount(t *testing.T) {
 		releases []int
 		right    bool
 	}{
-		{"all", []int{0, 1, 2, 3}, true}, {"out of turn", []int{3, 1, 0, 2}, true},
-		{"one twice", []int{0, 1, 2, 3, 3}, false}, {"one missing", []int{0, 1, 3}, false}, {"one for another", []int{0, 1, 1, 3}, false},
+		{"all", []int{0, 1, 2, 3}, true},
+		{"out of turn", []int{3, 1, 0, 2}, true},
+		{"one twice", []int{0, 1, 2, 3, 3}, false},
+		{"one missing", []int{0, 1, 3}, false},
+		{"one for another", []int{0, 1, 1, 3}, false},
 	} {
 		pass := l.pass(0, 0, 0)
 		for _, step := range test.releases {
@@ -86,23 +95,31 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestBeginAgain: a rank that begins an epoch again does not have counted twice what it released before.
+// TestBeginAgain: what a rank released before it began again does not count, and
+// whoever begins again, at whatever time, all ranks together come to an end.
 func TestBeginAgain(t *testing.T) {
 	l := newFake(t, newTestPool(t, 2), 20, Spec{Batch: 5, World: 2}, nil)
-	first := l.pass(0, 0, 0)
-	f, _ := l.fill(first, 0)
-	first.Release(f)
-	var last Report
-	for rank := range 2 {
-		pass := l.pass(0, rank, 0)
-		for step := range pass.Steps() {
-			f, _ := l.fill(pass, step)
-			pass.Release(f)
+	passes := map[int]*Pass{}
+	begin := func(rank int) { passes[rank] = l.pass(0, rank, 0) }
+	release := func(rank, steps int) *bool {
+		for step := range steps {
+			f, _ := l.fill(passes[rank], step)
+			passes[rank].Release(f)
 		}
-		last = pass.Report()
+		return passes[rank].Report().ExactlyOnce
 	}
-	if last.ExactlyOnce == nil || !*last.ExactlyOnce {
-		t.Errorf("exactly once is %v after beginning again", last.ExactlyOnce)
+	for round := range 2 { // of an evaluation, which begins the same epoch again and again
+		begin(0)
+		release(0, 1)
+		begin(0) // a client that says a start of its own
+		begin(1) // meanwhile prefetched
+		begin(1)
+		if once := release(0, 2); once != nil {
+			t.Errorf("round %d: exactly once is %v before the other rank has begun", round, *once)
+		}
+		if once := release(1, 2); once == nil || !*once {
+			t.Errorf("round %d: exactly once is %v after both ranks have ended", round, once)
+		}
 	}
 }
 
@@ -113,8 +130,13 @@ func TestPassRefusals(t *testing.T) {
 		rank, consumed, batch int
 		want                  string
 	}{
-		{1 << 32, 0, 0, 0, "epoch"}, {0, 2, 0, 0, "ranks 0 to 1"}, {0, -1, 0, 0, "rank"}, {0, 0, 21, 0, "21 samples consumed: an epoch has 20"},
-		{0, 0, -1, 0, "consumed"}, {0, 0, 0, 6, "room for 1 to 5"}, {0, 0, 0, -1, "room"},
+		{1 << 32, 0, 0, 0, "epoch"},
+		{0, 2, 0, 0, "ranks 0 to 1"},
+		{0, -1, 0, 0, "rank"},
+		{0, 0, 21, 0, "21 samples consumed: an epoch has 20"},
+		{0, 0, -1, 0, "consumed"},
+		{0, 0, 0, 6, "room for 1 to 5"},
+		{0, 0, 0, -1, "room"},
 	} {
 		if _, err := l.Pass(test.epoch, test.rank, test.consumed, test.batch); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, expected %q", test, err, test.want)

@@ -39,8 +39,10 @@ func TestMostUrgentFirst(t *testing.T) {
 // queue submits a job that is no batch.
 func queue(pool *Pool, wanted time.Time, count int, sample func(int)) <-chan bool {
 	done := make(chan bool, 1)
-	pool.submit(&Job{pool: pool, wanted: wanted, count: count, fill: func(_ *worker, k int) { sample(k) },
-		file: func(k int) string { return fmt.Sprint("sample ", k) }, finish: func() { done <- true }})
+	pool.submit(&Job{
+		pool: pool, wanted: wanted, count: count, fill: func(_ *worker, k int) { sample(k) },
+		file: func(k int) string { return fmt.Sprint("sample ", k) }, finish: func() { done <- true },
+	})
 	return done
 }
 

@@ -1,7 +1,9 @@
 package feed
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -10,21 +12,55 @@ import (
 // quarantine is the file that names the bad samples, one JSON object a line: what
 // is wrong with which file, and by its digest whether it is still that file.
 type quarantine struct {
-	path string
-	mu   sync.Mutex
-	file *os.File
-	err  error // of the first line that could not be written
+	path  string
+	mu    sync.Mutex
+	file  *os.File
+	named map[[2]string]bool // path and digest of what is in the file
+	err   error              // of the first line that could not be written
+}
+
+// entry is a line.
+type entry struct {
+	ID     int    `json:"id"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+	Kind   string `json:"kind"`
+	Digest string `json:"digest,omitempty"` // SHA-256 of the file
 }
 
 // openQuarantine opens the file for appending: lines of several daemons that
-// share it do not mix, because each is one write. The file is the user's alone:
-// paths can say more than others should know.
+// share it do not mix, because each is one write. What an earlier run wrote is not
+// written again. The file is the user's alone: paths can say more than others
+// should know.
 func openQuarantine(path string) (*quarantine, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open quarantine file: %w", err)
 	}
-	return &quarantine{path: path, file: file}, nil
+	q := &quarantine{path: path, file: file, named: map[[2]string]bool{}}
+	if err := q.read(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read quarantine file %s: %w", path, err), file.Close())
+	}
+	return q, nil
+}
+
+// read notes the lines that are there; others than ours are the user's.
+func (q *quarantine) read() error {
+	info, err := q.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // a pipe could be waited at for ever
+		return errors.New("it is no plain file: give the name of one, or of none yet")
+	}
+	lines := bufio.NewScanner(q.file)
+	for lines.Scan() {
+		var e entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			q.named[[2]string{e.Path, e.Digest}] = true
+		}
+	}
+	return lines.Err()
 }
 
 // append writes a line. That it cannot is no reason to stop the training: close
@@ -33,15 +69,13 @@ func (q *quarantine) append(sample int, t *trouble) {
 	if q == nil {
 		return
 	}
-	text, err := json.Marshal(struct {
-		ID     int    `json:"id"`
-		Path   string `json:"path"`
-		Reason string `json:"reason"`
-		Kind   string `json:"kind"`
-		Digest string `json:"digest,omitempty"` // SHA-256 of the file
-	}{sample, t.path, t.reason, string(t.kind), t.digest})
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.named[[2]string{t.path, t.digest}] {
+		return
+	}
+	q.named[[2]string{t.path, t.digest}] = true
+	text, err := json.Marshal(entry{sample, t.path, t.reason, string(t.kind), t.digest})
 	if err == nil {
 		_, err = q.file.Write(append(text, '\n'))
 	}

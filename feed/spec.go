@@ -1,6 +1,3 @@
-// Package feed is the loader that is the fix when data loading is the bottleneck:
-// it reads, decodes, augments and batches images with all cores, straight into
-// recycled shared memory that the trainer maps without a copy.
 package feed
 
 import "stoker/feed/transform"

@@ -10,7 +10,6 @@ type Statistics struct {
 	batches, samples, bad, inexact, faults atomic.Int64
 	failed                                 atomic.Int64
 	read, decode, transform                atomic.Int64 // nanoseconds
-	slotWaits, slotWait                    atomic.Int64 // number, nanoseconds
 }
 
 // Counters are sums since the loader was opened.
@@ -24,8 +23,6 @@ type Counters struct {
 	Read      time.Duration // of all threads
 	Decode    time.Duration
 	Transform time.Duration
-	SlotWaits int64 // times that all slots were the trainer's, as WaitedForSlot said
-	SlotWait  time.Duration
 }
 
 // Statistics are the loader's counters as they are now.
@@ -35,15 +32,7 @@ func (l *Loader) Statistics() Counters {
 		Batches: s.batches.Load(), Samples: s.samples.Load(), Failed: s.failed.Load(), Bad: s.bad.Load(),
 		Inexact: s.inexact.Load(), Faults: s.faults.Load(),
 		Read: time.Duration(s.read.Load()), Decode: time.Duration(s.decode.Load()), Transform: time.Duration(s.transform.Load()),
-		SlotWaits: s.slotWaits.Load(), SlotWait: time.Duration(s.slotWait.Load()),
 	}
-}
-
-// WaitedForSlot counts a time in which a batch could not be begun because the
-// trainer held all slots: it is what a loader that is fast enough does.
-func (l *Loader) WaitedForSlot(d time.Duration) {
-	l.statistics.slotWaits.Add(1)
-	l.statistics.slotWait.Add(int64(d))
 }
 
 func (s *Statistics) batch(f Filled) {

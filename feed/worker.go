@@ -30,6 +30,7 @@ type worker struct {
 // made is what is known of a sample after it was tried.
 type made struct {
 	stages  Stages
+	format  string // "": not even the header could be read
 	inexact string
 }
 
@@ -119,7 +120,10 @@ func (w *worker) decode(l *Loader, data []byte, e errand) error {
 	if err != nil {
 		return err
 	}
-	w.made.inexact = info.Inexact
+	w.made.format, w.made.inexact = info.Format, info.Inexact
+	if info.Progressive {
+		w.made.format = "progressive " + info.Format
+	}
 	w.borrowed.scratch = w.pool.scratch.take(scratchBytes(info.Width, info.Height) - keptScratch)
 	w.choice, err = l.program.Choose(info.Width, info.Height, l.spec.Seed, e.epoch, uint64(e.sample))
 	if err != nil {
@@ -176,8 +180,10 @@ func kindOf(err error) decode.Kind {
 
 // faultTrouble tells a panic, with the place in the program where it arose.
 func faultTrouble(file string, fault any) *trouble {
-	return &trouble{path: file, kind: decode.Damaged,
-		reason: fmt.Sprintf("damaged: a fault in stoker's decoder (%v at %s): please report it with this file", fault, faultPlace())}
+	return &trouble{
+		path: file, kind: decode.Damaged,
+		reason: fmt.Sprintf("damaged: a fault in stoker's decoder (%v at %s): please report it with this file", fault, faultPlace()),
+	}
 }
 
 // faultPlace is the first place below the panic that is not the runtime's. To be

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +71,7 @@ machine makes samples of it and which files are bad.`,
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0, "threads that decode (default: one per core, less one where there are four or more)")
-	flags.IntVar(&f.nice, "nice", 0, "niceness of these threads, 1 to 19 (default 5: the trainer's launching thread goes first)")
+	flags.IntVar(&f.nice, "nice", 0, "niceness of these threads on top of stoker's own, 1 to 19 (default 1; with more they lose against jobs of others too)")
 	flags.StringVar(&f.quarantine, "quarantine", "", "append bad samples to a `FILE`, one JSON object a line")
 	flags.StringVar(&f.record, "record", "", "write a recording of the daemon to a `FILE`, for diagnose and advise")
 	flags.IntVar(&f.fd, "fd", 0, "serve the client at the other end of the socket that is descriptor `N`")
@@ -96,6 +98,8 @@ func (f feedFlags) verify(given func(flag string) bool) error {
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:
 		return fmt.Errorf("--nice %d: 1 to 19 are possible", f.nice)
+	case given("socket") && f.socket == "":
+		return errors.New("--socket is empty: the path of a socket to be made is expected")
 	case given("ranks") && (f.ranks < 1 || f.ranks > 1024):
 		return fmt.Errorf("--ranks %d: 1 to 1024 are possible", f.ranks)
 	case given("check") && (f.check == "" || f.size < 1 || f.size > 16384):
@@ -138,10 +142,11 @@ func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
 	p := a.progress()
 	r, err := check.Run(ctx, root, check.Options{
 		Size: f.size, Pool: feed.PoolOptions{Threads: f.threads, Nice: f.nice}, Quarantine: f.quarantine,
-		Progress: func(done, total int64) { p.say(checkProgress(done, total)) },
+		Progress: func(done, total int64) { p.say("%s", checkProgress(done, total)) },
 	})
 	p.end()
 	if err != nil {
@@ -162,7 +167,7 @@ func checkProgress(done, total int64) string {
 	if total == 0 {
 		return fmt.Sprintf("listing, %d files", done)
 	}
-	return fmt.Sprintf("decoding, %.0f %% of %d images", 100*float64(done)/math.Max(1, float64(total)), total)
+	return fmt.Sprintf("decoding, %.0f %% of %d images", 100*float64(done)/float64(total), total)
 }
 
 // namedFiles bounds the files that are listed for a person; --json has all.
@@ -177,6 +182,9 @@ func printCheck(w io.Writer, r check.Report) error {
 	}
 	n := float64(r.Samples)
 	p.line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n, 1e3*r.Stages.Transform/n)
+	if len(r.Formats) > 0 {
+		p.line("formats: %s", formats(r.Formats))
+	}
 	for _, note := range r.Notes {
 		p.line("note: %s", safe.Text(note, 1000))
 	}
@@ -191,6 +199,17 @@ func printCheck(w io.Writer, r check.Report) error {
 	}
 	p.more(len(r.Inexact))
 	return p.err
+}
+
+// formats says how many files have which format, the most frequent first.
+func formats(files map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(files), func(a, b string) int {
+		return cmp.Or(cmp.Compare(files[b], files[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", files[name], name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // printer keeps the first error.
@@ -209,20 +228,4 @@ func (p *printer) more(n int) {
 	if n > namedFiles {
 		p.line("  and %d more: --json lists them all", n-namedFiles)
 	}
-}
-
-// say shows a line where nothing was shown for a while; off a terminal it shows one.
-func (p *progress) say(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if p.ended || now.Before(p.next) || p.said && !p.terminal {
-		return
-	}
-	p.next, p.said = now.Add(every), true
-	if p.terminal {
-		fmt.Fprintf(p.w, "\rstoker: %s\x1b[K", line)
-		return
-	}
-	fmt.Fprintf(p.w, "stoker: %s\n", line)
 }

@@ -49,6 +49,10 @@ func TestFeedUsage(t *testing.T) {
 	if err := os.Chmod(open, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	private := t.TempDir()
+	if err := os.Chmod(private, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -61,6 +65,8 @@ func TestFeedUsage(t *testing.T) {
 		{[]string{"feed", "--check", "x", "--nice", "20"}, exitUsage, "--nice 20"},
 		{[]string{"feed", "--check", "x", "--threads", "-1"}, exitUsage, "--threads -1"},
 		{[]string{"feed", "--socket", "x", "--ranks", "0"}, exitUsage, "--ranks 0"},
+		{[]string{"feed", "--socket", ""}, exitUsage, "--socket is empty"},
+		{[]string{"feed", "--socket", filepath.Join(private, strings.Repeat("s", 200))}, exitError, "at most 99 bytes"},
 		{[]string{"feed", "--check", filepath.Join(open, "absent")}, exitError, "absent"},
 		{[]string{"feed", "--fd", "1"}, exitError, "descriptor 1"},
 		{[]string{"feed", "--fd", "999"}, exitError, "descriptor 999"},
@@ -77,7 +83,7 @@ func TestFeedUsage(t *testing.T) {
 func TestFeedCheck(t *testing.T) {
 	root := pictures(t)
 	code, out, errs := call(t, "feed", "--check", root, "--size", "8")
-	if code != exitFine || !strings.Contains(out, "10 samples in 2 classes") || !strings.Contains(out, "\n0 bad files\n") {
+	if code != exitFine || !strings.Contains(out, "10 samples in 2 classes") || !strings.Contains(out, "\nformats: 10 png\n") || !strings.Contains(out, "\n0 bad files\n") {
 		t.Errorf("code %d:\n%s%s", code, out, errs)
 	}
 	bad := filepath.Join(root, "dog", "3.png")

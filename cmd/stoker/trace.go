@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"stoker"
 	"stoker/advise"
@@ -204,56 +203,11 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 // readTrace reads with a line on stderr where it takes longer than a second.
 func (a *app) readTrace(ctx context.Context, files []string) (*recording.Run, error) {
 	p := a.progress()
-	run, err := trace.Read(ctx, files, trace.Options{Progress: p.report})
+	run, err := trace.Read(ctx, files, trace.Options{Progress: func(done, total int64) {
+		p.say("reading, %.0f %% of %.0f MB", 100*float64(done)/math.Max(1, float64(total)), float64(total)/1e6)
+	}})
 	p.end()
 	return run, err
-}
-
-// progress is a line that says how far reading is: on a terminal one that
-// changes, elsewhere a single one.
-type progress struct {
-	mu       sync.Mutex // guards what follows: report is called from the reader's goroutine
-	w        io.Writer
-	terminal bool
-	next     time.Time
-	said     bool
-	ended    bool
-}
-
-const (
-	patience = time.Second            // nobody wants a line about less
-	every    = 200 * time.Millisecond // a changing line is read no faster
-)
-
-func (a *app) progress() *progress {
-	file, isFile := a.stderr.(*os.File)
-	return &progress{w: a.stderr, terminal: isFile && term.IsTerminal(int(file.Fd())), next: time.Now().Add(patience)}
-}
-
-func (p *progress) report(done, total int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if p.ended || now.Before(p.next) || p.said && !p.terminal {
-		return
-	}
-	p.next, p.said = now.Add(every), true
-	line := fmt.Sprintf("stoker: reading, %.0f %% of %.0f MB", 100*float64(done)/math.Max(1, float64(total)), float64(total)/1e6)
-	if p.terminal {
-		fmt.Fprintf(p.w, "\r%s\x1b[K", line)
-		return
-	}
-	fmt.Fprintln(p.w, line)
-}
-
-// end takes a changing line away.
-func (p *progress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	if p.said && p.terminal {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }
 
 // interrupted turns an error that Ctrl-C caused into its exit code.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"stoker/recording"
 )
@@ -176,31 +175,6 @@ func TestTraceInterrupted(t *testing.T) {
 	})
 	if left, _ := os.ReadDir(dir); err == nil || len(left) != 0 {
 		t.Errorf("half a file: %v, %d files left", err, len(left))
-	}
-}
-
-func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
-	var b bytes.Buffer
-	p := (&app{stderr: &b}).progress()
-	p.report(1, 100)
-	if b.Len() != 0 {
-		t.Errorf("at once it says %q", b.String())
-	}
-	p.next = time.Time{}
-	p.report(50e6, 100e6)
-	p.next = time.Time{}
-	p.report(60e6, 100e6)
-	p.end()
-	if got := b.String(); got != "stoker: reading, 50 % of 100 MB\n" {
-		t.Errorf("it says %q", got)
-	}
-	b.Reset()
-	p = (&app{stderr: &b}).progress()
-	p.terminal, p.next = true, time.Time{}
-	p.report(50e6, 100e6)
-	p.end()
-	if got := b.String(); !strings.HasPrefix(got, "\rstoker: reading, 50 %") || !strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("on a terminal it says %q", got)
 	}
 }
 

@@ -34,6 +34,7 @@ type Report struct {
 	Seconds     float64        `json:"seconds"`              // of reading and decoding
 	CPUSeconds  float64        `json:"cpu_seconds,omitzero"` // of the process meanwhile; left out where the system does not say
 	Stages      feed.Stages    `json:"stages_seconds"`       // summed over the threads
+	Formats     map[string]int `json:"formats"`              // files by format; those without a header that can be read are in none
 	Bad         []feed.Bad     `json:"bad,omitempty"`
 	Inexact     []feed.Inexact `json:"inexact,omitempty"` // may differ from Pillow's bytes
 	Notes       []string       `json:"notes,omitempty"`
@@ -53,7 +54,7 @@ const (
 
 // Run reads every sample of a folder once.
 func Run(ctx context.Context, root string, o Options) (Report, error) {
-	r := Report{Root: root, Size: o.Size}
+	r := Report{Root: root, Size: o.Size, Formats: map[string]int{}}
 	pool, err := feed.NewPool(o.Pool)
 	if err != nil {
 		return r, err
@@ -142,6 +143,9 @@ func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(do
 func (r *Report) add(f feed.Filled) {
 	r.Bad = append(r.Bad, f.Bad...)
 	r.Inexact = append(r.Inexact, f.Inexact...)
+	for format, files := range f.Formats {
+		r.Formats[format] += files
+	}
 	r.Stages.Read += f.Stages.Read
 	r.Stages.Decode += f.Stages.Decode
 	r.Stages.Transform += f.Stages.Transform

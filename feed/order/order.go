@@ -8,8 +8,8 @@
 //	position     0..Samples-1 of an epoch; Plan says which rank takes which positions at which step
 //	sample       the index in the manifest; Permutation leads from position to sample, anew in each epoch
 //	draw         a random number of (seed, epoch, sample, operation); Draws
-//	consumed     positions [0, consumed) are done on all ranks: what State remembers of an epoch
-//	Ledger       what was really released, and whether it was every sample exactly once
+//	consumed     positions [0, consumed) are done on all ranks: what a client's state remembers of an epoch
+//	Digest       of the samples that were really released: shows whether each came exactly once
 //
 // It does not decode, send or wait; transform draws from it, serve walks its plans.
 // python/stoker/_order.py holds the same functions a second time, for comparison.

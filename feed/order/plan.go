@@ -10,6 +10,7 @@ import (
 // that differ wait for each other for ever.
 type Tail string
 
+// The tails.
 const (
 	Drop  Tail = "drop"  // left out: all batches are full
 	Pad   Tail = "pad"   // filled up with the epoch's first positions, flagged: all batches are full
@@ -65,7 +66,7 @@ func (p Plan) Steps(consumed int) int {
 }
 
 // After is the offset when step (counted from consumed) is done on all ranks: what
-// a State taken then holds.
+// a state taken then holds.
 func (p Plan) After(consumed, step int) int {
 	return min(consumed+(step+1)*p.Global(), p.Samples)
 }

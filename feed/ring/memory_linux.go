@@ -3,11 +3,11 @@ package ring
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/cgroup"
 )
 
 // reserve makes and maps a memfd. It has no name that could collide or stay
@@ -28,8 +28,10 @@ func reserve(bytes int) (*os.File, []byte, error) {
 }
 
 func fit(fd, bytes int) ([]byte, error) {
-	if free := available(); bytes > free {
-		return nil, fmt.Errorf("%.1f MB are more than the %.1f MB that the machine has free: lower depth or batch", float64(bytes)/1e6, float64(free)/1e6)
+	// fallocate beyond it ends in the OOM killer, which picks whom it likes, before
+	// it ends in an error.
+	if free, who := cgroup.FreeMemory(os.DirFS("/"), "self"); free > 0 && int64(bytes) > free {
+		return nil, fmt.Errorf("%s: lower depth or batch", who)
 	}
 	if err := unix.Ftruncate(fd, int64(bytes)); err != nil {
 		return nil, fmt.Errorf("set its size: %w", err)
@@ -47,21 +49,6 @@ func fit(fd, bytes int) ([]byte, error) {
 		return nil, fmt.Errorf("map it: %w", err)
 	}
 	return memory, nil
-}
-
-// available is the memory that the kernel could give now. fallocate beyond it ends
-// in the OOM killer, which picks whom it likes, before it ends in ENOMEM. Who opens
-// rings keeps to the limits of control groups as well; this is the last look.
-func available() int {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return math.MaxInt
-	}
-	info, err := fs.Meminfo()
-	if err != nil || info.MemAvailableBytes == nil {
-		return math.MaxInt
-	}
-	return int(*info.MemAvailableBytes)
 }
 
 // allocate goes in parts: fallocate of a large file is undone as a whole where a

@@ -146,7 +146,8 @@ func (c *conversation) openSession(r *request) error {
 	c.mu.Unlock()
 	s, err := c.begin(r)
 	if err != nil {
-		return errors.Join(err, share.leave(nil))
+		share.leave(nil)
+		return err
 	}
 	c.mu.Lock()
 	c.session = s // the client may start as soon as it has read opened

@@ -149,14 +149,37 @@ func (d *Daemon) end(listener *Listener) error {
 	for _, l := range links {
 		l.cut(errors.New("the daemon ends"))
 	}
-	d.work.Wait()
-	if d.options.engine != nil {
-		d.options.engine.close()
+	if !within(patience, d.finish) {
+		d.warn("a read does not come back: the storage of a data set does not answer; the daemon ends without it")
 	}
+	d.recorded.Do(func() {}) // from now on nobody begins
 	if d.stopping != nil {
 		return d.stopping()
 	}
 	return nil
+}
+
+// finish waits for all work.
+func (d *Daemon) finish() {
+	d.work.Wait()
+	if d.options.engine != nil {
+		d.options.engine.close()
+	}
+}
+
+// within reports whether work is done in time. Where it is not, it goes on.
+func within(limit time.Duration, work func()) bool {
+	done := make(chan struct{})
+	go func() {
+		work()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
 }
 
 // accept takes connections by name until the listener is closed.

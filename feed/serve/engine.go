@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"stoker/feed"
@@ -33,7 +34,7 @@ type loader interface {
 type pass interface {
 	Steps() int
 	Fill(step int, memory []byte, wanted time.Time, done func(feed.Filled)) (job, error)
-	Release(step int, f feed.Filled)
+	Release(f feed.Filled)
 	Report() feed.Report
 }
 
@@ -47,7 +48,7 @@ func (e feeding) open(ctx context.Context, spec feed.Spec, o feed.Options) (load
 	o.Pool = e.pool
 	l, err := feed.Open(ctx, spec, o)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("loader %q: %w", spec.Name, err)
 	}
 	return feedingLoader{l}, nil
 }
@@ -70,5 +71,3 @@ type feedingPass struct{ *feed.Pass }
 func (p feedingPass) Fill(step int, memory []byte, wanted time.Time, done func(feed.Filled)) (job, error) {
 	return p.Pass.Fill(step, memory, wanted, done)
 }
-
-func (p feedingPass) Release(_ int, f feed.Filled) { p.Pass.Release(f) }

@@ -23,6 +23,7 @@ type clockwork struct {
 	delay   time.Duration // of a batch, at most
 	bad     int           // this sample fails its batch, where it is not 0
 	opening time.Duration // how long listing takes
+	hanging chan struct{} // listing waits for it whatever comes, where it is not nil
 	stamped bool          // the first index of a batch is the time at which it was whole
 
 	mu     sync.Mutex
@@ -31,6 +32,9 @@ type clockwork struct {
 }
 
 func (c *clockwork) open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {
+	if c.hanging != nil {
+		<-c.hanging
+	}
 	select {
 	case <-time.After(c.opening):
 	case <-ctx.Done():
@@ -145,10 +149,10 @@ func (p *clockPass) write(step int, memory []byte) feed.Filled {
 	return f
 }
 
-func (p *clockPass) Release(step int, f feed.Filled) {
+func (p *clockPass) Release(f feed.Filled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slice := p.plan.Slice(p.from, step, p.rank)
+	slice := p.plan.Slice(p.from, f.Step, p.rank)
 	for i := range slice.Count {
 		p.digest.Add(p.order.At(slice.First + i))
 	}
@@ -166,7 +170,7 @@ func (p *clockPass) Report() feed.Report {
 		}
 	}
 	right := p.digest == expected
-	r := feed.Report{Epoch: p.epoch, Samples: p.count, Digest: p.digest.String(), Expected: expected.String()}
+	r := feed.Report{Samples: p.count, Digest: p.digest, Expected: expected}
 	if !right || p.plan.World == 1 {
 		r.ExactlyOnce = &right
 	}

@@ -139,20 +139,20 @@ const controlBytes = 24
 
 // refuse tells the client why its session ends, as the last packet. What it has
 // sent meanwhile is read on for a while (linger): to close a socket with unread
-// packets would take the sentence from the client.
-func (l *link) refuse(why error) {
+// packets would take the sentence from the client. False: the client has gone, or
+// was told already.
+func (l *link) refuse(why error) bool {
 	l.mu.Lock()
-	already := l.refusal != nil
-	if !already {
+	late := l.refusal != nil || l.broken != nil
+	if !late {
 		l.refusal = why
 	}
 	l.mu.Unlock()
-	if already {
-		return
+	if late || l.send(failure{Type: "error", Text: brief([]byte(why.Error()), maxPacket/8), Fatal: true}) != nil {
+		return false
 	}
-	if l.send(failure{Type: "error", Text: brief([]byte(why.Error()), maxPacket/8), Fatal: true}) == nil {
-		_ = l.conn.SetReadDeadline(time.Now()) // the reader ends the session
-	}
+	_ = l.conn.SetReadDeadline(time.Now()) // the reader ends the session
+	return true
 }
 
 // why is what the client was told by refuse, nil before.

@@ -78,8 +78,8 @@ func batchOf(f *fill) *batch {
 // so that a number is enough; the inexact ones are named here.
 func endOf(r *run, p *passage, report feed.Report) *end {
 	return &end{Type: "end", Run: r.number, Epoch: p.epoch, Report: account{
-		From: p.from, Samples: report.Samples, Digest: report.Digest, Expected: report.Expected, ExactlyOnce: exactlyOnce(p, report),
-		Bad: len(report.Bad), Inexact: report.Inexact, First: fitting(report.First, maxPacket/2),
+		From: p.from, Samples: report.Samples, Digest: report.Digest.String(), Expected: report.Expected.String(), ExactlyOnce: exactlyOnce(p, report),
+		Bad: report.Bad, Inexact: report.Inexact, First: fitting(report.First, maxPacket/2),
 	}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -402,6 +403,22 @@ func TestPing(t *testing.T) {
 	asks("no start")
 	must(t, s.start(1, 0, 0, false))
 	asks("step 0 of epoch 0 is being filled since")
+}
+
+// TestHangingStorage: a listing that does not come back keeps no daemon.
+func TestHangingStorage(t *testing.T) {
+	engine := &clockwork{samples: 10, hanging: make(chan struct{})}
+	defer close(engine.hanging)
+	var warned atomic.Bool
+	s := start(t, Options{engine: engine, Warn: func(text string) { warned.Store(strings.Contains(text, "does not answer")) }})
+	must(t, s.send(fields{"type": "open", "protocol": 1, "spec": aSpec("train", 4, 1)}), s.send(fields{"type": "ping"}))
+	_, err := s.expect("pong")
+	must(t, err)
+	s.close()
+	s.over(t)
+	if !warned.Load() {
+		t.Error("nobody was told why the daemon left work behind")
+	}
 }
 
 // TestDeafClient: one that reads nothing is dropped and delays nobody.

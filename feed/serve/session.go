@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -229,7 +228,7 @@ func (s *session) account(f *fill, waited float64) {
 	s.pace.released(now)
 	s.counts.release(f, now, waited)
 	p := f.passage
-	p.pass.Release(f.step, f.batch)
+	p.pass.Release(f.batch)
 	p.released++
 	if p.released == p.steps {
 		s.report(f.run, p)
@@ -244,10 +243,12 @@ func (s *session) report(r *run, p *passage) {
 	})
 }
 
-// fail ends the session with a sentence for the client.
+// fail ends the session with a sentence for the client. That the client has gone
+// while a batch was filled is no failure: so ends a training.
 func (s *session) fail(err error) {
-	s.link.refuse(err)
-	s.daemon.warn("loader %q, rank %d: %v", s.share.spec.Name, s.rank, err)
+	if s.link.refuse(err) {
+		s.daemon.warn("loader %q, rank %d: %v", s.share.spec.Name, s.rank, err)
+	}
 }
 
 // must panics where the ring and the session disagree on a slot: the session alone
@@ -270,7 +271,8 @@ func (s *session) close() error {
 	s.mu.Unlock()
 	s.tasks.Wait()
 	s.fills.Wait()
-	return errors.Join(s.ring.Close(), s.share.leave(s))
+	s.share.leave(s)
+	return s.ring.Close()
 }
 
 // state says in a sentence what is awaited, since when.

@@ -82,9 +82,10 @@ func (s *share) enter(member *session) {
 	s.sessions[member] = struct{}{}
 }
 
-// leave ends what join began; the last one closes the loader. member is nil where
-// it did not come to a session.
-func (s *share) leave(member *session) error {
+// leave ends what join began; the last one closes the loader. A listing is not
+// waited for: it may hang at a storage that does not answer. member is nil where it
+// did not come to a session.
+func (s *share) leave(member *session) {
 	s.table.mu.Lock()
 	delete(s.sessions, member)
 	s.users--
@@ -94,14 +95,25 @@ func (s *share) leave(member *session) error {
 	}
 	s.table.mu.Unlock()
 	if !last {
-		return nil
+		return
 	}
 	s.cancel()
+	select {
+	case <-s.opened:
+		s.close()
+	default:
+		s.table.daemon.work.Go(s.close)
+	}
+}
+
+func (s *share) close() {
 	<-s.opened
 	if s.loader == nil {
-		return nil
+		return
 	}
-	return s.loader.Close()
+	if err := s.loader.Close(); err != nil {
+		s.table.daemon.warn("end of loader %q: %v", s.spec.Name, err)
+	}
 }
 
 // state says how far the listing is.

@@ -73,6 +73,9 @@ func Listen(path string) (*Listener, error) {
 }
 
 func listen(path string) (*Listener, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("the path of a socket has at most %d bytes, this one has %d: give a shorter one", maxPath, len(path))
+	}
 	if err := checkFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -96,6 +99,9 @@ func listen(path string) (*Listener, error) {
 	}
 	return listener, nil
 }
+
+// maxPath is what unix(7) has room for, less that of a pid behind it.
+const maxPath = 99
 
 func (l *Listener) place(own string) error {
 	var s unix.Stat_t

@@ -47,6 +47,9 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if o.MaxFile == 0 {
 		o.MaxFile = defaultMaxFile
 	}
+	if info, err := os.Stat(root); err == nil && !info.IsDir() { // a pipe would not even open
+		return nil, fmt.Errorf("list data set: %s is no folder: a data set is a folder with one subfolder per class", root)
+	}
 	open, err := os.Open(root)
 	if err != nil {
 		return nil, fmt.Errorf("list data set: %w", err)
@@ -56,7 +59,7 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 		err = f.list(ctx, o)
 	}
 	if err != nil {
-		open.Close()
+		_ = open.Close() // only read
 		return nil, fmt.Errorf("list data set: %w", err)
 	}
 	return f, nil
@@ -108,10 +111,23 @@ func (f *Folder) gather(folders []folder, o Options) error {
 		}
 	}
 	if len(empty) > 0 && !o.AllowEmpty {
-		return fmt.Errorf("Found no valid file for the classes %s. Supported extensions are: %s", //nolint: torchvision's sentence, which people search for
-			strings.Join(empty, ", "), strings.Join(o.Extensions, ", "))
+		// torchvision's sentence, which people search for.
+		err := fmt.Errorf("found no valid file for the classes %s. Supported extensions are: %s", someOf(empty), strings.Join(o.Extensions, ", "))
+		if len(f.notes) > 0 {
+			err = fmt.Errorf("%w; %s", err, f.notes[0])
+		}
+		return err
 	}
 	return nil
+}
+
+// someOf names the first ones of a list.
+func someOf(names []string) string {
+	const named = 20
+	if len(names) <= named {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
 }
 
 // walk is the listing under way: a stack of folders that any reader takes from
@@ -212,7 +228,7 @@ func (w *walk) read(at place) (folder, []place, error) {
 	if err != nil {
 		return folder{}, nil, err
 	}
-	defer open.Close()
+	defer func() { _ = open.Close() }() // only read
 	var names []string
 	var below []place
 	for {
@@ -232,7 +248,7 @@ func (w *walk) read(at place) (folder, []place, error) {
 			}
 			below = append(below, place{at.path + "/" + name, at.class})
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -84,6 +84,10 @@ func list(t *testing.T, root string, o Options) *Folder {
 }
 
 func TestRefusals(t *testing.T) {
+	var manyEmpty []string
+	for i := range 25 {
+		manyEmpty = append(manyEmpty, fmt.Sprintf("dir c%02d", i))
+	}
 	for _, test := range []struct {
 		name  string
 		tree  []string // "kind path target"
@@ -91,8 +95,13 @@ func TestRefusals(t *testing.T) {
 		want  string // in the error; "": none
 	}{
 		{"no classes", []string{"file 1.jpg"}, false, "no class folder in "},
-		{"empty class", []string{"file a/1.jpg", "file b/1.txt", "dir c"}, false,
-			"Found no valid file for the classes b, c. Supported extensions are: .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff, .webp"},
+		{
+			"empty class",
+			[]string{"file a/1.jpg", "file b/1.txt", "dir c"},
+			false,
+			"found no valid file for the classes b, c. Supported extensions are: .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff, .webp",
+		},
+		{"many empty classes", manyEmpty, false, "classes c00, c01, c02, c03, c04, c05, c06, c07, c08, c09, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19 and 5 more"},
 		{"empty class allowed", []string{"file a/1.jpg", "dir c"}, true, ""},
 		{"loop", []string{"file a/b/1.jpg", "link a/b/c ../../a"}, false, "a/b/c is a link to the folder "},
 		{"loop over the root", []string{"file a/1.jpg", "link a/up .."}, false, "a/up is a link to the folder "},

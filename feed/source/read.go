@@ -42,10 +42,10 @@ func (f *File) Read(buffer []byte) ([]byte, error) {
 	buffer = buffer[:f.Size]
 	for at := 0; at < len(buffer); {
 		n, err := f.readAt(buffer[at:], int64(at))
-		if n == 0 && (err == nil || err == io.EOF) {
+		if n == 0 && (err == nil || errors.Is(err, io.EOF)) {
 			return buffer[:at], fmt.Errorf("the file had %d bytes when it was opened and ended after %d: something is writing to it", f.Size, at)
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return buffer[:at], err
 		}
 		at += n

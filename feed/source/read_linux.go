@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,11 +33,11 @@ func (f *Folder) openBelow(path string) (File, error) {
 	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return File{}, err
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return File{}, errNoFile
 	}
 	return File{Size: stat.Size, fd: fd}, nil
@@ -58,17 +59,17 @@ func (f *Folder) Announce(i int) {
 		return
 	}
 	defer file.Close()
-	unix.Fadvise(file.fd, 0, min(file.Size, f.maxFile), unix.FADV_WILLNEED)
+	_ = unix.Fadvise(file.fd, 0, min(file.Size, f.maxFile), unix.FADV_WILLNEED)
 }
 
 // Close closes the file.
-func (f *File) Close() { unix.Close(f.fd) } // nothing was written that could be lost
+func (f *File) Close() { _ = unix.Close(f.fd) } // nothing was written that could be lost
 
 // again calls a system call until a signal does not interrupt it: Go's own
 // preemption signals do so on network storage.
 func again(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

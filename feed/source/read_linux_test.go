@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +31,20 @@ func TestPipe(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("opening a pipe waits")
+	}
+}
+
+// TestRootNoFolder: a file or a pipe in place of the data set is told, and not waited at.
+func TestRootNoFolder(t *testing.T) {
+	folder := t.TempDir()
+	file, pipe := filepath.Join(folder, "train.tar"), filepath.Join(folder, "pipe")
+	plant(t, "file", file, "")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Skipf("no pipes here: %v", err)
+	}
+	for _, root := range []string{file, pipe} {
+		if _, err := List(t.Context(), root, Options{}); err == nil || !strings.Contains(err.Error(), root+" is no folder") {
+			t.Errorf("%s: %v", root, err)
+		}
 	}
 }

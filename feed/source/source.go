@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -90,9 +89,9 @@ func (in *folder) name(k int) string {
 // Sizes are not in it: they would cost a stat per file.
 func (f *Folder) Digest() [sha256.Size]byte {
 	hash := sha256.New()
-	io.WriteString(hash, "stoker manifest 1\n")
+	hash.Write([]byte("stoker manifest 1\n"))
 	count := func(n int) { hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
-	text := func(s string) { count(len(s)); io.WriteString(hash, s) }
+	text := func(s string) { count(len(s)); hash.Write([]byte(s)) }
 	count(len(f.classes))
 	for _, class := range f.classes {
 		text(class)

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"stoker/internal/safe"
+)
+
+// progress is a line that says how far work is: on a terminal one that
+// changes, elsewhere a single one.
+type progress struct {
+	mu       sync.Mutex // guards what follows: say is called from the goroutine that works
+	w        io.Writer
+	terminal bool
+	next     time.Time
+	said     bool
+	ended    bool
+}
+
+const (
+	patience = time.Second            // nobody wants a line about less
+	every    = 200 * time.Millisecond // a changing line is read no faster
+)
+
+func (a *app) progress() *progress {
+	file, isFile := a.stderr.(*os.File)
+	return &progress{w: a.stderr, terminal: isFile && term.IsTerminal(int(file.Fd())), next: time.Now().Add(patience)}
+}
+
+// say shows a line where nothing was shown for a while.
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.ended || now.Before(p.next) || p.said && !p.terminal {
+		return
+	}
+	p.next, p.said = now.Add(every), true
+	line := safe.Text(fmt.Sprintf(format, args...), 1000)
+	if p.terminal {
+		fmt.Fprintf(p.w, "\rstoker: %s\x1b[K", line)
+		return
+	}
+	fmt.Fprintf(p.w, "stoker: %s\n", line)
+}
+
+// end takes a changing line away.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.said && p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}

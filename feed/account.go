@@ -1,0 +1,83 @@
+package feed
+
+import "sync"
+
+// account is what the ranks of this node know together of one epoch from one offset
+// on. The plan deals every sample to one rank, once: so it was every sample exactly
+// once where each rank released what was its own.
+type account struct {
+	mu    sync.Mutex
+	ranks map[int]*Pass // the latest of each: what a rank released before it began again does not count
+	whole map[int]bool  // ranks whose pass is done
+}
+
+// join is false where the rank is done here: it begins another round.
+func (a *account) join(p *Pass) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.whole[p.rank] {
+		return false
+	}
+	a.ranks[p.rank] = p
+	return true
+}
+
+// verdict takes down whether a rank released what was its own, and says whether
+// all did; nil where others may still do so, here or elsewhere.
+func (a *account) verdict(p *Pass, right bool) *bool {
+	if !right {
+		return &right
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ranks[p.rank] == p {
+		a.whole[p.rank] = true
+	}
+	if len(a.whole) < p.plan.World {
+		return nil
+	}
+	return &right
+}
+
+// begin is where a pass begins: ranks that begin at the same place share an account.
+type begin struct {
+	epoch           uint64
+	consumed, batch int
+}
+
+// accounts are those of a loader. Only the latest few: an epoch is over when the
+// one after the next begins.
+type accounts struct {
+	mu     sync.Mutex
+	begins []begin
+	byKey  map[begin]*account
+}
+
+const keptAccounts = 8
+
+func (s *accounts) join(p *Pass) *account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := begin{p.epoch, p.consumed, p.plan.Batch}
+	a := s.byKey[key]
+	if a == nil {
+		s.keep(key)
+	}
+	if a == nil || !a.join(p) {
+		a = &account{ranks: map[int]*Pass{p.rank: p}, whole: map[int]bool{}}
+		s.byKey[key] = a
+	}
+	return a
+}
+
+// keep makes room for one more.
+func (s *accounts) keep(key begin) {
+	if s.byKey == nil {
+		s.byKey = map[begin]*account{}
+	}
+	s.begins = append(s.begins, key)
+	if len(s.begins) > keptAccounts {
+		delete(s.byKey, s.begins[0])
+		s.begins = s.begins[1:]
+	}
+}

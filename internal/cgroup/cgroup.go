@@ -1,0 +1,296 @@
+// Package cgroup reads what control groups, of version 1 or 2, allow a process and
+// how long they held it back. It reads files below /proc and /sys of an fs.FS; it
+// changes nothing.
+package cgroup
+
+import (
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Groups are the control groups of one process, per controller: the folders from
+// its own group up to the topmost that can be seen here, of version 1 or 2. A
+// controller that exists in neither has none.
+//
+// A limit holds for all groups below it, so limits are looked for in every
+// folder of the row and the smallest counts.
+type Groups struct {
+	files fs.FS  // the root of the file system
+	text  string // of /proc/PID/cgroup
+	cpu   row
+	mem   row
+	block row
+	all   row // of version 2, whose pressure files need no controller
+}
+
+// row is one controller's folders, innermost first.
+type row struct {
+	v2      bool
+	folders []string
+}
+
+// noLimit is how version 1 says that there is none: the largest page counter.
+const noLimit = float64(1 << 60)
+
+// Find reads where a process (its number, or "self") is and where the controllers
+// are mounted.
+func Find(files fs.FS, process string) (*Groups, error) {
+	text, err := fs.ReadFile(files, "proc/"+process+"/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := fs.ReadFile(files, "proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	g := &Groups{files: files, text: string(text)}
+	g.cpu = g.row("cpu", "cpu.max", string(mounts))
+	g.mem = g.row("memory", "memory.max", string(mounts))
+	g.block = g.row("blkio", "io.max", string(mounts))
+	g.all = g.row("", "", string(mounts))
+	return g, nil
+}
+
+// Text is the process's cgroup file: where it differs, the process was moved.
+func (g *Groups) Text() string { return g.text }
+
+// row finds the folders of a controller: those of version 1 where it is mounted
+// there, else those of version 2 where some folder has its file. An empty
+// controller means version 2 itself.
+func (g *Groups) row(controller, v2File, mounts string) row {
+	for line := range strings.Lines(g.text) { // hierarchy:controllers:path
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if controller == "" || len(parts) < 3 || !contains(parts[1], controller) {
+			continue
+		}
+		if point, root, found := mount(mounts, controller); found {
+			return row{folders: folders(g.files, point, below(parts[2], root))}
+		}
+	}
+	for line := range strings.Lines(g.text) {
+		own, found := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		point, root, mounted := mount(mounts, "")
+		if !found || !mounted {
+			continue
+		}
+		r := row{v2: true, folders: folders(g.files, point, below(own, root))}
+		if v2File == "" {
+			return r
+		}
+		for _, folder := range r.folders {
+			if _, err := fs.Stat(g.files, path.Join(folder, v2File)); err == nil {
+				return r
+			}
+		}
+	}
+	return row{}
+}
+
+// mount finds where a controller of version 1, or for "" version 2, is mounted,
+// and which group stands at that place.
+func mount(mounts, controller string) (point, root string, found bool) {
+	for line := range strings.Lines(mounts) { // proc_pid_mountinfo(5)
+		head, tail, ok := strings.Cut(line, " - ")
+		fields, kind := strings.Fields(head), strings.Fields(tail)
+		if !ok || len(fields) < 5 || len(kind) < 3 {
+			continue
+		}
+		if controller == "" && kind[0] == "cgroup2" ||
+			controller != "" && kind[0] == "cgroup" && contains(kind[2], controller) {
+			return unescape(fields[4]), unescape(fields[3]), true
+		}
+	}
+	return "", "", false
+}
+
+func contains(list, word string) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		if item == word {
+			return true
+		}
+	}
+	return false
+}
+
+var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func unescape(field string) string { return octal.Replace(field) }
+
+// below is a group's path as seen from the mount: in a container the mount shows
+// only the container's own part. A group outside of it is taken for the topmost.
+func below(group, root string) string {
+	if root == "/" || root == "" {
+		return group
+	}
+	if rest, found := strings.CutPrefix(group, root); found && (rest == "" || rest[0] == '/') {
+		return rest
+	}
+	return "/"
+}
+
+// folders lists the folders from a group up to the mount point, as names within
+// an fs.FS.
+func folders(files fs.FS, point, group string) []string {
+	point = strings.TrimPrefix(path.Clean(point), "/")
+	var found []string
+	for at := path.Clean("/" + group); ; at = path.Dir(at) { // Clean takes ".." off at the top
+		folder := path.Join(point, at)
+		if info, err := fs.Stat(files, folder); err == nil && info.IsDir() {
+			found = append(found, folder)
+		}
+		if at == "/" {
+			return found
+		}
+	}
+}
+
+// Quota is the number of cores that the tightest CPU quota allows; 0: none.
+func (g *Groups) Quota() float64 {
+	least := math.Inf(1)
+	for _, folder := range g.cpu.folders {
+		var quota, period float64
+		var ok bool
+		if g.cpu.v2 { // "max 100000" or "150000 100000"
+			fields := strings.Fields(g.word(folder, "cpu.max"))
+			if len(fields) != 2 {
+				continue
+			}
+			quota, ok = parse(fields[0])
+			period, _ = parse(fields[1])
+		} else {
+			quota, ok = parse(g.word(folder, "cpu.cfs_quota_us"))
+			period, _ = parse(g.word(folder, "cpu.cfs_period_us"))
+		}
+		if ok && quota > 0 && period > 0 {
+			least = min(least, quota/period)
+		}
+	}
+	return finite(least)
+}
+
+// Memory is the tightest memory limit and how much may still be used under all
+// limits; 0, NaN: none. Page cache that can be dropped at once counts as unused.
+func (g *Groups) Memory() (limit, free float64) {
+	limit, free = math.Inf(1), math.Inf(1)
+	limitFile, usedFile, cacheKey := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+	if g.mem.v2 {
+		limitFile, usedFile, cacheKey = "memory.max", "memory.current", "inactive_file"
+	}
+	for _, folder := range g.mem.folders {
+		most, ok := parse(g.word(folder, limitFile))
+		if !ok || most >= noLimit {
+			continue
+		}
+		limit = min(limit, most)
+		used, ok := parse(g.word(folder, usedFile))
+		if !ok {
+			continue
+		}
+		cache, _ := g.key(folder, "memory.stat", cacheKey)
+		free = min(free, max(0, most-max(0, used-cache)))
+	}
+	if math.IsInf(free, 1) {
+		free = math.NaN()
+	}
+	return finite(limit), free
+}
+
+// DiskLimit is the smallest limit on bytes read per second; 0: none.
+func (g *Groups) DiskLimit() float64 {
+	least := math.Inf(1)
+	for _, folder := range g.block.folders {
+		if !g.block.v2 { // "254:0 1048576" per disk
+			for line := range strings.Lines(g.word(folder, "blkio.throttle.read_bps_device")) {
+				if fields := strings.Fields(line); len(fields) == 2 {
+					least = smaller(least, fields[1])
+				}
+			}
+			continue
+		}
+		for word := range strings.FieldsSeq(g.word(folder, "io.max")) { // "8:0 rbps=1048576 wbps=max …"
+			if value, found := strings.CutPrefix(word, "rbps="); found {
+				least = smaller(least, value)
+			}
+		}
+	}
+	return finite(least)
+}
+
+func smaller(least float64, text string) float64 {
+	if v, ok := parse(text); ok && v > 0 && v < noLimit {
+		return min(least, v)
+	}
+	return least
+}
+
+// Throttled is the total time that the groups with a quota were held back,
+// seconds, summed over processors as the kernel does.
+func (g *Groups) Throttled() (total float64, known bool) {
+	key, unit := "throttled_time", 1e-9
+	if g.cpu.v2 {
+		key, unit = "throttled_usec", 1e-6
+	}
+	for _, folder := range g.cpu.folders {
+		if v, ok := g.key(folder, "cpu.stat", key); ok {
+			total, known = total+v*unit, true
+		}
+	}
+	return total, known
+}
+
+// Pressure is the total time that some task of the job's group, or where that is
+// not known of the machine, waited for a resource ("cpu", "io", "memory").
+func (g *Groups) Pressure(resource string) (total float64, known bool) {
+	files := []string{"proc/pressure/" + resource}
+	if len(g.all.folders) > 1 { // the topmost has none
+		files = append([]string{path.Join(g.all.folders[0], resource+".pressure")}, files...)
+	}
+	for _, file := range files { // "some avg10=0.00 avg60=0.00 avg300=0.00 total=12"
+		text, err := fs.ReadFile(g.files, file)
+		if err != nil {
+			continue
+		}
+		some, _, _ := strings.Cut(string(text), "\n")
+		if _, value, found := strings.Cut(some, "total="); found && strings.HasPrefix(some, "some ") {
+			if v, ok := parse(value); ok {
+				return v / 1e6, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// key finds "key value" in a file of such lines.
+func (g *Groups) key(folder, file, key string) (float64, bool) {
+	for line := range strings.Lines(g.word(folder, file)) {
+		if value, found := strings.CutPrefix(line, key+" "); found {
+			return parse(value)
+		}
+	}
+	return 0, false
+}
+
+// word is a file's text without its last line break; "" where it cannot be read.
+func (g *Groups) word(folder, file string) string {
+	text, err := fs.ReadFile(g.files, path.Join(folder, file))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// parse reads a number that is not negative; "max" and "-1" are none.
+func parse(text string) (float64, bool) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return v, err == nil && v >= 0 && !math.IsInf(v, 0)
+}
+
+func finite(v float64) float64 {
+	if math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
