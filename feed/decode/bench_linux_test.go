@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The benchmarks decode the JPEGs under the folder that STOKER_BENCH_IMAGES
@@ -87,7 +85,7 @@ func (d *Decoder) huffmanOnly(b *testing.B, im *benchImage) {
 		b.Fatal(err)
 	}
 	d.reader.bits, _ = run(d.plain, im.data, d.first.start)
-	d.plain = d.reader.data[:cap(d.reader.data)]
+	d.plain = d.reader.data
 	d.reader.dry = false
 	d.reader.skip(d.jpeg.mcusX * d.jpeg.mcusY)
 }
@@ -104,7 +102,7 @@ func BenchmarkParts(b *testing.B) {
 		{"unstuff", func(d *Decoder, im *benchImage) {
 			d.Open(im.data)
 			r, _ := run(d.plain, im.data, d.first.start)
-			d.plain = r.data[:cap(r.data)]
+			d.plain = r.data
 		}},
 		{"huffman", func(d *Decoder, im *benchImage) { d.huffmanOnly(b, im) }},
 		{"full", func(d *Decoder, im *benchImage) {
@@ -126,9 +124,9 @@ func BenchmarkParts(b *testing.B) {
 			for p, part := range parts {
 				for k, d := range []*Decoder{fast, slow} {
 					usePlain(k == 1)
-					begin := threadTime(b)
+					begin := threadTime()
 					part.do(d, &images[i])
-					took := threadTime(b) - begin
+					took := threadTime() - begin
 					if pass > 0 {
 						times[p][k][i] = append(times[p][k][i], took)
 					}
@@ -152,20 +150,3 @@ func BenchmarkParts(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 }
-
-// threadTime is the CPU time of this thread: other work on the machine shows in it
-// only through the caches.
-func threadTime(b *testing.B) time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(t.Nano())
-}
-
-// usePlain switches the kernels in assembly off, or on where the CPU has them.
-func usePlain(plain bool) {
-	useBMI2, useAVX2 = hasBMI2 && !plain, hasAVX2 && !plain
-}
-
-var hasBMI2, hasAVX2 = useBMI2, useAVX2

@@ -5,7 +5,6 @@ import "image"
 // cmyk holds what a JPEG of four components needs beyond the three planes of a
 // Picture.
 type cmyk struct {
-	black  []byte
 	line   []byte
 	planes [3][]byte
 	rows   Rows
@@ -22,15 +21,15 @@ func (d *Decoder) inkToRGB(need image.Rectangle) (*Picture, error) {
 		return nil, err
 	}
 	stride := width + Vector
-	c.line = room(c.line, 3*stride)
+	c.line = grown(c.line, 3*stride)
 	d.pic = Picture{Size: inks.Size, Bounds: need, Model: RGB, SubX: 1, SubY: 1}
 	for i := range c.planes {
-		c.planes[i] = room(c.planes[i], need.Dx()*need.Dy())
+		c.planes[i] = grown(c.planes[i], need.Dx()*need.Dy())
 		d.pic.Planes[i], d.pic.Stride[i] = c.planes[i], need.Dx()
 	}
 	for y := range need.Dy() {
 		c.rows.Read(need.Min.Y+y, c.line, stride)
-		black := c.black[(need.Min.Y+y-inks.Bounds.Min.Y)*inks.Stride[0]+need.Min.X-inks.Bounds.Min.X:]
+		black := d.planes[3][(need.Min.Y+y-inks.Bounds.Min.Y)*inks.Stride[0]+need.Min.X-inks.Bounds.Min.X:]
 		for i := range c.planes {
 			out := c.planes[i][y*need.Dx():][:need.Dx()]
 			ink := c.line[i*stride+need.Min.X-left:]

@@ -1,11 +1,3 @@
-// Package decode turns the bytes of an image file into pixels.
-//
-// Baseline JPEG, which is nearly all of a training set, is decoded here from the
-// bits on: header.go reads the markers, bits.go and huffman.go the bits, scan.go
-// the blocks, idct.go turns them into planes. Only what the asked part needs is
-// transformed, and nothing below it is decoded. progressive.go is for JPEGs whose
-// coefficients come in several scans, other.go for what libraries read. The planes
-// are the bytes that libjpeg-turbo gives (accurate integer IDCT, on x86-64 with AVX2).
 package decode
 
 import (
@@ -18,7 +10,7 @@ import (
 type Limits struct {
 	Pixels int           // width x height, default 178,956,970: where Pillow raises DecompressionBombError
 	Scans  int           // of a progressive JPEG, default 100
-	Time   time.Duration // of one image, default 2 s
+	Time   time.Duration // of the CPU, for one image that is not a baseline JPEG, whose size bounds it; default 2 s
 	Memory int           // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
 }
 
@@ -52,12 +44,12 @@ type Decoder struct {
 	quants  [maxComponents][maxComponents]pairQuant
 	pairs   [(chunk + maxBlocks) / 2]*pairQuant
 
-	planes [3][]byte // of the Picture
+	planes [maxComponents][]byte // of the Picture; black comes behind them
 	pic    Picture
 
 	coefficients coefficients // coefficients.go
 	cmyk         cmyk         // cmyk.go
-	other        other        // other.go
+	library      library      // library.go
 }
 
 // way is how an opened image is decoded.
@@ -77,41 +69,48 @@ func New(limits Limits) *Decoder { return &Decoder{limits: limits} }
 // Decode. Nothing is decoded yet: the size is known, so that a crop can be drawn.
 func (d *Decoder) Open(data []byte) (Info, error) {
 	d.way = unopened
+	if err := d.open(data); err != nil {
+		return Info{}, advised(err)
+	}
+	return d.info, nil
+}
+
+func (d *Decoder) open(data []byte) error {
 	format := sniff(data)
 	switch format {
 	case "":
-		return Info{}, unread(data)
+		return unread(data)
 	case "jpeg":
 		return d.openJPEG(data)
 	}
-	info, err := d.other.open(data, format, d.limits)
+	info, err := d.library.open(data, format, d.limits)
 	if err != nil {
-		return Info{}, err
+		return err
 	}
 	d.info, d.way = info, fromLibrary
-	return info, nil
+	return nil
 }
 
-func (d *Decoder) openJPEG(data []byte) (Info, error) {
+func (d *Decoder) openJPEG(data []byte) error {
 	first, err := d.jpeg.begin(data)
 	if err != nil {
-		return Info{}, err
+		return err
 	}
 	j := &d.jpeg
 	if err := d.limits.checkPixels(j.width, j.height); err != nil {
-		return Info{}, err
+		return err
 	}
 	switch {
 	case j.precision != 8:
-		return Info{}, &Error{Unsupported, -1, fmt.Sprintf("a JPEG of %d bits per sample; 8 are read", j.precision)}
+		return unsupported("a JPEG of %d bits per sample; those of 8 are read", j.precision)
 	case j.sof > 2:
-		return Info{}, &Error{Unsupported, -1, fmt.Sprintf("a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic); baseline, extended and progressive are read", j.sof)}
+		return unsupported("a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic); baseline, extended and progressive are read", j.sof)
 	}
 	if err := j.checkSampling(); err != nil {
-		return Info{}, err
+		return err
 	}
 	if err := j.checkDensity(); err != nil {
-		return Info{}, err
+		return err
 	}
 	d.first, d.coefficients.read = first, false
 	j.assumeTables()
@@ -120,10 +119,10 @@ func (d *Decoder) openJPEG(data []byte) (Info, error) {
 	if j.sof == 2 || first.n < j.ncomp || j.ncomp == 4 {
 		d.way = fromCoefficients
 		if err := d.limits.checkMemory(j.memory()); err != nil {
-			return Info{}, err
+			return err
 		}
 	}
-	return d.info, nil
+	return nil
 }
 
 // Info is what is known of the opened image. What makes its pixels inexact may
@@ -137,11 +136,20 @@ func (d *Decoder) Decode(need image.Rectangle) (*Picture, error) {
 	if d.way == unopened || need.Empty() || !need.In(whole) {
 		return nil, fmt.Errorf("decode: %v was asked for, of an image of %v that is open", need, whole)
 	}
+	p, err := d.decode(need)
+	if err != nil {
+		return nil, advised(err)
+	}
+	return p, nil
+}
+
+func (d *Decoder) decode(need image.Rectangle) (*Picture, error) {
 	switch d.way {
 	case fromCoefficients:
 		return d.progressive(need)
 	case fromLibrary:
-		return d.other.decode(need)
+		return d.library.decode(need)
+	default:
+		return d.baseline(need)
 	}
-	return d.baseline(need)
 }

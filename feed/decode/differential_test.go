@@ -117,6 +117,8 @@ func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 	var bad *Error
 	errors.As(err, &bad)
 	switch {
+	case errors.Is(refusal, oracle.ErrLarge):
+		return outcomeUnread, nil
 	case err != nil && refusal != nil:
 		return outcomeRefused, nil
 	case bad != nil && (bad.Kind == Unsupported || bad.Kind == TooLarge || bad.Kind == WrongType):

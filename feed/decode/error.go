@@ -1,6 +1,9 @@
 package decode
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Kind says what is wrong with a sample.
 //
@@ -30,15 +33,25 @@ const (
 	WrongType   Kind = "wrong type"  // no image format that is read here
 	Truncated   Kind = "truncated"   // the file ends before the image does
 	Damaged     Kind = "damaged"     // the bytes contradict the format
-	TooLarge    Kind = "too large"   // a limit was hit: pixels, scans, time
+	TooLarge    Kind = "too large"   // a limit was hit: pixels, memory, scans, time
 	Unsupported Kind = "unsupported" // a valid image of a kind that is not read: 12-bit, arithmetic
 )
+
+// remedies are what to do about a sample of each kind.
+var remedies = map[Kind]string{
+	Empty:       "fetch it again",
+	WrongType:   "move it out of the folder, or convert it",
+	Truncated:   "fetch it again, it is not whole",
+	Damaged:     "fetch it again, or save it anew with a program that still reads it",
+	TooLarge:    "save it anew, smaller or as baseline JPEG",
+	Unsupported: "save it anew as baseline JPEG or PNG",
+}
 
 // Error is why a sample is bad. Who knows the file's name puts it in front.
 type Error struct {
 	Kind   Kind
 	Offset int64  // byte in the file, -1 where it means nothing
-	Text   string // what was found and what was expected
+	Text   string // what was found, what was expected and what to do
 }
 
 func (e *Error) Error() string {
@@ -46,4 +59,17 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s: %s", e.Kind, e.Text)
 	}
 	return fmt.Sprintf("%s at byte %d: %s", e.Kind, e.Offset, e.Text)
+}
+
+// advised adds the remedy to an error that leaves the package.
+func advised(err error) error {
+	var bad *Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return &Error{bad.Kind, bad.Offset, bad.Text + "; " + remedies[bad.Kind]}
+}
+
+func unsupported(format string, args ...any) *Error {
+	return &Error{Unsupported, -1, fmt.Sprintf(format, args...)}
 }

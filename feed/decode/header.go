@@ -1,6 +1,9 @@
 package decode
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // jpeg is what the markers of a file have said so far. Tables are kept as they
 // stand in the file and are built when a scan asks for them, as libjpeg does: a
@@ -71,19 +74,28 @@ const (
 	mTEM  = 0x01
 )
 
-// begin reads the header of a file up to its first scan.
+// begin reads the header of a file up to its first scan. As for libjpeg, what ends
+// without an image may be tables for the image that begins right behind.
 func (j *jpeg) begin(data []byte) (scan, error) {
 	*j = jpeg{data: data}
-	s, end, err := j.next(2)
-	j.begun = err == nil
-	if err == nil && end {
-		err = j.damaged(len(data), "the file ends (EOI) before any image data")
+	for pos := 2; ; {
+		s, end, err := j.next(pos)
+		switch {
+		case err != nil:
+			return s, err
+		case !end:
+			j.begun = true
+			return s, nil
+		case j.ncomp > 0 || !bytes.HasPrefix(data[s.start:], []byte{0xff, mSOI}):
+			return s, j.damaged(s.start-2, "the end marker (EOI), where image data (SOS) are expected")
+		}
+		j.restart, j.jfif, j.adobe, j.transform = 0, false, false, 0
+		pos = s.start + 2
 	}
-	return s, err
 }
 
 // next reads markers from byte pos up to the end of the next SOS; end reports
-// that an EOI came instead. After a scan, pos is where its data ended.
+// that an EOI came instead, which start is behind. After a scan, pos is where its data ended.
 func (j *jpeg) next(pos int) (s scan, end bool, err error) {
 	for {
 		marker, at, err := j.marker(pos)
@@ -92,6 +104,7 @@ func (j *jpeg) next(pos int) (s scan, end bool, err error) {
 		}
 		switch {
 		case marker == mEOI:
+			s.start = at
 			return s, true, nil
 		case marker >= mRST0 && marker <= mRST7 || marker == mTEM && j.begun: // Pillow's own reading of the header knows no TEM
 			pos = at // no parameters
@@ -171,7 +184,7 @@ func (j *jpeg) checkMarker(marker byte, at int) error {
 		}
 	case marker == mDNL, marker == mCOM, marker >= mAPP0 && marker <= mAPPF:
 	default:
-		return j.damaged(at, "marker ff%02x, which no JPEG image has here", marker)
+		return j.damaged(at, "marker ff%02x; a table, a comment, a scan or the end (EOI) may stand here", marker)
 	}
 	return nil
 }
@@ -211,7 +224,7 @@ func (j *jpeg) checkCut(marker byte, at, length int) error {
 		bad = len(b) > 0 && (b[0] < 1 || b[0] > maxComponents || left != 4+2*int(b[0]))
 	}
 	if bad {
-		return j.damaged(at, "a segment ff%02x that no JPEG has", marker)
+		return j.damaged(at, "a segment ff%02x that contradicts the standard and ends behind the file", marker)
 	}
 	return nil
 }
@@ -231,7 +244,7 @@ func (j *jpeg) segment(at int) (body []byte, after int, err error) {
 // frameHeader reads a SOF.
 func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	if len(b) < 6 {
-		return j.damaged(at, "a frame header of %d bytes; it has at least 9", len(b))
+		return j.damaged(at, "a frame header of %d bytes; it has at least 11", len(b)+2)
 	}
 	j.sof = marker - mSOF0
 	j.precision = int(b[0])
@@ -239,11 +252,11 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	j.ncomp = int(b[5])
 	switch {
 	case j.width == 0 || j.height == 0 || j.ncomp == 0:
-		return j.damaged(at, "an image of %dx%d pixels and %d components", j.width, j.height, j.ncomp)
+		return j.damaged(at, "a frame header of %dx%d pixels and %d components; none of them may be 0", j.width, j.height, j.ncomp)
 	case len(b) != 6+3*j.ncomp:
-		return j.damaged(at, "a frame header of %d bytes for %d components", len(b), j.ncomp)
+		return j.damaged(at, "a frame header of %d bytes; for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
 	case j.ncomp > maxComponents || j.ncomp == 2:
-		return &Error{Unsupported, int64(at), fmt.Sprintf("%d components; 1, 3 and 4 are read", j.ncomp)}
+		return &Error{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components; 1, 3 and 4 are read", j.ncomp)}
 	case j.width > 65500 || j.height > 65500:
 		return &Error{TooLarge, int64(at), fmt.Sprintf("%dx%d pixels; libjpeg, and so Pillow, reads up to 65500x65500", j.width, j.height)}
 	}
@@ -272,7 +285,7 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	var s scan
 	if len(b) < 1 || b[0] < 1 || b[0] > maxComponents || len(b) != 4+2*int(b[0]) {
-		return s, j.damaged(at, "a scan header of %d bytes that does not fit its components", len(b))
+		return s, j.damaged(at, "a scan header of %d bytes; it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
 	}
 	s.n = int(b[0])
 	seen := [maxComponents]bool{}
@@ -283,7 +296,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 			c++
 		}
 		if c == j.ncomp || seen[c] {
-			return s, j.damaged(at, "a scan of component %d, which the frame does not have", id)
+			return s, j.damaged(at, "a scan of component %d, which the frame header does not name, or not in this order", id)
 		}
 		seen[c] = true
 		s.comps[i], s.dc[i], s.ac[i] = c, tables>>4, tables&15
@@ -316,7 +329,7 @@ func (j *jpeg) huffmanTables(b []byte, at int) error {
 		class, slot := b[0]>>4, b[0]&15
 		switch {
 		case n > 256 || 17+n > len(b):
-			return j.damaged(at, "a Huffman table of %d symbols in %d bytes", n, len(b)-17)
+			return j.damaged(at, "a Huffman table of %d symbols, for which the segment has %d bytes left", n, len(b)-17)
 		case class > 1 || slot > 3:
 			return j.damaged(at, "Huffman table number 0x%02x; 0 to 3 and 0x10 to 0x13 exist", b[0])
 		}
@@ -324,7 +337,7 @@ func (j *jpeg) huffmanTables(b []byte, at int) error {
 		b = b[17+n:]
 	}
 	if len(b) != 0 {
-		return j.damaged(at, "%d bytes behind the last Huffman table", len(b))
+		return j.damaged(at, "%d bytes behind the last Huffman table of a segment; there may be none", len(b))
 	}
 	return nil
 }
@@ -339,7 +352,7 @@ func (j *jpeg) quantTables(b []byte, at int) error {
 		case slot > 3:
 			return j.damaged(at, "quantisation table number %d; 0 to 3 exist", slot)
 		case len(b) < size:
-			return j.damaged(at, "a quantisation table of %d bytes; it has %d", len(b), size)
+			return j.damaged(at, "a quantisation table cut to %d bytes; it has %d", len(b), size)
 		}
 		t := &j.quantStore[slot]
 		for k := range 64 {
@@ -367,11 +380,11 @@ func (j *jpeg) restartInterval(b []byte, at int) error {
 func (j *jpeg) arithmeticConditioning(b []byte, at int) error {
 	for ; len(b) > 1; b = b[2:] {
 		if badConditioning(b[0], b[1]) {
-			return j.damaged(at, "arithmetic conditioning of table %d with value 0x%02x", b[0], b[1])
+			return j.damaged(at, "arithmetic conditioning of table %d with value 0x%02x, which the standard rules out", b[0], b[1])
 		}
 	}
 	if len(b) > 0 {
-		return j.damaged(at, "arithmetic conditioning of an odd number of bytes")
+		return j.damaged(at, "arithmetic conditioning of an odd number of bytes; it comes in pairs")
 	}
 	return nil
 }
@@ -386,14 +399,16 @@ func (j *jpeg) adobeMarker(b []byte) {
 	}
 }
 
-// model is libjpeg's guess of what the components are (default_decompress_parms).
-// Four components are CMYK or YCCK and have no Model here.
+// model is libjpeg's guess of what the components are (default_decompress_parms). Of
+// four it is about the first three: inks are as RGB, those of YCCK as YCbCr.
 func (j *jpeg) model() Model {
 	ids := [3]byte{j.comps[0].id, j.comps[1].id, j.comps[2].id}
 	switch {
 	case j.ncomp == 1:
 		return Grey
-	case j.jfif:
+	case j.ncomp == 4 && (!j.adobe || j.transform == 0):
+		return RGB
+	case j.ncomp == 4 || j.jfif:
 		return YCbCr
 	case j.adobe && j.transform == 0:
 		return RGB

@@ -234,8 +234,8 @@ func (c *tableCache) find(key []byte, dc bool) *table {
 }
 
 // quickTable returns the table that a scan names with its fast tables.
-func (d *Decoder) quickTable(slot byte, dc bool) (*table, error) {
-	t, err := d.table(slot, dc)
+func (d *Decoder) quickTable(s *scan, slot byte, dc bool) (*table, error) {
+	t, err := d.table(s, slot, dc)
 	if err == nil {
 		t.quicken()
 	}
@@ -243,17 +243,17 @@ func (d *Decoder) quickTable(slot byte, dc bool) (*table, error) {
 }
 
 // table returns the table that a scan names, built but for the fast tables.
-func (d *Decoder) table(slot byte, dc bool) (*table, error) {
+func (d *Decoder) table(s *scan, slot byte, dc bool) (*table, error) {
 	class, name := 1, "AC"
 	if dc {
 		class, name = 0, "DC"
 	}
 	if slot > 3 || d.jpeg.huffman[class][slot] == nil {
-		return nil, d.jpeg.damaged(-1, "a scan needs %s Huffman table %d, which is not defined", name, slot)
+		return nil, d.jpeg.damaged(s.start, "a scan needs %s Huffman table %d, which no DHT segment before it defines", name, slot)
 	}
 	t := d.tables.find(d.jpeg.huffman[class][slot], dc)
 	if t == nil {
-		return nil, d.jpeg.damaged(-1, "%s Huffman table %d is no prefix code", name, slot)
+		return nil, d.jpeg.damaged(s.start, "a scan needs %s Huffman table %d, which is no prefix code, or of DC values beyond 15 bits", name, slot)
 	}
 	return t, nil
 }

@@ -10,12 +10,10 @@ package decode
 // 16*r, of the second's at 16*r+8.
 type pairQuant [128]int16
 
-func newPairQuant(a, b *[64]uint16) *pairQuant {
-	var q pairQuant
+func (q *pairQuant) set(a, b *[64]uint16) {
 	for i := range 64 {
 		q[i>>3*16+i&7], q[i>>3*16+8+i&7] = int16(a[i]), int16(b[i])
 	}
-	return &q
 }
 
 // idctPair transforms two blocks (64 coefficients each, in natural order, one

@@ -31,7 +31,8 @@ func TestIDCT(t *testing.T) {
 				blocks[k] = int16(r.Uint32())
 			}
 		}
-		quant := newPairQuant(&tables[0], &tables[1])
+		quant := new(pairQuant)
+		quant.set(&tables[0], &tables[1])
 		before := blocks
 		var want, plain, apart, beside [2][8 * stride]byte
 		idctWild((*[64]int16)(blocks[:64]), (*[120]int16)(quant[:120]), want[0][:], stride)

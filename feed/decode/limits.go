@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func (l Limits) checkPixels(width, height int) error {
 	if width*height <= l.pixels() {
 		return nil
 	}
-	return &Error{TooLarge, -1, fmt.Sprintf("%d x %d pixels; at most %d are decoded", width, height, l.pixels())}
+	return &Error{TooLarge, -1, fmt.Sprintf("an image of %d x %d pixels; at most %d are decoded", width, height, l.pixels())}
 }
 
 // checkMemory refuses an image that would need too many bytes while it is decoded.
@@ -38,9 +39,25 @@ func (l Limits) checkMemory(bytes int) error {
 	if bytes <= l.memory() {
 		return nil
 	}
-	return &Error{TooLarge, -1, fmt.Sprintf("%d MiB would be needed to decode it; one image may take %d MiB", bytes>>20, l.memory()>>20)}
+	return &Error{TooLarge, -1, fmt.Sprintf("decoding it would take %d MiB of memory; one image may take %d MiB", bytes>>20, l.memory()>>20)}
 }
 
-func (l Limits) tooSlow() *Error {
-	return &Error{TooLarge, -1, fmt.Sprintf("not decoded within %v, the time for one image", l.time())}
+// stopwatch measures the CPU time of one image. The goroutine stays on its thread
+// until stop.
+type stopwatch struct {
+	limit, end time.Duration
+}
+
+func (l Limits) start() stopwatch {
+	runtime.LockOSThread()
+	return stopwatch{l.time(), threadTime() + l.time()}
+}
+
+func (stopwatch) stop() { runtime.UnlockOSThread() }
+
+func (w stopwatch) check() error {
+	if threadTime() <= w.end {
+		return nil
+	}
+	return &Error{TooLarge, -1, fmt.Sprintf("not decoded within %v of CPU time, which is what one image may take", w.limit)}
 }

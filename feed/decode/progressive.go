@@ -1,7 +1,5 @@
 package decode
 
-import "time"
-
 // scanReader decodes the blocks of one scan of a file that has several.
 type scanReader struct {
 	bits
@@ -16,36 +14,39 @@ type scanReader struct {
 
 // readScan reads the entropy-coded data of a scan into the coefficients, and
 // returns where the next marker is.
-func (d *Decoder) readScan(s *scan, deadline time.Time) (end int, err error) {
+func (d *Decoder) readScan(s *scan, watch stopwatch) (end int, err error) {
 	j, c := &d.jpeg, &d.coefficients
 	perMCU, across, down := j.mcu(s)
-	if perMCU > 10 {
-		return 0, j.damaged(s.start, "an MCU of %d blocks; it has at most 10", perMCU)
+	if perMCU > maxBlocks {
+		return 0, j.damaged(s.start, "an MCU of %d blocks; it has at most %d", perMCU, maxBlocks)
 	}
 	if err := c.latch(j, s); err != nil {
 		return 0, err
 	}
-	r := scanReader{ss: s.ss, se: s.se, al: uint(s.al)}
-	decode, err := d.prepare(&r, s)
+	r := &c.reader
+	*r = scanReader{ss: s.ss, se: s.se, al: uint(s.al)}
+	decode, err := d.prepare(r, s)
 	if err != nil {
 		return 0, err
 	}
-	r.bits, end = run(c.plain, j.data, s.start)
-	c.plain = r.data
+	r.bits, end = run(d.plain, j.data, s.start)
+	d.plain = r.data
 	if r.filled && j.sof != 2 {
 		d.info.Inexact = inexactFill
 	}
 	restart, toGo := 0, j.restart
 	for y := range down {
-		if time.Now().After(deadline) {
-			return 0, d.limits.tooSlow()
+		if y%16 == 0 {
+			if err := watch.check(); err != nil {
+				return 0, err
+			}
 		}
 		for x := range across {
 			if end == len(j.data) {
 				return 0, j.truncated() // libjpeg would wait for more data
 			}
 			if j.restart > 0 && toGo == 0 {
-				if end, err = d.resume(&r, end, restart); err != nil {
+				if end, err = d.resume(r, end, restart); err != nil {
 					return 0, err
 				}
 				restart, toGo = (restart+1)&7, j.restart
@@ -54,9 +55,9 @@ func (d *Decoder) readScan(s *scan, deadline time.Time) (end int, err error) {
 			if r.starved {
 				continue
 			}
-			d.readMCU(&r, s, x, y, decode)
+			d.readMCU(r, s, x, y, decode)
 			if overflows(r.pred[0]) || overflows(r.pred[1]) || overflows(r.pred[2]) || overflows(r.pred[3]) {
-				return 0, j.damaged(s.start, "brightness (DC) beyond 32 bits")
+				return 0, j.overflow(s)
 			}
 			r.starved = r.short()
 		}
@@ -105,12 +106,12 @@ func (d *Decoder) prepare(r *scanReader, s *scan) (blockDecoder, error) {
 	for i := range s.n {
 		var err error
 		if sequential || s.ss == 0 && s.ah == 0 {
-			if r.dc[i], err = d.table(s.dc[i], true); err != nil {
+			if r.dc[i], err = d.table(s, s.dc[i], true); err != nil {
 				return nil, err
 			}
 		}
 		if sequential || s.ss > 0 {
-			if r.ac[i], err = d.table(s.ac[i], false); err != nil {
+			if r.ac[i], err = d.table(s, s.ac[i], false); err != nil {
 				return nil, err
 			}
 		}
@@ -149,11 +150,11 @@ func (d *Decoder) resume(r *scanReader, pos, due int) (end int, err error) {
 		r.bits = bits{}
 		return at, nil
 	}
-	r.bits, end = run(d.coefficients.plain, d.jpeg.data, at)
+	r.bits, end = run(d.plain, d.jpeg.data, at)
 	if r.filled && d.jpeg.sof != 2 {
 		d.info.Inexact = inexactFill
 	}
-	d.coefficients.plain, r.starved = r.data, false
+	d.plain, r.starved = r.data, false
 	return end, nil
 }
 

@@ -1,5 +1,7 @@
 package decode
 
+import "bytes"
+
 // restartAt finds the restart marker number due after a run of entropy-coded data
 // that ended at the marker at pos. Where the next run begins is at; if it is
 // missing, found is false: its blocks get zero bits, and the marker at at stays for
@@ -23,4 +25,25 @@ func (j *jpeg) restartAt(pos, due int) (at int, found bool, err error) {
 		pos -= 2
 	}
 	return 0, false, j.truncated()
+}
+
+// nextMarker finds the marker that ends the entropy-coded data at pos.
+func nextMarker(data []byte, pos int) int {
+	for {
+		i := bytes.IndexByte(data[pos:], 0xff)
+		if i < 0 {
+			return len(data)
+		}
+		pos += i
+		for pos+1 < len(data) && data[pos+1] == 0xff {
+			pos++
+		}
+		if pos+1 == len(data) {
+			return len(data)
+		}
+		if data[pos+1] != 0 {
+			return pos
+		}
+		pos += 2
+	}
 }

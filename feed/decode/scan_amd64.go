@@ -7,7 +7,7 @@ var (
 	useAVX2 = cpu.X86.HasAVX2
 )
 
-// storeBMI2 is storePlain. The reader must satisfy assembly().
+// storeBMI2 is storePlain. The reader must satisfy assembly(), n MCUs must fit.
 //
 //go:noescape
 func storeBMI2(r *mcuReader, out *blockBuffer, n int)

@@ -11,6 +11,35 @@
 //                               R15  blockPlan
 //
 // Parts of an entry are loaded one by one: loads are cheaper than shifts.
+//
+// Why no access leaves its object, whatever the data and the tables say
+// (TestGuards runs hostile ones between pages that cannot be read):
+//
+// Loads of data. An MCU begins at most 8 bytes behind the end of the data: assembly()
+// says so for the first one, MCUEND for the others. It has at most 10 blocks of 64
+// symbols, each of at most 31 bits (a code of 16 and a value of 15, or 17 that are no
+// code): 2,480 bytes. A load begins at most 63 bits behind the bits that were
+// consumed and is 8 bytes long: padding covers all of it.
+//
+// Bits in CX. REFILL leaves 56 to 63. Until the next one a DC entry takes at most
+// 9+15, a pair entry 10+15, a skip entry 11+15, and there are at most two of them; a
+// symbol decoded alone takes 31. CX never falls below zero (TestTables: every entry).
+//
+// Loads of tables. Indices are the leftmost bits, as many as the table has entries
+// for: SHRQ leaves no others. The search for long codes looks at last and off of
+// lengths 12 to 16 only, and at syms with one byte.
+//
+// k, R10. It is 1 to 63 where an entry is looked up: every way back to a lookup has
+// compared it with 63. place is read at k + 15 (a first value), k + 31 (a second one)
+// or k + endOfBlock, of 256 bytes, and holds 0 to 64. BOTH runs only if the entry ends
+// within the block, FIRST alone also where an end of block follows.
+//
+// Stores to the block. place sends them to 0 to 64: 64 is the next block's DC, which
+// is written later, or behind the last block, where blockBuffer has room: the wrapper
+// sees to it that n MCUs fit. pred is written at the component of the plan, 0 to 3,
+// and R15 walks the entries of plan that are filled.
+//
+// Ends. k grows with every symbol, so a block has at most 63 of them besides DC.
 
 // REFILL loads bits until there are at least 56. Clobbers AX.
 #define REFILL \

@@ -17,7 +17,7 @@ typedef struct {
 } oracle_error;
 
 typedef struct {
-	int truncated, warnings, components;
+	int truncated, large, warnings, components;
 	int width[4], height[4], stride[4], rows[4];
 	unsigned char *plane[4];
 	char text[JMSG_LENGTH_MAX];
@@ -73,6 +73,11 @@ static int oracle_decode(const unsigned char *data, size_t n, oracle_result *r) 
 	int ok;
 	do ok = jpeg_read_header(&c, FALSE); while (ok == JPEG_HEADER_TABLES_ONLY);
 	if (ok == JPEG_SUSPENDED) goto truncated;
+	if ((double)c.image_width * c.image_height > (1 << 26)) {
+		r->large = 1;
+		jpeg_destroy_decompress(&c);
+		return 1;
+	}
 	c.raw_data_out = TRUE;
 	c.dct_method = JDCT_ISLOW;
 	if (!jpeg_start_decompress(&c)) goto truncated;
@@ -117,8 +122,13 @@ import (
 	"unsafe"
 )
 
-// ErrTruncated is the error for a file that ends before its image does.
-var ErrTruncated = errors.New("truncated")
+// Errors of their own.
+var (
+	ErrTruncated = errors.New("truncated") // the file ends before its image does
+	// ErrLarge: more than 2^26 pixels. A header of a few bytes can ask for 2^32, on
+	// which libjpeg spends many seconds, and a fuzzer takes that for a crash.
+	ErrLarge = errors.New("too large for a test")
+)
 
 // Plane is one component before upsampling.
 type Plane struct {
@@ -135,8 +145,11 @@ func Planes(data []byte) (planes []Plane, warnings int, err error) {
 	var r C.oracle_result
 	defer C.oracle_free(&r)
 	if C.oracle_decode((*C.uchar)(unsafe.Pointer(&data[0])), C.size_t(len(data)), &r) != 0 {
-		if r.truncated != 0 {
+		switch {
+		case r.truncated != 0:
 			return nil, 0, ErrTruncated
+		case r.large != 0:
+			return nil, 0, ErrLarge
 		}
 		return nil, 0, errors.New(C.GoString(&r.text[0]))
 	}

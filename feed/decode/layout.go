@@ -1,0 +1,88 @@
+package decode
+
+import (
+	"fmt"
+	"image"
+)
+
+// subsampling is how many pixels lie in a sample of the second and third component.
+func (j *jpeg) subsampling() image.Point {
+	if j.ncomp == 1 {
+		return image.Pt(1, 1)
+	}
+	return image.Pt(j.hmax/j.comps[1].h, j.vmax/j.comps[1].v)
+}
+
+// checkSampling refuses what no encoder writes and a Picture cannot hold: the first
+// component, and the fourth, have all samples; the others have the same share of
+// them, and all of them where they are no chroma.
+func (j *jpeg) checkSampling() error {
+	for i := range j.ncomp {
+		c, chroma := &j.comps[i], i == 1 || i == 2
+		switch {
+		case !chroma && c.h == j.hmax && c.v == j.vmax:
+		case chroma && c.h == j.comps[1].h && c.v == j.comps[1].v && j.hmax%c.h == 0 && j.vmax%c.v == 0 &&
+			(j.subsampling() == image.Pt(1, 1) || j.model() == YCbCr):
+		default:
+			return unsupported("a JPEG whose component %d has sampling factors %dx%d of %dx%d; only chroma may have fewer samples, Cb as many as Cr",
+				i+1, c.h, c.v, j.hmax, j.vmax)
+		}
+	}
+	return nil
+}
+
+// memory is what the coefficients and planes of a whole image take.
+func (j *jpeg) memory() int {
+	blocks := 0
+	for i := range j.ncomp {
+		blocks += j.mcusX * j.comps[i].h * j.mcusY * j.comps[i].v
+	}
+	return blocks * (2*64 + 64)
+}
+
+// planeBytes is about what the planes of a part take.
+func (j *jpeg) planeBytes(need image.Rectangle) int {
+	samples := 0
+	for i := range j.ncomp {
+		samples += j.comps[i].h * j.comps[i].v
+	}
+	return need.Dx() * need.Dy() * samples / (j.hmax * j.vmax)
+}
+
+// checkDensity refuses a large image of which the file holds next to nothing: every
+// block has a bit at least. Small ones are decoded as far as they go, as Pillow does.
+func (j *jpeg) checkDensity() error {
+	if j.width*j.height < 1<<24 || j.mcusX*j.mcusY <= 8*len(j.data) {
+		return nil
+	}
+	return &Error{Truncated, int64(len(j.data)), fmt.Sprintf("the file is too short for the %d x %d pixels that its header says", j.width, j.height)}
+}
+
+// layOut makes room for the planes of the MCUs that need and one chroma sample
+// around it lie in; it returns those MCUs.
+func (d *Decoder) layOut(need image.Rectangle) image.Rectangle {
+	j := &d.jpeg
+	mcus, sub := j.mcusAround(need), j.subsampling()
+	d.pic = Picture{Size: image.Pt(j.width, j.height), Model: j.model(), SubX: sub.X, SubY: sub.Y}
+	width, height := 8*j.hmax, 8*j.vmax
+	d.pic.Bounds = image.Rect(mcus.Min.X*width, mcus.Min.Y*height, mcus.Max.X*width, mcus.Max.Y*height).
+		Intersect(image.Rectangle{Max: d.pic.Size})
+	for i := range j.ncomp {
+		stride, rows := mcus.Dx()*8*j.comps[i].h, mcus.Dy()*8*j.comps[i].v
+		d.planes[i] = grown(d.planes[i], stride*rows)
+		if i < len(d.pic.Planes) {
+			d.pic.Planes[i], d.pic.Stride[i] = d.planes[i], stride
+		}
+	}
+	return mcus
+}
+
+// mcusAround returns the MCUs that need and one chroma sample around it lie in. A
+// pixel's upsampled chroma comes from two samples, of which the one further off
+// belongs to a pixel beside it; without subsampling nothing is read around.
+func (j *jpeg) mcusAround(need image.Rectangle) image.Rectangle {
+	width, height := 8*j.hmax, 8*j.vmax
+	aroundX, aroundY := min(j.hmax-1, 1), min(j.vmax-1, 1)
+	return image.Rect(max(need.Min.X-aroundX, 0)/width, max(need.Min.Y-aroundY, 0)/height,
+		ceilDiv(min(need.Max.X+aroundX, j.width), width), ceilDiv(min(need.Max.Y+aroundY, j.height), height))
+}

@@ -1,0 +1,287 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/png"
+	"io"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/webp"
+)
+
+// library is an image in a format that a library decodes as a whole.
+type library struct {
+	info    Info
+	data    []byte
+	limits  Limits
+	whole   image.Image // what the library returned; nil until the first picture
+	planes  [3][]byte
+	picture Picture
+}
+
+// open reads the header and checks the caps before a library allocates.
+func (l *library) open(data []byte, format string, limits Limits) (Info, error) {
+	*l = library{data: data, limits: limits, planes: l.planes}
+	if format == "webp" && webpFlag(data, 1<<1) {
+		return Info{}, unsupported("an animated WebP; only still ones are read")
+	}
+	config, err := configs[format](bytes.NewReader(data))
+	if err != nil {
+		return Info{}, libraryError(format, err)
+	}
+	l.info = Info{Width: config.Width, Height: config.Height, Format: format}
+	if config.Width <= 0 || config.Height <= 0 {
+		return Info{}, &Error{Damaged, -1, fmt.Sprintf("a %s header of %d x %d pixels; neither may be 0", names[format], config.Width, config.Height)}
+	}
+	if err := limits.checkPixels(config.Width, config.Height); err != nil {
+		return Info{}, err
+	}
+	if err := l.checkDensity(); err != nil {
+		return Info{}, err
+	}
+	if err := limits.checkMemory(l.info.Width * l.info.Height * (l.pixelBytes() + 3)); err != nil {
+		return Info{}, err
+	}
+	return l.info, nil
+}
+
+var configs = map[string]func(io.Reader) (image.Config, error){
+	"png": png.DecodeConfig, "gif": gif.DecodeConfig, "bmp": bmp.DecodeConfig, "webp": webp.DecodeConfig,
+}
+
+var names = map[string]string{"png": "PNG", "gif": "GIF", "bmp": "BMP", "webp": "WebP"}
+
+// checkDensity refuses headers that promise more pixels than the bytes behind
+// them can hold: the libraries allocate what the header says before they read.
+func (l *library) checkDensity() error {
+	pixels, bytes := l.info.Width*l.info.Height, len(l.data)
+	var most int // pixels that these bytes can hold
+	switch l.info.Format {
+	case "png":
+		// Deflate expands at most 1,032 times, and a byte holds up to 8 pixels.
+		most = bytes * 1032 * 8
+	case "gif":
+		// A 12-bit LZW code stands for at most 4,096 pixels; a smaller frame may
+		// stand on a larger screen, which Pillow fills.
+		if most = maxScreen; bytes*2731 > most {
+			most = bytes * 2731
+		}
+	case "bmp":
+		most = bytes * 8
+	case "webp":
+		// Nothing bounds what a byte of WebP expands to, nor can its library be
+		// stopped when time is up.
+		if pixels > maxWebP {
+			return &Error{TooLarge, -1, fmt.Sprintf("WebP of %d x %d pixels; at most %d pixels are read in this format",
+				l.info.Width, l.info.Height, maxWebP)}
+		}
+		return nil
+	}
+	if pixels > most {
+		return &Error{Truncated, -1, fmt.Sprintf("%d bytes cannot hold the %d x %d pixels that the %s header says",
+			bytes, l.info.Width, l.info.Height, names[l.info.Format])}
+	}
+	return nil
+}
+
+// pixelBytes is what the library's image takes per pixel.
+func (l *library) pixelBytes() int {
+	switch l.info.Format {
+	case "gif":
+		return 2 // the frame and the screen
+	case "bmp":
+		return 4
+	case "webp":
+		return 8
+	}
+	n := 4
+	if kind := l.data[25]; kind == 0 || kind == 3 {
+		n = 1
+		if kind == 0 && bytes.Contains(l.data[:min(len(l.data), 4096)], []byte("tRNS")) {
+			n = 4
+		}
+	}
+	if l.data[24] == 16 {
+		n *= 2
+	}
+	if l.data[28] != 0 { // interlaced: a pass is an image of its own
+		n += n / 2
+	}
+	return n
+}
+
+const (
+	maxScreen = 1 << 24
+	maxWebP   = 1 << 24
+)
+
+// decode returns the part need of the image. The library's image is kept until
+// the next open, so that several crops cost one decode.
+func (l *library) decode(need image.Rectangle) (*Picture, error) {
+	if l.whole == nil {
+		if err := l.read(); err != nil {
+			return nil, err
+		}
+	}
+	l.fill(need)
+	return &l.picture, nil
+}
+
+func (l *library) read() (err error) {
+	in := &timedReader{data: bytes.NewReader(l.data), watch: l.limits.start()}
+	defer in.watch.stop()
+	var whole image.Image
+	switch l.info.Format {
+	case "png":
+		if whole, err = png.Decode(in); err != nil {
+			if tolerant := lenientPNG(l.data); tolerant != nil {
+				in.data = bytes.NewReader(tolerant)
+				whole, err = png.Decode(in)
+			}
+		}
+	case "gif":
+		whole, err = readGIF(l.data, in)
+	case "bmp":
+		whole, err = bmp.Decode(in)
+	case "webp":
+		whole, err = webp.Decode(in)
+	}
+	switch {
+	case in.late != nil:
+		return in.late
+	case err != nil:
+		return libraryError(l.info.Format, err)
+	}
+	screen := image.Rect(0, 0, l.info.Width, l.info.Height)
+	if l.info.Format != "gif" && whole.Bounds() != screen {
+		return &Error{Damaged, -1, fmt.Sprintf("a %s image of %v, of which its header says %v", names[l.info.Format], whole.Bounds().Size(), screen.Size())}
+	}
+	l.whole = whole
+	return nil
+}
+
+// timedReader ends a library's decode when the time for one image is up.
+//
+// It is no io.ByteReader, so that libraries read in blocks and the clock is asked
+// once per block.
+type timedReader struct {
+	data  *bytes.Reader
+	watch stopwatch
+	late  error // that the time is up: not all libraries wrap what a reader says
+}
+
+func (t *timedReader) Read(p []byte) (int, error) {
+	if t.late = t.watch.check(); t.late != nil {
+		return 0, t.late
+	}
+	return t.data.Read(p[:min(len(p), 4096)])
+}
+
+// libraryError gives a library's error its kind.
+func libraryError(format string, err error) error {
+	var unsupported png.UnsupportedError
+	kind := Damaged
+	switch {
+	case strings.HasSuffix(err.Error(), "EOF"), // not all of them wrap it
+		strings.HasSuffix(err.Error(), "not enough pixel data"), strings.HasSuffix(err.Error(), "not enough image data"):
+		return &Error{Truncated, -1, "the " + names[format] + " file ends before the image does"}
+	case errors.As(err, &unsupported), errors.Is(err, bmp.ErrUnsupported):
+		kind = Unsupported
+	}
+	return &Error{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}
+}
+
+// fill writes the part need of the whole image into planes. Transparency is
+// dropped, not composed, as Pillow's convert("RGB") does.
+func (l *library) fill(need image.Rectangle) {
+	grey := l.grey()
+	l.picture = Picture{Size: image.Pt(l.info.Width, l.info.Height), Bounds: need, Model: RGB, SubX: 1, SubY: 1}
+	n := 3
+	if grey {
+		l.picture.Model, n = Grey, 1
+	}
+	width, size := need.Dx(), need.Dx()*need.Dy()
+	for i := range n {
+		l.planes[i] = grown(l.planes[i], size)
+		l.picture.Planes[i], l.picture.Stride[i] = l.planes[i], width
+	}
+	for y := range need.Dy() {
+		row := [3][]byte{}
+		for i := range n {
+			row[i] = l.picture.Planes[i][y*width:][:width]
+		}
+		readRow(l.whole, need.Min.X, need.Min.Y+y, row)
+	}
+}
+
+// grey reports whether one plane is enough. A 16-bit grey PNG with a transparent
+// shade comes from the library in colour.
+func (l *library) grey() bool {
+	switch l.whole.(type) {
+	case *image.Gray, *image.Gray16:
+		return true
+	case *image.NRGBA64:
+		return l.info.Format == "png" && l.data[25]&2 == 0 && l.data[25]&4 == 0
+	}
+	return false
+}
+
+// readRow copies pixels of row y from x on: as many as the planes' row holds.
+func readRow(m image.Image, x, y int, row [3][]byte) {
+	width := len(row[0])
+	switch m := m.(type) {
+	case *image.Gray:
+		copy(row[0], m.Pix[m.PixOffset(x, y):])
+	case *image.Gray16:
+		deepGrey(m.Pix[m.PixOffset(x, y):], 2, row[0])
+	case *image.NRGBA:
+		split(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
+	case *image.RGBA: // of the libraries here only opaque images are of this type
+		split(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
+	case *image.NRGBA64: // the high bytes are Pillow's
+		if row[1] == nil {
+			deepGrey(m.Pix[m.PixOffset(x, y):], 8, row[0])
+			return
+		}
+		split(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
+	case *image.RGBA64:
+		split(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
+	case *image.Paletted:
+		for i, index := range m.Pix[m.PixOffset(x, y):][:width] {
+			row[0][i], row[1][i], row[2][i] = entry(m.Palette, index)
+		}
+	case *image.YCbCr:
+		webpRow(m, x, y, row)
+	case *image.NYCbCrA:
+		webpRow(&m.YCbCr, x, y, row)
+	}
+}
+
+// split takes apart four-channel pixels of which each channel has size bytes.
+func split(pixels []byte, size int, row [3][]byte) {
+	for i := range row[0] {
+		p := pixels[4*size*i:][:4*size]
+		row[0][i], row[1][i], row[2][i] = p[0], p[size], p[2*size]
+	}
+}
+
+// entry is a palette's colour without its transparency; an index behind the end
+// is black.
+func entry(p color.Palette, index uint8) (r, g, b uint8) {
+	if int(index) >= len(p) {
+		return 0, 0, 0
+	}
+	switch c := p[index].(type) {
+	case color.RGBA:
+		return c.R, c.G, c.B
+	case color.NRGBA:
+		return c.R, c.G, c.B
+	}
+	return 0, 0, 0
+}

@@ -1,0 +1,54 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// sniff names the format by content, as Pillow does: a PNG that is called .JPEG
+// is a PNG. "" is none that is read here.
+func sniff(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "jpeg"
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "png"
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return "gif"
+	case bytes.HasPrefix(data, []byte("BM")):
+		return "bmp"
+	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "webp"
+	}
+	return ""
+}
+
+// known are images that Pillow reads and Stoker does not: naming them says more
+// than "wrong type".
+var known = []struct {
+	name, prefix string
+	at           int
+}{
+	{"TIFF", "II*\x00", 0},
+	{"TIFF", "MM\x00*", 0},
+	{"AVIF or HEIF", "ftyp", 4},
+	{"JPEG 2000", "\x00\x00\x00\x0cjP  ", 0},
+	{"JPEG 2000", "\xff\x4f\xff\x51", 0},
+	{"portable pixmap", "P6", 0},
+	{"portable greymap", "P5", 0},
+	{"Windows icon", "\x00\x00\x01\x00", 0},
+}
+
+// unread is the error for data that sniff does not know.
+func unread(data []byte) *Error {
+	const reads = "JPEG, PNG, WebP, BMP and GIF are read"
+	if len(data) == 0 {
+		return &Error{Empty, -1, "the file has 0 bytes"}
+	}
+	for _, k := range known {
+		if len(data) >= k.at && bytes.HasPrefix(data[k.at:], []byte(k.prefix)) {
+			return &Error{Unsupported, 0, "an image of type " + k.name + "; " + reads}
+		}
+	}
+	return &Error{WrongType, 0, fmt.Sprintf("the file begins with % x, which is no image; %s", data[:min(len(data), 8)], reads)}
+}
