@@ -30,12 +30,12 @@ the binary and return its JSON::
 
 from typing import TYPE_CHECKING, Any
 
-from ._models import DataModel, DataSupply, Transformation, TransformationModel
 from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, verify
 from ._warning import StokerWarning
 
 if TYPE_CHECKING:
     from ._loader import Batch, Loader
+    from ._models import DataModel, DataSupply, Transformation, TransformationModel
     from ._torch import DataLoader
 
 __all__ = [
@@ -58,9 +58,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The loaders, when they are first asked for: they need NumPy, and one of them torch."""
+    """What takes long to import, when it is first asked for. The loaders need NumPy, and one of them torch."""
     if name in ("Batch", "Loader"):
         from . import _loader as module
+    elif name in ("DataModel", "DataSupply", "Transformation", "TransformationModel"):
+        from . import _models as module
     elif name == "DataLoader":
         from . import _torch as module
     else:

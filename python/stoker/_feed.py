@@ -28,6 +28,7 @@ MAX_PACKET = 64 << 10
 
 NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL | socket.MSG_CMSG_CLOEXEC
 RIGHTS = socket.CMSG_SPACE(8)  # room for two descriptors
+_decode = json.JSONDecoder().raw_decode  # json.loads looks for the encoding first
 
 # Deadlines in seconds.
 QUIET = 1.0  # without a packet, then the daemon is asked
@@ -59,20 +60,19 @@ class Connection:
                 raise Gone(f"stoker feed has read nothing for {SILENT:.0f} s")
             _poll(self._socket, select.POLLOUT, 0.1)
 
-    def send_now(self, packet: dict[str, Any]) -> bool:
+    def send_now(self, data: bytes) -> bool:
         """Send without ever waiting; False: not now. One system call, so any thread may, even in the middle of another send."""
         if self.inherited():
             return True
         try:
-            return self._try(json.dumps(packet, separators=(",", ":")).encode(), ())
+            return self._try(data, ())
         except Gone:
             return True  # who reads next learns of it
 
     def _try(self, data: bytes, descriptors: tuple[int, ...]) -> bool:
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         try:
             if descriptors:
-                self._socket.sendmsg([data], rights, NOW)
+                self._socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))], NOW)
             else:
                 self._socket.send(data, NOW)
         except BlockingIOError:
@@ -81,25 +81,29 @@ class Connection:
             raise Gone(f"stoker feed takes no packets any more: {error}") from error
         return True
 
-    def receive(self, wait: float) -> tuple[dict[str, Any], list[int]] | None:
-        """The next packet and its descriptors, or None where none came in time."""
+    def receive(self, wait: float, room: int = 0) -> tuple[dict[str, Any], list[int]] | None:
+        """The next packet and its descriptors, for which there is so much room, or None where none came in time."""
         self._check()
+        rights: list[tuple[int, int, bytes]] = []
         try:
-            size, rights, flags, _ = self._socket.recvmsg_into([self._buffer], RIGHTS, NOW)
+            if room:
+                size, rights, _, _ = self._socket.recvmsg_into([self._buffer], room, NOW)
+            else:
+                size = self._socket.recv_into(self._buffer, 0, NOW)
         except BlockingIOError:
             if wait > 0 and _poll(self._socket, select.POLLIN, wait):
-                return self.receive(0)
+                return self.receive(0, room)
             return None
         except ConnectionError:
-            size, rights, flags = 0, [], 0
+            size = 0
         except OSError as error:
             raise Gone(f"the connection to stoker feed broke: {error}") from error
-        descriptors = [number for level, kind, data in rights if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) for number in array.array("i", data)]
         if size == 0:
             raise Gone("stoker feed has ended")
-        if size > MAX_PACKET or flags & socket.MSG_TRUNC:
+        if size > MAX_PACKET:  # the buffer has one byte more, so that a longer packet shows
             raise StokerError(f"stoker feed sent a packet of more than {MAX_PACKET} bytes: client and binary are of different versions")
-        return json.loads(memoryview(self._buffer)[:size].tobytes()), descriptors
+        descriptors = [number for level, kind, data in rights if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) for number in array.array("i", data)]
+        return _decode(str(self._buffer[:size], "utf-8"))[0], descriptors
 
     def _check(self) -> None:
         if self.inherited():
@@ -186,7 +190,7 @@ class Daemon:
         with self._lock:
             try:
                 self.connection.send({"type": "connect"})
-                got = self.connection.receive(SILENT)
+                got = self.connection.receive(SILENT, RIGHTS)
             except Gone as error:
                 raise Gone(f"{error}{said(self.log)}") from error
         if got is None or got[0].get("type") != "connected" or len(got[1]) != 1:
@@ -349,9 +353,8 @@ class Session:
         self._send({"type": "start", "run": self.run, "epoch": epoch, "consumed": consumed})
 
     def take(self, awaited: str) -> Delivery:
-        """The next batch of the present run."""
+        """The next batch of the present run, waiting for it."""
         began = time.monotonic()
-        self.loans.poll()
         self._wait(lambda: bool(self._batches), awaited)
         delivery = self._delivery()
         self._waited[delivery.packet["slot"]] = time.monotonic() - began
@@ -360,7 +363,8 @@ class Session:
     def take_if_there(self) -> Delivery | None:
         """The next batch of the present run, where it has come already."""
         self.loans.poll()
-        self._flush()
+        if self._unsent:
+            self._flush()
         while not self._batches and self._pump(0):
             pass
         return self._delivery() if self._batches else None
@@ -410,7 +414,7 @@ class Session:
     def _pump(self, wait: float) -> bool:
         """Take one packet; False: none came in time."""
         try:
-            got = self._connection.receive(wait)
+            got = self._connection.receive(wait, 0 if self.opened else RIGHTS)
         except Gone as error:
             raise Gone(f"{error}{said(self._daemon.log)}") from error
         if got is None:
@@ -449,7 +453,7 @@ class Session:
 
     def _release(self, slot: int) -> None:
         waited = self._waited.pop(slot, 0.0)
-        if not self._connection.send_now({"type": "release", "slot": slot, "waited": round(waited, 6)}):
+        if not self._connection.send_now(b'{"type":"release","slot":%d,"waited":%.6f}' % (slot, waited)):
             self._waited[slot] = waited
             self._unsent.append(slot)
 
@@ -459,7 +463,7 @@ class Session:
 
     def close(self) -> None:
         """End the session. Batches that are held stay readable as long as they are held."""
-        self._connection.send_now({"type": "close"})
+        self._connection.send_now(b'{"type":"close"}')
         self._end()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import numbers
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._place import here
-from ._position import Feeder, mask
+from ._position import Feeder, Which
 from ._verbs import StokerError
 from ._warning import warn
 
@@ -23,18 +24,27 @@ PATIENCE = 600.0  # seconds that a loader waits for a batch while the daemon say
 class Batch:
     """One batch: `images, labels = batch` unpacks it.
 
-    The arrays lie in the ring itself: they stay valid as long as something refers to
+    Images and labels lie in the ring itself: they stay valid as long as something refers to
     them, may be written to, and go to other frameworks by DLPack without a copy.
     """
 
-    __slots__ = ("epoch", "images", "indices", "labels", "mask")
+    __slots__ = ("_which", "epoch", "images", "labels")
 
-    def __init__(self, epoch: int, images: np.ndarray, labels: np.ndarray, indices: np.ndarray, learned: np.ndarray) -> None:
+    def __init__(self, epoch: int, images: np.ndarray, labels: np.ndarray, which: Which) -> None:
         self.epoch = epoch
         self.images = images  # batch, channel, row, column; bfloat16 as its bits, uint16
         self.labels = labels  # int64
-        self.indices = indices  # int64: which samples of the data set; of samples= where that was given
-        self.mask = learned  # bool: learn from it
+        self._which = which
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Which samples of the data set, int64; of samples= where that was given."""
+        return self._which.indices
+
+    @property
+    def mask(self) -> np.ndarray:
+        """True for the samples that are to be learned from."""
+        return self._which.mask
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.images, self.labels))
@@ -146,6 +156,9 @@ class Loader:
         """End the session with the daemon. Batches that are held stay valid."""
         self._feeder.close()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a stoker loader cannot be copied or sent to another process: make one there")
+
     def __enter__(self) -> Loader:
         return self
 
@@ -173,9 +186,10 @@ class _Batches(Iterator[Batch]):
             raise StopIteration
         delivery = feeder.take()
         assert delivery is not None
-        images, labels, indices = feeder.hold(delivery, last=left == 1)
+        which = feeder.which(delivery)
+        images, labels = feeder.hold(delivery, last=left == 1)
         feeder.handed(delivery)
-        return Batch(delivery.packet["epoch"], images, labels, indices, mask(delivery.packet))
+        return Batch(delivery.packet["epoch"], images, labels, which)
 
 
 def make_spec(
@@ -196,8 +210,8 @@ def make_spec(
     name: str | None,
 ) -> dict[str, Any]:
     """feed.Spec, but for the world."""
-    if batch < 1:
-        raise ValueError(f"batch_size {batch}: expected 1 or more")
+    if not isinstance(batch, numbers.Integral) or batch < 1:
+        raise ValueError(f"batch_size {batch!r}: expected a whole number, 1 or more")
     _one_of("tail", tail, TAILS)
     _one_of("on_error", on_error, POLICIES)
     floats = any(op.get("op") == "to_tensor" for op in ops)
@@ -231,6 +245,8 @@ def make_options(
     num_workers: int | None, ranks: int, nice: int | None, record: str | os.PathLike[str] | None, quarantine: str | os.PathLike[str] | None
 ) -> dict[str, Any]:
     """The daemon's options; num_workers is per rank, as in torch, and its threads are shared by the node's ranks."""
+    if num_workers is not None and num_workers < 0:
+        raise ValueError(f"num_workers {num_workers}: expected 0 or more")
     return {
         "threads": num_workers * ranks if num_workers else None,
         "nice": nice,

@@ -6,6 +6,7 @@ This is what stoker.Loader and stoker.DataLoader have in common.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -101,16 +102,22 @@ class Feeder:
     def _compare(self, opened: dict[str, Any]) -> None:
         """Refuse samples that are not those that the caller or a loaded state means."""
         self.check(opened)
-        state = self._state
-        if state is None:
-            return
+        if self._state is not None:
+            self._continues(self._state, opened)
+
+    def _continues(self, state: dict[str, Any], opened: dict[str, Any]) -> None:
+        """Refuse a state that is not of these samples, or not of what is done with them."""
         if state["manifest"] != opened["manifest"][:DIGITS]:
             raise StokerError(
                 f"the state is of other samples (manifest {state['manifest']}, {self.spec['root']} has {opened['manifest'][:DIGITS]}): "
                 "files were added, removed or renamed since; restore them, or begin without the state"
             )
         if state["pipeline"] != opened["pipeline"][:DIGITS]:
-            raise StokerError("the state is of another pipeline: transforms, dtype, layout, fast or shuffle differ; give the loader those of the run that wrote it")
+            raise StokerError(
+                "the state is of another pipeline: transforms, dtype, layout, fast or shuffle differ; give the loader those of the run that wrote it"
+            )
+        if state["consumed"] > opened["samples"]:
+            raise StokerError(f"the state says that {state['consumed']} samples were consumed, but an epoch has {opened['samples']}: it is damaged")
 
     def close(self) -> None:
         """End the session. The next iteration begins a new one where this one was left."""
@@ -182,19 +189,14 @@ class Feeder:
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a state at the next iteration, whatever rank or world it came from."""
-        names = {"format", "manifest", "pipeline", "seed", "epoch", "consumed"}
-        if not isinstance(state, dict) or set(state) != names:
-            raise StokerError(f"this is no state of a stoker loader: expected the fields {', '.join(sorted(names))}")
-        if state["format"] != FORMAT:
-            raise StokerError(f"the state has format {state['format']}, this stoker reads format {FORMAT}: continue with the version that wrote it")
+        state = _checked(state)
+        if self._session is not None:
+            self._continues(state, self._session.opened)
         self._live = False
-        self._state = dict(state)
         if state["seed"] != self.spec["seed"]:  # another seed is another order: another session
             self.close()
             self.spec["seed"] = state["seed"]
-        elif self._session is not None:
-            self._compare(self._session.opened)
-            self._state = None
+        self._state = state if self._session is None else None
         self._said = (state["epoch"], state["consumed"])
 
     # Batches.
@@ -231,17 +233,16 @@ class Feeder:
     def left(self, iteration: int) -> int:
         """Steps of this iteration that are to come."""
         if iteration != self._iteration or not self._live:
-            raise StokerError("this iteration is over: a newer one has begun, a state was loaded, or the loader was closed")
+            raise StokerError("this iteration is over: a newer one has begun, a state was loaded, or the loader was closed; two at a time need a loader each")
         return self._left
 
     def take(self, wait: bool = True) -> Delivery | None:
         """The next batch; None where it is not there and is not waited for."""
         session = self.open()
         try:
-            if wait:
-                delivery: Delivery | None = session.take(f"a batch of epoch {self.at[0]} at sample {self.at[1]}")
-            else:
-                delivery = session.take_if_there()
+            delivery = session.take_if_there()
+            if delivery is None and wait:
+                delivery = session.take(f"a batch of epoch {self.at[0]} at sample {self.at[1]}")
         except StokerError:
             self._lost()
             raise
@@ -263,8 +264,8 @@ class Feeder:
         """The trainer knows that the iteration came to its end."""
         self._live = False
 
-    def hold(self, delivery: Delivery, last: bool) -> tuple[np.ndarray, ...]:
-        """The batch's arrays: images, labels, indices. They lie in the ring, on loan as long as one of them is seen.
+    def hold(self, delivery: Delivery, last: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The batch's images and labels. They lie in the ring, on loan as long as one of them is seen.
 
         Where the trainer keeps so many batches that the daemon has no slot to work
         in, and at the end of an epoch, where the last batch would keep its report
@@ -280,13 +281,18 @@ class Feeder:
             if self.copies == 1:
                 self._told(f"{session.ring.slots - 1} batches are kept by the trainer: further ones are copied; depth= makes room for more")
         if crowded or last:
-            fields = tuple(np.copy(array, order="K") for array in fields)
+            fields = np.copy(fields[0], order="K"), np.copy(fields[1])
             session.loans.give_back(slot, _Done())
             session.loans.poll()
         return fields
 
-    def borrow(self, delivery: Delivery) -> tuple[np.ndarray, ...]:
-        """The batch's arrays, until give_back."""
+    def which(self, delivery: Delivery) -> Which:
+        """The samples of a batch; to be asked before its slot goes back."""
+        packet = delivery.packet
+        return Which(packet, self.open().ring.indices(packet["slot"], packet["count"]))
+
+    def borrow(self, delivery: Delivery) -> tuple[np.ndarray, np.ndarray]:
+        """The batch's images and labels, until give_back."""
         return self.open().ring.fields(delivery.memory, delivery.packet["count"])
 
     def give_back(self, delivery: Delivery, fence: Any) -> None:
@@ -294,9 +300,11 @@ class Feeder:
         self.open().loans.give_back(delivery.packet["slot"], fence)
 
     def _note(self, session: Session, packet: dict[str, Any]) -> None:
+        found = packet.get("bad")
+        if not found:
+            return
         bad = self._bad.setdefault((session.run, packet["epoch"]), [])
-        found = packet.get("bad", [])
-        if found and not bad:
+        if not bad:
             first = found[0]
             self._told(f"{first['path']}: {first['reason']}; this epoch's further bad samples are named by loader.report")
         bad.extend(found[: BAD_KEPT - len(bad)])
@@ -319,6 +327,29 @@ class _Done:
         return True
 
 
+# The fields of a state and the largest number in each; the others are digests. The same as in feed/order/state.go.
+_LARGEST = {"format": (1 << 63) - 1, "seed": (1 << 64) - 1, "epoch": (1 << 32) - 1, "consumed": 1 << 40}
+_DIGESTS = ("manifest", "pipeline")
+
+
+def _checked(state: Any) -> dict[str, Any]:
+    """A copy of a state, every field of which can be true."""
+    names = {*_LARGEST, *_DIGESTS}
+    if not isinstance(state, dict) or set(state) != names:
+        raise StokerError(f"this is no state of a stoker loader: expected a dict with the fields {', '.join(sorted(names))}")
+    if state["format"] != FORMAT:
+        raise StokerError(f"the state has format {state['format']!r}, this stoker reads format {FORMAT}: continue with the version that wrote it")
+    for name, largest in _LARGEST.items():
+        value = state[name]
+        if type(value) is not int or not 0 <= value <= largest:
+            raise StokerError(f"field {name!r} of the state is {value!r}: a whole number from 0 to {largest} is expected")
+    for name in _DIGESTS:
+        value = state[name]
+        if not isinstance(value, str) or len(value) != DIGITS or not set(value) <= set("0123456789abcdef"):
+            raise StokerError(f"field {name!r} of the state is {value!r}: {DIGITS} hexadecimal digits in lower case are expected")
+    return dict(state)
+
+
 _names: dict[str, itertools.count[int]] = {}
 
 
@@ -330,8 +361,21 @@ def _name(spec: dict[str, Any]) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def mask(packet: dict[str, Any]) -> np.ndarray:
-    """True for the samples of a batch that are to be learned from."""
-    learned = np.ones(packet["count"], bool)
-    learned[packet.get("mask", [])] = False
-    return learned
+class Which:
+    """The samples of a batch. Few trainers ask, so that what is asked for is made then."""
+
+    def __init__(self, packet: dict[str, Any], numbers: bytearray) -> None:
+        self._packet = packet
+        self._numbers = numbers
+
+    @functools.cached_property
+    def indices(self) -> np.ndarray:
+        """Their places in the data set."""
+        return np.frombuffer(self._numbers, np.int64)
+
+    @functools.cached_property
+    def mask(self) -> np.ndarray:
+        """True for those that are to be learned from."""
+        learned = np.ones(self._packet["count"], bool)
+        learned[self._packet.get("mask", [])] = False
+        return learned

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import mmap
+import functools
 import os
 import weakref
 from collections.abc import Callable
@@ -19,7 +20,8 @@ import numpy as np
 from ._verbs import StokerError
 
 # NumPy has no bfloat16: its bits come as uint16.
-DTYPES = {"uint8": np.uint8, "float16": np.float16, "bfloat16": np.uint16, "float32": np.float32, "int64": np.int64}
+DTYPES = {"uint8": np.uint8, "float16": np.float16, "bfloat16": np.uint16, "float32": np.float32}
+_INT64 = np.dtype(np.int64)
 
 
 class Ring:
@@ -27,28 +29,32 @@ class Ring:
 
     def __init__(self, descriptor: int, layout: dict[str, Any]) -> None:
         self.slots: int = layout["slots"]
-        self._slot_bytes: int = layout["slot_bytes"]
-        self._fields = [layout[name] for name in ("images", "labels", "indices")]
-        self._batch: int = layout["images"]["shape"][0]
-        size = layout["bytes"]
-        if self.slots * self._slot_bytes > size or size > os.fstat(descriptor).st_size:
-            raise StokerError(f"a ring of {size} bytes cannot hold {self.slots} slots of {self._slot_bytes}: client and binary are of different versions")
+        images, labels, indices = (layout[name] for name in ("images", "labels", "indices"))
+        self._image = tuple(images["shape"][1:])
+        self._dtype = np.dtype(DTYPES[images["dtype"]])
+        self._images, self._strides = images["offset"], tuple(images["strides"])
+        self._labels, self._indices = labels["offset"], indices["offset"]
+        size, slot = layout["bytes"], layout["slot_bytes"]
+        if self.slots * slot > size or size > os.fstat(descriptor).st_size:
+            raise StokerError(f"a ring of {size} bytes cannot hold {self.slots} slots of {slot}: client and binary are of different versions")
         # Nothing ever closes the mapping: it goes with the last array over it, whoever holds that.
         # What hangs on its life hangs on this array, for mmap tells its watchers only when it is gone.
         self.memory = np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
+        # Memoryviews, or NumPy would make the arrays below hang on the ring as a whole.
+        self._cut = [memoryview(self.memory)[first : first + slot] for first in range(0, self.slots * slot, slot)]
 
     def slot(self, number: int) -> np.ndarray:
         """The bytes of a slot: an array of its own, so that its end is the end of this loan."""
-        first = number * self._slot_bytes
-        # Through a memoryview, or NumPy would make the arrays below hang on the ring as a whole.
-        return np.frombuffer(memoryview(self.memory)[first : first + self._slot_bytes], np.uint8)
+        return np.frombuffer(self._cut[number], np.uint8)
 
-    def fields(self, slot: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Images, labels and indices of the first count samples of a slot; no copy."""
-        images, labels, indices = self._fields
-        pixels = np.ndarray(images["shape"], DTYPES[images["dtype"]], slot, images["offset"], images["strides"])
-        numbers = (np.ndarray((self._batch,), np.int64, slot, field["offset"]) for field in (labels, indices))
-        return (pixels[:count], *(array[:count] for array in numbers))
+    def fields(self, slot: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Images and labels of the first count samples of a slot; no copy."""
+        images = np.ndarray((count, *self._image), self._dtype, slot, self._images, self._strides)
+        return images, np.ndarray((count,), _INT64, slot, self._labels)
+
+    def indices(self, number: int, count: int) -> bytearray:
+        """Which samples these are, as int64. A copy, for it is asked for when the slot may be gone."""
+        return bytearray(self._cut[number][self._indices : self._indices + 8 * count])
 
 
 class Loans:
@@ -63,7 +69,8 @@ class Loans:
     def __init__(self, release: Callable[[int], None], fence: Callable[[], Any]) -> None:
         self._release = release
         self._fence = fence
-        self._held: dict[int, weakref.finalize] = {}
+        self._ours = weakref.ref(self)
+        self._held: dict[int, weakref.ref[np.ndarray]] = {}
         self._fenced: collections.deque[tuple[int, Any]] = collections.deque()
 
     def held(self) -> int:
@@ -76,21 +83,11 @@ class Loans:
 
     def lend(self, number: int, memory: np.ndarray) -> None:
         """Watch the memory of a slot that is handed out."""
-        ours = weakref.ref(self)
-
-        def dropped() -> None:
-            loans = ours()
-            if loans is not None:
-                loans.give_back(number)
-
-        self._held[number] = weakref.finalize(memory, dropped)
-        self._held[number].atexit = False
+        self._held[number] = weakref.ref(memory, functools.partial(_dropped, self._ours, number))
 
     def give_back(self, number: int, fence: Any = None) -> None:
         """Take a slot back, from now on or from an event on."""
-        watch = self._held.pop(number, None)
-        if watch is not None:
-            watch.detach()
+        self._held.pop(number, None)  # and with it the watch
         fence = fence or self._fence()
         if fence is None:
             self._release(number)
@@ -105,3 +102,9 @@ class Loans:
                 return
             self._fenced.popleft()
             self._release(number)
+
+
+def _dropped(loans: weakref.ref[Loans], number: int, memory: weakref.ref[np.ndarray]) -> None:
+    found = loans()
+    if found is not None:
+        found.give_back(number)

@@ -16,7 +16,7 @@ from ._cuda import Cuda, Uploader
 from ._feed import Delivery, Session
 from ._loader import PATIENCE, POLICIES, TAILS, make_options, make_spec
 from ._place import Place, here
-from ._position import Feeder, mask
+from ._position import Feeder, Which
 from ._tail import Tail
 from ._translate import PIL, Translation, translate
 from ._verbs import StokerError
@@ -88,9 +88,16 @@ class DataLoader:
         self.pin_memory = pin_memory
         self.collate_fn = collate_fn
         self.batch_sampler = batch_sampler
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.pin_memory_device = pin_memory_device
+        self.in_order = in_order
         self.device = None if device is None else torch.device(device)
-        self.mask: torch.Tensor | None = None  # of the batch that was handed out last: True where it is to be learned from
-        self.indices: torch.Tensor | None = None  # of that batch's samples in dataset
+        self._which: Which | None = None  # the samples of the batch that was handed out last
         self._dtype = _dtype(dtype)
         self._feeder: Feeder | None = None
         self._torch: Any = None
@@ -168,7 +175,7 @@ class DataLoader:
         spec = make_spec(
             root=folder.root,
             ops=ops,
-            batch=self.batch_size or 1,
+            batch=self.batch_size,  # type: ignore[arg-type] # None is torch's own
             shuffle=order.shuffle,
             seed=order.seed,
             dtype=dtype,
@@ -220,6 +227,16 @@ class DataLoader:
     # What torch's has not.
 
     @property
+    def mask(self) -> torch.Tensor | None:
+        """Of the batch that was handed out last: True where it is to be learned from."""
+        return None if self._which is None else torch.from_numpy(self._which.mask)
+
+    @property
+    def indices(self) -> torch.Tensor | None:
+        """Of that batch's samples in dataset."""
+        return None if self._which is None else torch.from_numpy(self._which.indices)
+
+    @property
     def translated(self) -> bool:
         """Whether the daemon reads and decodes; False: it is torch's own loader."""
         return self._feeder is not None
@@ -251,6 +268,9 @@ class DataLoader:
         """What became of the last whole epoch; None before its end, and while one of its batches is held."""
         return None if self._feeder is None else self._feeder.report()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a stoker loader cannot be copied or sent to another process: make one there")
+
     def _need(self, what: str) -> Feeder:
         if self._feeder is None:
             raise StokerError(f"{what} is not possible here: this loader is torch's own")
@@ -269,14 +289,16 @@ class DataLoader:
 
     # From a batch in the ring to what is handed out.
 
-    def _tensors(self, delivery: Delivery, fields: tuple[np.ndarray, ...]) -> list[Any]:
+    def _tensors(self, delivery: Delivery, fields: tuple[np.ndarray, ...], which: Which) -> list[Any]:
         """Images and labels, still on the host."""
-        images, labels, indices = fields
-        epoch = delivery.packet["epoch"]
+        images, labels = fields
         assert self._feeder is not None
-        pixels = self._tail(images, indices, self._feeder.spec["seed"], epoch) if self._tail else _tensor(images, self._feeder.spec)
-        if self._tail and self._dtype is not None and isinstance(pixels, torch.Tensor):
-            pixels = pixels.to(self._dtype)
+        if self._tail is None:
+            pixels = _tensor(images, self._feeder.spec)
+        else:
+            pixels = self._tail(images, which.indices, self._feeder.spec["seed"], delivery.packet["epoch"])
+            if self._dtype is not None and isinstance(pixels, torch.Tensor):
+                pixels = pixels.to(self._dtype)
         if self._targets is None:
             return [pixels, torch.from_numpy(labels)]
         targets = [self._targets(int(label)) for label in labels]
@@ -286,10 +308,9 @@ class DataLoader:
         """What is computed on the device."""
         return tensors if self._numbers is None else [self._numbers(tensors[0]), *tensors[1:]]
 
-    def _handed(self, delivery: Delivery, indices: np.ndarray) -> None:
+    def _handed(self, delivery: Delivery, which: Which) -> None:
         assert self._feeder is not None
-        self.mask = torch.from_numpy(mask(delivery.packet))
-        self.indices = torch.from_numpy(indices)
+        self._which = which
         self._feeder.handed(delivery)
 
 
@@ -309,9 +330,9 @@ class _Batches(Iterator[Any]):
         self._loader._pins.pin(self._feeder.open())
         delivery = self._feeder.take()
         assert delivery is not None
-        fields = self._feeder.hold(delivery, last=left == 1)
-        tensors = self._loader._tensors(delivery, fields)
-        self._loader._handed(delivery, fields[2].copy())
+        which = self._feeder.which(delivery)
+        tensors = self._loader._tensors(delivery, self._feeder.hold(delivery, last=left == 1), which)
+        self._loader._handed(delivery, which)
         return tensors
 
     def _end(self) -> StopIteration:
@@ -337,7 +358,7 @@ class _Uploaded(_Batches):
         assert staged is not None
         self._ahead = None
         tensors = staged.receive()
-        self._loader._handed(staged.delivery, staged.indices)
+        self._loader._handed(staged.delivery, staged.which)
         if self._feeder.left(self._iteration):
             self._ahead = self._stage(wait=False)
         return tensors
@@ -349,19 +370,18 @@ class _Uploaded(_Batches):
         delivery = feeder.take(wait)
         if delivery is None:
             return None
-        fields = feeder.borrow(delivery)
-        indices = fields[2].copy()
-        tensors, copied, done = self._uploader.send(loader._tensors(delivery, fields), loader._finish)
+        which = feeder.which(delivery)
+        tensors, copied, done = self._uploader.send(loader._tensors(delivery, feeder.borrow(delivery), which), loader._finish)
         feeder.give_back(delivery, copied)
-        return _Staged(delivery, indices, self._uploader, tensors, done)
+        return _Staged(delivery, which, self._uploader, tensors, done)
 
 
 class _Staged:
     """A batch on its way to the device."""
 
-    def __init__(self, delivery: Delivery, indices: np.ndarray, uploader: Any, tensors: list[Any], done: Any) -> None:
+    def __init__(self, delivery: Delivery, which: Which, uploader: Any, tensors: list[Any], done: Any) -> None:
         self.delivery = delivery
-        self.indices = indices
+        self.which = which
         self._uploader = uploader
         self._tensors = tensors
         self._done = done
@@ -503,7 +523,7 @@ def _refusal(dataset: Any, sampler: Any, batch_size: int | None, batch_sampler: 
         return "batch_sampler= decides which samples make a batch"
     if batch_size is None:
         return "batch_size=None asks for single samples"
-    if batch_size > MOST:
+    if isinstance(batch_size, int) and batch_size > MOST:
         return f"batch_size {batch_size} is more than the {MOST} samples that the daemon hands over at a time"
     if collate_fn is not None and collate_fn is not data.default_collate:
         return f"collate_fn {getattr(collate_fn, '__name__', type(collate_fn).__name__)} makes the batches"
@@ -537,6 +557,8 @@ def _unknown(dataset: Any) -> str:
         return "the ImageFolder has is_valid_file or extensions of its own"
     if folder.imgs is not folder.samples or len(folder.samples) != len(folder.targets) or list(folder.class_to_idx) != list(folder.classes):
         return "the ImageFolder's list of samples was changed"
+    if samples is not None and not samples:
+        return "the Subset is empty"
     if samples is not None and not all(0 <= i < len(folder.samples) for i in samples):
         return "the Subset has indices that are not in its data set"
     return ""

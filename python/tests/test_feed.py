@@ -1,8 +1,12 @@
 """The loader without torch, against a daemon in Python (feed_fake.py)."""
 
+import copy
 import gc
+import importlib.metadata
 import json
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +14,7 @@ import threading
 import time
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import numpy as np
@@ -208,9 +213,52 @@ class LoaderTest(FeedCase):
         fresh.load_state_dict(state)
         with self.assertRaisesRegex(stoker.StokerError, "the state is of other samples"):
             iter(fresh)
-        for wrong in ({}, {"epoch": 3}, {**state, "format": 2}):
-            with self.assertRaises(stoker.StokerError):
-                fresh.load_state_dict(wrong)
+
+    def test_states_that_cannot_be(self):
+        loader = self.loader()
+        state = loader.state_dict()
+        for wrong, sentence in (
+            ({}, "expected a dict with the fields"),
+            ({"epoch": 3}, "expected a dict with the fields"),
+            ([], "expected a dict with the fields"),
+            ({**state, "step": 3}, "expected a dict with the fields"),
+            ({**state, "format": 2}, "has format 2, this stoker reads format 1"),
+            ({**state, "format": "1"}, "has format '1'"),
+            ({**state, "epoch": -1}, "'epoch' of the state is -1: a whole number from 0 to 4294967295 is expected"),
+            ({**state, "epoch": 1 << 32}, "'epoch'"),
+            ({**state, "epoch": True}, "'epoch'"),
+            ({**state, "seed": 1.0}, "'seed'"),
+            ({**state, "seed": 1 << 64}, "'seed'"),
+            ({**state, "consumed": None}, "'consumed'"),
+            ({**state, "consumed": (1 << 40) + 1}, "'consumed'"),
+            ({**state, "consumed": 43}, "43 samples were consumed, but an epoch has 42: it is damaged"),
+            ({**state, "manifest": 7}, "'manifest' of the state is 7: 32 hexadecimal digits"),
+            ({**state, "pipeline": "AB" * 16}, "'pipeline'"),
+            ({**state, "pipeline": "ab" * 15}, "'pipeline'"),
+        ):
+            with self.assertRaisesRegex(stoker.StokerError, re.escape(sentence), msg=str(wrong)):
+                loader.load_state_dict(wrong)
+        self.assertWhole(list(loader))  # none of them left a trace
+
+    def test_pillow_of_the_spec(self):
+        version = "stoker._loader.importlib.metadata.version"
+        for installed, expected in (("12.3.0", {"pillow": 12}), ("13.0.0.dev1", {"pillow": 13}), ("unknown", {})):
+            with mock.patch(version, return_value=installed):
+                output = self.loader()._feeder.spec["output"]
+            self.assertEqual(output, {"dtype": "uint8", "layout": "nchw", **expected})
+        with mock.patch(version, side_effect=importlib.metadata.PackageNotFoundError):
+            self.assertNotIn("pillow", self.loader()._feeder.spec["output"])
+
+    def test_batch_held_at_exit(self):
+        code = "import sys, stoker\nloader = stoker.Loader(sys.argv[1], %r, batch_size=8)\niteration = iter(loader)\nheld, other = next(iteration), next(iteration)" % OPS
+        place = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", code, self.images()], env=place, capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_copies_of_a_loader(self):
+        for way in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(TypeError, "make one there"):
+                way(self.loader())
 
     def test_skip(self):
         loader = self.loader(shuffle=False)
@@ -392,7 +440,7 @@ class LoaderTest(FeedCase):
 
     def test_arguments(self):
         root = self.images()
-        for settings in ({"batch_size": 0}, {"tail": "cut"}, {"on_error": "panic"}, {"rank": 1}, {"rank": 2, "world": 2}):
+        for settings in ({"batch_size": 0}, {"batch_size": 2.5}, {"num_workers": -1}, {"tail": "cut"}, {"on_error": "panic"}, {"rank": 1}, {"rank": 2, "world": 2}):
             with self.assertRaises(ValueError, msg=str(settings)):
                 stoker.Loader(root, OPS, **settings)
 

@@ -235,6 +235,9 @@ class DataLoaderTest(TorchCase):
             {"normalize_on_device": True},
             {"normalize_on_device": True, "device": "cpu"},  # there are no floats
             {"dtype": "int8"},
+            {"batch_size": 0},
+            {"batch_size": 2.5},
+            {"num_workers": -1},
             {"dtype": "float32"},  # the transform gives uint8
             {"shuffle": True, "sampler": SequentialSampler([])},
         ):
@@ -278,6 +281,7 @@ class FallbackTest(TorchCase):
             self.assertFallsBack("TensorDataset is not", TensorDataset(torch.arange(10)), batch_size=5)
             self.assertFallsBack("collate_fn <lambda>", collate_fn=lambda samples: default_collate(samples), batch_size=5)
             self.assertFallsBack("batch_sampler=", batch_sampler=BatchSampler(SequentialSampler(data), 4, False))
+            self.assertEqual(self.assertFallsBack("the Subset is empty", Subset(data, [])), [])
             self.assertFallsBack("batch_size=None", batch_size=None)
             self.assertFallsBack("batch_size 9000 is more", batch_size=9000)
             self.assertFallsBack("sampler WeightedRandomSampler", sampler=WeightedRandomSampler([1.0] * 42, 7))
