@@ -13,7 +13,7 @@ import (
 // loader works all the same.
 func lowerPriority(nice int) {
 	own, err := unix.SchedGetAttr(0, 0)
-	if err != nil || own.Policy != unix.SCHED_NORMAL { // chosen by whoever started us
+	if err != nil || own.Policy != unix.SCHED_NORMAL && own.Policy != unix.SCHED_BATCH { // chosen by whoever started us
 		return
 	}
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: below(own.Nice, nice)}, 0)
@@ -24,6 +24,10 @@ func lowerPriority(nice int) {
 // only within one, and a new one begins at 0 whatever its threads have. The daemon
 // has one of its own; whoever shares a session with others, such as a test, must
 // not slow them down.
+//
+// The daemon's other threads are batch too, and those that they start: a release
+// wakes one up, which on a full machine would otherwise take the trainer's core
+// for milliseconds (docs/feed-speed.md, hand-over).
 func stepBack(nice int) {
 	session, err := unix.Getsid(0)
 	if err != nil || session != os.Getpid() {
@@ -31,6 +35,16 @@ func stepBack(nice int) {
 	}
 	if own, err := unix.SchedGetAttr(0, 0); err == nil {
 		_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(int(below(own.Nice, nice)))), 0) // absent where there is no grouping
+	}
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil {
+			continue
+		}
+		if own, err := unix.SchedGetAttr(tid, 0); err == nil && own.Policy == unix.SCHED_NORMAL {
+			_ = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: own.Nice}, 0)
+		}
 	}
 }
 
