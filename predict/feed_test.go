@@ -18,8 +18,10 @@ func fedRun(own bool) *recording.Run {
 		Loaders:   []recording.Loader{{PID: 1, Samples: 6400, Settings: stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.NumWorkers: 2}}},
 	}}
 	for n := range 200 {
-		run.Steps = append(run.Steps, recording.Step{PID: 1, N: n, Start: float64(n) / 10, Period: 0.1, Wait: 0.08, Samples: 64, Phase: recording.Train,
-			Idle: math.NaN(), DevicePeriod: math.NaN()})
+		run.Steps = append(run.Steps, recording.Step{
+			PID: 1, N: n, Start: float64(n) / 10, Period: 0.1, Wait: 0.08, Samples: 64, Phase: recording.Train,
+			Idle: math.NaN(), DevicePeriod: math.NaN(),
+		})
 	}
 	add := func(signal recording.Signal, subject string, perSecond float64) {
 		s := recording.Series{Signal: signal, Subject: subject}

@@ -145,8 +145,10 @@ func (b *book) meet(key ringKey, s SessionSnapshot, now float64) *ringTrack {
 		}
 	}
 	b.rings[key] = track
-	b.loaders = append(b.loaders, recording.Loader{ID: track.id, PID: key.pid, Where: fmt.Sprintf("loader %q", key.loader),
-		Settings: stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true, stoker.InOrder: true}})
+	b.loaders = append(b.loaders, recording.Loader{
+		ID: track.id, PID: key.pid, Where: fmt.Sprintf("loader %q", key.loader),
+		Settings: stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true, stoker.InOrder: true},
+	})
 	if !slices.ContainsFunc(b.trainers, func(p recording.Process) bool { return p.PID == key.pid }) {
 		b.trainers = append(b.trainers, recording.Process{PID: key.pid, Role: recording.RoleTrainer, Rank: s.Rank, Device: -1, Start: now})
 	}
@@ -245,8 +247,10 @@ func sum(a, b feed.Counters) feed.Counters {
 
 // facts are what is known now.
 func (b *book) facts() recording.Facts {
-	f := recording.Facts{Version: b.recording.Version, Command: b.recording.Command, Started: float64(b.began.UnixNano()) / 1e9,
-		Loaders: slices.Clone(b.loaders), Processes: slices.Clone(b.trainers)}
+	f := recording.Facts{
+		Version: b.recording.Version, Command: b.recording.Command, Started: float64(b.began.UnixNano()) / 1e9,
+		Loaders: slices.Clone(b.loaders), Processes: slices.Clone(b.trainers),
+	}
 	f.Processes = append(f.Processes, recording.Process{PID: os.Getpid(), Role: recording.RoleFeed, Device: -1})
 	for i := range f.Loaders {
 		f.Loaders[i].Settings = f.Loaders[i].Settings.With()

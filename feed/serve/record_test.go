@@ -48,10 +48,15 @@ func (p pretended) recorded(t *testing.T) *recording.Run {
 	for at := time.Duration(0); at <= 40*time.Second; at += lookEvery {
 		n := int64(at / p.step)
 		times := time.Duration(n)
-		s := Snapshot{Time: began.Add(at), Threads: feed.Load{Threads: p.threads}, Loaders: map[string]feed.Counters{
-			"train": {Batches: n, Samples: n * batch, Read: times * p.read, Decode: times * p.decode, Transform: times * p.transform}},
-			Sessions: []SessionSnapshot{{Loader: "train", PID: pid, Slots: ring.Counts{Loaned: 4}, Consumed: n, Samples: n * batch,
-				DaemonWaits: time.Duration(p.full * float64(at)), TrainerWaited: times * p.waited}}}
+		s := Snapshot{
+			Time: began.Add(at), Threads: feed.Load{Threads: p.threads}, Loaders: map[string]feed.Counters{
+				"train": {Batches: n, Samples: n * batch, Read: times * p.read, Decode: times * p.decode, Transform: times * p.transform},
+			},
+			Sessions: []SessionSnapshot{{
+				Loader: "train", PID: pid, Slots: ring.Counts{Loaned: 4}, Consumed: n, Samples: n * batch,
+				DaemonWaits: time.Duration(p.full * float64(at)), TrainerWaited: times * p.waited,
+			}},
+		}
 		b.look(s)
 		if at%flushEvery == 0 {
 			b.second(s)

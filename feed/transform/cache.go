@@ -48,7 +48,8 @@ func (c *weightCache) compute(w *weights, k weightKey) {
 	if len(w.values) <= mostCached {
 		slot.Store(&cachedWeights{k, weights{
 			first: slices.Clone(w.first), count: slices.Clone(w.count), size: w.size,
-			values: slices.Clone(w.values), negative: w.negative}})
+			values: slices.Clone(w.values), negative: w.negative,
+		}})
 	}
 }
 

@@ -71,8 +71,10 @@ func (a *axis) flip() {
 
 // resize needs an axis that was cropped and flipped at most.
 func (a *axis) resize(size int) {
-	*a = axis{in: a.in, from: a.from + a.first, length: a.kept, mirrored: a.flipped,
-		size: size, kept: size, canvas: size}
+	*a = axis{
+		in: a.in, from: a.from + a.first, length: a.kept, mirrored: a.flipped,
+		size: size, kept: size, canvas: size,
+	}
 }
 
 // source is the part of the crop that ends up on the canvas, where nothing is

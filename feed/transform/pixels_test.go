@@ -75,7 +75,8 @@ func TestPixelsArePillows(t *testing.T) {
 	cases := readPixelCases(t)
 	bothWays(t, func(t *testing.T, w *Worker) {
 		for i, c := range cases.Cases {
-			p, choice := &Program{}, Choice{}
+			p := &Program{}
+			var choice Choice
 			if c.Ops != nil {
 				p, choice = compiled(t, c.Ops, c.Width, c.Height)
 			} else {

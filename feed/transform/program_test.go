@@ -69,8 +69,11 @@ func TestChooseRefusesTheAbsurd(t *testing.T) {
 // TestCIFAR is RandomCrop(32, padding=4) and a flip: each place comes, and the bytes are
 // those of the place.
 func TestCIFAR(t *testing.T) {
-	p, err := Compile([]Op{{Name: "random_crop", Size: []int{32, 32}, Padding: []int{4, 4, 4, 4}, Fill: []float64{9}},
-		{Name: "random_horizontal_flip"}, {Name: "pil_to_tensor"}}, Output{DType: "uint8", Layout: "nchw"}, false)
+	p, err := Compile([]Op{
+		{Name: "random_crop", Size: []int{32, 32}, Padding: []int{4, 4, 4, 4}, Fill: []float64{9}},
+		{Name: "random_horizontal_flip"},
+		{Name: "pil_to_tensor"},
+	}, Output{DType: "uint8", Layout: "nchw"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

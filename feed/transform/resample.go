@@ -78,8 +78,10 @@ func (w *Worker) runExact(s *stage, p *decode.Picture, out put) error {
 		return err
 	}
 	channels := w.rows.Channels()
-	source := reader{first: need.Min.Y, rows: need.Dy(), left: left, width: width, channels: channels,
-		across: s.x.resized(), down: s.y.resized(), verticalFirst: w.program.verticalFirst(s), read: w.rows.Read}
+	source := reader{
+		first: need.Min.Y, rows: need.Dy(), left: left, width: width, channels: channels,
+		across: s.x.resized(), down: s.y.resized(), verticalFirst: w.program.verticalFirst(s), read: w.rows.Read,
+	}
 	w.pass(s, &source, func(y int, row []byte, stride int) {
 		if channels == 1 {
 			row = w.grey(row, stride)

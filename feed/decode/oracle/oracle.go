@@ -154,8 +154,10 @@ func Planes(data []byte) (planes []Plane, warnings int, err error) {
 		return nil, 0, errors.New(C.GoString(&r.text[0]))
 	}
 	for i := range int(r.components) {
-		planes = append(planes, Plane{int(r.width[i]), int(r.height[i]), int(r.stride[i]),
-			C.GoBytes(unsafe.Pointer(r.plane[i]), r.stride[i]*r.rows[i])})
+		planes = append(planes, Plane{
+			int(r.width[i]), int(r.height[i]), int(r.stride[i]),
+			C.GoBytes(unsafe.Pointer(r.plane[i]), r.stride[i]*r.rows[i]),
+		})
 	}
 	return planes, int(r.warnings), nil
 }
