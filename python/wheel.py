@@ -13,10 +13,10 @@ import sysconfig
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Statically linked, so that any Linux will do.
+# Linked with glibc, as NVML is, so not for musl; its symbols have no versions, so any glibc will do.
 LINUX = {
-    62: "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
-    183: "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+    62: "manylinux_2_17_x86_64.manylinux2014_x86_64",
+    183: "manylinux_2_17_aarch64.manylinux2014_aarch64",
 }
 
 
