@@ -63,6 +63,31 @@ func TestPixels(t *testing.T) {
 	}
 }
 
+// TestInexact: an image whose pixels may differ from Pillow's is named, also where
+// that shows only when its data are read, as with scans that are missing.
+func TestInexact(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(root, "one"), 0o755))
+	for _, name := range []string{"baseline.jpg", "progressive-without-last-scan.jpg"} {
+		data, err := os.ReadFile(filepath.Join("decode/testdata/bad", name))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(root, "one", name), data, 0o644))
+	}
+	spec := trainSpec(root)
+	spec.Shuffle = false
+	l := open(t, newTestPool(t, 1), spec, Options{})
+	pass, err := l.Pass(0, 0, 0, 0)
+	must(t, err)
+	done := make(chan Filled, 1)
+	_, err = pass.Fill(0, make([]byte, l.Layout().SlotBytes), time.Now(), func(f Filled) { done <- f })
+	must(t, err)
+	f := await(t, done)
+	must(t, f.Err)
+	if len(f.Inexact) != 1 || f.Inexact[0].Index != 1 || f.Inexact[0].Path != l.Path(1) || f.Inexact[0].Reason == "" {
+		t.Errorf("named are %+v; expected sample 1 alone", f.Inexact)
+	}
+}
+
 func trainSpec(root string) Spec {
 	return Spec{
 		Name: "train", Root: root, Batch: 7, World: 1, Shuffle: true, Seed: 3,

@@ -120,7 +120,7 @@ func (w *worker) decode(l *Loader, data []byte, e errand) error {
 	if err != nil {
 		return err
 	}
-	w.made.format, w.made.inexact = info.Format, info.Inexact
+	w.made.format = info.Format
 	if info.Progressive {
 		w.made.format = "progressive " + info.Format
 	}
@@ -130,6 +130,7 @@ func (w *worker) decode(l *Loader, data []byte, e errand) error {
 		return unfit{err}
 	}
 	w.picture, err = w.decoder.Decode(l.program.Need(w.choice))
+	w.made.inexact = w.decoder.Info().Inexact // some of it shows only behind the header
 	return err
 }
 
