@@ -67,10 +67,10 @@ func (s Spec) check() error {
 			return fmt.Errorf("extensions has %q: the end of a file name in lower case is expected, for example \".jpg\"", extension)
 		}
 	}
-	return s.plan(s.Batch).Check()
+	return s.Plan(0, s.Batch).Check()
 }
 
-// plan says which rank takes what, at a batch size.
-func (s Spec) plan(batch int) order.Plan {
-	return order.Plan{World: s.World, Batch: batch, Tail: order.Tail(s.Tail)}
+// Plan says which rank takes what of so many samples, at a batch size.
+func (s Spec) Plan(samples, batch int) order.Plan {
+	return order.Plan{Samples: samples, World: s.World, Batch: batch, Tail: order.Tail(s.Tail)}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"stoker/feed/decode"
@@ -129,14 +130,14 @@ func (l *Loader) countSamples() error {
 func (l *Loader) Close() error {
 	l.pool.budget.give(l.memory)
 	l.memory = 0
-	var err error
+	var folder, quarantine error
 	if l.source != nil {
-		err = l.source.Close()
+		folder = l.source.Close()
 	}
 	if l.quarantine != nil {
-		err = l.quarantine.close()
+		quarantine = l.quarantine.close()
 	}
-	return err
+	return errors.Join(folder, quarantine)
 }
 
 // Spec is what the loader was opened with, defaults filled in.

@@ -34,8 +34,7 @@ func (l *Loader) Pass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
 	if batch == 0 {
 		batch = l.spec.Batch
 	}
-	plan := l.spec.plan(batch)
-	plan.Samples = l.samples
+	plan := l.spec.Plan(l.samples, batch)
 	switch {
 	case epoch >= 1<<32:
 		return nil, fmt.Errorf("epoch %d: numbers below 2^32 are possible", epoch)

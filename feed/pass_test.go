@@ -35,8 +35,7 @@ func TestEpochs(t *testing.T) {
 }
 
 func checkEpoch(t *testing.T, l fake, off int) {
-	plan := l.spec.plan(l.spec.Batch)
-	plan.Samples = l.samples
+	plan := l.spec.Plan(l.samples, l.spec.Batch)
 	perm := order.NewPermutation(5, 2, l.samples)
 	for rank := range l.spec.World {
 		pass := l.pass(2, rank, off)

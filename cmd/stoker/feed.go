@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -174,31 +175,37 @@ func checkProgress(done, total int64) string {
 const namedFiles = 20
 
 func printCheck(w io.Writer, r check.Report) error {
-	p := &printer{w: w}
-	p.line("%s: %d samples in %d classes, listed in %.2f s", safe.Text(r.Root, 0), r.Samples, r.Classes, r.ListSeconds)
-	p.line("%.0f images/s on %d threads, resized to %d x %d, in %.1f s", r.Rate(), r.Threads, r.Size, r.Size, r.Seconds)
+	out := bufio.NewWriter(w) // keeps the first error
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	more := func(n int) {
+		if n > namedFiles {
+			line("  and %d more: --json lists them all", n-namedFiles)
+		}
+	}
+	line("%s: %d samples in %d classes, listed in %.2f s", safe.Text(r.Root, 0), r.Samples, r.Classes, r.ListSeconds)
+	line("%.0f images/s on %d threads, resized to %d x %d, in %.1f s", r.Rate(), r.Threads, r.Size, r.Size, r.Seconds)
 	if r.CPUSeconds > 0 {
-		p.line("%.2f ms of CPU per image", 1e3*r.CPU())
+		line("%.2f ms of CPU per image", 1e3*r.CPU())
 	}
 	n := float64(r.Samples)
-	p.line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n, 1e3*r.Stages.Transform/n)
+	line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n, 1e3*r.Stages.Transform/n)
 	if len(r.Formats) > 0 {
-		p.line("formats: %s", formats(r.Formats))
+		line("formats: %s", formats(r.Formats))
 	}
 	for _, note := range r.Notes {
-		p.line("note: %s", safe.Text(note, 1000))
+		line("note: %s", safe.Text(note, 1000))
 	}
-	p.line("%d bad files", len(r.Bad))
+	line("%d bad files", len(r.Bad))
 	for _, b := range r.Bad[:min(namedFiles, len(r.Bad))] {
-		p.line("  %s: %s", safe.Text(b.Path, 0), safe.Text(b.Reason, 500))
+		line("  %s: %s", safe.Text(b.Path, 0), safe.Text(b.Reason, 500))
 	}
-	p.more(len(r.Bad))
-	p.line("%d files whose pixels may differ from Pillow's", len(r.Inexact))
+	more(len(r.Bad))
+	line("%d files whose pixels may differ from Pillow's", len(r.Inexact))
 	for _, i := range r.Inexact[:min(namedFiles, len(r.Inexact))] {
-		p.line("  %s: %s", safe.Text(i.Path, 0), safe.Text(i.Reason, 500))
+		line("  %s: %s", safe.Text(i.Path, 0), safe.Text(i.Reason, 500))
 	}
-	p.more(len(r.Inexact))
-	return p.err
+	more(len(r.Inexact))
+	return out.Flush()
 }
 
 // formats says how many files have which format, the most frequent first.
@@ -210,22 +217,4 @@ func formats(files map[string]int) string {
 		names[i] = fmt.Sprintf("%d %s", files[name], name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// printer keeps the first error.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
-
-func (p *printer) more(n int) {
-	if n > namedFiles {
-		p.line("  and %d more: --json lists them all", n-namedFiles)
-	}
 }

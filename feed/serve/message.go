@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"stoker/feed"
-	"stoker/feed/order"
 )
 
 // openedOf is the answer to an open, and the descriptors that go with it: the
@@ -13,9 +12,8 @@ import (
 func openedOf(s *session) (*opened, []int, error) {
 	l := s.share.loader
 	spec := l.Spec()
-	plan := order.Plan{Samples: l.Samples(), World: spec.World, Batch: spec.Batch, Tail: order.Tail(spec.Tail)}
 	m := &opened{
-		Type: "opened", Samples: l.Samples(), Steps: plan.Steps(0), Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
+		Type: "opened", Samples: l.Samples(), Steps: spec.Plan(l.Samples(), spec.Batch).Steps(0), Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
 		Ring: ringLayoutOf(s), Notes: fitting(l.Notes(), maxPacket/4),
 	}
 	ring, err := duplicate(s.ring.File().Fd())

@@ -63,7 +63,6 @@ type fill struct {
 	job     job
 	since   time.Time // of its submission
 	wanted  time.Time
-	lent    time.Time
 	filled  bool
 	batch   feed.Filled // once filled
 }
@@ -124,7 +123,7 @@ func (s *session) filled(f *fill, batch feed.Filled) {
 	} else {
 		f.filled, f.batch = true, batch
 		s.must(s.ring.Filled(f.slot))
-		s.counts.whole(f)
+		s.counts.bad += int64(len(batch.Bad))
 	}
 	if err := s.advance(); err != nil {
 		s.fail(err)
@@ -154,7 +153,6 @@ func (s *session) deliver() error {
 		s.must(s.ring.Loan(f.slot))
 		s.held[f.slot] = f
 		s.counts.delivered++
-		f.lent = time.Now()
 		if err := s.link.send(batchOf(f)); err != nil {
 			return err
 		}
@@ -224,9 +222,8 @@ func (s *session) release(slot int, waited float64) error {
 
 // account counts a batch as consumed, and reports the epoch where it was the last.
 func (s *session) account(f *fill, waited float64) {
-	now := time.Now()
-	s.pace.released(now)
-	s.counts.release(f, now, waited)
+	s.pace.released(time.Now())
+	s.counts.release(f, waited)
 	p := f.passage
 	p.pass.Release(f.batch)
 	p.released++

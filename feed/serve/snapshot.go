@@ -24,41 +24,26 @@ type SessionSnapshot struct {
 	Rank   int
 	PID    int // of the client, as it said
 
-	Epoch int64 // that is submitted
-	Step  int   // the next to be submitted
-	Slots ring.Counts
-
+	Slots         ring.Counts
 	Delivered     int64         // batches
 	Consumed      int64         // batches released, of the run that they were made for
 	Samples       int64         // in those
-	Fill          time.Duration // from a slot's getting free to its being whole, summed over the batches
-	Hold          time.Duration // from the hand-over to the release, summed over the batches consumed
 	ClientWaits   time.Duration // nothing was on loan and nothing ready: the daemon was slower
 	DaemonWaits   time.Duration // every slot was full: the client was slower
 	TrainerWaited time.Duration // as the client says, in next()
-	Bad, Inexact  int64
-	Error         string // why the session ends
+	Bad           int64
 }
 
 // sessionCounts are a session's sums.
 type sessionCounts struct {
-	delivered, consumed, samples int64
-	fill, hold, waited           time.Duration
-	bad, inexact                 int64
-}
-
-// whole counts a batch that was filled.
-func (c *sessionCounts) whole(f *fill) {
-	c.fill += f.batch.Finished.Sub(f.since)
-	c.bad += int64(len(f.batch.Bad))
-	c.inexact += int64(len(f.batch.Inexact))
+	delivered, consumed, samples, bad int64
+	waited                            time.Duration
 }
 
 // release counts a batch that was consumed.
-func (c *sessionCounts) release(f *fill, now time.Time, waited float64) {
+func (c *sessionCounts) release(f *fill, waited float64) {
 	c.consumed++
 	c.samples += int64(f.batch.Count)
-	c.hold += now.Sub(f.lent)
 	if waited > 0 && waited < 1e9 { // what a client says is not believed, only added up
 		c.waited += time.Duration(waited * float64(time.Second))
 	}
@@ -91,16 +76,9 @@ func (s *session) snapshot(now time.Time) SessionSnapshot {
 	defer s.mu.Unlock()
 	s.pace.note(now, s.pace.waiting)
 	c := s.counts
-	snapshot := SessionSnapshot{
+	return SessionSnapshot{
 		Loader: s.share.spec.Name, Rank: s.rank, PID: s.pid, Slots: s.ring.Counts(),
-		Delivered: c.delivered, Consumed: c.consumed, Samples: c.samples, Fill: c.fill, Hold: c.hold, TrainerWaited: c.waited,
-		ClientWaits: s.pace.waits[clientWaits], DaemonWaits: s.pace.waits[daemonWaits], Bad: c.bad, Inexact: c.inexact,
+		Delivered: c.delivered, Consumed: c.consumed, Samples: c.samples, TrainerWaited: c.waited,
+		ClientWaits: s.pace.waits[clientWaits], DaemonWaits: s.pace.waits[daemonWaits], Bad: c.bad,
 	}
-	if s.run != nil {
-		snapshot.Epoch, snapshot.Step = s.run.pass.epoch, s.run.step
-	}
-	if err := s.link.why(); err != nil {
-		snapshot.Error = err.Error()
-	}
-	return snapshot
 }

@@ -1191,7 +1191,7 @@ def _stoker_settings(own):
     feeder = vars(own["_feeder"])
     spec, options = feeder["spec"], feeder["_options"]
     opened = getattr(feeder["_session"], "opened", {})
-    threads = opened.get("threads") or options.get("threads")  # of all ranks of the node
+    threads = options.get("threads")  # of all ranks of the node
     settings = {"kind": "stoker", "num_workers": max(1, threads // feeder["place"].local_world) if threads else None, "pin_memory": own.get("pin_memory")}
     settings.update(persistent_workers=True, in_order=True, batch_size=spec["batch"], drop_last=spec["tail"] == "drop", start_method=None)
     settings.update(dataset=type(own.get("dataset")).__name__, iterable=False, length=opened.get("samples"), shuffle=spec["shuffle"])

@@ -327,7 +327,7 @@ class _Done:
         return True
 
 
-# The fields of a state and the largest number in each; the others are digests. The same as in feed/order/state.go.
+# The fields of a state and the largest number in each; the others are digests.
 _LARGEST = {"format": (1 << 63) - 1, "seed": (1 << 64) - 1, "epoch": (1 << 32) - 1, "consumed": 1 << 40}
 _DIGESTS = ("manifest", "pipeline")
 
