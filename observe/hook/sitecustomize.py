@@ -1163,7 +1163,7 @@ def _settings(loader, iterator):
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
     if isinstance(iterator, _iterators(_stoker_name)):
-        return _stoker_settings(vars(vars(iterator)["_loader"]))
+        return _stoker_settings(vars(vars(iterator)["_loader"]), vars(vars(iterator)["_fed"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
     dataset, batch_sampler = own.get("dataset"), own.get("batch_sampler")
     kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
@@ -1186,16 +1186,16 @@ def _settings(loader, iterator):
     return settings
 
 
-def _stoker_settings(own):
-    """The settings of a stoker.DataLoader. What its arguments have no effect on is left out."""
-    feeder = vars(own["_feeder"])
+def _stoker_settings(own, fed):
+    """The settings of a stoker.DataLoader that is fed. What its arguments have no effect on is left out."""
+    feeder = vars(fed["feeder"])
     spec, options = feeder["spec"], feeder["_options"]
     opened = getattr(feeder["_session"], "opened", {})
     threads = options.get("threads")  # of all ranks of the node
     settings = {"kind": "stoker", "num_workers": max(1, threads // feeder["place"].local_world) if threads else None, "pin_memory": own.get("pin_memory")}
     settings.update(persistent_workers=True, in_order=True, batch_size=spec["batch"], drop_last=spec["tail"] == "drop", start_method=None)
     settings.update(dataset=type(own.get("dataset")).__name__, iterable=False, length=opened.get("samples"), shuffle=spec["shuffle"])
-    settings.update(fast=spec["fast"], normalize_on_device=own.get("_numbers") is not None)
+    settings.update(fast=spec["fast"], normalize_on_device=fed.get("numbers") is not None)
     settings["file"], settings["line"] = _users_line()
     settings["exact"], settings["collates"] = settings["drop_last"], True
     return settings
@@ -1250,7 +1250,8 @@ def _shuffles(sampler, batch_sampler):
 
 def _users_line():
     """File and line of the innermost frame that is neither ours nor torch's."""
-    inside = os.path.dirname(sys.modules["torch"].__file__) + os.sep
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("torch", "stoker")]
+    inside = tuple(os.path.dirname(file) + os.sep for file in files if file)
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -1480,7 +1481,7 @@ def _patch_stoker(module):
     found = [
         (module._Batches, "__next__", _next_in_place_of),
         (module._Uploaded, "__next__", _next_in_place_of),
-        (module.DataLoader, "__iter__", _iter_in_place_of),
+        (module.DataLoader, "_iterate", _iter_in_place_of),  # its __iter__ may also be torch's own
     ]
     if "_note" in vars(module.Feeder):  # without it the stages of a batch are not known, and that is all
         found.append((module.Feeder, "_note", _note_in_place_of))

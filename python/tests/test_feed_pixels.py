@@ -199,13 +199,6 @@ class PixelsTest(DaemonCase):
         off = self.compare(loader, lambda image, _: expected(image), lambda got, want: not torch.equal(got, want))
         self.assertEqual(off, {})
 
-    def test_rest_in_python(self):
-        steps = [T.Resize((50, 41)), T.Grayscale(3), T.ToTensor()]
-        expected = T.Compose(steps)
-        warnings.simplefilter("ignore", stoker.StokerWarning)
-        off = self.compare(self.loader(*steps), lambda image, _: expected(image), bytes_off)
-        self.assertEqual(off, {})
-
     def test_fast_is_near(self):
         steps = [T.Resize((64, 64)), T.PILToTensor()]
         expected = T.Compose(steps)
