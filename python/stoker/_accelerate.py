@@ -36,7 +36,8 @@ def _prepared(kind: type[Any]) -> type[Any]:
 
         def __iter__(self) -> Iterator[Any]:
             self.begin()
-            for self.end_of_dataloader, batch in self._with_end():
+            for batch, last in _marked(kind.__iter__(self)):
+                self.end_of_dataloader = last
                 yield batch
             self.iteration += 1
             self.end()
@@ -54,3 +55,17 @@ def _prepared(kind: type[Any]) -> type[Any]:
 
     Prepared.__name__, Prepared.__qualname__ = kind.__name__, kind.__qualname__
     return Prepared
+
+
+def _marked(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+    """Batches, and whether each is the last one."""
+    if hasattr(batches, "ended"):
+        for batch in batches:
+            yield batch, batches.ended()
+        return
+    before = [next(batches, None)]  # torch's own: only a look ahead tells
+    for batch in batches:
+        yield before.pop(), False
+        before.append(batch)
+    if before != [None]:
+        yield before.pop(), True
