@@ -25,7 +25,7 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &app{stdout: stdout, stderr: stderr}
 	root := app.root()
-	root.SetArgs(args)
+	root.SetArgs(joinChecks(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
