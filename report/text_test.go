@@ -104,18 +104,3 @@ func TestJSONFieldsAreAlwaysPresent(t *testing.T) {
 		t.Errorf("verdict of nothing: %v", verdict)
 	}
 }
-
-// What comes from outside cannot move the cursor.
-func TestTextIsSafe(t *testing.T) {
-	run := &recording.Run{}
-	run.Facts.GPUs = []recording.GPU{{Name: "GPU\x1b[2J"}}
-	run.Facts.Notes = []string{"note \x1b]0;title\x07"}
-	v := diagnose.Judge(run)
-	var b bytes.Buffer
-	if err := report.Text(&b, run, v, advise.Rank(run, v), report.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.ContainsAny(b.String(), "\x1b\x07") {
-		t.Errorf("control characters reach the terminal: %q", b.String())
-	}
-}
