@@ -312,14 +312,10 @@ func (p *page) fix(n int, f advise.Fix) {
 
 // Gain is what a fix is worth, in words.
 func Gain(f advise.Fix) string {
-	s := f.Forecast.Speedup
-	switch {
-	case math.IsNaN(s.High):
-		return "worth unknown"
-	case math.IsNaN(s.Point):
-		return fmt.Sprintf("at most %.2fx faster", s.High)
+	gain := f.Worth()
+	if !f.Forecast.Speedup.Known() {
+		return gain
 	}
-	gain := fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
 	if f.Forecast.Step.Known() {
 		gain += fmt.Sprintf(", step %s", Seconds(f.Forecast.Step.Point))
 	}

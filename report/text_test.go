@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,10 +29,7 @@ var faces = map[string]func(*bytes.Buffer, *recording.Run, diagnose.Verdict, adv
 	},
 	"emit": func(b *bytes.Buffer, _ *recording.Run, _ diagnose.Verdict, p advise.Plan) error {
 		for _, fix := range p.Fixes {
-			if err := emit.Torch(b, fix); err != nil {
-				return err
-			}
-			if err := emit.HF(b, fix); err != nil {
+			if err := errors.Join(emit.Torch(b, fix), emit.HF(b, fix), emit.Lightning(b, fix)); err != nil {
 				return err
 			}
 		}

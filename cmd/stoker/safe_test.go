@@ -64,7 +64,7 @@ func TestNoVerbLetsThroughWhatARecordingHolds(t *testing.T) {
 		}
 		for _, args := range [][]string{
 			{"diagnose", "--check"}, {"diagnose", "--explain", "--color", "always"}, {"diagnose", "--json"},
-			{"advise"}, {"advise", "--json"}, {"advise", "--emit", "torch"}, {"advise", "--emit", "hf"},
+			{"advise"}, {"advise", "--json"}, {"advise", "--emit", "torch"}, {"advise", "--emit", "hf"}, {"advise", "--emit", "lightning"},
 			{"verify", path, "--color", "always"}, {"verify", "--json", path},
 		} {
 			checkLeak(t, name, append(args, path)...)
