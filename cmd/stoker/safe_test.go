@@ -63,9 +63,16 @@ func TestNoVerbLetsThroughWhatARecordingHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{
-			{"diagnose", "--check"}, {"diagnose", "--explain", "--color", "always"}, {"diagnose", "--json"},
-			{"advise"}, {"advise", "--json"}, {"advise", "--emit", "torch"}, {"advise", "--emit", "hf"}, {"advise", "--emit", "lightning"},
-			{"verify", path, "--color", "always"}, {"verify", "--json", path},
+			{"diagnose", "--check"},
+			{"diagnose", "--explain", "--color", "always"},
+			{"diagnose", "--json"},
+			{"advise"},
+			{"advise", "--json"},
+			{"advise", "--emit", "torch"},
+			{"advise", "--emit", "hf"},
+			{"advise", "--emit", "lightning"},
+			{"verify", path, "--color", "always"},
+			{"verify", "--json", path},
 		} {
 			checkLeak(t, name, append(args, path)...)
 		}
@@ -109,8 +116,13 @@ func TestNoVerbLetsThroughWhatATraceHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{
-			{"trace", "--check"}, {"trace", "--color", "always", "--shapes"}, {"trace", "--json"}, {"trace", "--explain"}, {"trace", "--operators"},
-			{"trace", "--what-if", "pin_memory=true"}, {"trace", "--timeline", filepath.Join(dir, "out"+poison.Name+".json")},
+			{"trace", "--check"},
+			{"trace", "--color", "always", "--shapes"},
+			{"trace", "--json"},
+			{"trace", "--explain"},
+			{"trace", "--operators"},
+			{"trace", "--what-if", "pin_memory=true"},
+			{"trace", "--timeline", filepath.Join(dir, "out"+poison.Name+".json")},
 		} {
 			checkLeak(t, "name "+name, append(args, path)...)
 		}
@@ -137,14 +149,35 @@ func TestNoVerbLetsThroughNames(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for _, args := range [][]string{
-		{"diagnose", name}, {"diagnose", name + ".jsonl"}, {"diagnose", "--json", name}, {"trace", name}, {"trace", name + ".json"}, {"verify", name, name},
-		{"advise", name}, {"advise", "--emit", poison.Name, name}, {"diagnose", "--" + poison.Name}, {poison.Name}, {"diagnos"}, {"diagnose", "--check=" + poison.Name, name},
-		{"trace", "--what-if", poison.Name, name}, {"trace", "--by", poison.Name, name}, {"diagnose", "--grid", poison.Name, name},
-		{"predict", "--gpu", poison.Name}, {"predict", "--list", poison.Name}, {"predict", "--list", "gpus"}, {"predict", "--batch", poison.Name}, {"predict", "-o", poison.Name},
-		{"feed", "--check", "set" + poison.Name}, {"feed", "--check", "set" + poison.Name, "--json"}, {"feed", "--check", name}, {"feed", "--socket", name},
+		{"diagnose", name},
+		{"diagnose", name + ".jsonl"},
+		{"diagnose", "--json", name},
+		{"trace", name},
+		{"trace", name + ".json"},
+		{"verify", name, name},
+		{"advise", name},
+		{"advise", "--emit", poison.Name, name},
+		{"diagnose", "--" + poison.Name},
+		{poison.Name},
+		{"diagnos"},
+		{"diagnose", "--check=" + poison.Name, name},
+		{"trace", "--what-if", poison.Name, name},
+		{"trace", "--by", poison.Name, name},
+		{"diagnose", "--grid", poison.Name, name},
+		{"predict", "--gpu", poison.Name},
+		{"predict", "--list", poison.Name},
+		{"predict", "--list", "gpus"},
+		{"predict", "--batch", poison.Name},
+		{"predict", "-o", poison.Name},
+		{"feed", "--check", "set" + poison.Name},
+		{"feed", "--check", "set" + poison.Name, "--json"},
+		{"feed", "--check", name},
+		{"feed", "--socket", name},
 		{"observe", "--no-hook", "-o", filepath.Join(folder, name+".jsonl.gz"), "--", "sh", name + ".sh"},
 		{"observe", "--no-hook", "-o", filepath.Join(folder, "absent", "\x00"), "--", "true"},
-		{"observe", "--no-hook", "-o", filepath.Join(folder, "2.jsonl.gz"), "--", name}, {"observe", name}, {"observe", "--pid", poison.Name},
+		{"observe", "--no-hook", "-o", filepath.Join(folder, "2.jsonl.gz"), "--", name},
+		{"observe", name},
+		{"observe", "--pid", poison.Name},
 		{"diagnose", filepath.Join(folder, name+".jsonl.gz")},
 	} {
 		checkLeak(t, "a name", args...)
