@@ -49,6 +49,14 @@ func (in *input) fill() bool {
 	return n > 0
 }
 
+// failed is the error with which reading ended; nil where that was the file's end.
+func (in *input) failed() error {
+	if in.err == io.EOF { //nolint:errorlint // the reader's own word, nothing wrapped
+		return nil
+	}
+	return in.err
+}
+
 // peek returns the next bytes, fewer at the end of the file.
 func (in *input) peek(n int) ([]byte, error) {
 	for len(in.held)-in.next < n {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -333,5 +334,20 @@ func BenchmarkLong(b *testing.B) {
 		}
 		b.ReportMetric(float64(len(run.Steps)), "steps")
 		b.Logf("%d series, %d steps, %q", len(run.Series), len(run.Steps), run.Warnings)
+	}
+}
+
+// A disk that fails is an error, not a recording that ends there.
+func TestReadErrors(t *testing.T) {
+	var file bytes.Buffer
+	stretched(t, &file, "labelled-cpu-exhausted", 1<<18)
+	failing := errors.New("input/output error")
+	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes())} {
+		for _, n := range []int{0, 1, 100, len(data) / 2, len(data)} {
+			_, err := Read(io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(failing)))
+			if !errors.Is(err, failing) {
+				t.Errorf("%s after %d bytes: %v", form, n, err)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -78,18 +79,15 @@ func Read(in io.Reader) (*Run, error) { return read(in, usual) }
 func read(in io.Reader, most limits) (*Run, error) {
 	r := &reader{in: &input{from: in}, limits: most, build: newBuilder()}
 	magic, err := r.in.peek(len(gzipMagic))
-	if len(magic) == 0 {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the file is empty: no second of it was ever written")
-		}
-		return nil, err
+	if len(magic) == 0 && errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: no second of it was ever written")
 	}
 	if bytes.HasPrefix(magic, gzipMagic[:2]) {
 		err = r.members()
 	} else {
 		err = r.plain()
 	}
-	if err != nil {
+	if err = cmp.Or(r.in.failed(), err); err != nil {
 		return nil, err
 	}
 	if !r.build.header {
@@ -165,7 +163,7 @@ var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 // next.
 func (r *reader) members() error {
 	for !r.ended {
-		if _, err := r.in.peek(1); errors.Is(err, io.EOF) {
+		if next, _ := r.in.peek(1); len(next) == 0 {
 			return nil
 		}
 		r.in.mark()
