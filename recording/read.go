@@ -222,6 +222,8 @@ func (r *reader) member(at int64) error {
 			return r.parse(r.text, at)
 		case err != nil && early && !errors.Is(err, io.ErrUnexpectedEOF):
 			return refuse(errPart)
+		case err != nil && early: // its end is missing: what is there is whole
+			return cmp.Or(r.parse(r.text[:bytes.LastIndexByte(r.text, '\n')+1], at), err)
 		case err != nil:
 			return err
 		case len(r.text) > r.limits.member:
