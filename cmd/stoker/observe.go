@@ -60,7 +60,7 @@ says when the verdict changes.`,
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME.jsonl.gz)")
 	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
-	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 3 where the GPU is starved and CMD returned 0")
+	o.check.register(cmd, wordFed, "exit with 3 where CMD returned 0 and the GPU is starved")
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
@@ -69,12 +69,13 @@ says when the verdict changes.`,
 }
 
 type observeFlags struct {
-	output        string
-	noHook, check bool
-	quiet         bool
-	pid           int
-	trace         captureFlags
-	prices        priceFlags
+	output string
+	noHook bool
+	check  checkFlag
+	quiet  bool
+	pid    int
+	trace  captureFlags
+	prices priceFlags
 }
 
 // frugal keeps the observer out of the way of what it observes. With one
@@ -137,7 +138,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 			return err
 		}
 	}
-	return ended(run, verdict, o.check)
+	return a.ended(run, verdict, &o.check)
 }
 
 // programName is what a recording is named after: the script where an
@@ -180,14 +181,11 @@ func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) 
 }
 
 // ended is CMD's own code; --check turns only a 0 into 3.
-func ended(run *recording.Run, verdict diagnose.Verdict, check bool) error {
+func (a *app) ended(run *recording.Run, verdict diagnose.Verdict, check *checkFlag) error {
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
 		return exitCode(exit.Code)
 	}
-	if check {
-		return starved(verdict)
-	}
-	return nil
+	return a.checked(check, verdict)
 }
 
 // live says on stderr when the verdict of a run that goes on changes.
