@@ -42,6 +42,25 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
+// BenchmarkParse takes a list of as many samples from a client.
+func BenchmarkParse(b *testing.B) {
+	samples := make([]sample, *files)
+	for i := range samples {
+		class := i * 1000 / len(samples)
+		samples[i] = sample{fmt.Sprintf("n%08d/n%08d_%d.JPEG", class*7919, class*7919, i*31337%100_000), int64(class)}
+	}
+	list, root := encoded(samples...), b.TempDir()
+	b.ReportAllocs()
+	for b.Loop() {
+		folder, err := Parse(root, list, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		folder.Digest()
+		folder.Close()
+	}
+}
+
 // BenchmarkRead reads files of 110 KB in the page cache; compare BenchmarkRoot.
 func BenchmarkRead(b *testing.B) {
 	folder := photographs(b)

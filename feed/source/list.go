@@ -105,6 +105,11 @@ func (f *Folder) gather(folders []folder, o Options) error {
 		return compareNames(a.path[:len(a.path)-1], b.path[:len(b.path)-1])
 	})
 	full := make([]bool, len(f.classes))
+	text, files := 0, 0
+	for _, in := range folders {
+		text, files = text+len(in.names), files+len(in.ends)
+	}
+	f.names, f.ends = make([]byte, 0, text), make([]uint32, 0, files)
 	for _, in := range folders {
 		full[in.class] = true
 		f.runs = append(f.runs, run{path: in.path, label: in.class, first: f.Len()})
@@ -277,7 +282,11 @@ func (w *walk) read(at place) (folder, []place, error) {
 // pack sorts the names and puts them into one text.
 func pack(at place, names []string) folder {
 	sortNames(names)
-	in := folder{path: at.path + "/", class: at.class}
+	total := 0
+	for _, name := range names {
+		total += len(name)
+	}
+	in := folder{path: at.path + "/", class: at.class, names: make([]byte, 0, total), ends: make([]int, 0, len(names))}
 	for _, name := range names {
 		in.names = append(in.names, name...)
 		in.ends = append(in.ends, len(in.names))

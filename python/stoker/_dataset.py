@@ -38,7 +38,8 @@ class Samples(NamedTuple):
 
     def _below(self, path: str) -> str:
         """Relative to root where it lies there, so that the list is the same wherever the root is."""
-        path = os.path.join(self.where, path)  # not normalised: behind a symbolic link ".." is not what it seems
+        if path[0] != "/":
+            path = os.path.join(self.where, path)  # not normalised: behind a symbolic link ".." is not what it seems
         below = path[len(self.root) + 1 :] if path.startswith(self.root + "/") else ""
         return below if below and not below.startswith("/") else path
 
