@@ -123,6 +123,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _look(self) -> None:
         """See what the objects that this loader was given are now."""
+        if self._before is not None and self._before.inherited():  # a forked child's copy
+            self._epoch = self._before.next[0]
+            self._forget()
         try:
             recipe = self._recipe()
         except Refused as why:

@@ -137,6 +137,28 @@ class DataLoaderTest(TorchCase):
         _, labels = next(iter(loader))
         self.assertEqual((labels.tolist(), labels.dtype), ([0.5] * 8, torch.float64))
 
+    def test_copies_and_forks_begin_sessions_of_their_own(self):
+        loader = self.loader(shuffle=True, drop_last=True)
+        iteration = iter(loader)
+        next(iteration)
+        for other in (copy.copy(loader), copy.deepcopy(loader), pickle.loads(pickle.dumps(loader))):
+            self.addCleanup(other.close)
+            self.assertEqual((other.translated, len(other), other.batch_size), (True, 5, 8))
+            self.assertEqual([len(images) for images, _ in other], [8] * 5)
+            self.assertEqual(self.sent("start")[-1]["epoch"], 1)
+        child = os.fork()
+        if child == 0:
+            try:
+                whole = [len(images) for images, _ in loader] == [8] * 5
+                try:
+                    next(iteration)
+                except stoker.StokerError as error:
+                    os._exit(7 if whole and "begun in another process" in str(error) else 2)
+            finally:
+                os._exit(3)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+        self.assertEqual(len(list(iteration)), 4)
+
     def test_state(self):
         loader = self.loader(shuffle=True)
         iteration = iter(loader)
