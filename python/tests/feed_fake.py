@@ -146,9 +146,15 @@ class Session:
         os.close(ring)
 
     def steps(self, consumed):
-        everybody = self.spec["batch"] * self.spec["world"]
-        left = len(self.samples) - consumed
-        return left // everybody if self.spec["tail"] == "drop" else -(-left // everybody)
+        return -(-self.each(consumed) // self.spec["batch"])
+
+    def each(self, consumed):
+        """Places of a rank to the end of the epoch, as torch's DistributedSampler and DataLoader count them."""
+        left, world, batch = len(self.samples) - consumed, self.spec["world"], self.spec["batch"]
+        of_a_rank = {"drop": left // world, "trim": left // world}.get(self.spec["tail"], -(-left // world))
+        if self.spec["tail"] in ("drop", "even-drop"):
+            return of_a_rank // batch * batch
+        return -(-of_a_rank // batch) * batch if self.spec["tail"] == "pad" else of_a_rank
 
     def start(self, packet):
         assert packet["run"] > self.run, "runs must grow"
@@ -195,8 +201,9 @@ class Session:
         return self.fake.mute or knobs.get("stall-at") == sent
 
     def batch(self, slot):
-        size, world = self.spec["batch"], self.spec["world"]
-        begin = self.at + self.step * size * world + self.rank * size
+        world = self.spec["world"]
+        size = min(self.spec["batch"], self.each(self.at) - self.step * self.spec["batch"])
+        begin = self.at + self.step * self.spec["batch"] * world + self.rank * size
         order = self.order(self.epoch)
         positions = range(begin, begin + size)
         mask = [i for i, p in enumerate(positions) if p >= len(order)]
@@ -213,7 +220,7 @@ class Session:
             self.memory[first : first + image * self.item] = value * image
             struct.pack_into("<q", self.memory, base + self.offsets[1] + 8 * i, self.labels[sample])
             struct.pack_into("<q", self.memory, base + self.offsets[2] + 8 * i, index)
-        consumed = min(len(order), self.at + (self.step + 1) * size * world)
+        consumed = min(len(order), self.at + self.step * self.spec["batch"] * world + size * world)
         packet = {"type": "batch", "run": self.run, "epoch": self.epoch, "step": self.step, "slot": slot, "count": len(chosen), "consumed": consumed}
         if mask:
             packet["mask"] = mask
