@@ -30,6 +30,7 @@ import (
 
 	"stoker/feed/order"
 	"stoker/feed/transform"
+	"stoker/internal/private/privatetest"
 )
 
 // The test binary is also the daemon and the ranks of TestKills: real processes,
@@ -241,8 +242,7 @@ func TestKills(t *testing.T) {
 	for i := range killSamples {
 		expected.Add(i)
 	}
-	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o700))
+	folder := privatetest.Folder(t)
 	t.Setenv("STOKER_TEST_ROOT", pictures(t, killSamples))
 	var before string
 	epoch, consumed, epochs := int64(0), 0, 0

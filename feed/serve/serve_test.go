@@ -18,6 +18,7 @@ import (
 	"stoker/feed/order"
 	"stoker/feed/ring"
 	"stoker/feed/transform"
+	"stoker/internal/private/privatetest"
 )
 
 func must(t testing.TB, errs ...error) {
@@ -474,8 +475,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o700))
+	folder := privatetest.Folder(t)
 	path := filepath.Join(folder, "job")
 	l, err := Listen(path)
 	must(t, err)
@@ -504,9 +504,21 @@ func TestListen(t *testing.T) {
 		t.Errorf("over a file: %v", err)
 	}
 	must(t, os.Chmod(folder, 0o770))
-	if _, err := Listen(filepath.Join(folder, "x")); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+	if _, err := Listen(filepath.Join(folder, "x")); err == nil || !strings.Contains(err.Error(), "may be written by others") {
 		t.Errorf("in a folder of others: %v", err)
 	}
+	if _, err := Listen(filepath.Join(t.TempDir(), "x")); err == nil || !strings.Contains(err.Error(), "/tmp may be written by others") {
+		t.Errorf("below /tmp: %v", err)
+	}
+	must(t, os.Chmod(folder, 0o700))
+	long := filepath.Join(folder, strings.Repeat("x", 90), strings.Repeat("x", 90))
+	must(t, os.MkdirAll(long, 0o700))
+	far, err := Listen(filepath.Join(long, "job"))
+	must(t, err)
+	if _, err := Listen(filepath.Join(long, "job")); err == nil || !strings.Contains(err.Error(), "another daemon listens there") {
+		t.Errorf("a second daemon at a long path: %v", err)
+	}
+	must(t, far.Close())
 }
 
 func TestSpecsDiffer(t *testing.T) {
