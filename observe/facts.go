@@ -122,7 +122,7 @@ func (r *recorder) finish() (*recording.Run, error) {
 	if r.job != nil {
 		r.job.Close()
 	}
-	if r.private != nil {
+	if r.private != nil && r.unused() {
 		r.private.remove()
 	}
 	closing := r.out.Close()

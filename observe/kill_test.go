@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/private/privatetest"
 	"stoker/recording"
 )
 
@@ -34,7 +35,8 @@ func TestKills(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("STOKER_KILLS")); err == nil {
 		kills = n
 	}
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	runtime := privatetest.Folder(t)
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	dir := t.TempDir()
 	var mu sync.Mutex // guards worst
 	worst := 0.0
@@ -52,12 +54,8 @@ func TestKills(t *testing.T) {
 	}
 	group.Wait()
 	t.Logf("%d kills, at most %.2f s lost", kills, worst)
-	f, err := makeFolder() // sweeps
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.remove()
-	if left, _ := os.ReadDir(os.Getenv("XDG_RUNTIME_DIR")); len(left) > 0 {
+	sweep(runtime + "/stoker")
+	if left, _ := filepath.Glob(runtime + "/stoker/run-*"); len(left) > 0 {
 		t.Errorf("%d folders of killed observes were left", len(left))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/private"
 	"stoker/observe/cpu"
 	"stoker/observe/disk"
 	"stoker/observe/gpu"
@@ -100,6 +101,7 @@ type recorder struct {
 	written []byte // the facts as they stand in the file
 	warned  map[string]bool
 	private *folder
+	adopts  bool // orphans of the command come to us
 	command *command
 	job     *cpu.Job
 	disks   *disk.Probe
@@ -166,7 +168,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 	}
 	hook, socket := "", ""
 	if r.hooked {
-		hook, socket = r.private.hook(), r.private.socket()
+		hook, socket = r.private.hook, r.private.socket()
 	}
 	r.trace()
 	env, nested := environment(os.Environ(), hook, socket, page)
@@ -175,7 +177,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 		r.note("started within another stoker observe: the steps of this command are in this recording only")
 	}
 	// Orphans of the command come to us, not to init: so no descendant is lost.
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	r.adopts = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 	if r.command, err = start(r.o, path, env); err != nil {
 		return 0, err
 	}
@@ -188,29 +190,43 @@ func (r *recorder) hook() {
 	if r.o.HookSource == nil && !r.o.Emulate {
 		return
 	}
-	private, err := makeFolder()
-	if err != nil {
+	if err := private.Try(r.settle); err != nil {
 		r.absent("hook", err.Error())
 		r.warn("the hook is off: " + err.Error())
 		return
 	}
-	r.private = private
-	if r.o.HookSource == nil {
+	if r.hooked = r.o.HookSource != nil; !r.hooked {
 		return
 	}
-	err = private.write(r.o.HookSource)
-	if err == nil {
-		r.hears, err = step.Listen(private.socket())
-	}
-	if err != nil {
-		r.absent("hook", err.Error())
-		r.warn("the hook is off: " + err.Error())
-		return
-	}
-	r.hooked = true
 	if flag := shutOut(r.o.Command); flag != "" {
 		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored; leave %s away to have steps", flag, flag))
 	}
+}
+
+// settle makes the run's folder in a place, with the hook and its socket where they
+// are wanted.
+func (r *recorder) settle(place string) error {
+	f, err := makeFolder(place)
+	if err == nil && r.o.HookSource != nil {
+		if err = f.writeHook(r.o.HookSource); err == nil {
+			r.hears, err = step.Listen(f.socket())
+		}
+		if err != nil {
+			f.remove()
+		}
+	}
+	if err == nil {
+		r.private = f
+	}
+	return err
+}
+
+// unused reports whether nothing can use the run's folder any more.
+func (r *recorder) unused() bool {
+	if r.command == nil {
+		return r.tracing == nil || len(r.tracing.daemon.Offered()) == 0
+	}
+	return r.exit != nil && r.adopts && childless()
 }
 
 func (r *recorder) openGPU(page string) {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/private/privatetest"
 	"stoker/observe/capture"
 	"stoker/recording"
 )
@@ -85,11 +86,7 @@ if child: os.waitpid(child, 0)
 // sockets lie in a folder of the test's own.
 func kinetoCommand(t *testing.T, seconds float64) (command []string, log string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := privatetest.Folder(t)
 	t.Setenv("KINETO_IPC_SOCKET_DIR", dir)
 	_ = os.Unsetenv("KINETO_USE_DAEMON")
 	script := filepath.Join(dir, "train.py")
@@ -107,9 +104,19 @@ func read(path string) string {
 	return string(text)
 }
 
+// runFolders are those of an observe with this PID, and links to them.
+func runFolders(pid int) []string {
+	place := os.Getenv("XDG_RUNTIME_DIR") + "/stoker"
+	found, _ := filepath.Glob(fmt.Sprintf("%s/run-*-%d-*", place, pid))
+	links, _ := filepath.Glob(place + "/k*")
+	return slices.DeleteFunc(append(found, links...), func(path string) bool {
+		to, err := os.Readlink(path)
+		return err == nil && !strings.Contains(to, fmt.Sprintf("-%d-", pid))
+	})
+}
+
 func traceFolders() []string {
-	found, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(os.Getpid())+"-*"))
-	return found
+	return runFolders(os.Getpid())
 }
 
 func TestTraceIsCaptured(t *testing.T) {
@@ -151,15 +158,19 @@ func TestTraceIsCaptured(t *testing.T) {
 
 // Only an observe with a trace arms libkineto.
 func TestEnvironmentOfATrace(t *testing.T) {
-	t.Setenv("KINETO_IPC_SOCKET_DIR", t.TempDir())
-	_ = os.Unsetenv("KINETO_USE_DAEMON")
+	for _, name := range []string{"KINETO_IPC_SOCKET_DIR", "KINETO_USE_DAEMON"} {
+		t.Setenv(name, "")
+		_ = os.Unsetenv(name)
+	}
+	place := os.Getenv("XDG_RUNTIME_DIR") + "/stoker/"
 	for name, o := range map[string]Options{"without": {}, "with": {Trace: &capture.Request{Steps: 5}}} {
 		out := filepath.Join(t.TempDir(), "env")
 		o.Command, o.OpenGPU = []string{"sh", "-c", `env | grep ^KINETO_ | sort > "$0"`, out}, blind
 		run := record(t, o)
 		text := read(out)
-		armed := strings.Contains(text, "KINETO_USE_DAEMON=1\n") && strings.Contains(text, "KINETO_ONDEMAND_TRACE_DIR=/tmp/stoker-")
-		if armed != (name == "with") || name == "without" && strings.Count(text, "\n") != 1 {
+		armed := strings.Contains(text, "KINETO_USE_DAEMON=1\n") && strings.Contains(text, "KINETO_ONDEMAND_TRACE_DIR="+place+"run-") &&
+			strings.Contains(text, "KINETO_IPC_SOCKET_DIR="+place+"k")
+		if armed != (name == "with") || name == "without" && text != "" {
 			t.Errorf("%s: %q", name, text)
 		}
 		if name == "with" && !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool {
@@ -169,8 +180,8 @@ func TestEnvironmentOfATrace(t *testing.T) {
 		}
 	}
 	mine := []string{"KINETO_LOG_LEVEL=0", "KINETO_USE_DAEMON=0", "A=b"}
-	got := (&tracing{folder: &folder{path: "/tmp/x"}}).armed(mine)
-	if want := []string{"KINETO_LOG_LEVEL=0", "A=b", "KINETO_USE_DAEMON=1", "KINETO_ONDEMAND_TRACE_DIR=/tmp/x"}; !slices.Equal(got, want) {
+	got := (&tracing{folder: "/run/x", sockets: "/run/k"}).armed(mine)
+	if want := []string{"KINETO_LOG_LEVEL=0", "A=b", "KINETO_USE_DAEMON=1", "KINETO_ONDEMAND_TRACE_DIR=/run/x", "KINETO_IPC_SOCKET_DIR=/run/k"}; !slices.Equal(got, want) {
 		t.Error(got)
 	}
 }
@@ -178,7 +189,7 @@ func TestEnvironmentOfATrace(t *testing.T) {
 // Whoever owns the socket keeps it; the command runs all the same, and unarmed.
 func TestTraceWhereADaemonIs(t *testing.T) {
 	command, log := kinetoCommand(t, 0.5)
-	other, err := capture.Listen(capture.Options{Request: capture.Request{Steps: 1}, Folder: t.TempDir(), SocketDir: os.Getenv("KINETO_IPC_SOCKET_DIR")})
+	other, err := capture.Listen(capture.Options{Request: capture.Request{Steps: 1}, Folder: privatetest.Folder(t), SocketDir: os.Getenv("KINETO_IPC_SOCKET_DIR")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,12 +226,14 @@ func TestTraceSurvivesAKilledObserve(t *testing.T) {
 	if err != nil || len(run.Steps) < 12 {
 		t.Errorf("%d steps, %v", len(run.Steps), err)
 	}
-	left, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(o.Process.Pid)+"-*"))
-	sweep(tempDir)
-	after, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(o.Process.Pid)+"-*"))
-	if len(left) == 0 || len(after) != 0 {
-		t.Errorf("left %v, after sweeping %v", left, after)
+	left := runFolders(o.Process.Pid)
+	if len(left) == 0 {
+		t.Error("the folder went although the job lived")
 	}
+	waitFor(t, "the sweep, once all of the job has ended", func() bool {
+		sweep(os.Getenv("XDG_RUNTIME_DIR") + "/stoker")
+		return len(runFolders(o.Process.Pid)) == 0
+	})
 }
 
 // A process that was started with the variable is traced without being started by

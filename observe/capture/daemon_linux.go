@@ -12,19 +12,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/private"
 )
 
 // Options say whom to play for.
 type Options struct {
 	Request
 
-	// Folder is where the jobs write. It must be ours alone, and below /tmp or
-	// what the jobs have in KINETO_ONDEMAND_TRACE_DIR: PyTorch 2.15 writes nowhere
-	// else.
+	// Folder is where the jobs write: below what they have in
+	// KINETO_ONDEMAND_TRACE_DIR, as PyTorch 2.15 writes nowhere else but to a name of
+	// its own in /tmp. It must be one that this user alone can write.
 	Folder string
 
-	// SocketDir is KINETO_IPC_SOCKET_DIR of the jobs, as it is written there; "" is
-	// the abstract namespace.
+	// SocketDir is KINETO_IPC_SOCKET_DIR of the jobs, as it is written there, at most
+	// MaxSocketDir bytes. It must be one that this user alone can write. "" is the
+	// abstract namespace, where any user can be the first; libkineto asks whoever
+	// is there, and does not look who it is.
 	SocketDir string
 
 	// Keep is how the names of kept files begin: Keep.rank0.trace.json.
@@ -32,6 +36,10 @@ type Options struct {
 
 	address string // of the socket, for tests; "" is dynolog's
 }
+
+// MaxSocketDir is what libkineto has room for: the socket of each process lies there
+// too, with a name of 52 bytes, and libkineto copies what is longer beyond its end.
+const MaxSocketDir = 107 - len("/dynoconfigclient") - 36
 
 const (
 	daemon     = "dynolog"
@@ -61,6 +69,9 @@ func Listen(o Options) (*Daemon, error) {
 	if strings.ContainsFunc(o.Folder, func(r rune) bool { return r < ' ' }) {
 		return nil, fmt.Errorf("capture into %q: the folder's name has control characters, which would end a line of the configuration", o.Folder)
 	}
+	if err := o.private(); err != nil {
+		return nil, err
+	}
 	d := &Daemon{o: o, done: make(chan struct{}), session: newSession(o.Request, o.Folder)}
 	address := "@" + daemon + "\x00" // its closing NUL counts
 	if o.address != "" {
@@ -86,6 +97,24 @@ func Listen(o Options) (*Daemon, error) {
 	}
 	go d.run()
 	return d, nil
+}
+
+// private says why others could come between us and the jobs.
+func (o Options) private() error {
+	if _, err := private.Check(o.Folder); err != nil {
+		return fmt.Errorf("capture into %s: %w", o.Folder, err)
+	}
+	if o.SocketDir == "" {
+		return nil
+	}
+	if _, err := private.Check(o.SocketDir); err != nil {
+		return fmt.Errorf("listen for libkineto in KINETO_IPC_SOCKET_DIR: %w", err)
+	}
+	if len(o.SocketDir) > MaxSocketDir {
+		return fmt.Errorf("listen for libkineto in %s: it has room for a folder's name of %d bytes, this one has %d: set XDG_RUNTIME_DIR to a folder of yours with a short name",
+			o.SocketDir, MaxSocketDir, len(o.SocketDir))
+	}
+	return nil
 }
 
 func owned(address string) error {

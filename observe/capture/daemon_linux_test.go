@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/private/privatetest"
 )
 
 // client is a small libkineto: it asks, and writes what it is asked for.
@@ -74,11 +76,7 @@ func (c *client) write(config string, own int, text string) {
 // sockets are the two kinds of address: options of a daemon, and the names of the
 // daemon and of a client.
 func sockets(t *testing.T) map[string][3]string {
-	dir, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := privatetest.Folder(t)
 	own := fmt.Sprintf("@stoker-test-%d-%d", os.Getpid(), time.Now().UnixNano())
 	return map[string][3]string{
 		"abstract": {"", own + "\x00", own + "c\x00"},
@@ -88,7 +86,7 @@ func sockets(t *testing.T) map[string][3]string {
 
 func listen(t *testing.T, s [3]string) (*Daemon, string) {
 	t.Helper()
-	o := Options{Request: Request{Steps: 5}, Folder: t.TempDir(), Keep: filepath.Join(t.TempDir(), "run"), SocketDir: s[0]}
+	o := Options{Request: Request{Steps: 5}, Folder: privatetest.Folder(t), Keep: filepath.Join(t.TempDir(), "run"), SocketDir: s[0]}
 	if s[0] == "" {
 		o.address = s[1]
 	}
@@ -230,13 +228,13 @@ func TestOwned(t *testing.T) {
 // A socket that a killed daemon left is taken; what is no socket is not ours to
 // remove.
 func TestStaleSocket(t *testing.T) {
-	dir := t.TempDir()
+	dir := privatetest.Folder(t)
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: dir + "/dynolog"}); err != nil {
-		t.Skip(err) // the temporary folder's name is too long
+		t.Fatal(err)
 	}
 	_ = unix.Close(fd) // the file stays
 	o := Options{Request: Request{Steps: 1}, Folder: dir, SocketDir: dir, Keep: dir + "/run"}
@@ -255,8 +253,28 @@ func TestStaleSocket(t *testing.T) {
 	if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), "absolute") {
 		t.Error(err)
 	}
-	if _, err := Listen(Options{Folder: "/tmp/a\nEVIL=1"}); err == nil {
-		t.Error("a folder may end a line of the configuration")
+	if err := os.Mkdir(dir+"/a\nEVIL=1", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(Options{Folder: dir + "/a\nEVIL=1"}); err == nil || !strings.Contains(err.Error(), "control characters") {
+		t.Error("a folder may end a line of the configuration: ", err)
+	}
+}
+
+// Where others can write, they could answer in our place, or have the trace.
+func TestFoldersOfOthers(t *testing.T) {
+	own := privatetest.Folder(t)
+	for _, o := range []Options{{Folder: t.TempDir()}, {Folder: own, SocketDir: t.TempDir()}, {Folder: own, SocketDir: "/tmp/"}} {
+		if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), "/tmp may be written by others") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	long := own + "/" + strings.Repeat("x", 60)
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(Options{Folder: long, SocketDir: long}); err == nil || !strings.Contains(err.Error(), "room for a folder's name of 54 bytes") {
+		t.Error(err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -88,10 +87,14 @@ func (j *Job) environment(f *recording.Process) {
 var allowed = []string{
 	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
 	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
+	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
 
+// maxVariable bounds what is looked at of a variable: a path has 4096 bytes at most.
+const maxVariable = 4096
+
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, and three of libkineto's) of a process as it was started, and no others.
+// CUDA_VISIBLE_DEVICES, three of libkineto's and two of ours) of a process as it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))
 	if err != nil {
@@ -100,8 +103,8 @@ func Environment(proc string, pid int) (map[string]string, error) {
 	values := map[string]string{}
 	for entry := range bytes.SplitSeq(raw, []byte{0}) {
 		for _, name := range allowed {
-			if value, found := strings.CutPrefix(string(entry[:min(len(entry), 256)]), name+"="); found {
-				values[name] = value
+			if value, found := bytes.CutPrefix(entry, []byte(name+"=")); found {
+				values[name] = string(value[:min(len(value), maxVariable)])
 			}
 		}
 	}
