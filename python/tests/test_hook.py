@@ -667,6 +667,32 @@ class Chain(FakeCase):
         self.assertEqual(self.silent(self.run_program(source, reader=None)).out, "[]\n")
         self.assertEqual(self.silent(self.run_program(source, reader=None, STOKER_HOOK_SOCKET="")).out, "[]\n")
 
+    def test_a_path_that_is_too_long_for_a_socket(self):
+        folder = os.path.join(self.folder, *["x" * 60] * 3)
+        os.makedirs(folder)
+        number = os.open(folder, os.O_PATH)
+        self.addCleanup(os.close, number)
+        reader = Reader("/proc/self/fd/%d/s" % number).start()
+        source = LOOP + "\n    for b in DataLoader(data, 5): pass"
+        result = self.silent(self.run_program(source, reader=reader, STOKER_HOOK_SOCKET=os.path.join(folder, "s")))
+        self.assertEqual(len(result.of("step")), 2)
+
+    @unittest.skipIf(os.geteuid(), "needs root to become somebody else")
+    def test_another_user_who_listens_is_told_nothing(self):
+        listener = (
+            "import os, socket, sys\n"
+            "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind(sys.argv[1])\n"
+            "os.setuid(65534); s.listen(); print(flush=True); end, _ = s.accept(); print(repr(end.recv(100)))"
+        )
+        with subprocess.Popen([sys.executable, "-c", listener, self.socket], stdout=subprocess.PIPE, text=True) as other:
+            try:
+                other.stdout.readline()
+                source = LOOP + "\n    for b in DataLoader(data, 5): pass\n    print(sys.modules['_stoker_hook']._off)"
+                self.assertEqual(self.silent(self.run_program(source, reader=None)).out, "True\n")
+                self.assertEqual(other.stdout.read(), "b''\n")
+            finally:
+                other.kill()
+
     def test_nothing_is_connected_without_a_loader(self):
         result = self.silent(self.run_program("import torch"))
         self.assertEqual(result.packets, [])
