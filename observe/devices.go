@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,11 @@ func watchGPU(open func(page string) (GPU, error), page string) *gpuWatch {
 
 func (w *gpuWatch) run(open func(page string) (GPU, error), page string) {
 	defer close(w.done)
+	defer func() {
+		if fault := recover(); fault != nil {
+			w.tell(gpuNews{err: fmt.Errorf("a fault of stoker's own: %v", fault)})
+		}
+	}()
 	probe, err := open(page)
 	if err != nil {
 		w.tell(gpuNews{err: err})

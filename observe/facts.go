@@ -86,11 +86,30 @@ func (r *recorder) note(text string) {
 }
 
 func (r *recorder) warn(text string) {
-	if r.o.Warn == nil || r.warned[text] {
+	if r.warned[text] {
 		return
 	}
 	r.warned[text] = true
-	r.o.Warn(text)
+	r.o.warn(text)
+}
+
+func (o Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+// guarded does a part of the work. A fault of ours in it is said, and is no reason
+// for the command to lose its exit code or its signals.
+func (r *recorder) guarded(what string, work func()) (fine bool) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			r.note(fmt.Sprintf("%s: a fault of stoker's own: %v", what, fault))
+			r.warn(fmt.Sprintf("%s: a fault of stoker's own, please report it: %v; the command is not touched by it", what, fault))
+		}
+	}()
+	work()
+	return true
 }
 
 // running reports whether a process is there and has not ended.
@@ -104,29 +123,40 @@ func running(pid int) bool {
 }
 
 // finish writes what came last and closes everything that run used.
-func (r *recorder) finish() (*recording.Run, error) {
-	r.drain()
-	r.gpus.close()
-	for len(r.gpus.news) > 0 {
-		r.hearGPU(<-r.gpus.news)
-	}
-	r.second()
-	r.endTrace()
+func (r *recorder) finish() (run *recording.Run, err error) {
+	r.guarded("hear the last", func() {
+		r.drain()
+		r.gpus.close()
+		for len(r.gpus.news) > 0 {
+			r.hearGPU(<-r.gpus.news)
+		}
+		r.second()
+	})
+	r.guarded("end the trace", r.endTrace)
 	if r.command != nil {
 		r.command.stop()
-		r.left()
+		r.guarded("look what is left", r.left)
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	}
-	r.facts.Overhead = r.overhead()
-	r.writeFacts()
+	r.guarded("end the recording", func() {
+		r.facts.Overhead = r.overhead()
+		r.writeFacts()
+	})
 	if r.job != nil {
 		r.job.Close()
 	}
 	if r.private != nil && r.unused() {
 		r.private.remove()
 	}
-	closing := r.out.Close()
-	return r.out.Snapshot(), closing
+	path := r.out.Path()
+	if err = r.out.Close(); path != r.out.Path() {
+		r.tellPath("")
+	}
+	if !r.guarded("put the run together", func() { run = r.out.Snapshot() }) {
+		run = &recording.Run{}
+	}
+	run.Facts.Exit = r.exit // whatever was written
+	return run, err
 }
 
 // drainTime is how long packets that are still on their way are waited for when

@@ -100,17 +100,17 @@ func TestScriptWithoutFirstLine(t *testing.T) {
 	}
 }
 
-func TestOutputThatCannotBe(t *testing.T) {
+func TestOptionsThatAreNone(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
-	for _, output := range []string{"", "/proc/run.jsonl.gz", "/dev/null/run.jsonl.gz", os.Args[0]} {
-		run, err := Record(context.Background(), Options{Command: []string{"touch", marker}, Output: output})
+	for _, o := range []Options{{Command: []string{"touch", marker}}, {Output: marker}, {PID: -1, Output: marker}, {PID: 1, Command: []string{"touch", marker}, Output: marker}} {
+		run, err := Record(context.Background(), o)
 		var unstarted *CommandError
 		if run != nil || err == nil || errors.As(err, &unstarted) {
-			t.Errorf("%q: %v", output, err)
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	if _, err := os.Stat(marker); err == nil {
-		t.Error("the command ran although nothing could be recorded")
+		t.Error("a command ran")
 	}
 }
 

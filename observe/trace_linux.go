@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -54,6 +55,9 @@ func (r *recorder) trace() {
 }
 
 func (r *recorder) openTrace() (*tracing, error) {
+	if r.out.Path() == "" {
+		return nil, errors.New("nothing is recorded, and a trace lies beside the recording")
+	}
 	sockets, err := os.Getenv(socketDir), error(nil)
 	if r.o.PID > 0 {
 		sockets, err = r.settleWhereAllowed()
@@ -67,7 +71,7 @@ func (r *recorder) openTrace() (*tracing, error) {
 		return nil, fmt.Errorf("make a folder for the trace: %w", err)
 	}
 	d, err := capture.Listen(capture.Options{
-		Request: *r.o.Trace, Folder: r.private.path, SocketDir: sockets, Keep: strings.TrimSuffix(r.o.Output, ".jsonl.gz"),
+		Request: *r.o.Trace, Folder: r.private.path, SocketDir: sockets, Keep: strings.TrimSuffix(r.out.Path(), ".jsonl.gz"),
 	})
 	if err != nil {
 		return nil, err
