@@ -35,13 +35,13 @@ func cramped() string {
 		return fmt.Sprintf("this process may open %d more files, observing takes up to %d: raise ulimit -n", n, leastFiles)
 	}
 	for _, l := range []struct {
-		resource int
-		least    uint64
-		flag     string
-	}{{unix.RLIMIT_AS, leastAddresses, "-v"}, {unix.RLIMIT_DATA, leastData, "-d"}} {
+		resource   int
+		least      uint64
+		what, flag string
+	}{{unix.RLIMIT_AS, leastAddresses, "address space", "-v"}, {unix.RLIMIT_DATA, leastData, "data", "-d"}} {
 		var r unix.Rlimit
 		if unix.Getrlimit(l.resource, &r) == nil && r.Cur < l.least {
-			return fmt.Sprintf("this process may have %d MiB of address space, observing takes up to %d: raise ulimit %s", r.Cur>>20, l.least>>20, l.flag)
+			return fmt.Sprintf("this process may have %d MiB of %s, observing takes up to %d: raise ulimit %s", r.Cur>>20, l.what, l.least>>20, l.flag)
 		}
 	}
 	if n := freeThreads(); n < leastThreads {

@@ -109,8 +109,8 @@ func Try(use func(place string) error) error {
 	if len(wrong) == 0 {
 		wrong = []string{"neither XDG_RUNTIME_DIR nor HOME names a folder"}
 	}
-	return fmt.Errorf("no folder that you alone can write: %s; set XDG_RUNTIME_DIR to one of yours with mode 0700, "+
-		"in which and above which others cannot write", strings.Join(wrong, "; "))
+	return fmt.Errorf("there is no folder that you alone can write: %s; chmod go-w what is yours of these, or set XDG_RUNTIME_DIR "+
+		"to a folder of yours in which and above which others cannot write", strings.Join(wrong, "; "))
 }
 
 // way is a folder that must be there, and what may be made below it.

@@ -58,6 +58,9 @@ func openNVML(o Options, l loading, absent *absences) (source, error) {
 				return nil, fmt.Errorf("find our own binary: %w", err)
 			}
 			path = filepath.Join(filepath.Dir(self), systemLibrary)
+			if err := trusted(path, self); err != nil {
+				return nil, err
+			}
 		}
 	}
 	lib, err := loadLibrary(path, o.Emulate, l.without, absent)

@@ -95,7 +95,10 @@ def place() -> str:
         except Shared as error:
             wrong[str(error)] = None
     said = "; ".join(wrong) or "neither XDG_RUNTIME_DIR nor HOME names a folder"
-    raise Shared(f"no folder that you alone can write: {said}; set XDG_RUNTIME_DIR to one of yours with mode 0700, in which and above which others cannot write")
+    raise Shared(
+        f"there is no folder that you alone can write: {said}; chmod go-w what is yours of these, "
+        "or set XDG_RUNTIME_DIR to a folder of yours in which and above which others cannot write"
+    )
 
 
 def _ways() -> Iterator[tuple[str, ...]]:

@@ -302,6 +302,15 @@ class Page(unittest.TestCase):
         self.assertEqual(warning.getvalue().count("No space left on device"), 1)
 
 
+    @unittest.skipIf(os.geteuid(), "needs root to make files of others")
+    def test_a_page_of_another_user(self):
+        open(self.path, "w").close()
+        os.chown(self.path, 4711, -1)
+        done = self.run_python("Device().launch(1)")
+        self.assertIn("it belongs to another user", done.stderr)
+        self.assertEqual(self.page(), b"")
+
+
 class Trace(unittest.TestCase):
     def trace(self, suffix):
         """Profile a little, by hand where torch is absent, and return the file's events afterwards."""
