@@ -3,6 +3,8 @@ package advise
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"stoker"
 	"stoker/diagnose"
@@ -10,8 +12,39 @@ import (
 	"stoker/recording"
 )
 
-// imageFolder is the class of torchvision's data set that stoker.DataLoader reads.
-const imageFolder = "ImageFolder"
+const (
+	// imageFolder is the class of torchvision's data set that stoker.DataLoader reads,
+	// folderReader the one whose __getitem__ does it, for that and all that inherit it.
+	imageFolder  = "ImageFolder"
+	folderReader = "torchvision.datasets.folder.DatasetFolder"
+	vision       = "torchvision.transforms."
+	identity     = "torch.nn.modules.linear.Identity"
+)
+
+// known are the transforms that stoker.DataLoader translates, of torchvision's v1
+// and v2: those of python/stoker/_translate.py, which a test holds against this.
+var known = []string{
+	"CenterCrop", "ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop",
+	"RandomVerticalFlip", "Resize", "ToDtype", "ToImage", "ToPureTensor", "ToTensor",
+}
+
+// unfed is why stoker.DataLoader would leave a loader to torch, by what was seen of
+// it; "" where nothing is known to be in the way.
+func unfed(l *recording.Loader) string {
+	if l.Reader == "" {
+		return "which transforms its data set has is not in this recording, and with one that it does not know it is PyTorch's loader: record it anew"
+	}
+	if len(l.Own) > 0 {
+		return fmt.Sprintf("it would be PyTorch's loader: the program has its own %s", strings.Join(l.Own, ", "))
+	}
+	for _, name := range l.Transforms {
+		class := name[strings.LastIndexByte(name, '.')+1:]
+		if name != identity && (!strings.HasPrefix(name, vision) || !slices.Contains(known, class)) {
+			return fmt.Sprintf("it would be PyTorch's loader: it does not know the transform %s", class)
+		}
+	}
+	return ""
+}
 
 // loader is the judged loader; nil where it is not known.
 func (a adviser) loader() *recording.Loader {
@@ -21,10 +54,14 @@ func (a adviser) loader() *recording.Loader {
 // feed proposes stoker.DataLoader in the place of PyTorch's.
 func (a adviser) feed() (Fix, string) {
 	l := a.loader()
-	if l == nil || l.Dataset != imageFolder || a.costs.Feed != nil || a.costs.Uncounted || a.idleKnown() && !a.starved() {
+	reads := l != nil && (l.Reader == folderReader || l.Reader == "" && l.Dataset == imageFolder)
+	if !reads || a.costs.Feed != nil || a.costs.Uncounted || a.idleKnown() && !a.starved() {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.LoaderKind), Title: "read and decode in stoker feed", Effort: Code, Risk: NoRisk}
+	fix := Fix{Name: string(stoker.LoaderKind), Title: "read and decode in stoker feed", Effort: Code, Risk: SeedRisk}
+	if why := unfed(l); why != "" {
+		return fix, why
+	}
 	if !a.pipeline.Part(stoker.Prepare).CPU.Known() {
 		return fix, "what a batch costs to prepare was not seen"
 	}
@@ -38,7 +75,7 @@ func (a adviser) feed() (Fix, string) {
 	fix.Notes = []string{
 		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments; pixels stay Pillow's",
 		fmt.Sprintf("an image is taken to cost %.2f of the core time that it costs now (%.2f to %.2f, measured beside torchvision with Pillow: decode, RandomResizedCrop, flip, normalise)", cost.Point, cost.Low, cost.High),
-		"what it cannot translate of a transform it says in one line and runs in Python: there the forecast does not hold",
+		"its random numbers are its own: order, crops and flips are those of another seed",
 	}
 	return fix, ""
 }

@@ -59,6 +59,7 @@ const (
 	NoRisk     Risk = "none"
 	MemoryRisk Risk = "memory" // takes host memory
 
+	SeedRisk     Risk = "seed"     // random numbers differ, as with another seed
 	NumericsRisk Risk = "numerics" // results differ in their last digits, or more
 )
 

@@ -1,6 +1,9 @@
 package advise
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,15 +113,57 @@ func TestAnotherLoaderWhereCoresAreFew(t *testing.T) {
 	}
 }
 
-// What is read by a class of the user's own, stoker.DataLoader would leave to
-// PyTorch's loader.
-func TestNoOtherLoaderForOtherDatasets(t *testing.T) {
-	run := live(t)
-	run.Facts.Loaders[0].Dataset = "MyDataset"
-	for _, fix := range Rank(run, diagnose.Judge(run)).Fixes {
-		if fix.Name == string(stoker.LoaderKind) {
-			t.Errorf("advised %v", fix.Changes)
+// What stoker.DataLoader would leave to PyTorch's loader gets no promise, and the
+// reason is said where the data set itself is one that it reads.
+func TestNoOtherLoaderForWhatItLeavesToPyTorch(t *testing.T) {
+	for _, test := range []struct {
+		change func(l *recording.Loader)
+		why    string
+	}{
+		{func(l *recording.Loader) { l.Reader = "__main__.MyDataset" }, ""},
+		{func(l *recording.Loader) { l.Reader, l.Dataset = "", "MyDataset" }, ""},
+		{func(l *recording.Loader) { l.Reader, l.Transforms = "", nil }, "is not in this recording"},
+		{func(l *recording.Loader) {
+			l.Transforms = append(l.Transforms, "torchvision.transforms.transforms.ColorJitter")
+		}, "the transform ColorJitter"},
+		{func(l *recording.Loader) { l.Transforms[0] = "__main__.Resize" }, "the transform Resize"},
+		{func(l *recording.Loader) { l.Own = []string{"collate_fn", "sampler"} }, "its own collate_fn, sampler"},
+	} {
+		run := live(t)
+		test.change(&run.Facts.Loaders[0])
+		plan := Rank(run, diagnose.Judge(run))
+		why := ""
+		for _, r := range plan.Rejected {
+			if r.Name == string(stoker.LoaderKind) {
+				why = r.Why
+			}
 		}
+		if !strings.Contains(why, test.why) || (why == "") != (test.why == "") {
+			t.Errorf("rejected with %q, expected %q", why, test.why)
+		}
+		for _, fix := range plan.Fixes {
+			if fix.Name == string(stoker.LoaderKind) {
+				t.Errorf("%q, but advised: %v", test.why, fix.Changes)
+			}
+		}
+	}
+}
+
+// TestKnownTransforms holds the list against the client's own table.
+func TestKnownTransforms(t *testing.T) {
+	source, err := os.ReadFile("../python/stoker/_translate.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(source), "    handlers = {")
+	table, _, found := strings.Cut(table, "    }")
+	var names []string
+	for _, match := range regexp.MustCompile(`"(\w+)": _`).FindAllStringSubmatch(table, -1) {
+		names = append(names, match[1])
+	}
+	slices.Sort(names)
+	if !found || !slices.Equal(names, known) {
+		t.Errorf("python/stoker/_translate.py translates %v, advised for are %v", names, known)
 	}
 }
 

@@ -35,9 +35,9 @@ func (t *trouble) bad(sample, place int, instead *int) Bad {
 // badSamples is what a loader knows of its bad samples.
 type badSamples struct {
 	mu      sync.RWMutex
-	samples map[int]*trouble        // that are not worth another try
-	noted   map[int]bool            // that are in the quarantine file
-	charged map[uint64]map[int]bool // per epoch, those that were found in their turn
+	samples map[int]*trouble    // that are not worth another try
+	noted   map[int]bool        // that are in the quarantine file
+	charged map[uint64]*charges // by epoch
 }
 
 // known is why a sample is bad, where that is known from an earlier epoch.
@@ -70,12 +70,27 @@ func (s *badSamples) remember(l *Loader, sample int, t *trouble) {
 // one that is prefetched, and an evaluation's in between.
 const keptEpochs = 4
 
-// charge counts a bad sample of an epoch; an error where there are too many.
-func (s *badSamples) charge(l *Loader, epoch uint64, sample int, t *trouble) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// charges are the bad samples of an epoch that were found in their turn.
+type charges struct {
+	before int         // in front of the offset at which the epoch was begun, as a state says
+	at     map[int]int // positions of the others, by sample
+}
+
+// count is how many were bad in front of an offset.
+func (c *charges) count(offset int) int {
+	n := c.before
+	for _, position := range c.at {
+		if position < offset {
+			n++
+		}
+	}
+	return n
+}
+
+// of returns the charges of an epoch. mu is held.
+func (s *badSamples) of(epoch uint64) *charges {
 	if s.charged == nil {
-		s.charged = map[uint64]map[int]bool{}
+		s.charged = map[uint64]*charges{}
 	}
 	if s.charged[epoch] == nil {
 		for old := range s.charged {
@@ -83,10 +98,43 @@ func (s *badSamples) charge(l *Loader, epoch uint64, sample int, t *trouble) err
 				delete(s.charged, old)
 			}
 		}
-		s.charged[epoch] = map[int]bool{}
+		s.charged[epoch] = &charges{at: map[int]int{}}
 	}
-	s.charged[epoch][sample] = true
-	count, most := len(s.charged[epoch]), maxBad(l.spec.MaxBad, l.samples)
+	return s.charged[epoch]
+}
+
+// resume takes from a state how many samples of an epoch were bad in front of an
+// offset: a run that is begun again in the middle would otherwise have its budget
+// of bad samples anew, each time.
+func (s *badSamples) resume(epoch uint64, from, before int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.of(epoch)
+	c.before = before
+	for sample, position := range c.at {
+		if position < from {
+			delete(c.at, sample)
+		}
+	}
+}
+
+// count is how many samples of an epoch were bad in front of an offset.
+func (s *badSamples) count(epoch uint64, offset int) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if c := s.charged[epoch]; c != nil {
+		return c.count(offset)
+	}
+	return 0
+}
+
+// charge counts a bad sample of an epoch; an error where there are too many.
+func (s *badSamples) charge(l *Loader, epoch uint64, sample, position int, t *trouble) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.of(epoch)
+	c.at[sample] = position
+	count, most := c.before+len(c.at), maxBad(l.spec.MaxBad, l.samples)
 	if count <= most {
 		return nil
 	}

@@ -154,6 +154,36 @@ func TestTooManyBad(t *testing.T) {
 	}
 }
 
+// TestBadCountsOn: who goes on in the middle of an epoch, in this process or in
+// another, goes on with the count of its bad samples, and so do those who resume it.
+func TestBadCountsOn(t *testing.T) {
+	spec := Spec{Batch: 10, OnError: Mask, MaxBad: 0.025} // of 40 samples one
+	bad := newDamaged(3, 14, 25)
+	fill := func(l fake, consumed, step int) Filled {
+		f, _ := l.fill(l.pass(0, 0, consumed), step)
+		return f
+	}
+	l := newFake(t, newTestPool(t, 2), 40, spec, bad.prepare)
+	f := fill(l, 0, 0)
+	if must(t, f.Err); f.BadSoFar != 1 {
+		t.Errorf("%d bad samples so far, expected 1", f.BadSoFar)
+	}
+	for name, other := range map[string]fake{"the same daemon": l, "another": newFake(t, newTestPool(t, 2), 40, spec, bad.prepare)} {
+		other.Resume(0, 10, f.BadSoFar)
+		if f := fill(other, 10, 0); f.Err == nil || !strings.Contains(f.Err.Error(), "2 bad samples in epoch 0 of 40") {
+			t.Errorf("%s: a second bad sample passed after a resume: %v", name, f.Err)
+		}
+		other.Resume(0, 20, 0) // a state from before the first bad sample, say
+		if f := fill(other, 20, 0); f.Err != nil || f.BadSoFar != 1 {
+			t.Errorf("%s: %v, %d so far", name, f.Err, f.BadSoFar)
+		}
+		other.Resume(0, 0, 0) // from the beginning: all are met again
+		if _, second := fill(other, 0, 0), fill(other, 0, 1); second.Err == nil {
+			t.Errorf("%s: the epoch from its beginning has two bad samples and passed", name)
+		}
+	}
+}
+
 // checkQuarantine: each bad sample has one line, however often it came.
 func checkQuarantine(t *testing.T, l fake, log string, bad []int) {
 	t.Helper()

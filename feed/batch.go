@@ -19,6 +19,7 @@ type Filled struct {
 	Consumed int   // of all ranks together, when this step is done on all of them
 	Mask     []int // places of which nothing is to be learned: padded or masked
 	Bad      []Bad
+	BadSoFar int // samples of this epoch in front of Consumed, as far as they were found here or a state told
 	Inexact  []Inexact
 	Formats  map[string]int // samples by the format that their header says: "jpeg", "progressive jpeg", "png", ...
 	Stages   Stages
@@ -82,6 +83,7 @@ func (b *batch) result() Filled {
 	slices.SortFunc(f.Bad, func(x, y Bad) int { return cmp.Compare(x.place, y.place) })
 	slices.SortFunc(f.Inexact, func(x, y Inexact) int { return cmp.Compare(x.Index, y.Index) })
 	f.Finished = time.Now()
+	f.BadSoFar = b.pass.loader.bad.count(f.Epoch, f.Consumed)
 	b.pass.loader.statistics.batch(f)
 	b.pass.loader.reading.learn(b, f)
 	return f
@@ -107,7 +109,7 @@ func (b *batch) fill(w *worker, place int) {
 		return
 	}
 	if !padding && b.pass.loader.spec.OnError != Fail {
-		if err := b.pass.loader.bad.charge(b.pass.loader, b.pass.epoch, own, trouble); err != nil {
+		if err := b.pass.loader.bad.charge(b.pass.loader, b.pass.epoch, own, position, trouble); err != nil {
 			b.fail(err)
 			return
 		}

@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Pool       *Pool           // whose threads do the work; shared by all loaders of the node
 	Ranks      int             // of this node, whose rings count against the pool's memory; default Spec.World
+	List       []byte          // paths and labels of the samples (source.Parse), where Spec.List names them
 	Quarantine string          // file that bad samples are appended to; "": none
 	Progress   func(files int) // called now and then while the folder is listed
 }
@@ -74,10 +75,7 @@ func (l *Loader) open(ctx context.Context, o Options) (err error) {
 	if err := l.reserve(ranks); err != nil {
 		return err
 	}
-	l.source, err = source.List(ctx, l.spec.Root, source.Options{
-		Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, MaxFile: l.pool.maxFile(), Progress: o.Progress,
-	})
-	if err != nil {
+	if l.source, err = l.list(ctx, o); err != nil {
 		return err
 	}
 	l.notes = append(l.notes, l.source.Notes()...)
@@ -96,6 +94,18 @@ func (l *Loader) open(ctx context.Context, o Options) (err error) {
 		l.quarantine, err = openQuarantine(o.Quarantine)
 	}
 	return err
+}
+
+// list finds the samples: those that the client has, or those of the folder.
+func (l *Loader) list(ctx context.Context, o Options) (*source.Folder, error) {
+	options := source.Options{Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, MaxFile: l.pool.maxFile(), Progress: o.Progress}
+	if l.spec.List == "" {
+		return source.List(ctx, l.spec.Root, options)
+	}
+	if digest := sha256.Sum256(o.List); hex.EncodeToString(digest[:]) != l.spec.List {
+		return nil, fmt.Errorf("the list of samples has %d bytes and the digest %x, expected %s: client and binary are of different versions", len(o.List), digest, l.spec.List)
+	}
+	return source.Parse(l.spec.Root, o.List, options)
 }
 
 // reserve takes the rings' memory from the pool's budget.

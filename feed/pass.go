@@ -50,6 +50,10 @@ func (l *Loader) Pass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
 	return p, nil
 }
 
+// Resume says how many samples of an epoch were bad in front of an offset, before
+// a pass begins there: they count against Spec.MaxBad as well.
+func (l *Loader) Resume(epoch uint64, consumed, bad int) { l.bad.resume(epoch, consumed, bad) }
+
 // Steps is the number of batches from the offset to the end of the epoch, the
 // same on all ranks.
 func (p *Pass) Steps() int { return p.plan.Steps(p.consumed) }

@@ -7,6 +7,7 @@ import "stoker/feed/transform"
 type Spec struct {
 	Name       string           `json:"name"`                 // of the loader, unique within a job: "train", "loader-1"
 	Root       string           `json:"root"`                 // folder with one subfolder per class, as torchvision's ImageFolder
+	List       string           `json:"list,omitempty"`       // SHA-256 of Options.List, in hexadecimal digits; "": the folder is listed
 	Extensions []string         `json:"extensions,omitempty"` // default: torchvision's IMG_EXTENSIONS
 	AllowEmpty bool             `json:"allow_empty,omitempty"`
 	Samples    []int            `json:"samples,omitempty"` // a torch Subset: indices into the folder's list; nil: all

@@ -115,10 +115,16 @@ type Loader struct {
 	PID      int             `json:"pid"`
 	Settings stoker.Settings `json:"settings"`
 	Dataset  string          `json:"dataset,omitempty"` // class name
-	Samples  int             `json:"samples,omitempty"` // in the data set, 0 where unknown
-	Iterable bool            `json:"iterable,omitempty"`
-	Where    string          `json:"where,omitempty"` // user's file:line
-	Start    string          `json:"start_method,omitempty"`
+	Reader   string          `json:"reader,omitempty"`  // "module.Class" whose __getitem__ reads a sample, behind Subsets; "" where unknown, and with it the next two
+	// Transforms are what the data set does to a sample then, as "module.Class" or "module.function", in order.
+	Transforms []string `json:"transforms,omitempty"`
+	// Own are the parts that are the program's own code: "collate_fn", "worker_init_fn", "batch_sampler", "sampler",
+	// "image loader"; "fallen back" is stoker's loader that could not be fed.
+	Own      []string `json:"own,omitempty"`
+	Samples  int      `json:"samples,omitempty"` // in the data set, 0 where unknown
+	Iterable bool     `json:"iterable,omitempty"`
+	Where    string   `json:"where,omitempty"` // user's file:line
+	Start    string   `json:"start_method,omitempty"`
 
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as it reaches the loop
 	BatchDType string  `json:"batch_dtype,omitempty"`

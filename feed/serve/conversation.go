@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -69,8 +70,8 @@ func (c *conversation) listen() error {
 // handle acts on a packet, and closes the descriptors that nobody needs.
 func (c *conversation) handle(packet []byte, fds []int) error {
 	r, err := parse(packet)
-	if err == nil && r.SpecBytes > 0 && len(fds) > 0 {
-		r.descriptor, fds = fds[0], fds[1:]
+	if err == nil && r.Type == "open" && r.SpecBytes > 0 && len(fds) > 0 {
+		r.file, fds = os.NewFile(uintptr(fds[0]), "spec"), fds[1:]
 	}
 	closeAll(fds)
 	if err != nil {
@@ -118,13 +119,12 @@ func (c *conversation) connect() error {
 // open begins the session in a goroutine of its own: the folder may be large.
 func (c *conversation) open(r *request) error {
 	if c.asked {
-		if r.descriptor >= 0 {
-			closeDescriptor(r.descriptor)
-		}
+		_ = r.file.Close() // only read; nil where none came
 		return errors.New("a second open: each loader has a connection of its own, which connect gives")
 	}
 	c.asked = true
 	c.opening.Go(func() {
+		defer func() { _ = r.file.Close() }() // only read; nil where none came
 		if err := c.openSession(r); err != nil {
 			c.link.refuse(err)
 		}
@@ -137,7 +137,7 @@ func (c *conversation) openSession(r *request) error {
 	if err != nil {
 		return err
 	}
-	share, err := c.daemon.join(spec, r.Options)
+	share, err := c.daemon.join(spec, r)
 	if err != nil {
 		return err
 	}

@@ -272,12 +272,12 @@ func (d *Daemon) wake() {
 
 // join makes the options hold, those of the command before those of the first
 // session, and finds or opens the loader of a spec.
-func (d *Daemon) join(spec feed.Spec, asked requestOptions) (*share, error) {
-	d.begun.Do(func() { d.refusal = d.start(asked) })
+func (d *Daemon) join(spec feed.Spec, r *request) (*share, error) {
+	d.begun.Do(func() { d.refusal = d.start(r.Options) })
 	if d.refusal != nil {
 		return nil, d.refusal
 	}
-	return d.table.join(spec, feed.Options{Ranks: max(d.options.Ranks, 1), Quarantine: d.options.Quarantine})
+	return d.table.join(spec, feed.Options{Ranks: max(d.options.Ranks, 1), Quarantine: d.options.Quarantine}, r.list)
 }
 
 func (d *Daemon) start(asked requestOptions) error {

@@ -27,7 +27,7 @@ type loader interface {
 	Notes() []string
 	Statistics() feed.Counters
 	Close() error
-	begin(epoch uint64, rank, consumed, batch int) (pass, error)
+	begin(epoch uint64, rank, consumed, batch, bad int) (pass, error)
 }
 
 // pass is what sessions need of a feed.Pass.
@@ -58,7 +58,8 @@ func (e feeding) close()          { e.pool.Close() }
 
 type feedingLoader struct{ *feed.Loader }
 
-func (l feedingLoader) begin(epoch uint64, rank, consumed, batch int) (pass, error) {
+func (l feedingLoader) begin(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
+	l.Resume(epoch, consumed, bad)
 	p, err := l.Pass(epoch, rank, consumed, batch)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ type clockwork struct {
 	stamped bool          // the first index of a batch is the time at which it was whole
 
 	mu     sync.Mutex
+	list   []byte // that the loader was opened with
 	opened int
 	live   int // loaders that are not closed
 }
@@ -46,6 +47,7 @@ func (c *clockwork) open(ctx context.Context, spec feed.Spec, o feed.Options) (l
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.opened++
+	c.list = o.List
 	c.live++
 	return &clockLoader{clockwork: c, spec: spec}, nil
 }
@@ -79,7 +81,7 @@ func (l *clockLoader) Close() error {
 	return nil
 }
 
-func (l *clockLoader) begin(epoch uint64, rank, consumed, batch int) (pass, error) {
+func (l *clockLoader) begin(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
 	if batch == 0 {
 		batch = l.spec.Batch
 	}

@@ -64,7 +64,7 @@ func stridesOf(spec feed.Spec, height, width, sample int) []int {
 func batchOf(f *fill) *batch {
 	m := &batch{
 		Type: "batch", Run: f.run.number, Epoch: f.passage.epoch, Step: f.step, Slot: f.slot, Count: f.batch.Count,
-		Mask: f.batch.Mask, Consumed: f.batch.Consumed,
+		Mask: f.batch.Mask, Consumed: f.batch.Consumed, BadSoFar: f.batch.BadSoFar,
 	}
 	m.Times = times{f.batch.Stages, f.batch.Finished.Sub(f.since).Seconds()}
 	m.Bad = fitting(f.batch.Bad, maxPacket/4)

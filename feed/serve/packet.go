@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"stoker/feed"
 )
@@ -21,6 +22,7 @@ type request struct {
 	Protocol  int            `json:"protocol,omitempty"` // open
 	Spec      *feed.Spec     `json:"spec,omitempty"`
 	SpecBytes int            `json:"spec_bytes,omitempty"` // of the file that comes along, where the spec does not fit
+	ListBytes int            `json:"list_bytes,omitempty"` // behind them, where the spec has a list
 	Rank      int            `json:"rank,omitempty"`
 	Local     int            `json:"local_rank,omitempty"`
 	PID       int            `json:"pid,omitempty"`
@@ -29,12 +31,13 @@ type request struct {
 	Epoch     int64          `json:"epoch,omitempty"`
 	Consumed  int            `json:"consumed,omitempty"`
 	Batch     int            `json:"batch,omitempty"`
+	Bad       int            `json:"bad,omitempty"`
 	Once      bool           `json:"once,omitempty"`
 	Slot      *int           `json:"slot,omitempty"` // release
 	Waited    float64        `json:"waited,omitempty"`
 	N         int64          `json:"n,omitempty"` // ping
 
-	descriptor int // that came along, -1: none
+	file *os.File // that came along, nil: none
 }
 
 type requestOptions struct {
@@ -49,7 +52,7 @@ func parse(packet []byte) (*request, error) {
 	if len(packet) > maxPacket {
 		return nil, fmt.Errorf("a packet of more than %d bytes", maxPacket)
 	}
-	r := &request{descriptor: -1}
+	r := new(request)
 	if err := decode(packet, r); err != nil {
 		return nil, fmt.Errorf("a packet that is no message of this protocol: %w", err)
 	}
@@ -63,9 +66,9 @@ func (r *request) check() error {
 	case "open":
 		return r.checkOpen()
 	case "start":
-		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || r.Consumed < 0 || r.Batch < 0 {
-			return fmt.Errorf("a start of run %d at epoch %d, %d samples consumed, batch %d: expected run from 1, epoch 0 to %d, and no negative numbers",
-				r.Run, r.Epoch, r.Consumed, r.Batch, maxEpoch)
+		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || r.Consumed < 0 || r.Batch < 0 || r.Bad < 0 {
+			return fmt.Errorf("a start of run %d at epoch %d, %d samples consumed, batch %d, %d bad: expected run from 1, epoch 0 to %d, and no negative numbers",
+				r.Run, r.Epoch, r.Consumed, r.Batch, r.Bad, maxEpoch)
 		}
 	case "release":
 		if r.Slot == nil {
@@ -90,6 +93,10 @@ func (r *request) checkOpen() error {
 		return errors.New("an open without a spec, or with two")
 	case r.SpecBytes < 0 || r.SpecBytes > maxSpec:
 		return fmt.Errorf("a spec of %d bytes: expected at most %d", r.SpecBytes, maxSpec)
+	case r.ListBytes < 0 || r.ListBytes > maxList:
+		return fmt.Errorf("a list of samples of %d bytes: expected at most %d", r.ListBytes, maxList)
+	case r.ListBytes > 0 && r.SpecBytes == 0:
+		return errors.New("a list of samples without a spec in front of it")
 	}
 	return nil
 }
@@ -141,6 +148,7 @@ type batch struct {
 	Times    times      `json:"t"`
 	Bad      []feed.Bad `json:"bad,omitempty"`
 	BadMore  int        `json:"bad_more,omitempty"`
+	BadSoFar int        `json:"bad_so_far,omitempty"`
 }
 
 // times are seconds: of the stages, summed over the samples, and from the slot's

@@ -357,6 +357,48 @@ func TestSpecBeside(t *testing.T) {
 	must(t, unix.Close(fd), unix.Close(pipe[0]), unix.Close(pipe[1]))
 }
 
+// TestListBeside: a list of samples comes behind the spec, and is read by the rank
+// that opens the loader only: the digest in the spec says that all have the same.
+func TestListBeside(t *testing.T) {
+	engine := &clockwork{samples: 10}
+	s := start(t, Options{engine: engine, Ranks: 2})
+	spec := aSpec("train", 4, 2)
+	spec.List = "its digest"
+	text, err := json.Marshal(spec)
+	must(t, err)
+	open := func(c *client, rank int, list string, size int) answer {
+		fd, err := memfd("spec", append(slices.Clone(text), list...))
+		must(t, err)
+		packet, _ := json.Marshal(fields{"type": "open", "protocol": 1, "rank": rank, "local_rank": rank, "spec_bytes": len(text), "list_bytes": size})
+		_, _, err = c.conn.WriteMsgUnix(packet, unix.UnixRights(fd), nil)
+		must(t, err, unix.Close(fd))
+		a, err := c.receive()
+		must(t, err)
+		for _, fd := range a.fds {
+			must(t, unix.Close(fd))
+		}
+		return a
+	}
+	another, err := s.another()
+	must(t, err)
+	defer another.close()
+	if a := open(s.client, 0, "paths and labels", 16); a.Type != "opened" {
+		t.Fatalf("%+v", a)
+	}
+	if a := open(another, 1, "", 16); a.Type != "opened" {
+		t.Errorf("the second rank: %+v", a)
+	}
+	if string(engine.list) != "paths and labels" || engine.opened != 1 {
+		t.Errorf("the list is %q, %d loaders", engine.list, engine.opened)
+	}
+	for size, want := range map[int]string{20: "at least", -1: "a list of samples of -1 bytes", maxList + 1: "expected at most"} {
+		other := start(t, Options{engine: &clockwork{samples: 10}})
+		if a := open(other.client, 0, "paths and labels", size); !strings.Contains(a.Text, want) {
+			t.Errorf("a list of %d bytes: %+v", size, a)
+		}
+	}
+}
+
 // TestBadSample: the error comes in the order of steps, after the batches before it.
 func TestBadSample(t *testing.T) {
 	s := start(t, Options{engine: &clockwork{samples: 100, bad: 77}})

@@ -74,7 +74,7 @@ func (s *session) start(r *request) error {
 	if s.run != nil && r.Run <= s.run.number {
 		return fmt.Errorf("a start of run %d after run %d: expected a larger number", r.Run, s.run.number)
 	}
-	p, err := s.begin(r.Epoch, r.Consumed, r.Batch)
+	p, err := s.begin(r.Epoch, r.Consumed, r.Batch, r.Bad)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func (s *session) start(r *request) error {
 	return s.advance()
 }
 
-func (s *session) begin(epoch int64, from, batch int) (*passage, error) {
-	p, err := s.share.loader.begin(uint64(epoch), s.rank, from, batch)
+func (s *session) begin(epoch int64, from, batch, bad int) (*passage, error) {
+	p, err := s.share.loader.begin(uint64(epoch), s.rank, from, batch, bad)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (s *session) next() (bool, error) {
 		r.over = true
 		return false, nil
 	}
-	p, err := s.begin(r.pass.epoch+1, 0, r.batch)
+	p, err := s.begin(r.pass.epoch+1, 0, r.batch, 0)
 	if err != nil {
 		return false, err
 	}

@@ -35,8 +35,9 @@ type table struct {
 }
 
 // join returns the loader of a spec's name, which it opens where it is the first
-// to ask. Pairs with share.leave, whatever comes of it.
-func (t *table) join(spec feed.Spec, options feed.Options) (*share, error) {
+// to ask: list is read then only, for all ranks have the same. Pairs with
+// share.leave, whatever comes of it.
+func (t *table) join(spec feed.Spec, options feed.Options, list func() ([]byte, error)) (*share, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.shares[spec.Name]; s != nil {
@@ -58,8 +59,10 @@ func (t *table) join(spec feed.Spec, options feed.Options) (*share, error) {
 		s.listed = files
 	}
 	t.daemon.work.Go(func() {
-		s.loader, s.err = t.daemon.options.engine.open(ctx, spec, options)
-		close(s.opened)
+		defer close(s.opened)
+		if options.List, s.err = list(); s.err == nil {
+			s.loader, s.err = t.daemon.options.engine.open(ctx, spec, options)
+		}
 	})
 	return s, nil
 }

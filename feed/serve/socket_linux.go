@@ -182,31 +182,6 @@ func descriptors(control []byte) (all []int) {
 	return all
 }
 
-// readFile reads a file of a known size, and closes it. It believes nothing: what
-// is no plain file (a pipe, a device) could make the reader wait for ever.
-func readFile(fd, size int) ([]byte, error) {
-	if fd < 0 {
-		return nil, errors.New("no descriptor came along")
-	}
-	defer closeDescriptor(fd)
-	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
-		return nil, err
-	}
-	if s.Mode&unix.S_IFMT != unix.S_IFREG || s.Size < int64(size) {
-		return nil, fmt.Errorf("the descriptor is of a file with mode %o and %d bytes: expected a memfd with at least %d", s.Mode, s.Size, size)
-	}
-	content := make([]byte, size)
-	for at := 0; at < size; {
-		n, err := unix.Pread(fd, content[at:], int64(at))
-		if err != nil || n == 0 {
-			return nil, errors.Join(fmt.Errorf("it ends at byte %d of %d", at, size), err)
-		}
-		at += n
-	}
-	return content, nil
-}
-
 // duplicate returns a descriptor of its own for a packet that may be sent later.
 func duplicate(fd uintptr) (int, error) {
 	return unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3)

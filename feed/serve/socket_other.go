@@ -26,7 +26,6 @@ func pair() (*net.UnixConn, int, error)                   { return nil, -1, errL
 func sendNow(*net.UnixConn, []byte, ...int) (bool, error) { return false, errLinux }
 func sendWaiting(*net.UnixConn, []byte, ...int) error     { return errLinux }
 func descriptors([]byte) []int                            { return nil }
-func readFile(int, int) ([]byte, error)                   { return nil, errLinux }
 func duplicate(uintptr) (int, error)                      { return -1, errLinux }
 func closeDescriptor(int)                                 {}
 func memfd(string, []byte) (int, error)                   { return -1, errLinux }

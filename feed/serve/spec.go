@@ -6,21 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"strings"
 
 	"stoker/feed"
 )
 
-// maxSpec bounds a spec that comes in a file: a subset of 30 million samples.
-const maxSpec = 256 << 20
+const (
+	// maxSpec bounds a spec that comes in a file: a subset of 30 million samples.
+	maxSpec = 256 << 20
+	// maxList bounds a list of samples: 20 million with paths of 40 bytes.
+	maxList = 1 << 30
+)
 
 // specOf reads the spec of an open, from the packet or from the file that came with
 // it, and checks what the daemon itself relies on; the rest is feed's to check.
 func specOf(r *request) (feed.Spec, error) {
 	spec := r.Spec
 	if spec == nil {
-		text, err := readFile(r.descriptor, r.SpecBytes)
+		text, err := readFile(r.file, 0, r.SpecBytes)
 		if err != nil {
 			return feed.Spec{}, fmt.Errorf("a spec of %d bytes that cannot be read: %w", r.SpecBytes, err)
 		}
@@ -38,6 +43,38 @@ func specOf(r *request) (feed.Spec, error) {
 		return *spec, fmt.Errorf("rank %d of a world of %d", r.Rank, spec.World)
 	}
 	return *spec, nil
+}
+
+// list reads the list of samples that came with an open.
+func (r *request) list() ([]byte, error) {
+	if r.ListBytes == 0 {
+		return nil, nil
+	}
+	list, err := readFile(r.file, r.SpecBytes, r.ListBytes)
+	if err != nil {
+		return nil, fmt.Errorf("a list of samples of %d bytes that cannot be read: %w", r.ListBytes, err)
+	}
+	return list, nil
+}
+
+// readFile reads a part of a file. It believes nothing: what is no plain file (a
+// pipe, a device) could make the reader wait for ever.
+func readFile(file *os.File, from, size int) ([]byte, error) {
+	if file == nil {
+		return nil, errors.New("no descriptor came along")
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() < int64(from)+int64(size) {
+		return nil, fmt.Errorf("the descriptor is of a file with mode %v and %d bytes: expected a memfd with at least %d", info.Mode(), info.Size(), int64(from)+int64(size))
+	}
+	content := make([]byte, size)
+	if _, err := file.ReadAt(content, int64(from)); err != nil {
+		return nil, err
+	}
+	return content, nil
 }
 
 // maxBatch keeps a mask of all of a batch's places within a packet.

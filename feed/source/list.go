@@ -1,12 +1,12 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -44,23 +44,30 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if o.Extensions == nil {
 		o.Extensions = Images
 	}
-	if o.MaxFile == 0 {
-		o.MaxFile = defaultMaxFile
+	f, err := openRoot(root, o)
+	if err != nil {
+		return nil, fmt.Errorf("list data set: %w", err)
 	}
+	if err := f.list(ctx, o); err != nil {
+		_ = f.Close() // only read
+		return nil, fmt.Errorf("list data set: %w", err)
+	}
+	return f, nil
+}
+
+// openRoot begins a data set that has no samples yet.
+func openRoot(root string, o Options) (*Folder, error) {
 	if info, err := os.Stat(root); err == nil && !info.IsDir() { // a pipe would not even open
-		return nil, fmt.Errorf("list data set: %s is no folder: a data set is a folder with one subfolder per class", root)
+		return nil, fmt.Errorf("%s is no folder: a data set is a folder with one subfolder per class", root)
 	}
 	open, err := os.Open(root)
 	if err != nil {
-		return nil, fmt.Errorf("list data set: %w", err)
+		return nil, err
 	}
-	f := &Folder{root: root, open: open, maxFile: o.MaxFile}
-	if f.conn, err = open.SyscallConn(); err == nil {
-		err = f.list(ctx, o)
-	}
-	if err != nil {
+	f := &Folder{root: root, open: open, maxFile: cmp.Or(o.MaxFile, defaultMaxFile)}
+	if f.conn, err = open.SyscallConn(); err != nil {
 		_ = open.Close() // only read
-		return nil, fmt.Errorf("list data set: %w", err)
+		return nil, err
 	}
 	return f, nil
 }
@@ -98,12 +105,13 @@ func (f *Folder) gather(folders []folder, o Options) error {
 		return compareNames(a.path[:len(a.path)-1], b.path[:len(b.path)-1])
 	})
 	full := make([]bool, len(f.classes))
-	for i := range folders {
-		folders[i].first = f.samples
-		f.samples += len(folders[i].ends)
-		full[folders[i].class] = true
+	for _, in := range folders {
+		full[in.class] = true
+		f.runs = append(f.runs, run{path: in.path, label: in.class, first: f.Len()})
+		if err := f.add(in.names, in.ends); err != nil {
+			return err
+		}
 	}
-	f.folders = folders
 	var empty []string
 	for i, class := range f.classes {
 		if !full[i] {
@@ -145,6 +153,14 @@ type walk struct {
 	files   int
 	folders []folder
 	notes   []string
+}
+
+// folder is a folder of a class, listed.
+type folder struct {
+	path  string // below the root, with a slash at its end
+	class int
+	names []byte // all names, one after the other
+	ends  []int  // where each name ends in names
 }
 
 // place is a folder to be listed.
@@ -255,26 +271,18 @@ func (w *walk) read(at place) (folder, []place, error) {
 			return folder{}, nil, err
 		}
 	}
-	listed, err := pack(at, names)
-	return listed, below, err
+	return pack(at, names), below, nil
 }
 
 // pack sorts the names and puts them into one text.
-func pack(at place, names []string) (folder, error) {
+func pack(at place, names []string) folder {
 	sortNames(names)
-	total := 0
-	for _, name := range names {
-		total += len(name)
-	}
-	if total > math.MaxUint32 {
-		return folder{}, fmt.Errorf("%s: the names of its files are more than 4 GiB", at.path)
-	}
-	in := folder{path: at.path + "/", class: at.class, names: make([]byte, 0, total), ends: make([]uint32, 0, len(names))}
+	in := folder{path: at.path + "/", class: at.class}
 	for _, name := range names {
 		in.names = append(in.names, name...)
-		in.ends = append(in.ends, uint32(len(in.names)))
+		in.ends = append(in.ends, len(in.names))
 	}
-	return in, nil
+	return in
 }
 
 // refuseLoop looks whether the link name leads to one of the folders that it

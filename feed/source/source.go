@@ -3,13 +3,16 @@
 // feed/decode.
 //
 // A data set is a folder with one subfolder per class, as torchvision's
-// ImageFolder reads it: the list here equals ImageFolder.samples, name by name.
+// ImageFolder reads it (List: name by name what ImageFolder.samples has), or the
+// paths and labels that a client has in its hands (Parse).
 package source
 
 import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -21,39 +24,39 @@ var Images = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", "
 
 // Folder is a listed data set. It is safe for use by several threads.
 //
-// 1.3 million samples are some 26 MB: per folder one text of all names, no
+// 1.3 million samples in 1,000 folders are some 26 MB: one text of all names, no
 // string per sample.
 type Folder struct {
 	root    string
 	open    *os.File // the root, kept open: samples are opened relative to it
 	conn    syscall.RawConn
-	classes []string
-	folders []folder // in ImageFolder's order, those with files only
-	samples int
+	classes []string // of a listed folder; a client knows its own
+	given   bool     // by a client: labels are not what the folders' names say
+	runs    []run
+	names   []byte   // all names, one after the other
+	ends    []uint32 // where each name ends in names
 	maxFile int64
 	notes   []string
 }
 
-// folder holds the files of one folder of a class.
-type folder struct {
-	path  string // below the root, with a slash at its end
-	class int
-	first int      // the index of its first sample
-	names []byte   // all names, one after the other
-	ends  []uint32 // where each name ends in names
+// run is samples in a row that lie in one folder and have one label.
+type run struct {
+	path  string // from the root, or from "/", with a slash at its end; "" is the root itself
+	label int
+	first int // the index of its first sample
 }
 
 // Len is the number of samples.
-func (f *Folder) Len() int { return f.samples }
+func (f *Folder) Len() int { return len(f.ends) }
 
-// Classes are the names of the classes; a label is a position in it.
+// Classes are the names of the classes of a listed folder; a label is a position in it.
 func (f *Folder) Classes() []string { return f.classes }
 
 // Notes are sentences about what was left out, as ImageFolder leaves it out.
 func (f *Folder) Notes() []string { return f.notes }
 
 // Label is the class of sample i.
-func (f *Folder) Label(i int) int { return f.of(i).class }
+func (f *Folder) Label(i int) int { return f.of(i).label }
 
 // Path is the file of sample i, as ImageFolder.samples has it.
 func (f *Folder) Path(i int) string { return join(f.root, f.below(i)) }
@@ -61,56 +64,80 @@ func (f *Folder) Path(i int) string { return join(f.root, f.below(i)) }
 // Close gives the root back. Reads after it fail.
 func (f *Folder) Close() error { return f.open.Close() }
 
-// below is the path of sample i from the root.
-func (f *Folder) below(i int) string {
-	in := f.of(i)
-	return in.path + in.name(i-in.first)
-}
+// below is the path of sample i from the root, or from "/".
+func (f *Folder) below(i int) string { return f.of(i).path + string(f.names[f.begin(i):f.ends[i]]) }
 
-// of finds the folder of sample i.
-func (f *Folder) of(i int) *folder {
-	k, found := slices.BinarySearchFunc(f.folders, i, func(in folder, i int) int { return cmp.Compare(in.first, i) })
+// of finds the run of sample i.
+func (f *Folder) of(i int) *run {
+	k, found := slices.BinarySearchFunc(f.runs, i, func(r run, i int) int { return cmp.Compare(r.first, i) })
 	if !found {
 		k--
 	}
-	return &f.folders[k]
+	return &f.runs[k]
 }
 
-func (in *folder) name(k int) string {
-	from := uint32(0)
-	if k > 0 {
-		from = in.ends[k-1]
+// begin is where the name of sample i begins in names, also for the one behind the last.
+func (f *Folder) begin(i int) uint32 {
+	if i == 0 {
+		return 0
 	}
-	return string(in.names[from:in.ends[k]])
+	return f.ends[i-1]
 }
 
-// Digest stands for what is listed: classes, and the names in their order. The
+// add puts names behind the others; ends are where each ends in names.
+func (f *Folder) add(names []byte, ends []int) error {
+	base := len(f.names)
+	if base+len(names) > math.MaxUint32 {
+		return errors.New("the names of its files are more than 4 GiB")
+	}
+	f.names = append(f.names, names...)
+	for _, end := range ends {
+		f.ends = append(f.ends, uint32(base+end))
+	}
+	return nil
+}
+
+// Digest stands for what is listed: names in their order, and classes or labels. The
 // same folder has the same digest on every machine, whatever its root's path.
 // Sizes are not in it: they would cost a stat per file.
 func (f *Folder) Digest() [sha256.Size]byte {
 	hash := sha256.New()
-	hash.Write([]byte("stoker manifest 1\n"))
 	count := func(n int) { hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
 	text := func(s string) { count(len(s)); hash.Write([]byte(s)) }
-	count(len(f.classes))
+	if f.given {
+		hash.Write([]byte("stoker list 1\n"))
+	} else {
+		hash.Write([]byte("stoker manifest 1\n"))
+		count(len(f.classes))
+	}
 	for _, class := range f.classes {
 		text(class)
 	}
-	for i := range f.folders {
-		in := &f.folders[i]
-		text(in.path)
-		count(len(in.ends))
-		for _, end := range in.ends {
-			hash.Write(binary.LittleEndian.AppendUint32(nil, end))
+	for i, r := range f.runs {
+		end := f.Len()
+		if i+1 < len(f.runs) {
+			end = f.runs[i+1].first
 		}
-		hash.Write(in.names)
+		text(r.path)
+		if f.given {
+			count(r.label)
+		}
+		count(end - r.first)
+		base := f.begin(r.first)
+		for _, e := range f.ends[r.first:end] {
+			hash.Write(binary.LittleEndian.AppendUint32(nil, e-base))
+		}
+		hash.Write(f.names[base:f.begin(end)])
 	}
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// join is Python's os.path.join of a folder and a relative path.
+// join is Python's os.path.join of a folder and a path.
 func join(folder, below string) string {
-	if strings.HasSuffix(folder, "/") {
+	switch {
+	case strings.HasPrefix(below, "/"):
+		return below
+	case strings.HasSuffix(folder, "/"):
 		return folder + below
 	}
 	return folder + "/" + below

@@ -21,7 +21,10 @@ The protocol, version 1. Both sides begin with this paragraph.
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
     loader     loader (small int, per process), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
-               drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first);
+               drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
+               reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
+               by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
+               "batch_sampler", "sampler", "image loader"; "fallen back": it is stoker's and could not be fed);
                of stoker's, num_workers are its share of the daemon's threads (null: as many as the daemon chose), and also
                fast, normalize_on_device
     iter       loader, iter, t (iter() was called), dt (until it returned)
@@ -1183,7 +1186,7 @@ def _settings(loader, iterator):
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
     if isinstance(iterator, _iterators(_stoker_name)):
-        return _stoker_settings(vars(vars(iterator)["_loader"]))
+        return _stoker_settings(vars(vars(iterator)["_loader"]), vars(vars(iterator)["_fed"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
     dataset, batch_sampler = own.get("dataset"), own.get("batch_sampler")
     kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
@@ -1199,6 +1202,7 @@ def _settings(loader, iterator):
     settings["length"] = None if iterable else _length(own.get("sampler"), dataset)
     settings["shuffle"] = None if iterable or loader is None else _shuffles(own.get("sampler"), batch_sampler)
     settings["file"], settings["line"] = _users_line()
+    settings.update(_reading(loader, own))
     # A batch surely has batch_size samples where torch's own sampler makes the batches and the last short one is dropped.
     own_batches = type(batch_sampler).__module__.startswith("torch.utils.data.")
     settings["exact"] = bool(own_batches and own.get("drop_last") and isinstance(settings["batch_size"], int))
@@ -1206,16 +1210,57 @@ def _settings(loader, iterator):
     return settings
 
 
-def _stoker_settings(own):
-    """The settings of a stoker.DataLoader. What its arguments have no effect on is left out."""
-    feeder = vars(own["_feeder"])
+def _reading(loader, own):
+    """What a sample goes through, by name. Only classes and plain attributes are looked at: nothing of the user's runs."""
+    dataset = own.get("dataset")
+    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
+        dataset = vars(dataset).get("dataset")
+    found = getattr(dataset, "__dict__", {})
+    reader = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)] or [type(dataset)]
+    parts = {
+        "collate_fn": own.get("collate_fn") is sys.modules["torch.utils.data._utils.collate"].default_collate,
+        "worker_init_fn": own.get("worker_init_fn") is None,
+        "batch_sampler": _name(type(own.get("batch_sampler"))) == "torch.utils.data.sampler.BatchSampler",
+        "sampler": _name(type(own.get("sampler"))) in _SAMPLERS,
+        "image loader": "loader" not in found or _name(found["loader"]).startswith("torchvision.datasets.folder."),
+        "fallen back": not type(loader).__module__.startswith("stoker."),
+    }
+    names = [_name(step) for step in _steps(found.get("transform"), 0)]
+    return {"reader": _name(reader[0]), "transforms": names[:32], "own": [part for part in parts if not parts[part]]}
+
+
+_SAMPLERS = ("torch.utils.data.sampler.RandomSampler", "torch.utils.data.sampler.SequentialSampler", "torch.utils.data.distributed.DistributedSampler")
+
+
+def _steps(transform, depth):
+    """The transforms in order, with those of a Compose inside one another."""
+    inside = getattr(transform, "__dict__", {})
+    if depth < 8 and type(transform).__name__ == "Compose" and type(transform).__module__.startswith("torchvision."):
+        inner = inside.get("transforms")
+    elif depth < 8 and _name(type(transform)) == "torch.nn.modules.container.Sequential":
+        inner = list((inside.get("_modules") or {}).values())
+    else:
+        return [] if transform is None else [transform]
+    return [step for part in inner for step in _steps(part, depth + 1)] if isinstance(inner, (list, tuple)) else [transform]
+
+
+def _name(thing):
+    """module.name of a class or a function, of its class where it is neither."""
+    if not isinstance(thing, type) and type(thing).__name__ != "function":
+        thing = type(thing)
+    return ("%s.%s" % (thing.__module__, thing.__qualname__))[:120]
+
+
+def _stoker_settings(own, fed):
+    """The settings of a stoker.DataLoader that is fed. What its arguments have no effect on is left out."""
+    feeder = vars(fed["feeder"])
     spec, options = feeder["spec"], feeder["_options"]
     opened = getattr(feeder["_session"], "opened", {})
     threads = options.get("threads")  # of all ranks of the node
     settings = {"kind": "stoker", "num_workers": max(1, threads // feeder["place"].local_world) if threads else None, "pin_memory": own.get("pin_memory")}
     settings.update(persistent_workers=True, in_order=True, batch_size=spec["batch"], drop_last=spec["tail"] == "drop", start_method=None)
     settings.update(dataset=type(own.get("dataset")).__name__, iterable=False, length=opened.get("samples"), shuffle=spec["shuffle"])
-    settings.update(fast=spec["fast"], normalize_on_device=own.get("_numbers") is not None)
+    settings.update(fast=spec["fast"], normalize_on_device=fed.get("numbers") is not None)
     settings["file"], settings["line"] = _users_line()
     settings["exact"], settings["collates"] = settings["drop_last"], True
     return settings
@@ -1270,7 +1315,8 @@ def _shuffles(sampler, batch_sampler):
 
 def _users_line():
     """File and line of the innermost frame that is neither ours nor torch's."""
-    inside = os.path.dirname(sys.modules["torch"].__file__) + os.sep
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("torch", "stoker")]
+    inside = tuple(os.path.dirname(file) + os.sep for file in files if file)
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -1500,7 +1546,7 @@ def _patch_stoker(module):
     found = [
         (module._Batches, "__next__", _next_in_place_of),
         (module._Uploaded, "__next__", _next_in_place_of),
-        (module.DataLoader, "__iter__", _iter_in_place_of),
+        (module.DataLoader, "_iterate", _iter_in_place_of),  # its __iter__ may also be torch's own
     ]
     if "_note" in vars(module.Feeder):  # without it the stages of a batch are not known, and that is all
         found.append((module.Feeder, "_note", _note_in_place_of))

@@ -13,6 +13,7 @@ const (
 	maxPacket  = 64 << 10 // bytes
 	maxRecords = 2048     // per packet
 	maxText    = 256      // characters of one text
+	maxNames   = 40       // of a list of names
 )
 
 // Packet is one packet as it arrived, with the sender's PID as the kernel gives
@@ -51,22 +52,25 @@ type Record struct {
 	TID         int    `json:"tid"`          // also in step and optim
 
 	// loader; loader and t are in most kinds
-	Loader            int    `json:"loader"`
-	T                 int64  `json:"t"`
-	Kind              string `json:"kind"` // "stoker", "" for PyTorch's
-	NumWorkers        *int   `json:"num_workers"`
-	PrefetchFactor    *int   `json:"prefetch_factor"`
-	PinMemory         *bool  `json:"pin_memory"`
-	PersistentWorkers *bool  `json:"persistent_workers"`
-	InOrder           *bool  `json:"in_order"`
-	BatchSize         *int   `json:"batch_size"`
-	Dataset           string `json:"dataset"`
-	Length            *int   `json:"length"`
-	Iterable          bool   `json:"iterable"`
-	File              string `json:"file"`
-	Line              int    `json:"line"`
-	Fast              *bool  `json:"fast"`
-	OnDevice          *bool  `json:"normalize_on_device"`
+	Loader            int      `json:"loader"`
+	T                 int64    `json:"t"`
+	Kind              string   `json:"kind"` // "stoker", "" for PyTorch's
+	NumWorkers        *int     `json:"num_workers"`
+	PrefetchFactor    *int     `json:"prefetch_factor"`
+	PinMemory         *bool    `json:"pin_memory"`
+	PersistentWorkers *bool    `json:"persistent_workers"`
+	InOrder           *bool    `json:"in_order"`
+	BatchSize         *int     `json:"batch_size"`
+	Dataset           string   `json:"dataset"`
+	Reader            string   `json:"reader"`
+	Transforms        []string `json:"transforms"`
+	Own               []string `json:"own"`
+	Length            *int     `json:"length"`
+	Iterable          bool     `json:"iterable"`
+	File              string   `json:"file"`
+	Line              int      `json:"line"`
+	Fast              *bool    `json:"fast"`
+	OnDevice          *bool    `json:"normalize_on_device"`
 
 	// step and clock
 	N     int    `json:"n"`
@@ -171,9 +175,15 @@ func separately(data []byte) (p packet, bad int, err error) {
 
 func (r *Record) clean() {
 	for _, text := range []*string{
-		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset,
+		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text,
 	} {
 		*text = safe.Text(*text, maxText)
+	}
+	for _, list := range []*[]string{&r.Transforms, &r.Own} {
+		*list = (*list)[:min(len(*list), maxNames)]
+		for i, name := range *list {
+			(*list)[i] = safe.Text(name, maxText)
+		}
 	}
 }

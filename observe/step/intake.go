@@ -239,6 +239,7 @@ func (in *Intake) loader(p *Process, r *Record) bool {
 	set(l.Settings, stoker.InOrder, r.InOrder)
 	set(l.Settings, stoker.BatchSize, r.BatchSize)
 	l.Dataset, l.Iterable, l.Start = r.Dataset, r.Iterable, r.StartMethod
+	l.Reader, l.Transforms, l.Own = r.Reader, r.Transforms, r.Own
 	if r.Length != nil && *r.Length > 0 {
 		l.Samples = *r.Length
 	}

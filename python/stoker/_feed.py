@@ -28,11 +28,12 @@ NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL | socket.MSG_CMSG_CLOEXEC
 RIGHTS = socket.CMSG_SPACE(8)  # room for two descriptors
 _decode = json.JSONDecoder().raw_decode  # json.loads looks for the encoding first
 
-# Deadlines in seconds.
+# Seconds. A daemon that is silent is not a dead one: a busy or suspended machine is silent too. The end of
+# its process ends the connection, and that alone ends a wait, or the deadline that the user gave.
 QUIET = 1.0  # without a packet, then the daemon is asked
-SILENT = 2.0  # without an answer, then it is given up
-STARTING = 10.0  # for a daemon to take connections
-ENDING = 2.0  # for a daemon to end when nobody needs it
+SILENT = 2.0  # without an answer, then the user is told, once
+LONG = 60.0  # for one batch, then the user is told what it is that takes so long
+ENDING = 2.0  # for a daemon to end when nobody needs it; for its last words then
 
 
 class Gone(StokerError):
@@ -49,13 +50,10 @@ class Connection:
         _connections.add(self)
 
     def send(self, packet: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
-        """Send, waiting a little where the daemon is behind with reading."""
+        """Send, waiting where the daemon is behind with reading."""
         self._check()
         data = json.dumps(packet, separators=(",", ":")).encode()
-        until = time.monotonic() + SILENT
         while not self._try(data, descriptors):
-            if time.monotonic() > until:
-                raise Gone(f"stoker feed has read nothing for {SILENT:.0f} s")
             _poll(self._socket, select.POLLOUT, 0.1)
 
     def send_now(self, data: bytes) -> bool:
@@ -140,10 +138,10 @@ os.register_at_fork(after_in_child=_forked)
 class Daemon:
     """The daemon as this process knows it: one connection, kept to ask for others."""
 
-    def __init__(self, place: str | None, ranks: int) -> None:
+    def __init__(self, place: str | None, ranks: int, wait: Wait) -> None:
         self.log: int | None = None  # what the daemon says on stderr, where this process started it
         self._lock = threading.Lock()
-        self.connection, process = self._pair() if place is None else self._meet(place, ranks)
+        self.connection, process = self._pair() if place is None else self._meet(place, ranks, wait)
         self._end = weakref.finalize(self, _end, self.connection, process, self.log, place is None)
 
     def _pair(self) -> tuple[Connection, subprocess.Popen[bytes]]:
@@ -156,16 +154,16 @@ class Daemon:
                 connection.close()
                 raise
 
-    def _meet(self, place: str, ranks: int) -> tuple[Connection, subprocess.Popen[bytes] | None]:
-        until = time.monotonic() + STARTING
+    def _meet(self, place: str, ranks: int, wait: Wait) -> tuple[Connection, subprocess.Popen[bytes] | None]:
+        guard = os.path.splitext(place)[0] + ".lock"
         process = None
-        with lock(os.path.splitext(place)[0] + ".lock", STARTING):
+        with lock(guard, lambda: wait.step(f"another rank holds {guard}")):  # that of a rank that dies is free
             while (end := _connect(place)) is None:
                 if process is None:
                     process = self._spawn(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
                 elif process.poll() is not None:
                     raise Gone("stoker feed ended at once" + said(self.log))
-                _sleep_until(until, f"stoker feed takes no connection at {place}{said(self.log)}")
+                wait.step(f"stoker feed takes no connection at {place} yet{said(self.log)}")
         return Connection(end), process
 
     def _spawn(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
@@ -178,16 +176,17 @@ class Daemon:
         except OSError as error:
             raise StokerError(f"run {command[0]}: {error}") from error
 
-    def connect(self) -> Connection:
+    def connect(self, wait: Wait) -> Connection:
         """A new connection, for one session."""
         with self._lock:
             try:
                 self.connection.send({"type": "connect"})
-                got = self.connection.receive(SILENT, RIGHTS)
+                while (got := self.connection.receive(QUIET, RIGHTS)) is None:
+                    wait.step(f"stoker feed gives no connection yet{said(self.log)}")
             except Gone as error:
                 raise Gone(f"{error}{said(self.log)}") from error
-        if got is None or got[0].get("type") != "connected" or len(got[1]) != 1:
-            raise Gone(f"stoker feed gave no connection within {SILENT:.0f} s{said(self.log)}" if got is None else f"stoker feed gave no connection: {got[0]}")
+        if got[0].get("type") != "connected" or len(got[1]) != 1:
+            raise Gone(f"stoker feed gave no connection: {got[0]}")
         return Connection(socket.socket(fileno=got[1][0]))
 
 
@@ -227,10 +226,23 @@ def said(log: int | None) -> str:
     return "; it said: " + " | ".join(words.splitlines()[-5:]) if words else ""
 
 
-def _sleep_until(until: float, sentence: str) -> None:
-    if time.monotonic() > until:
-        raise Gone(sentence)
-    time.sleep(0.01)
+class Wait:
+    """A wait for a process that lives: it is told of once, and ends at the user's own deadline."""
+
+    def __init__(self, patience: float, told: Callable[[str], None]) -> None:
+        self._patience = patience
+        self._told: Callable[[str], None] | None = told
+        self._began = time.monotonic()
+
+    def step(self, sentence: str) -> None:
+        """Sleep a moment; the sentence says what is awaited."""
+        waited = time.monotonic() - self._began
+        if waited >= self._patience:
+            raise StokerError(f"waited {waited:.0f} s: {sentence}; timeout= says how long a loader may wait")
+        if self._told and waited >= QUIET + SILENT:
+            self._told(f"{sentence}: it is waited for; timeout= would end that")
+            self._told = None
+        time.sleep(0.01)
 
 
 def _connect(place: str) -> socket.socket | None:
@@ -257,11 +269,11 @@ _daemons: weakref.WeakValueDictionary[str | None, Daemon] = weakref.WeakValueDic
 _daemons_lock = threading.Lock()
 
 
-def _daemon(place: str | None, ranks: int, fresh: bool) -> Daemon:
+def _daemon(place: str | None, ranks: int, wait: Wait, fresh: bool) -> Daemon:
     with _daemons_lock:
         daemon = None if fresh else _daemons.get(place)
         if daemon is None:
-            daemon = _daemons[place] = Daemon(place, ranks)
+            daemon = _daemons[place] = Daemon(place, ranks, wait)
         return daemon
 
 
@@ -279,9 +291,12 @@ class Session:
     thread at a time; loans may end in any.
     """
 
-    def __init__(self, hello: dict[str, Any], place: str | None, ranks: int, fence: Callable[[], Any], patience: float, told: Callable[[str], None]) -> None:
+    def __init__(
+        self, hello: dict[str, Any], samples: bytes, place: str | None, ranks: int, fence: Callable[[], Any], patience: float, told: Callable[[str], None]
+    ) -> None:
         self._patience = patience
         self._told = told
+        self._silence_told = False
         self._pings = 0
         self._state = ""  # what the daemon last said that it is doing
         self._batches: collections.deque[dict[str, Any]] = collections.deque()
@@ -294,16 +309,17 @@ class Session:
         ours = weakref.ref(self)
         self.loans = Loans(lambda slot: _release(ours, slot), fence)
         self._connection: Connection = None  # type: ignore[assignment] # until it is open
-        self._open(hello, place, ranks)
+        self._open(hello, samples, place, ranks)
         self._end = weakref.finalize(self, self._connection.close)
         self._map()
 
-    def _open(self, hello: dict[str, Any], place: str | None, ranks: int) -> None:
+    def _open(self, hello: dict[str, Any], samples: bytes, place: str | None, ranks: int) -> None:
         for fresh in (False, True):
             try:
-                self._daemon = _daemon(place, ranks, fresh)
-                self._connection = self._daemon.connect()
-                with _packet(hello) as (packet, descriptors):
+                wait = Wait(self._patience, self._told)
+                self._daemon = _daemon(place, ranks, wait, fresh)
+                self._connection = self._daemon.connect(wait)
+                with _packet(hello, samples) as (packet, descriptors):
                     self._connection.send(packet, descriptors)
                 self._wait(lambda: bool(self.opened), f"the list of {hello['spec']['root']}")
                 return
@@ -323,12 +339,12 @@ class Session:
             for descriptor in self._descriptors:
                 os.close(descriptor)
 
-    def start(self, epoch: int, consumed: int) -> None:
-        """Ask for the batches from a place on."""
+    def start(self, epoch: int, consumed: int, bad: int) -> None:
+        """Ask for the batches from a place on, in front of which so many samples of the epoch were bad."""
         self.run += 1
         while self._batches:
             self._release(self._batches.popleft()["slot"])
-        self._send({"type": "start", "run": self.run, "epoch": epoch, "consumed": consumed})
+        self._send({"type": "start", "run": self.run, "epoch": epoch, "consumed": consumed, **({"bad": bad} if bad else {})})
 
     def take(self, awaited: str) -> Delivery:
         """The next batch of the present run, waiting for it."""
@@ -351,36 +367,39 @@ class Session:
         packet = self._batches.popleft()
         return Delivery(packet, self.ring.slot(packet["slot"]))
 
-    def report(self, run: int, epoch: int) -> dict[str, Any] | None:
+    def report(self, run: int, epoch: int, ending: bool = False) -> dict[str, Any] | None:
         """What the daemon says of an epoch whose batches have all come; None while one of them is held."""
-        until = time.monotonic() + SILENT
-        while (run, epoch) not in self.ends and not self.loans.held() and (left := until - time.monotonic()) > 0:
-            self.loans.poll()
-            self._flush()
-            self._pump(min(left, self._pause(left)))
+        until = time.monotonic() + ENDING
+        self._wait(
+            lambda: (run, epoch) in self.ends or self.loans.held() > 0 or (ending and time.monotonic() > until), f"the report of epoch {epoch}"
+        )
         return self.ends.get((run, epoch))
 
     def _wait(self, ready: Callable[[], bool], awaited: str) -> None:
-        """Take packets until it is ready, within deadlines."""
+        """Take packets until it is ready, for as long as the daemon lives and the user's patience lasts."""
         began = heard = time.monotonic()
         asked = 0.0
+        long = LONG
         while not ready():
             self._flush()
+            self.loans.poll()
             now = time.monotonic()
-            if self._pump(self._pause(asked + SILENT - now if asked else heard + QUIET - now)):
+            if self._pump(self._pause(min(QUIET, began + self._patience - now))):
                 heard, asked = time.monotonic(), 0.0
-                if heard - began < self._patience:
-                    continue
             now = time.monotonic()
-            if now - began >= self._patience:
-                raise StokerError(f"waited {now - began:.0f} s for {awaited}{self._why()}; timeout= says how long a loader may wait")
-            if asked and now - asked >= SILENT:
-                raise Gone(f"stoker feed gives no sign of life: waited {now - began:.1f} s for {awaited}{self._why()}{said(self._daemon.log)}")
+            waited = now - began
+            if waited >= self._patience and not ready():
+                raise StokerError(f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= says how long a loader may wait")
             if not asked and now - heard >= QUIET:
                 self._pings += 1
                 self._send({"type": "ping", "n": self._pings})
                 asked = now
-            self.loans.poll()
+            if asked and now - asked >= SILENT and not self._silence_told:
+                self._silence_told = True
+                self._told(f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}; its process lives, so it is waited for; timeout= would end that")
+            elif waited >= long:
+                long = self._patience  # once
+                self._told(f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= would end that")
 
     def _pause(self, wait: float) -> float:
         """How long to sleep at most: a device may be done any time, and its slot be what the daemon waits for."""
@@ -452,15 +471,15 @@ def _release(session: weakref.ref[Session], slot: int) -> None:
 
 
 @contextlib.contextmanager
-def _packet(hello: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
-    """The packet of an open; a spec that does not fit into one goes beside it."""
+def _packet(hello: dict[str, Any], samples: bytes) -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
+    """The packet of an open; a list of samples, and a spec that does not fit into a packet, go beside it."""
     spec = json.dumps(hello["spec"], separators=(",", ":")).encode()
-    if len(spec) <= MAX_PACKET - 4096:
+    if len(spec) <= MAX_PACKET - 4096 and not samples:
         yield hello, ()
         return
-    descriptor = os.memfd_create("stoker-spec")
-    try:
-        os.write(descriptor, spec)
-        yield {**{name: value for name, value in hello.items() if name != "spec"}, "spec_bytes": len(spec)}, (descriptor,)
-    finally:
-        os.close(descriptor)
+    with open(os.memfd_create("stoker-spec"), "wb") as file:
+        file.write(spec)
+        file.write(samples)
+        file.flush()
+        beside = {"spec_bytes": len(spec), **({"list_bytes": len(samples)} if samples else {})}
+        yield {**{name: value for name, value in hello.items() if name != "spec"}, **beside}, (file.fileno(),)

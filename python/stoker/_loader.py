@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import numbers
 import os
 import weakref
@@ -18,7 +19,6 @@ from ._warning import warn
 
 TAILS = ("drop", "pad", "short")
 POLICIES = ("fail", "substitute", "mask")
-PATIENCE = 600.0  # seconds that a loader waits for a batch while the daemon says that it is at work
 
 
 class Batch:
@@ -115,7 +115,7 @@ class Loader:
             spec["extensions"] = list(extensions)
         if allow_empty:
             spec["allow_empty"] = True
-        self._feeder = Feeder(spec, place, make_options(num_workers, place.local_world, nice, record, quarantine), timeout or PATIENCE, warn)
+        self._feeder = Feeder(spec, place, make_options(num_workers, place.local_world, nice, record, quarantine), timeout or math.inf, warn)
         self._end = weakref.finalize(self, Feeder.close, self._feeder)
 
     def __len__(self) -> int:
@@ -219,7 +219,7 @@ def make_spec(
         dtype = "float32" if floats else "uint8"
     _one_of("dtype", dtype, ("float16", "bfloat16", "float32") if floats else ("uint8",))
     spec = {
-        "root": os.path.abspath(os.fspath(root)),
+        "root": os.path.join(os.getcwd(), os.fspath(root)),  # not normalised: behind a symbolic link ".." is not what it seems
         "ops": ops,
         "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw", **_pillow()},
         "fast": bool(fast),
@@ -261,11 +261,12 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 
 def _translated(transform: Any) -> list[dict[str, Any]]:
-    from ._translate import PIL, translate
+    from ._translate import Refused, translate
 
-    found = translate(transform)
-    if found.rest or found.form == PIL:
-        raise StokerError(f"cannot translate the transform: {found.why or 'it does not end in a tensor'}; stoker.DataLoader runs such a part in Python")
+    try:
+        found = translate(transform)
+    except Refused as why:
+        raise StokerError(f"cannot translate the transform: {why}; stoker.DataLoader leaves such a one to torch") from None
     for note in found.notes:
         warn(note)
     return found.ops

@@ -22,7 +22,7 @@ from ._order import Plan
 from ._place import Place
 from ._verbs import StokerError
 
-FORMAT = 1  # of a state; docs/feed.md
+FORMAT = 2  # of a state; docs/feed.md. Format 1 had no count of bad samples
 DIGITS = 32  # of a digest in a state
 BAD_KEPT = 100  # bad samples that a report names
 
@@ -32,13 +32,22 @@ class Feeder:
 
     A position is an epoch and the number of its samples that all ranks together
     have consumed. `at` is the trainer's: batches that it has not asked for yet
-    are not consumed.
+    are not consumed. samples gives the list of samples as the daemon reads it; without
+    it the daemon lists the folder.
     """
 
-    def __init__(self, spec: dict[str, Any], place: Place, options: dict[str, Any], patience: float, told: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        spec: dict[str, Any],
+        place: Place,
+        options: dict[str, Any],
+        patience: float,
+        told: Callable[[str], None],
+        samples: Callable[[], bytes] = bytes,
+    ) -> None:
         self.spec = {**spec, "name": spec.get("name") or _name(spec), "world": place.world}
         self.place = place
-        self.check: Callable[[dict[str, Any]], None] = lambda opened: None  # raises where the daemon's samples are not the caller's
+        self._samples = samples
         self.fence: Callable[[], Any] = lambda: None
         self.copies = 0  # batches that were copied because the trainer keeps too many
         self._options = {name: value for name, value in options.items() if value is not None}
@@ -49,13 +58,15 @@ class Feeder:
         self.at = (0, 0)
         self._said: tuple[int, int] | None = (0, 0)  # where the next iteration begins; None: where it does by itself
         self._begun = (0, 0)  # where this one did
+        self._bad_at: tuple[tuple[int, int], int] = ((0, 0), 0)  # a position, and how many samples of its epoch were bad in front of it
         self._untouched = False  # no batch of it was taken
         self._iteration = 0  # counts them: only the last one begun may go on
         self._live = False
         self._left = 0  # steps of the iteration whose batches are to come
         self._due = 0  # steps whose batches are to be handed out
+        self._bad_from = 0  # samples of the epoch that were bad in front of where the iteration began
         self._ahead: tuple[int, int] | None = None  # run and epoch behind which the daemon has gone on by itself
-        self._finished: tuple[int, int] | None = None  # run and epoch that came to their end last
+        self._finished: tuple[int, int, int] | None = None  # run and epoch that came to their end last, and _bad_from
         self._report: dict[str, Any] | None = None  # of it
         self._bad: dict[tuple[int, int], list[dict[str, Any]]] = {}
         self._pid = os.getpid()
@@ -69,7 +80,8 @@ class Feeder:
         if self._session is None:
             session = self._begin_session()
             try:
-                self._compare(session.opened)
+                if self._state is not None:
+                    self._continues(self._state, session.opened)
             except StokerError:
                 session.close()
                 raise
@@ -77,12 +89,19 @@ class Feeder:
             self._state = None
         return self._session
 
+    def follow(self, other: Feeder) -> None:
+        """Begin where another loader's next iteration would, whose samples or transforms were changed."""
+        self.at, self._said, self._bad_at, self._state = other.at, other.next, other._bad_at, other._state
+        self._report = other.report()
+        self.copies = other.copies
+
     def _begin_session(self) -> Session:
         job = self.place.job()
+        samples = self._samples()
         hello = {
             "type": "open",
             "protocol": PROTOCOL,
-            "spec": self.spec,
+            "spec": {**self.spec, **({"list": hashlib.sha256(samples).hexdigest()} if samples else {})},
             "rank": self.place.rank,
             "local_rank": self.place.local_rank,
             "pid": os.getpid(),
@@ -94,23 +113,17 @@ class Feeder:
             feeder = ours()
             return feeder.fence() if feeder is not None else None
 
-        session = Session(hello, meeting_place(job) if job else None, self.place.local_world, fence, self._patience, self._told)
+        session = Session(hello, samples, meeting_place(job) if job else None, self.place.local_world, fence, self._patience, self._told)
         for note in session.opened.get("notes", ()):
             self._told(note)
         return session
-
-    def _compare(self, opened: dict[str, Any]) -> None:
-        """Refuse samples that are not those that the caller or a loaded state means."""
-        self.check(opened)
-        if self._state is not None:
-            self._continues(self._state, opened)
 
     def _continues(self, state: dict[str, Any], opened: dict[str, Any]) -> None:
         """Refuse a state that is not of these samples, or not of what is done with them."""
         if state["manifest"] != opened["manifest"][:DIGITS]:
             raise StokerError(
                 f"the state is of other samples (manifest {state['manifest']}, {self.spec['root']} has {opened['manifest'][:DIGITS]}): "
-                "files were added, removed or renamed since; restore them, or begin without the state"
+                "files were added, removed, renamed or given other labels since; restore them, or begin without the state"
             )
         if state["pipeline"] != opened["pipeline"][:DIGITS]:
             raise StokerError(
@@ -127,7 +140,7 @@ class Feeder:
         self._ahead = None
         if self._session is not None:
             with contextlib.suppress(StokerError):
-                self.report()  # it would be lost with the session
+                self.report(ending=True)  # it would be lost with the session
             self._session.close()
             self._session = None
 
@@ -185,7 +198,13 @@ class Feeder:
             "seed": self.spec["seed"],
             "epoch": epoch,
             "consumed": min(consumed, opened["samples"]),
+            "bad": self._bad_before((epoch, consumed)),
         }
+
+    def _bad_before(self, position: tuple[int, int]) -> int:
+        """How many samples of its epoch are known to be bad in front of a position."""
+        known, bad = self._bad_at
+        return bad if position[0] == known[0] and position[1] >= known[1] else 0
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a state at the next iteration, whatever rank or world it came from."""
@@ -198,6 +217,7 @@ class Feeder:
             self.spec["seed"] = state["seed"]
         self._state = state if self._session is None else None
         self._said = (state["epoch"], state["consumed"])
+        self._bad_at = self._said, state["bad"]
 
     # Batches.
 
@@ -214,6 +234,7 @@ class Feeder:
         try:
             if follows:  # its first batches wait already
                 self._left = self._due = self.steps(session.opened["samples"])
+                self._bad_from = 0
             else:
                 self._start(session)
         except Gone:
@@ -227,12 +248,17 @@ class Feeder:
         samples = session.opened["samples"]
         self.at = epoch, min(consumed, samples)
         self._left = self._due = self.steps(samples, consumed)
+        self._bad_from = self._bad_before(self.at)
         if self._left:
-            session.start(epoch, self.at[1])
+            session.start(epoch, self.at[1], self._bad_from)
+
+    def going(self, iteration: int) -> bool:
+        """Whether this iteration may go on: the last one begun, neither over nor left."""
+        return self._live and iteration == self._iteration
 
     def left(self, iteration: int) -> int:
         """Steps of this iteration that are to come."""
-        if iteration != self._iteration or not self._live:
+        if not self.going(iteration):
             raise StokerError("this iteration is over: a newer one has begun, a state was loaded, or the loader was closed; two at a time need a loader each")
         return self._left
 
@@ -255,9 +281,11 @@ class Feeder:
     def handed(self, delivery: Delivery) -> None:
         """The trainer has this batch now."""
         self.at = delivery.packet["epoch"], delivery.packet["consumed"]
+        self._bad_at = self.at, delivery.packet.get("bad_so_far", 0)
         self._due -= 1
         if self._due == 0 and self._session is not None:  # some trainers count, and never ask for one batch too many
-            self._ahead = self._finished = (self._session.run, self.at[0])
+            self._ahead = self._session.run, self.at[0]
+            self._finished = *self._ahead, self._bad_from
             self._report = None
 
     def over(self) -> None:
@@ -309,13 +337,14 @@ class Feeder:
             self._told(f"{first['path']}: {first['reason']}; this epoch's further bad samples are named by loader.report")
         bad.extend(found[: BAD_KEPT - len(bad)])
 
-    def report(self) -> dict[str, Any] | None:
+    def report(self, ending: bool = False) -> dict[str, Any] | None:
         """What became of the last epoch that came to its end; None before, and while one of its batches is held."""
         if self._report is None and self._finished is not None and self._session is not None:
-            report = self._session.report(*self._finished)
+            run, epoch, before = self._finished
+            report = self._session.report(run, epoch, ending)
             if report is not None:
-                bad = self._bad.get(self._finished, [])
-                self._report = {"epoch": self._finished[1], **report, "bad_samples": bad, "copies": self.copies}
+                named = self._bad.get((run, epoch), [])
+                self._report = {"epoch": epoch, **report, "bad": before + report["bad"], "bad_samples": named, "copies": self.copies}
                 self._bad.clear()
         return self._report
 
@@ -328,13 +357,15 @@ class _Done:
 
 
 # The fields of a state and the largest number in each; the others are digests.
-_LARGEST = {"format": (1 << 63) - 1, "seed": (1 << 64) - 1, "epoch": (1 << 32) - 1, "consumed": 1 << 40}
+_LARGEST = {"format": (1 << 63) - 1, "seed": (1 << 64) - 1, "epoch": (1 << 32) - 1, "consumed": 1 << 40, "bad": 1 << 40}
 _DIGESTS = ("manifest", "pipeline")
 
 
 def _checked(state: Any) -> dict[str, Any]:
     """A copy of a state, every field of which can be true."""
     names = {*_LARGEST, *_DIGESTS}
+    if isinstance(state, dict) and state.get("format") == 1 and "bad" not in state:
+        state = {**state, "format": FORMAT, "bad": 0}
     if not isinstance(state, dict) or set(state) != names:
         raise StokerError(f"this is no state of a stoker loader: expected a dict with the fields {', '.join(sorted(names))}")
     if state["format"] != FORMAT:

@@ -15,8 +15,7 @@ import pwd
 import socket
 import stat
 import struct
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ._verbs import StokerError
 
@@ -144,14 +143,14 @@ def peer(end: socket.socket) -> int:
 
 
 @contextlib.contextmanager
-def lock(path: str, patience: float) -> Iterator[None]:
-    """Keep other processes out by a file that is there for the time. NFS locks no folder, only what is open for writing."""
-    until = time.monotonic() + patience
+def lock(path: str, wait: Callable[[], None]) -> Iterator[None]:
+    """Keep other processes out by a file that is there for the time; wait is called while another has it.
+
+    NFS locks no folder, only a file that is open for writing.
+    """
     while not _locked(file := os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), path):
         os.close(file)
-        if time.monotonic() > until:
-            raise StokerError(f"another process has held {path} for {patience:.0f} s")
-        time.sleep(0.01)
+        wait()
     try:
         yield
     finally:

@@ -1,39 +1,44 @@
-"""stoker.DataLoader: in the manner of torch.utils.data.DataLoader."""
+"""stoker.DataLoader: torch.utils.data.DataLoader, fed by the daemon where that gives the same."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 import torch.utils.data
 
 from ._cuda import Cuda, Uploader
+from ._dataset import Samples, folder_of, samples_of
 from ._feed import Delivery, Session
-from ._loader import PATIENCE, POLICIES, TAILS, make_options, make_spec
+from ._loader import POLICIES, TAILS, make_options, make_spec
+from ._order import Plan
 from ._place import Place, here
 from ._position import Feeder, Which
-from ._tail import Tail
-from ._translate import PIL, Translation, translate
+from ._sampler import InOrder, Shuffled
+from ._translate import Refused, translate
 from ._verbs import StokerError
 from ._warning import warn
 
 MOST = 8192  # samples of a batch
+T = TypeVar("T", covariant=True)
 
 _cuda = Cuda(torch)  # tests put a stand-in here
 
 
-class DataLoader:
+class DataLoader(torch.utils.data.DataLoader[T]):
     """Batches of images and labels as torch tensors, prepared by stoker feed.
 
-    Takes the arguments of torch's DataLoader. A torchvision ImageFolder, or a
-    Subset of one, whose transform can be translated is read by the daemon; what
-    cannot be translated is said in one line and runs in Python, at worst all of it, in
-    torch's own DataLoader. docs/feed.md says what every argument means.
+    It is torch's DataLoader, with its arguments. Where the data set is a torchvision
+    ImageFolder, or a Subset of one, whose transform can be translated, iterating it
+    hands out what the daemon made; else it is torch's own iteration, and one line
+    says why. Which of the two is looked at anew at the beginning of each epoch, as are
+    files, labels, transforms and order. docs/feed.md says what every argument means.
     """
 
     def __init__(
@@ -75,154 +80,235 @@ class DataLoader:
     ) -> None:
         if on_error not in POLICIES or tail not in (None, *TAILS):
             raise ValueError(f"on_error {on_error!r}, tail {tail!r}: expected one of {POLICIES} and one of {TAILS}")
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
         if normalize_on_device and device is None:
             raise ValueError("normalize_on_device=True needs device=")
         if tail is not None and drop_last and tail != "drop":
             raise ValueError(f"drop_last=True is tail='drop'; tail={tail!r} was given as well")
-        self.dataset = dataset
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.num_workers = num_workers
-        self.pin_memory = pin_memory
-        self.collate_fn = collate_fn
-        self.batch_sampler = batch_sampler
-        self.timeout = timeout
-        self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
-        self.generator = generator
-        self.prefetch_factor = prefetch_factor
-        self.persistent_workers = persistent_workers
-        self.pin_memory_device = pin_memory_device
-        self.in_order = in_order
-        self.device = None if device is None else torch.device(device)
+        # By their names: who makes such a loader again, as Lightning does, looks for the arguments here.
+        self.seed, self.dtype, self.channels_last, self.fast, self.tail = seed, _dtype(dtype), channels_last, fast, tail
+        self.on_error, self.max_bad, self.nice, self.depth, self.name = on_error, max_bad, nice, depth, name
+        self.rank, self.world, self.record, self.quarantine = rank, world, record, quarantine
+        self.device, self.normalize_on_device = None if device is None else torch.device(device), normalize_on_device
+        self._place = _place(sampler, rank, world)
+        self._seed = _seed(seed, sampler, generator, self._place)
+        if seed is not None and generator is None and self._place.world == 1:
+            generator = torch.Generator().manual_seed(seed)  # for torch's own iteration
+        self._shuffle, self._given = bool(shuffle), sampler
+        self._epoch_seen = getattr(sampler, "epoch", None)
+        self._epoch = 0  # of the first iteration
+        self._forget()
+        more = {} if in_order else {"in_order": False}  # torch before 2.6 does not know it
+        super().__init__(
+            dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout, worker_init_fn,
+            multiprocessing_context, generator, prefetch_factor=prefetch_factor, persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device, **more,
+        )  # fmt: skip
+        self._order = self._plain = self._torchs = self.sampler
+        self._splits = self._place.world > 1 and sampler is None and self.batch_size is not None and not isinstance(dataset, torch.utils.data.IterableDataset)
+        if self._splits:
+            self._torchs = torch.utils.data.distributed.DistributedSampler(
+                dataset, self._place.world, self._place.rank, self._shuffle, self._seed & (1 << 32) - 1, drop_last
+            )
+        self._look()
+
+    def _forget(self) -> None:
+        """What a loader that was just made, or copied, knows of its iterations."""
+        self._fed: _Fed | None = None  # what they are fed from; None: they are torch's own
+        self._why = ""  # they are torch's own
+        self._said: set[str] = set()
+        self._before: Feeder | None = None  # whose place the next one takes
         self._which: Which | None = None  # the samples of the batch that was handed out last
-        self._dtype = _dtype(dtype)
-        self._feeder: Feeder | None = None
-        self._torch: Any = None
-        self._uploader: Uploader | None = None
-        place = _place(sampler, rank, world)
-        order = _Order.of(dataset, shuffle, sampler, generator, seed, drop_last, tail, place)
-        self.sampler = sampler if sampler is not None else _Sampler(self, order.shuffle)
-        why = _refusal(dataset, sampler, batch_size, batch_sampler, collate_fn, worker_init_fn)
-        found = Translation() if why else translate(dataset_folder(dataset)[0].transform)
-        if not why and not found.ops:
-            why = found.why
-        elif not why and found.form == PIL and not found.rest:
-            why = "the transform ends in PIL images"
-        if why:
-            kept = {
-                "batch_size": batch_size, "shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler, "num_workers": num_workers,
-                "collate_fn": collate_fn, "pin_memory": pin_memory, "drop_last": drop_last, "timeout": timeout, "worker_init_fn": worker_init_fn,
-                "multiprocessing_context": multiprocessing_context, "generator": generator, "prefetch_factor": prefetch_factor,
-                "persistent_workers": persistent_workers, "in_order": in_order,
-            }  # fmt: skip
-            self._fall_back(why, kept, order, place, seed)
+
+    # Which of the two ways.
+
+    def _look(self) -> None:
+        """See what the objects that this loader was given are now."""
+        try:
+            recipe = self._recipe()
+        except Refused as why:
+            self._leave(str(why))
             return
-        options = make_options(num_workers, place.local_world, nice, record, quarantine)
-        policy = {"on_error": on_error, "max_bad": max_bad, "depth": depth, "name": name}
-        self._feed(found, order, place, options, timeout, normalize_on_device, channels_last, fast, policy)
+        if self._fed is None or not self._fed.recipe.same(recipe):
+            self._feed(recipe)
+        assert self._fed is not None
+        self._fed.targets = recipe.targets
 
-    # The two ways.
-
-    def _fall_back(self, why: str, kept: dict[str, Any], order: _Order, place: Place, seed: int | None) -> None:
-        """Torch's own loader, with the same keywords. Samples are split among ranks in either way."""
-        warn(f"{why}: this loader is torch's own DataLoader")
-        if place.world > 1 and kept["sampler"] is None and kept["batch_sampler"] is None and not isinstance(self.dataset, torch.utils.data.IterableDataset):
-            kept["sampler"] = torch.utils.data.distributed.DistributedSampler(
-                self.dataset, place.world, place.rank, bool(order.shuffle), order.seed & (1 << 32) - 1, kept["drop_last"]
-            )
-            kept["shuffle"] = None
-        elif seed is not None and kept["generator"] is None:
-            kept["generator"] = torch.Generator().manual_seed(seed)
-        if kept["batch_sampler"] is not None or kept["batch_size"] is None:
-            kept = {key: value for key, value in kept.items() if key not in ("batch_size", "shuffle", "sampler", "drop_last")} | (
-                {"batch_size": None, "sampler": kept["sampler"], "shuffle": kept["shuffle"]} if kept["batch_sampler"] is None else {}
-            )
-        if not kept["num_workers"]:  # torch refuses these without workers; here they are of no effect
-            kept.update(prefetch_factor=None, persistent_workers=False)
-        self._torch = torch.utils.data.DataLoader(self.dataset, **kept)
-        self.sampler, self.batch_sampler = self._torch.sampler, self._torch.batch_sampler
-
-    def _feed(
-        self,
-        found: Translation,
-        order: _Order,
-        place: Place,
-        options: dict[str, Any],
-        timeout: float,
-        normalize_on_device: bool,
-        channels_last: bool,
-        fast: bool,
-        policy: dict[str, Any],
-    ) -> None:
-        folder, samples = dataset_folder(self.dataset)
-        for note in (*found.notes, *order.notes):
-            warn(note)
-        self._tail = Tail(torch, found.rest, found.form) if found.rest else None
-        if self._tail:
-            warn(f"{found.why}: from there on the transforms run in Python, sample by sample")
-        self._targets = folder.target_transform
-        ops = found.ops
-        self._numbers: _Numbers | None = None
-        if normalize_on_device:
-            if self._tail or ops[-1]["op"] == "pil_to_tensor":
-                raise ValueError("normalize_on_device=True needs a transform that is translated as a whole and ends in floats")
-            self._numbers = _Numbers(ops[-1] if ops[-1]["op"] == "normalize" else {}, self._dtype or torch.float32)
+    def _recipe(self) -> _Recipe:
+        """What an iteration is to be fed from; Refused where only torch can make it."""
+        self._refuse_arguments()
+        folder, indices = folder_of(self.dataset)
+        ops, notes = translate(folder.transform)
+        normalize: dict[str, Any] | None = None
+        if self.normalize_on_device:
+            if ops[-1]["op"] == "pil_to_tensor":
+                raise ValueError("normalize_on_device=True needs a transform that ends in floats")
+            normalize = ops[-1] if ops[-1]["op"] == "normalize" else {}
             ops = [op for op in ops if op["op"] not in ("to_tensor", "normalize")] + [{"op": "pil_to_tensor"}]
-        dtype = None if self._tail or normalize_on_device or self._dtype is None else str(self._dtype).removeprefix("torch.")
+        samples = samples_of(folder, indices)
+        shuffle, tail = self._arrangement()
         spec = make_spec(
-            root=folder.root,
+            root=samples.root,
             ops=ops,
-            batch=self.batch_size,  # type: ignore[arg-type] # None is torch's own
-            shuffle=order.shuffle,
-            seed=order.seed,
-            dtype=dtype,
-            channels_last=channels_last or bool(self._tail and found.form == PIL),
-            fast=fast,
-            tail=order.tail,
-            samples=samples,
-            **policy,
+            batch=self.batch_sampler.batch_size,
+            shuffle=shuffle,
+            seed=self._seed,
+            dtype=None if self.normalize_on_device or self.dtype is None else str(self.dtype).removeprefix("torch."),
+            channels_last=self.channels_last,
+            fast=self.fast,
+            tail=tail,
+            samples=None,
+            on_error=self.on_error,
+            max_bad=self.max_bad,
+            depth=self.depth,
+            name=self.name,
         )
-        spec["allow_empty"] = True  # the data set has already said what it thinks of empty classes
-        self._feeder = Feeder(spec, place, options, timeout or PATIENCE, warn)
-        self._feeder.check = _Same(folder, len(self.dataset))
-        self._feeder.fence = _cuda.fence
-        self._pins = _Pins()
-        self._length = self._feeder.steps(len(self.dataset))
-        self._epoch_seen = getattr(self.sampler, "epoch", None)
-        self._end = weakref.finalize(self, Feeder.close, self._feeder)
+        return _Recipe(spec, samples, normalize, folder.target_transform, notes)
+
+    def _refuse_arguments(self) -> None:
+        """Refuse what the daemon does not do of torch's arguments, as they are now."""
+        data = torch.utils.data
+        batches, sampler = self.batch_sampler, self._given
+        if batches is None:
+            raise Refused("batch_size=None asks for single samples")
+        if self.batch_size is None or type(batches) is not data.BatchSampler or batches.sampler is not self._order:
+            raise Refused("batch_sampler= decides which samples make a batch")
+        if batches.batch_size > MOST:
+            raise Refused(f"batch_size {batches.batch_size} is more than the {MOST} samples that the daemon hands over at a time")
+        if self.collate_fn is not data.default_collate:
+            raise Refused(f"collate_fn {getattr(self.collate_fn, '__name__', type(self.collate_fn).__name__)} makes the batches")
+        if self.worker_init_fn is not None:
+            raise Refused("worker_init_fn= needs torch's workers")
+        if sampler is None:
+            return
+        kind = type(sampler)
+        if kind not in (data.RandomSampler, data.SequentialSampler, data.distributed.DistributedSampler):
+            raise Refused(f"sampler {kind.__name__} decides the order")
+        if kind is data.RandomSampler and (sampler.replacement or sampler.num_samples != len(self.dataset)):
+            raise Refused("RandomSampler draws with replacement or another number of samples")
+        of = getattr(sampler, "data_source", getattr(sampler, "dataset", None))
+        if of is not self.dataset and len(of) != len(self.dataset):
+            raise Refused("the sampler is of another data set")
+
+    def _arrangement(self) -> tuple[bool, str]:
+        """Whether samples are shuffled, and what becomes of the last ones."""
+        shuffle, drop_last = self._shuffle or type(self._given) is torch.utils.data.RandomSampler, self.batch_sampler.drop_last
+        if type(self._given) is torch.utils.data.distributed.DistributedSampler:
+            shuffle, drop_last = self._given.shuffle, drop_last or self._given.drop_last
+        return shuffle, self.tail or ("drop" if drop_last else "pad" if self._place.world > 1 else "short")
+
+    def _feed(self, recipe: _Recipe) -> None:
+        """The daemon from here on, at the place where this loader is."""
+        for note in recipe.notes:
+            self._say(note)
+        if self._splits:
+            self._say(f"samples are split among the {self._place.world} ranks, as by a DistributedSampler; rank=0, world=1 gives each rank all of them")
+        options = make_options(self.num_workers, self._place.local_world, self.nice, self.record, self.quarantine)
+        feeder = Feeder(recipe.spec, self._place, options, self.timeout or math.inf, warn, recipe.samples.encoded)
+        feeder.fence = _cuda.fence
+        if self._before is None:
+            feeder.set_epoch(self._epoch)
+        else:
+            feeder.follow(self._before)
+        self._before, self._why = feeder, ""
+        self._fed = _Fed(recipe, feeder, self.dtype or torch.float32)
+        order = (Shuffled if recipe.spec["shuffle"] else InOrder)(self.dataset, feeder)
+        self._use(order if self._given is None else self._given, order)
+
+    def _leave(self, why: str) -> None:
+        """Torch's own iteration from here on."""
+        if self._fed is not None and self._before is not None and hasattr(self._torchs, "set_epoch"):
+            self._torchs.set_epoch(self._before.next[0])
+        self._fed = None
+        if why != self._why:
+            self._why = why
+            warn(f"{why}: this loader is torch's own DataLoader")
+            self.check_worker_number_rationality()
+        batches = self.batch_sampler
+        if self._order is not self._torchs and getattr(batches, "sampler", None) is self._order:  # else somebody has replaced it
+            self._use(self._torchs, self._torchs)
+
+    def _use(self, sampler: Any, order: Any) -> None:
+        """Set the samplers, which torch lets nobody set. Size and drop_last of the batches stay as they are now."""
+        batches = self.batch_sampler
+        object.__setattr__(self, "sampler", sampler)
+        object.__setattr__(self, "batch_sampler", torch.utils.data.BatchSampler(order, batches.batch_size, batches.drop_last))
+        self._order = order
+
+    def _say(self, note: str) -> None:
+        if note not in self._said:
+            self._said.add(note)
+            warn(note)
+
+    def check_worker_number_rationality(self) -> None:
+        """Torch's warning of more workers than cores, where there are workers."""
+        if self._why:
+            super().check_worker_number_rationality()
 
     # What torch's DataLoader has.
 
     def __len__(self) -> int:
         """Steps of an epoch, on every rank."""
-        return len(self._torch) if self._feeder is None else self._length
+        if self._fed is None:
+            return super().__len__()
+        return Plan(len(self.dataset), self._place.world, self.batch_sampler.batch_size, self._arrangement()[1]).steps(0)
 
     def __iter__(self) -> Iterator[Any]:
         """Begin an iteration: of the next epoch, or where set_epoch, skip or load_state_dict say."""
-        if self._feeder is None:
-            return self._torch_batches()
-        epoch = getattr(self.sampler, "epoch", None)
-        if epoch is not None and epoch != self._epoch_seen:  # a DistributedSampler, told by the trainer
-            self._feeder.set_epoch(epoch)
-        self._epoch_seen = epoch
-        on_host = self.device is None or (self.device.type == "cpu" and self._numbers is None)
-        return _Batches(self, self._feeder) if on_host else _Uploaded(self, self._feeder)
+        self._look()
+        return self._moved(super().__iter__()) if self._fed is None else self._iterate()
 
-    def _torch_batches(self) -> Iterator[Any]:
-        for batch in self._torch:
-            yield self._move(batch)
+    def _iterate(self) -> _Batches:
+        """Begin an iteration that is fed. The hook of stoker observe stands here."""
+        assert self._fed is not None
+        epoch = getattr(self._given, "epoch", None)
+        if epoch is not None and epoch != self._epoch_seen:  # a DistributedSampler, told by the trainer
+            self._fed.feeder.set_epoch(epoch)
+        self._epoch_seen = epoch
+        on_host = self.device is None or (self.device.type == "cpu" and self._fed.numbers is None)
+        return (_Batches if on_host else _Uploaded)(self, self._fed)
+
+    def _moved(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """What device= and dtype= mean where the iteration is torch's own."""
+        return batches if self.device is None and self.dtype is None else map(self._move, batches)
 
     def _move(self, value: Any) -> Any:
-        """What device= and dtype= mean where the loader is torch's own."""
         if isinstance(value, torch.Tensor):
-            dtype = self._dtype if self._dtype is not None and value.is_floating_point() else None
+            dtype = self.dtype if self.dtype is not None and value.is_floating_point() else None
             return value.to(device=self.device, dtype=dtype, non_blocking=True) if dtype or self.device else value
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
             return type(value)(self._move(item) for item in value)
         return {key: self._move(item) for key, item in value.items()} if type(value) is dict else value
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy, or a loader that is sent to another process, begins its own session, with the epoch that is next here."""
+        batches = self.batch_sampler
+        if self._fed is not None:
+            batches = torch.utils.data.BatchSampler(self._torchs, batches.batch_size, batches.drop_last)
+        changed = {"sampler": self._torchs, "batch_sampler": batches, "_order": self._torchs, "_iterator": None}
+        changed["_epoch"] = self._epoch if self._before is None else self._before.next[0]
+        return {name: value for name, value in vars(self).items() if name not in ("_fed", "_before", "_which")} | changed
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+        self._look()
+
+    @property
+    def _is_accelerate_prepared(self) -> bool:
+        """Accelerate asks this of what it is to prepare; what is prepared it leaves as it is. It asks nothing else, so this is the moment."""
+        if self._fed is None:
+            if self._splits:  # it splits the samples itself
+                self._splits, self._torchs = False, self._plain
+                self._use(self._plain, self._plain)
+            return False
+        from ._accelerate import prepare
+
+        prepare(self)
+        return True
+
+    @_is_accelerate_prepared.setter
+    def _is_accelerate_prepared(self, prepared: bool) -> None:
+        pass
 
     # What torch's has not.
 
@@ -239,141 +325,208 @@ class DataLoader:
     @property
     def translated(self) -> bool:
         """Whether the daemon reads and decodes; False: it is torch's own loader."""
-        return self._feeder is not None
+        return self._fed is not None
+
+    @property
+    def _feeder(self) -> Feeder | None:
+        return None if self._fed is None else self._fed.feeder
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is of this epoch."""
-        if self._feeder is not None:
-            self._feeder.set_epoch(epoch)
+        if self._fed is not None:
+            self._fed.feeder.set_epoch(epoch)
         elif hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
 
     def skip(self, batches: int) -> None:
         """Leave out batches of the iteration under way, or of the next one."""
-        self._need("skip").skip(batches)
+        if self._fed is None:
+            raise StokerError("skip is not possible here: this loader is torch's own")
+        self._fed.feeder.skip(batches)
 
     def state_dict(self) -> dict[str, Any]:
         """The position behind the last batch that was handed out; empty where the loader is torch's own."""
-        return {} if self._feeder is None else self._feeder.state()
+        return {} if self._fed is None else self._fed.feeder.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration goes on from a state, whatever rank or world it came from."""
-        if self._feeder is not None:
-            self._feeder.load(state)
+        if self._fed is not None:
+            self._fed.feeder.load(state)
+            self._seed = self._fed.recipe.spec["seed"] = self._fed.feeder.spec["seed"]
         elif state:
             raise StokerError("this loader is torch's own, which cannot go on from a state: make the transform translatable, as when the state was written")
 
     @property
     def report(self) -> dict[str, Any] | None:
         """What became of the last whole epoch; None before its end, and while one of its batches is held."""
-        return None if self._feeder is None else self._feeder.report()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a stoker loader cannot be copied or sent to another process: make one there")
-
-    def _need(self, what: str) -> Feeder:
-        if self._feeder is None:
-            raise StokerError(f"{what} is not possible here: this loader is torch's own")
-        return self._feeder
+        return None if self._fed is None else self._fed.feeder.report()
 
     def close(self) -> None:
         """End the session with the daemon. Batches that are held stay valid."""
-        if self._feeder is not None:
-            self._feeder.close()
+        if self._fed is not None:
+            self._fed.feeder.close()
 
-    def __enter__(self) -> DataLoader:
+    def __enter__(self) -> DataLoader[T]:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # From a batch in the ring to what is handed out.
+    def _part(self, fed: _Fed) -> _Fed:
+        """A session of its own for an iteration that begins while an older one goes on."""
+        if self._fed is fed:
+            self._feed(fed.recipe)
+            assert self._fed is not None
+            self._fed.targets = fed.targets
+            if fed.feeder.next == fed.feeder.at:  # begun, but no batch was taken yet
+                self._fed.feeder.set_epoch(fed.feeder.at[0] + 1)
+        return self._fed or fed
 
-    def _tensors(self, delivery: Delivery, fields: tuple[np.ndarray, ...], which: Which) -> list[Any]:
-        """Images and labels, still on the host."""
-        images, labels = fields
-        assert self._feeder is not None
-        if self._tail is None:
-            pixels = _tensor(images, self._feeder.spec)
-        else:
-            pixels = self._tail(images, which.indices, self._feeder.spec["seed"], delivery.packet["epoch"])
-            if self._dtype is not None and isinstance(pixels, torch.Tensor):
-                pixels = pixels.to(self._dtype)
-        if self._targets is None:
-            return [pixels, torch.from_numpy(labels)]
-        targets = [self._targets(int(label)) for label in labels]
-        return [pixels, torch.utils.data.default_collate(targets) if targets else torch.from_numpy(labels)]
 
-    def _finish(self, tensors: list[Any]) -> list[Any]:
-        """What is computed on the device."""
-        return tensors if self._numbers is None else [self._numbers(tensors[0]), *tensors[1:]]
+class _Recipe(NamedTuple):
+    """All that decides what is handed out."""
 
-    def _handed(self, delivery: Delivery, which: Which) -> None:
-        assert self._feeder is not None
-        self._which = which
-        self._feeder.handed(delivery)
+    spec: dict[str, Any]
+    samples: Samples
+    normalize: dict[str, Any] | None  # on the device; None: nothing is computed there
+    targets: Callable[[Any], Any] | None  # the data set's target_transform
+    notes: list[str]
+
+    def same(self, other: _Recipe) -> bool:
+        """Whether a session may go on."""
+        return self.spec == other.spec and self.normalize == other.normalize and self.samples.same(other.samples)
+
+
+class _Fed:
+    """A session with the daemon, and what is made of its batches. It ends when neither loader nor iterations need it."""
+
+    def __init__(self, recipe: _Recipe, feeder: Feeder, dtype: torch.dtype) -> None:
+        self.recipe = recipe
+        self.feeder = feeder
+        self.targets = recipe.targets
+        self.numbers = None if recipe.normalize is None else _Numbers(recipe.normalize, dtype)
+        self.pins = _Pins()
+        self.owner: weakref.ref[_Batches] | None = None  # the iteration that was begun last
+        weakref.finalize(self, Feeder.close, feeder)
+
+    def labels(self, labels: np.ndarray, which: Which, targets: Callable[[Any], Any] | None) -> Any:
+        """As default_collate makes them of what the data set has."""
+        if targets is None and self.recipe.samples.integers:
+            return torch.from_numpy(labels)
+        rows = self.recipe.samples.rows
+        values = [rows[i][1] for i in which.indices]
+        if targets is not None:
+            values = [targets(value) for value in values]
+        return torch.utils.data.default_collate(tuple(values)) if values else torch.from_numpy(labels)
 
 
 class _Batches(Iterator[Any]):
     """One iteration that hands out the ring's memory."""
 
-    def __init__(self, loader: DataLoader, feeder: Feeder) -> None:
+    def __init__(self, loader: DataLoader[Any], fed: _Fed) -> None:
         self._loader = loader
-        self._feeder = feeder
-        self._iteration = feeder.begin()
+        self._fed = fed
+        self._targets = fed.targets
+        self._iteration = 0
         self._over = False
+        if not self._taken():  # else it may be gone when the first batch is asked for
+            self._begin()
+
+    def _taken(self) -> bool:
+        """Whether another iteration of this session is under way, and somebody has it."""
+        owner = self._fed.owner and self._fed.owner()
+        return owner is not None and owner.going()
+
+    def going(self) -> bool:
+        """Whether it was begun and may go on."""
+        return not self._over and self._fed.feeder.going(self._iteration)
+
+    def _begin(self) -> None:
+        if self._taken():
+            self._fed = self._loader._part(self._fed)
+        self._iteration = self._fed.feeder.begin()
+        self._fed.owner = weakref.ref(self)
+
+    def _left(self) -> int:
+        """Batches that are to come."""
+        if self._over:
+            return 0
+        if not self._iteration:
+            self._begin()
+        return self._fed.feeder.left(self._iteration)
+
+    def ended(self) -> bool:
+        """Whether the batch that was handed out last is the last one."""
+        return self._left() == 0
 
     def __next__(self) -> Any:
-        left = 0 if self._over else self._feeder.left(self._iteration)
+        left = self._left()
         if left == 0:
             raise self._end()
-        self._loader._pins.pin(self._feeder.open())
-        delivery = self._feeder.take()
+        feeder = self._fed.feeder
+        self._fed.pins.pin(feeder.open())
+        delivery = feeder.take()
         assert delivery is not None
-        which = self._feeder.which(delivery)
-        tensors = self._loader._tensors(delivery, self._feeder.hold(delivery, last=left == 1), which)
-        self._loader._handed(delivery, which)
+        which = feeder.which(delivery)
+        tensors = self._tensors(feeder.hold(delivery, last=left == 1), which)
+        self._handed(delivery, which)
         return tensors
+
+    def _tensors(self, fields: tuple[np.ndarray, ...], which: Which) -> list[Any]:
+        """Images and labels, still on the host."""
+        images, labels = fields
+        return [_tensor(images, self._fed.feeder.spec), self._fed.labels(labels, which, self._targets)]
+
+    def _handed(self, delivery: Delivery, which: Which) -> None:
+        self._loader._which = which
+        self._fed.feeder.handed(delivery)
 
     def _end(self) -> StopIteration:
         if not self._over:
             self._over = True
-            self._feeder.over()
+            self._fed.feeder.over()
         return StopIteration()
 
 
 class _Uploaded(_Batches):
     """One iteration that hands out tensors on the device, a batch ahead where one is ready."""
 
-    def __init__(self, loader: DataLoader, feeder: Feeder) -> None:
+    def __init__(self, loader: DataLoader[Any], fed: _Fed) -> None:
         self._uploader = _uploader(loader.device)
-        super().__init__(loader, feeder)
+        super().__init__(loader, fed)
         self._ahead: _Staged | None = None
 
+    def ended(self) -> bool:
+        return self._left() == 0 and self._ahead is None
+
     def __next__(self) -> Any:
-        left = 0 if self._over else self._feeder.left(self._iteration)
-        if left == 0 and self._ahead is None:
+        if self.ended():
             raise self._end()
         staged = self._ahead or self._stage(wait=True)
         assert staged is not None
         self._ahead = None
         tensors = staged.receive()
-        self._loader._handed(staged.delivery, staged.which)
-        if self._feeder.left(self._iteration):
+        self._handed(staged.delivery, staged.which)
+        if self._left():
             self._ahead = self._stage(wait=False)
         return tensors
 
     def _stage(self, wait: bool) -> _Staged | None:
         """Take a batch and send it to the device; its slot is given back when it has been read."""
-        feeder, loader = self._feeder, self._loader
-        loader._pins.pin(feeder.open())
+        fed, feeder = self._fed, self._fed.feeder
+        fed.pins.pin(feeder.open())
         delivery = feeder.take(wait)
         if delivery is None:
             return None
         which = feeder.which(delivery)
-        tensors, copied, done = self._uploader.send(loader._tensors(delivery, feeder.borrow(delivery), which), loader._finish)
+        tensors, copied, done = self._uploader.send(self._tensors(feeder.borrow(delivery), which), self._finish)
         feeder.give_back(delivery, copied)
         return _Staged(delivery, which, self._uploader, tensors, done)
+
+    def _finish(self, tensors: list[Any]) -> list[Any]:
+        """What is computed on the device."""
+        numbers = self._fed.numbers
+        return tensors if numbers is None else [numbers(tensors[0]), *tensors[1:]]
 
 
 class _Staged:
@@ -450,63 +603,6 @@ def _unpin(address: int, pid: int) -> None:
         _cuda.unpin(address)
 
 
-class _Same:
-    """Refuses a folder that is not what the data set was made of."""
-
-    def __init__(self, folder: Any, samples: int) -> None:
-        self._folder = folder
-        self._samples = samples
-
-    def __call__(self, opened: dict[str, Any]) -> None:
-        root = self._folder.root
-        if opened["samples"] != self._samples:
-            raise StokerError(f"{root} has {opened['samples']} samples now, the data set has {self._samples}: make the data set again")
-        if "classes" in opened and list(opened["classes"]) != list(self._folder.classes):
-            raise StokerError(f"{root} has other classes now than the data set: make the data set again")
-
-
-class _Sampler:
-    """What trainers ask loader.sampler for."""
-
-    def __init__(self, loader: DataLoader, shuffle: bool) -> None:
-        self._loader = weakref.ref(loader)
-        self.shuffle = shuffle
-
-    def set_epoch(self, epoch: int) -> None:
-        loader = self._loader()
-        if loader is not None:
-            loader.set_epoch(epoch)
-
-    def __len__(self) -> int:
-        loader = self._loader()
-        return 0 if loader is None else len(loader) * (loader.batch_size or 1)
-
-
-class _Order:
-    """What decides which sample comes when."""
-
-    def __init__(self, shuffle: bool, seed: int, tail: str, notes: list[str]) -> None:
-        self.shuffle = shuffle
-        self.seed = seed
-        self.tail = tail
-        self.notes = notes
-
-    @classmethod
-    def of(cls, dataset: Any, shuffle: bool | None, sampler: Any, generator: Any, seed: int | None, drop_last: bool, tail: str | None, place: Place) -> _Order:
-        notes = []
-        spread = type(sampler) is torch.utils.data.distributed.DistributedSampler
-        if spread:
-            shuffle, drop_last = sampler.shuffle, drop_last or sampler.drop_last
-            seed = sampler.seed if seed is None else seed
-        elif type(sampler) is torch.utils.data.RandomSampler:
-            shuffle, generator = True, generator or sampler.generator
-        elif place.world > 1:
-            notes.append(f"samples are split among the {place.world} ranks, as by a DistributedSampler; rank=0, world=1 gives each rank all of them")
-        if seed is None:
-            seed = generator.initial_seed() if generator is not None else 0 if place.world > 1 else torch.initial_seed()
-        return cls(bool(shuffle), seed, tail or ("drop" if drop_last else "pad" if place.world > 1 else "short"), notes)
-
-
 def _place(sampler: Any, rank: int | None, world: int | None) -> Place:
     """Ranks: as said, or the sampler's, or the process group's, or the environment's."""
     if rank is None and type(sampler) is torch.utils.data.distributed.DistributedSampler:
@@ -516,62 +612,16 @@ def _place(sampler: Any, rank: int | None, world: int | None) -> Place:
     return here(rank, world)
 
 
-def _refusal(dataset: Any, sampler: Any, batch_size: int | None, batch_sampler: Any, collate_fn: Any, worker_init_fn: Any) -> str:
-    """Why nothing can be translated, but for the transform; empty: it may be."""
-    data = torch.utils.data
-    if batch_sampler is not None:
-        return "batch_sampler= decides which samples make a batch"
-    if batch_size is None:
-        return "batch_size=None asks for single samples"
-    if isinstance(batch_size, int) and batch_size > MOST:
-        return f"batch_size {batch_size} is more than the {MOST} samples that the daemon hands over at a time"
-    if collate_fn is not None and collate_fn is not data.default_collate:
-        return f"collate_fn {getattr(collate_fn, '__name__', type(collate_fn).__name__)} makes the batches"
-    if worker_init_fn is not None:
-        return "worker_init_fn= needs torch's workers"
-    if sampler is not None:
-        kind = type(sampler)
-        if kind not in (data.RandomSampler, data.SequentialSampler, data.distributed.DistributedSampler):
-            return f"sampler {kind.__name__} decides the order"
-        if kind is data.RandomSampler and (sampler.replacement or sampler.num_samples != len(dataset)):
-            return "RandomSampler draws with replacement or another number of samples"
-        of = getattr(sampler, "data_source", getattr(sampler, "dataset", None))
-        if of is not dataset and len(of) != len(dataset):
-            return "the sampler is of another data set"
-    return _unknown(dataset)
-
-
-def _unknown(dataset: Any) -> str:
-    """Why a data set is not one that the daemon can read."""
-    folder, samples = dataset_folder(dataset)
-    try:
-        from torchvision import get_image_backend
-        from torchvision.datasets.folder import IMG_EXTENSIONS, ImageFolder, default_loader, pil_loader
-    except ImportError:
-        ImageFolder = None
-    if type(folder) is not ImageFolder:
-        return f"{type(folder).__name__} is not a torchvision ImageFolder"
-    if folder.loader is not pil_loader and (folder.loader is not default_loader or get_image_backend() != "PIL"):
-        return "the ImageFolder has a loader of its own"
-    if folder.extensions != IMG_EXTENSIONS:
-        return "the ImageFolder has is_valid_file or extensions of its own"
-    if folder.imgs is not folder.samples or len(folder.samples) != len(folder.targets) or list(folder.class_to_idx) != list(folder.classes):
-        return "the ImageFolder's list of samples was changed"
-    if samples is not None and not samples:
-        return "the Subset is empty"
-    if samples is not None and not all(0 <= i < len(folder.samples) for i in samples):
-        return "the Subset has indices that are not in its data set"
-    return ""
-
-
-def dataset_folder(dataset: Any) -> tuple[Any, list[int] | None]:
-    """What a data set reads, and which samples of it where it is a Subset, of a Subset perhaps."""
-    samples: list[int] | None = None
-    while type(dataset) is torch.utils.data.Subset:
-        indices = [int(i) for i in dataset.indices]
-        samples = indices if samples is None else [indices[i] for i in samples]
-        dataset = dataset.dataset
-    return dataset, samples
+def _seed(seed: int | None, sampler: Any, generator: Any, place: Place) -> int:
+    """Of order and augmentation: as said, or the sampler's, or the generator's; of several ranks all must have the same."""
+    if seed is None and type(sampler) is torch.utils.data.distributed.DistributedSampler:
+        seed = sampler.seed
+    generator = generator or getattr(sampler, "generator", None)
+    if seed is None and generator is not None:
+        seed = generator.initial_seed()
+    if seed is None:
+        seed = 0 if place.world > 1 else torch.initial_seed()
+    return seed & (1 << 64) - 1
 
 
 def _tensor(array: np.ndarray, spec: dict[str, Any]) -> torch.Tensor:

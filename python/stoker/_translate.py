@@ -1,15 +1,16 @@
 """From torchvision's transforms to the daemon's ops.
 
-Only what gives the same result is translated, and only by exact type: a subclass
-may do anything. What is left over runs in Python, behind the daemon.
+Only what gives the same result is translated, all of it or nothing, and only by
+exact type: a subclass may do anything.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 # What a sample is between two transforms.
 PIL = "a PIL image"
@@ -18,15 +19,15 @@ IMAGE = "a uint8 Image of v2"
 FLOATS = "a float32 tensor"
 
 
-@dataclass
-class Translation:
-    """Ops for the daemon, and what Python does with their result."""
+class Refused(Exception):
+    """Why the daemon cannot do it; the sentence has its subject."""
 
-    ops: list[dict[str, Any]] = field(default_factory=list)
-    form: str = PIL  # of a sample behind the ops
-    rest: list[Any] = field(default_factory=list)  # transforms for Python
-    notes: list[str] = field(default_factory=list)
-    why: str = ""  # the first transform of rest was not translated
+
+class Translation(NamedTuple):
+    """Ops for the daemon, and what the user should know of them."""
+
+    ops: list[dict[str, Any]]
+    notes: list[str]
 
 
 class _Untranslated(Exception):
@@ -43,32 +44,24 @@ class _State:
 
 
 def translate(transform: Any) -> Translation:
-    """Translate as many transforms from the front as possible.
-
-    Where that would leave images of different sizes, nothing is translated: ops is empty.
-    """
-    steps = list(_flat(transform))
+    """Translate a transform as a whole; Refused where a part of it is not known."""
     state = _State()
-    why = ""
-    done = 0
-    for step in steps:
+    for step in _flat(transform):
         try:
             _step(step, state)
         except _Untranslated as error:
-            why = f"{_name(step)} {error}"
-            break
+            raise Refused(f"{_name(step)} {error}") from None
         except (AttributeError, TypeError, ValueError) as error:  # settings of no kind that is known here
-            why = f"{_name(step)} has settings that are not understood ({error})"
-            break
-        done += 1
+            raise Refused(f"{_name(step)} has settings that are not understood ({error})") from None
     if not state.fixed:
-        why = why or "without a crop or a resize to [height, width] the images have different sizes"
-        return Translation(rest=steps, why=why)
+        raise Refused("without a crop or a resize to [height, width] the images have different sizes")
+    if state.form == PIL:
+        raise Refused("the transform ends in PIL images")
     tensor = [{"op": "to_tensor" if state.form == FLOATS else "pil_to_tensor"}]
     notes = []
     if state.resized_tensor:
         notes.append("images are resized as Pillow does it; torchvision's resize of tensors differs by at most 1 of 255")
-    return Translation(state.pixels + tensor + state.numbers, state.form, steps[done:], notes, why)
+    return Translation(state.pixels + tensor + state.numbers, notes)
 
 
 def _flat(transform: Any) -> Sequence[Any]:
@@ -88,7 +81,24 @@ def _step(step: Any, state: _State) -> None:
     handler = _kinds().handlers.get(type(step))
     if handler is None:
         raise _Untranslated("is not known to stoker")
+    if _changed(step):
+        raise _Untranslated("has a method of the program's own")
     handler(step, state)
+
+
+def _changed(step: Any) -> bool:
+    """Whether somebody put a method into a transform, or into its class."""
+    inside = os.path.dirname(sys.modules["torchvision"].__file__ or "") + os.sep
+    own = vars(step)
+    if own.get("_forward_hooks") or own.get("_forward_pre_hooks"):
+        return True
+    for kind in type(step).__mro__:
+        if kind.__module__.startswith("torchvision."):
+            for name, function in vars(kind).items():
+                code = getattr(getattr(function, "__func__", function), "__code__", None)
+                if code is not None and (name in own or not code.co_filename.startswith(inside)):
+                    return True
+    return False
 
 
 # One function per transform. They check everything that changes the result.

@@ -1,7 +1,7 @@
 """A daemon after docs/feed-protocol.md, for tests of the client: it shares no code with it.
 
 Runs in place of the binary: STOKER_BIN names a script that starts this file. Every
-pixel of file i has the value i % 251, its label is its class, its index its place among the samples. FEED_FAKE holds
+pixel of a file has the value of its name's number % 251, its label is its class, its index its place among the samples. FEED_FAKE holds
 words that make it misbehave: die-at=N (exit when batch N is due), mute-at=N (say
 nothing any more), stall-at=N (answer pings, send no batches), bad=I (sample I is
 bad), fail-at=N (a fatal error), words=TEXT (on stderr at the start).
@@ -9,6 +9,7 @@ bad), fail-at=N (a fatal error), words=TEXT (on stderr at the start).
 
 import array
 import fcntl
+import hashlib
 import json
 import mmap
 import os
@@ -54,6 +55,8 @@ class Fake:
             del self.ends[end]
             return
         packet = json.loads(data)
+        if "spec_bytes" in packet:
+            packet["spec"] = json.loads(os.pread(descriptors[0], packet["spec_bytes"], 0))
         if self.log:
             with open(self.log, "a") as log:
                 log.write(json.dumps(packet) + "\n")
@@ -67,8 +70,8 @@ class Fake:
             send(end, {"type": "connected"}, theirs.fileno())
             theirs.close()
         elif kind == "open":
-            if "spec_bytes" in packet:
-                packet["spec"] = json.loads(os.pread(descriptors[0], packet["spec_bytes"], 0))
+            if "list_bytes" in packet:
+                packet["samples"] = os.pread(descriptors[0], packet["list_bytes"], packet["spec_bytes"])
             try:
                 self.ends[end] = Session(self, end, packet)
             except ValueError as error:
@@ -90,11 +93,15 @@ class Session:
         self.spec = spec = packet["spec"]
         self.rank = packet["rank"]
         self.classes = sorted(entry.name for entry in os.scandir(spec["root"]) if entry.is_dir())
-        files = [(label, name) for label, at in enumerate(self.classes) for name in sorted(os.listdir(os.path.join(spec["root"], at)))]
+        if "list" in spec:
+            files = given(packet["samples"], spec["list"])
+        else:
+            files = [(label, name) for label, at in enumerate(self.classes) for name in sorted(os.listdir(os.path.join(spec["root"], at)))]
         if not files:
             raise ValueError("there are no images in " + spec["root"])
         self.labels = [label for label, _ in files]
-        self.names = [name for _, name in files]
+        self.names = [os.path.basename(name) for _, name in files]
+        self.pixels = [pixel(name, number) for number, (_, name) in enumerate(files)]
         self.samples = spec.get("samples") or list(range(len(files)))
         sized = [op["size"] for op in spec["ops"] if len(op.get("size", [])) == 2][-1]
         self.shape = [spec["batch"], 3, *sized]
@@ -200,9 +207,10 @@ class Session:
         image = 3 * self.shape[2] * self.shape[3]
         for i, index in enumerate(chosen):
             sample = self.samples[index]
-            pixel = {1: bytes([sample % 251]), 2: struct.pack("<H", sample % 251), 4: struct.pack("<f", sample % 251)}[self.item]
+            value = self.pixels[sample]
+            value = {1: bytes([value]), 2: struct.pack("<H", value), 4: struct.pack("<f", value)}[self.item]
             first = base + i * image * self.item
-            self.memory[first : first + image * self.item] = pixel * image
+            self.memory[first : first + image * self.item] = value * image
             struct.pack_into("<q", self.memory, base + self.offsets[1] + 8 * i, self.labels[sample])
             struct.pack_into("<q", self.memory, base + self.offsets[2] + 8 * i, index)
         consumed = min(len(order), self.at + (self.step + 1) * size * world)
@@ -217,6 +225,22 @@ class Session:
         self.step += 1
         self.fake.sent += 1
         send(self.end, packet)
+
+
+def given(data, digest):
+    """The samples of a list: label and path."""
+    assert hashlib.sha256(data).hexdigest() == digest
+    (count,) = struct.unpack_from("<Q", data)
+    labels = struct.unpack_from(f"<{count}q", data, 8)
+    *paths, end = data[8 + 8 * count :].split(b"\0")
+    assert end == b"" and len(paths) == count
+    return list(zip(labels, map(os.fsdecode, paths)))
+
+
+def pixel(path, number):
+    """The number that a file is called by, so that it shows which file was read."""
+    stem = os.path.basename(path).split(".")[0]
+    return (int(stem) if stem.isdigit() else number) % 251
 
 
 def send(end, packet, *descriptors):

@@ -223,7 +223,7 @@ class LoaderTest(FeedCase):
             ({"epoch": 3}, "expected a dict with the fields"),
             ([], "expected a dict with the fields"),
             ({**state, "step": 3}, "expected a dict with the fields"),
-            ({**state, "format": 2}, "has format 2, this stoker reads format 1"),
+            ({**state, "format": 3}, "has format 3, this stoker reads format 2"),
             ({**state, "format": "1"}, "has format '1'"),
             ({**state, "epoch": -1}, "'epoch' of the state is -1: a whole number from 0 to 4294967295 is expected"),
             ({**state, "epoch": 1 << 32}, "'epoch'"),
@@ -232,6 +232,7 @@ class LoaderTest(FeedCase):
             ({**state, "seed": 1 << 64}, "'seed'"),
             ({**state, "consumed": None}, "'consumed'"),
             ({**state, "consumed": (1 << 40) + 1}, "'consumed'"),
+            ({**state, "bad": -1}, "'bad'"),
             ({**state, "consumed": 43}, "43 samples were consumed, but an epoch has 42: it is damaged"),
             ({**state, "manifest": 7}, "'manifest' of the state is 7: 32 hexadecimal digits"),
             ({**state, "pipeline": "AB" * 16}, "'pipeline'"),
@@ -240,6 +241,9 @@ class LoaderTest(FeedCase):
             with self.assertRaisesRegex(stoker.StokerError, re.escape(sentence), msg=str(wrong)):
                 loader.load_state_dict(wrong)
         self.assertWhole(list(loader))  # none of them left a trace
+        older = {**{name: value for name, value in state.items() if name != "bad"}, "format": 1}
+        loader.load_state_dict(older)
+        self.assertEqual(loader.state_dict(), state)
 
     def test_pillow_of_the_spec(self):
         version = "stoker._loader.importlib.metadata.version"
@@ -253,7 +257,7 @@ class LoaderTest(FeedCase):
     def test_batch_held_at_exit(self):
         code = "import sys, stoker\nloader = stoker.Loader(sys.argv[1], %r, batch_size=8)\niteration = iter(loader)\nheld, other = next(iteration), next(iteration)" % OPS
         place = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run([sys.executable, "-c", code, self.images()], env=place, capture_output=True, text=True, timeout=30)
+        done = subprocess.run([sys.executable, "-c", code, self.images()], env=place, capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_copies_of_a_loader(self):
@@ -356,12 +360,10 @@ class LoaderTest(FeedCase):
         self.environment(FEED_FAKE="die-at=3 words=hello")
         loader = self.loader(depth=3)
         seen = []
-        began = time.monotonic()
         with self.assertRaisesRegex(stoker.StokerError, "stoker feed has ended; it said: .*the fake dies as it was told to"):
             for batch in loader:
                 seen.extend(batch.indices.tolist())
                 del batch
-        self.assertLess(time.monotonic() - began, 5)
         os.environ["FEED_FAKE"] = ""
         for batch in loader:  # goes on behind the last batch that was handed out
             seen.extend(batch.indices.tolist())
@@ -381,13 +383,29 @@ class LoaderTest(FeedCase):
         seen.extend(batch.indices.tolist() for batch in loader)
         self.assertEqual(sorted(sum(seen, [])), list(range(42)))
 
-    def test_silence_of_the_daemon(self):
+    def test_silence_is_not_death(self):
+        """A daemon that was stopped, or whose machine was, is waited for; the user is told once."""
+        loader = self.loader(depth=3)
+        iteration = iter(loader)
+        batches = [next(iteration).indices.tolist()]
+        (pid,) = children()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        sentences = []
+        loader._feeder._session._told = lambda sentence: (sentences.append(sentence), os.kill(pid, signal.SIGCONT))
+        batches += [batch.indices.tolist() for batch in iteration]
+        self.assertEqual(sorted(sum(batches, [])), list(range(42)))
+        self.assertEqual(len(sentences), 1)
+        self.assertRegex(sentences[0], r"no sign of life: waited [0-9.]+ s for a batch of epoch 0 at sample \d+; its process lives, so it is waited for")
+
+    def test_silence_and_a_deadline(self):
         self.environment(FEED_FAKE="mute-at=2")
-        began = time.monotonic()
-        with self.assertRaisesRegex(stoker.StokerError, "no sign of life: waited 3.* s for a batch of epoch 0 at sample 16"):
-            for _ in self.loader():
-                pass
-        self.assertLess(time.monotonic() - began, 10)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with self.assertRaisesRegex(stoker.StokerError, r"waited \d+ s for a batch of epoch 0 at sample 16; timeout= says"):
+                for _ in self.loader(timeout=4):
+                    pass
+        self.assertEqual(len([one for one in caught if "no sign of life" in str(one.message)]), 1)
 
     def test_slow_daemon(self):
         self.environment(FEED_FAKE="stall-at=2")
@@ -396,14 +414,12 @@ class LoaderTest(FeedCase):
                 pass
 
     def test_interrupt_while_waiting(self):
-        self.environment(FEED_FAKE="stall-at=1")  # it would wait 600 s
+        self.environment(FEED_FAKE="stall-at=1")  # it would wait for ever
         iteration = iter(self.loader())
         next(iteration)
-        began = time.monotonic()
         threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
         with self.assertRaises(KeyboardInterrupt):
             next(iteration)
-        self.assertLess(time.monotonic() - began, 5)
 
     def test_forked_child(self):
         loader = self.loader()
@@ -427,7 +443,7 @@ class LoaderTest(FeedCase):
             place = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "PYTHONPATH": os.pathsep.join(sys.path)}
             workers.append(subprocess.Popen([sys.executable, "-c", RANK, root, out + str(rank)], env=place))
         for worker in workers:
-            self.assertEqual(worker.wait(30), 0)
+            self.assertEqual(worker.wait(), 0)
         for rank in (0, 1):
             with open(out + str(rank)) as file:
                 seen.append(json.load(file))

@@ -199,13 +199,6 @@ class PixelsTest(DaemonCase):
         off = self.compare(loader, lambda image, _: expected(image), lambda got, want: not torch.equal(got, want))
         self.assertEqual(off, {})
 
-    def test_rest_in_python(self):
-        steps = [T.Resize((50, 41)), T.Grayscale(3), T.ToTensor()]
-        expected = T.Compose(steps)
-        warnings.simplefilter("ignore", stoker.StokerWarning)
-        off = self.compare(self.loader(*steps), lambda image, _: expected(image), bytes_off)
-        self.assertEqual(off, {})
-
     def test_fast_is_near(self):
         steps = [T.Resize((64, 64)), T.PILToTensor()]
         expected = T.Compose(steps)
@@ -234,6 +227,72 @@ class LifeTest(DaemonCase):
             found += [(index, image.clone()) for index, image in zip(other.indices.tolist(), images)]
         self.assertEqual([index for index, _ in rest], [index for index, _ in found])
         self.assertTrue(all(torch.equal(a, b) for (_, a), (_, b) in zip(rest, found)))
+
+    def test_samplers_tell_the_order(self):
+        """Who builds a loader around batch_sampler gets the samples that this one would have handed out."""
+        for settings in ({}, {"shuffle": True}, {"shuffle": True, "drop_last": True}, {"shuffle": True, "rank": 1, "world": 3, "tail": "short"}):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                loader, other = (self.loader(T.CenterCrop(32), T.PILToTensor(), **settings) for _ in range(2))
+            for _ in range(2):
+                told = list(other.batch_sampler)
+                self.assertEqual(len(other.sampler), sum(map(len, told)))
+                self.assertEqual(told, [loader.indices.tolist() for _ in loader])
+            state = loader.state_dict()
+            loader.set_epoch(9)
+            iteration = iter(loader)
+            next(iteration)
+            other.load_state_dict(loader.state_dict())
+            self.assertEqual(list(other.batch_sampler), [loader.indices.tolist() for _ in iteration])
+            self.assertEqual(state["epoch"], 2)
+
+    def test_labels_and_files_of_the_data_set(self):
+        """As torch's own loader gives them, to the byte, after every kind of change."""
+        steps = [T.Resize((50, 41)), T.PILToTensor()]
+        loader = self.loader(*steps)
+        torchs = torch.utils.data.DataLoader(self.dataset, 16)
+        samples = self.dataset.samples
+        for changed in (
+            samples,
+            [(path, 9 - label) for path, label in samples],
+            samples[::-1],
+            samples[3:20] * 3,
+            [(os.path.relpath(path), -1) for path, _ in samples],
+        ):
+            self.dataset.samples = changed
+            for (images, labels), (own_images, own_labels) in zip(loader, torchs, strict=True):
+                self.assertTrue(torch.equal(images, own_images) and torch.equal(labels, own_labels))
+            self.assertTrue(loader.translated and loader.report["exactly_once"])
+
+    def test_two_iterations_at_a_time(self):
+        loader = self.loader(T.CenterCrop(32), T.PILToTensor(), shuffle=True)
+        pairs, orders = list(zip(loader, loader, strict=True)), [[], []]
+        self.assertEqual(len(pairs), len(loader))
+        for pair in pairs:
+            for order, (images, _) in zip(orders, pair):
+                order += [tuple(image.flatten()[:9].tolist()) for image in images]
+        self.assertEqual(len(orders[0]), len(self.dataset))
+        self.assertNotEqual(orders[0], orders[1])  # two epochs
+
+    def test_too_many_bad_samples_in_all(self):
+        broken = [os.path.join(self.root, "a", f"torn{number}.jpg") for number in range(3)]
+        for path in broken:
+            with open(path, "wb") as torn:
+                torn.write(b"\xff\xd8\xff\xe0 torn")
+            self.addCleanup(os.unlink, path)
+        warnings.simplefilter("ignore")
+        loader = self.loader(T.CenterCrop(32), T.PILToTensor(), on_error="mask", batch_size=1)
+        seen = []
+        for _ in range(5):  # a job that restarts after each failure
+            with self.assertRaisesRegex(stoker.StokerError, "2 bad samples in epoch 0"):
+                for _ in loader:
+                    seen += loader.indices.tolist()
+            state = loader.state_dict()
+            self.assertEqual(state["bad"], 1)
+            loader.close()
+            loader = self.loader(T.CenterCrop(32), T.PILToTensor(), on_error="mask", batch_size=1)
+            loader.load_state_dict(state)
+        self.assertEqual(sorted(set(seen)), seen)
 
     def test_kill_and_go_on(self):
         before = set(children())

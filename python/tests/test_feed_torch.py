@@ -138,34 +138,6 @@ class DataLoaderTest(TorchCase):
         _, labels = next(iter(loader))
         self.assertEqual((labels.tolist(), labels.dtype), ([0.5] * 8, torch.float64))
 
-    def test_tail_in_python(self):
-        class Add(torch.nn.Module):
-            def forward(self, image):
-                assert type(image).__name__ == kind, type(image)
-                pixels = image if kind == "Tensor" else torch.tensor(image.getpixel((1, 1)), dtype=torch.float32).reshape(3, 1, 1)
-                return pixels + torch.randint(0, 1000, (1,)) / 1000
-
-        for kind, steps in (("Tensor", [T.ToTensor()]), ("Image", [])):
-            dataset = self.data(T.CenterCrop((4, 6)), *steps, Add())
-            with self.assertWarnsRegex(stoker.StokerWarning, "Add is not known to stoker: from there on the transforms run in Python"):
-                loader = self.loader(dataset, shuffle=True)
-            torch.manual_seed(1)
-            before = torch.get_rng_state()
-            epochs = []
-            for _ in range(2):
-                values = {}
-                for images, _ in loader:
-                    values.update(zip(loader.indices.tolist(), images[:, 0, 0, 0].tolist()))
-                epochs.append(values)
-            self.assertTrue(torch.equal(torch.get_rng_state(), before))
-            self.assertEqual({index: int(value) for index, value in epochs[0].items()}, {index: index for index in range(42)})
-            self.assertNotEqual(epochs[0], epochs[1])
-            loader.set_epoch(0)
-            loader.skip(3)
-            for images, _ in loader:  # the same, wherever it is begun
-                for index, value in zip(loader.indices.tolist(), images[:, 0, 0, 0].tolist()):
-                    self.assertEqual(value, epochs[0][index])
-
     def test_state(self):
         loader = self.loader(shuffle=True)
         iteration = iter(loader)
@@ -186,7 +158,7 @@ class DataLoaderTest(TorchCase):
             for _ in loader:
                 pass
         self.assertEqual([packet["epoch"] for packet in self.sent("start")], [0, 4])
-        self.assertEqual(len(loader.sampler), 48)
+        self.assertEqual(len(loader.sampler), 42)
 
     def test_samplers(self):
         dataset = self.data()
@@ -245,12 +217,6 @@ class DataLoaderTest(TorchCase):
             with self.assertRaises(ValueError, msg=str(settings)):
                 self.loader(**settings)
 
-    def test_changed_folder(self):
-        dataset = self.data()
-        os.unlink(dataset.samples[3][0])
-        with self.assertRaisesRegex(stoker.StokerError, "has 41 samples now, the data set has 42"):
-            iter(self.loader(dataset))
-
     def test_device_cpu(self):
         dataset = self.data(T.CenterCrop((4, 6)), T.ToTensor(), T.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4]))
         plain = self.loader(dataset, device="cpu")
@@ -282,7 +248,7 @@ class FallbackTest(TorchCase):
             self.assertFallsBack("TensorDataset is not", TensorDataset(torch.arange(10)), batch_size=5)
             self.assertFallsBack("collate_fn <lambda>", collate_fn=lambda samples: default_collate(samples), batch_size=5)
             self.assertFallsBack("batch_sampler=", batch_sampler=BatchSampler(SequentialSampler(data), 4, False))
-            self.assertEqual(self.assertFallsBack("the Subset is empty", Subset(data, [])), [])
+            self.assertEqual(self.assertFallsBack("the data set is empty", Subset(data, [])), [])
             self.assertFallsBack("batch_size=None", batch_size=None)
             self.assertFallsBack("batch_size 9000 is more", batch_size=9000)
             self.assertFallsBack("sampler WeightedRandomSampler", sampler=WeightedRandomSampler([1.0] * 42, 7))
@@ -290,9 +256,6 @@ class FallbackTest(TorchCase):
             self.assertFallsBack("worker_init_fn=", worker_init_fn=lambda number: None)
             mine = lambda path: torch.zeros(3, 9, 9)  # noqa: E731
             self.assertFallsBack("a loader of its own", ImageFolder(data.root, loader=mine))
-            self.assertFallsBack("is_valid_file", ImageFolder(data.root, data.transform, is_valid_file=lambda path: path.endswith("2.jpg")))
-            data.samples = data.samples[:9]
-            self.assertFallsBack("list of samples was changed", data)
             self.assertFallsBack("ColorJitter is not known", self.data(T.ColorJitter(), T.CenterCrop(9), T.ToTensor(), write=real), batch_size=5)
             self.assertFallsBack("different sizes", self.data(T.Resize(20), T.ToTensor(), write=real), batch_size=5, device="cpu", dtype="float16")
 
@@ -466,7 +429,7 @@ class TorchrunTest(TorchCase):
         for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
             place.pop(name, None)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", os.path.join(HERE, "feed_torchrun.py"), root, out]
-        done = subprocess.run(command, env=place, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=place, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(out + "0") as zero, open(out + "1") as one:
             epochs = list(zip(json.load(zero), json.load(one)))

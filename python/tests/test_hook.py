@@ -133,7 +133,7 @@ class HookCase(unittest.TestCase):
         return result
 
     def silent(self, result, out=None):
-        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual((result.code, result.err), (0, ""), result.err)
         if out is not None:
             self.assertEqual(result.out, out)
         return result

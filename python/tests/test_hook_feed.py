@@ -87,7 +87,7 @@ class Feed(HookCase):
         self.assertEqual((first["dataset"], first["length"], first["shuffle"], first["fast"]), ("ImageFolder", 42, True, False))
         self.assertTrue(first["file"].endswith("program.py"), first)
         self.assertEqual((second["num_workers"], second["fast"], second["normalize_on_device"]), (None, True, True))
-        self.assertEqual((torchs["dataset"], torchs.get("kind")), ("Mine", None))
+        self.assertEqual((torchs["dataset"], torchs.get("kind"), torchs["own"]), ("Mine", None, ["image loader", "fallen back"]))
         steps = [s for s in hooked.of("step") if s["loader"] == first["loader"]]
         self.assertEqual([s["n"] for s in steps], list(range(10)))  # 5 of 8 an epoch; the short one is dropped
         self.assertEqual([s["n"] for s in steps if s.get("first")], [0, 5])
@@ -100,6 +100,52 @@ class Feed(HookCase):
         self.assertGreaterEqual(fed["count"], 10 + 6 + 1)  # those of the torch loader are not among them
         self.assertLessEqual(fed["count"], 10 + 6 + 1 + 1)
         self.assertEqual([fed[stage] / fed["count"] for stage in ("read", "decode", "transform")], [0.25e9, 0.5e9, 0.125e9])
+
+    def test_what_a_sample_goes_through(self):
+        """By name, so that another loader is advised only where it does the same."""
+        source = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Subset, WeightedRandomSampler
+from torchvision.datasets import FakeData, ImageFolder
+from torchvision import transforms as T
+from torchvision.transforms import v2
+class Traced:
+    def __getattr__(self, name):
+        if name == "__getitems__": raise AttributeError(name)  # torch asks
+        raise SystemExit("the hook asked a data set of ours for " + name)
+class Ours(Traced):
+    def __getitem__(self, i): return torch.zeros(2)
+    def __len__(self): return 4
+def mine(image): return image
+def collate(samples): return torch.zeros(1)
+inner = T.Compose([T.RandomHorizontalFlip(), torch.nn.Sequential(T.Resize((8, 8))), T.ToTensor(), mine, lambda image: image])
+class Named(ImageFolder):
+    def find_classes(self, folder): return super().find_classes(folder)
+class Other(ImageFolder):
+    def __getitem__(self, i): return torch.zeros(2)
+from PIL import Image
+folder = Named(sys.argv[1], T.Compose([v2.CenterCrop(9), inner]), loader=lambda path: Image.new("RGB", (9, 9)))
+for loader in (
+    DataLoader(Ours()),
+    DataLoader(Subset(Subset(folder, range(9)), range(4)), sampler=WeightedRandomSampler([1.0] * 4, 4)),
+    DataLoader(Other(sys.argv[1]), collate_fn=collate, worker_init_fn=print),
+    DataLoader(FakeData(4, transform=T.ToTensor()), batch_sampler=[[0, 1], [2, 3]]),
+    DataLoader(Ours(), batch_size=None),
+):
+    for batch in loader: pass
+print("fine")
+"""
+        hooked = self.run_feed(source)
+        self.assertEqual((hooked.out, hooked.of("warn")), ("fine\n", []))
+        found = [(loader["reader"], loader["transforms"], loader["own"]) for loader in hooked.of("loader")]
+        folder, own = "torchvision.datasets.folder.DatasetFolder", "torchvision.transforms.transforms."
+        names = [own.replace("transforms.transforms", "transforms.v2._geometry") + "CenterCrop", own + "RandomHorizontalFlip", own + "Resize", own + "ToTensor"]
+        self.assertEqual(found[0], ("__main__.Ours", [], []))
+        self.assertEqual(found[1], (folder, [*names, "__main__.mine", "__main__.<lambda>"], ["sampler", "image loader"]))
+        self.assertEqual(found[2], ("__main__.Other", [], ["collate_fn", "worker_init_fn"]))
+        self.assertEqual(found[3], ("torchvision.datasets.fakedata.FakeData", [own + "ToTensor"], ["batch_sampler"]))
+        self.assertEqual(found[4], ("__main__.Ours", [], ["collate_fn", "batch_sampler"]))
 
     def test_every_function_may_raise(self):
         source = (

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import unittest.mock
 
@@ -97,7 +98,7 @@ class Folders(unittest.TestCase):
         path, order = os.path.join(self.base, "lock"), []
 
         def enter(number):
-            with _private.lock(path, 60):
+            with _private.lock(path, lambda: time.sleep(0.001)):
                 order.append(number)
                 order.append(number)
 
@@ -108,8 +109,12 @@ class Folders(unittest.TestCase):
             thread.join()
         self.assertEqual(order[::2], order[1::2])
         self.assertEqual(os.listdir(self.base), [])
-        with _private.lock(path, 60), self.assertRaisesRegex(StokerError, "has held"):
-            with _private.lock(path, 0):
+
+        def give_up():
+            raise StokerError("another has it")
+
+        with _private.lock(path, give_up), self.assertRaisesRegex(StokerError, "another has it"):
+            with _private.lock(path, give_up):
                 pass
 
 
