@@ -62,6 +62,7 @@ type Daemon struct {
 	foreign int // messages of other users
 	odd     int // messages that are none
 	looked  time.Time
+	fault   string // of ours; nothing is answered any more
 }
 
 // Listen takes the address. Where somebody has it, the error is an *OwnedError.
@@ -198,6 +199,9 @@ func (d *Daemon) Offered() (pids []int) {
 func (d *Daemon) Why() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.fault != "" {
+		return d.fault
+	}
 	return d.session.why(d.foreign)
 }
 
@@ -226,6 +230,13 @@ func (d *Daemon) shut() error {
 // run answers until the socket is closed.
 func (d *Daemon) run() {
 	defer close(d.done)
+	defer func() {
+		if fault := recover(); fault != nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.fault = fmt.Sprintf("a fault of stoker's own: %v", fault)
+		}
+	}()
 	data, control := make([]byte, maxBytes+1), make([]byte, 512)
 	for {
 		_ = d.conn.SetReadDeadline(d.deadline())
@@ -239,11 +250,15 @@ func (d *Daemon) run() {
 		} else if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			time.Sleep(lookEvery) // nothing that waiting cannot cure is known
 		}
-		d.mu.Lock()
-		if now.Sub(d.looked) >= lookEvery {
-			d.look(now)
-		}
-		d.mu.Unlock()
+		d.lookIfDue(now)
+	}
+}
+
+func (d *Daemon) lookIfDue(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.looked) >= lookEvery {
+		d.look(now)
 	}
 }
 

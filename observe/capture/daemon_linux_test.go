@@ -338,3 +338,25 @@ func TestRanks(t *testing.T) {
 		t.Error(d.Why())
 	}
 }
+
+// A fault of ours ends the answers, and neither the job nor who asks for the trace.
+func TestFault(t *testing.T) {
+	s := sockets(t)["folder"]
+	d, _ := listen(t, s)
+	c := newClient(t, s[2], s[1])
+	d.mu.Lock()
+	whole := d.session
+	d.session = &session{targets: map[int]Target{os.Getpid(): {}}} // without a map of those who ask
+	d.mu.Unlock()
+	if _, err := c.conn.WriteToUnix(ask(2, 0, 77, 1), c.to); err != nil {
+		t.Fatal(err)
+	}
+	<-d.done
+	d.session = whole
+	if why := d.Why(); !strings.Contains(why, "a fault of stoker's own") {
+		t.Error(why)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
