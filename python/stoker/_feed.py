@@ -16,10 +16,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ._private import lock, node, peer, reach
+from ._private import Shared, lock, node, peer, reach
 from ._private import place as private_place
 from ._ring import Loans, Ring
 from ._verbs import StokerError, find_binary
+from ._warning import warn
 
 PROTOCOL = 1
 MAX_PACKET = 64 << 10
@@ -259,9 +260,13 @@ def _connect(place: str) -> socket.socket | None:
     return end
 
 
-def meeting_place(job: str) -> str:
-    """The socket's path for a job's ranks on this node, in a folder that this user alone can write."""
-    return os.path.join(private_place(), f"{job}-{node()}.sock")
+def meeting_place(job: str) -> str | None:
+    """The socket's path for a job's ranks on this node, in a folder that this user alone can write; None where they cannot meet."""
+    try:
+        return os.path.join(private_place(), f"{job}-{node()}.sock")
+    except Shared as error:
+        warn(f"the ranks of this node cannot share a daemon, each has one of its own (num_workers= says with how many threads): {error}")
+        return None
 
 
 # The daemons of this process by meeting place, as long as a session needs them.

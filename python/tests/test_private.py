@@ -13,6 +13,7 @@ import unittest.mock
 
 from private_folder import private_folder
 from stoker import StokerError, _private
+from stoker._warning import StokerWarning
 
 try:
     from stoker import _feed
@@ -129,6 +130,11 @@ class MeetingTest(unittest.TestCase):
             self.addCleanup(os.unlink, squatted)
         with private_folder() as home, environment(HOME=home):
             self.assertEqual(os.path.dirname(_feed.meeting_place("job")), os.path.join(home, ".cache", "stoker"))
+
+    def test_no_place_to_meet(self):
+        with environment(HOME="/nonexistent"), unittest.mock.patch("pwd.getpwuid", side_effect=KeyError):
+            with self.assertWarnsRegex(StokerWarning, "each has one of its own.*/nonexistent: no such file"):
+                self.assertIsNone(_feed.meeting_place("job"))
 
     def test_nodes_that_share_a_home_meet_apart(self):
         with private_folder() as home, environment(HOME=home):
