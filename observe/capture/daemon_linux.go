@@ -301,7 +301,7 @@ func (d *Daemon) send(kind string, payload []byte, to *net.UnixAddr) {
 // look keeps files that have come. The mutex is held.
 func (d *Daemon) look(now time.Time) {
 	d.looked = now
-	for _, p := range d.session.due() {
+	for _, p := range d.session.in(offered, taken, overdue) {
 		for _, path := range d.session.names(p) {
 			d.take(p, path, now)
 		}
@@ -315,7 +315,7 @@ func (d *Daemon) look(now time.Time) {
 // take keeps a file where there is one and it may be kept. A stranger can put
 // something into /tmp, so that what is no good there is no answer at all.
 func (d *Daemon) take(p *peer, path string, now time.Time) {
-	if p.state != offered && p.state != taken {
+	if p.state == kept || p.state == failed {
 		return
 	}
 	w, err := openWritten(path)

@@ -320,3 +320,26 @@ func TestRanks(t *testing.T) {
 		t.Error(d.Why())
 	}
 }
+
+// A trace that comes after it was given up is kept, and the reason why there is none
+// taken back.
+func TestTraceAfterItWasGivenUp(t *testing.T) {
+	s := sockets(t)["abstract"]
+	d, keep := listen(t, s)
+	d.mu.Lock()
+	d.session.target([]Target{{PID: 100, Ready: true}})
+	begun := time.Now()
+	text := d.session.answer(100, message{Type: typeRequest, Kind: 2, PIDs: []int32{100}}, begun)
+	d.look(begun.Add(patience + time.Second))
+	d.mu.Unlock()
+	if why := d.Why(); !strings.Contains(why, "took no request") {
+		t.Errorf("after %v: %q", patience, why)
+	}
+	(&client{t: t}).write(text, 100, "{}\n")
+	if err := d.Close(); err != nil { // looks a last time
+		t.Error(err)
+	}
+	if all := d.Traces(); len(all) != 1 || all[0].File != keep+".rank0.trace.json" || d.Why() != "" {
+		t.Errorf("%+v, %q", all, d.Why())
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,44 @@ func TestHiddenProc(t *testing.T) {
 	if _, err := Watch(Options{Root: 1, FS: "/nonexistent"}); err == nil {
 		t.Error("a machine without /proc was accepted")
 	}
+}
+
+// What could not be seen and then is seen is no longer said to be missing.
+func TestAbsenceIsTakenBack(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"proc/stat": "cpu 1 1 1 1 1 1 1 1 1 1\n", "proc/77/cgroup": "0::/\n"} {
+		_ = os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700)
+		_ = os.WriteFile(filepath.Join(root, name), []byte(text), 0o600)
+	}
+	j, err := Watch(Options{Root: os.Getpid(), FS: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, want ...string) {
+		t.Helper()
+		j.note()
+		j.machine.regroup(77)
+		var got []string
+		for _, a := range j.Absent() {
+			got = append(got, a.What)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q is absent, want %q", when, got, want)
+		}
+	}
+	check("without anything", "processes", "control groups")
+	one, other := &process{pid: 77, role: recording.RoleTrainer, unread: true}, &process{pid: 78, role: recording.RoleWorker}
+	j.tree.live[77], j.tree.live[78] = one, other
+	check("processes are shown", "bytes read by processes", "control groups")
+	_ = os.MkdirAll(filepath.Join(root, "proc/self"), 0o700)
+	_ = os.WriteFile(filepath.Join(root, "proc/self/mountinfo"), nil, 0o600)
+	check("groups are found", "bytes read by processes")
+	delete(j.tree.live, 77)
+	check("what may not be read has ended", "bytes read by processes")
+	j.tree.live[77], one.unread, other.unread = one, false, true
+	check("another may not be read", "bytes read by processes")
+	other.unread = false
+	check("all may be read")
 }
 
 func TestMachineHere(t *testing.T) {

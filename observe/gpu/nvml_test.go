@@ -302,6 +302,10 @@ func TestUnknownMemoryIsNotZero(t *testing.T) {
 		t.Errorf("absent: %q", a)
 	}
 	near(t, "memory size", p.Facts().Devices[0].MemoryBytes, 80<<30, 0)
+	page.put64(recordsAt+152, 5)
+	if r, a := only(t, p), p.Absent(); r.MemoryUsedBytes != 5 || len(a) > 0 {
+		t.Errorf("memory used: %v, and still absent: %q", r.MemoryUsedBytes, a)
+	}
 }
 
 func TestPythonWritesWhatWeRead(t *testing.T) {

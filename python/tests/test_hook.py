@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -877,6 +878,15 @@ class Channel(FakeCase):
         )
         result = self.silent(self.run_program(source))
         self.assertEqual(len({r["loader"] for r in result.of("loader")}), 150)
+
+    def test_optimizer_steps_are_told_at_once(self):
+        """A loop over no DataLoader has no batch with which to send; its end may be a signal, which runs no atexit."""
+        source = LOOP + "\n    import os, signal\n    optimizer.step()\n    os.kill(os.getpid(), signal.SIGKILL)"
+        result = self.run_program(source)
+        self.assertEqual((result.code, result.out, result.err), (-signal.SIGKILL, "", ""))
+        (optim,) = result.of("optim")
+        self.assertEqual((optim["device"], optim["steps"]), ("cuda:0", 1))
+        self.assertEqual([hello["role"] for hello in result.of("hello")], ["main"])
 
 
 class Guards(FakeCase):
