@@ -14,6 +14,7 @@ package leash
 
 import (
 	"crypto/rand"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -29,10 +30,11 @@ import (
 const marker = "TEST_LEASH"
 
 // run names the processes of this test binary; "" before Main. count is how many
-// tests held theirs.
+// tests held theirs. pipe is how the guard notices that we have ended.
 var (
 	run   string
 	count atomic.Int64
+	pipe  *os.File
 )
 
 // Main runs the tests of a package, for its TestMain: os.Exit(leash.Main(m)). Their
@@ -52,17 +54,20 @@ func Main(m *testing.M) (code int) {
 	unignore()
 	run = rand.Text()
 	_ = os.Setenv(marker, run+"/0")
-	release, err := guard(folder)
-	if err != nil {
+	if pipe, err = guard(folder); err != nil {
 		panic(err)
 	}
 	defer func() {
 		end(run + "/")
 		clear(folder)
-		release()
+		_ = pipe.Close()
 	}()
 	return m.Run()
 }
+
+// Remove removes an empty folder that lies elsewhere (a control group) with the
+// tests, where the test itself does not come to it.
+func Remove(path string) { _, _ = fmt.Fprintln(pipe, path) }
 
 // unignore has what is started handle signals that whoever started the tests
 // ignores: a program inherits what is ignored, not what is handled.
@@ -118,15 +123,31 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 	return v
 }
 
-// limit is half of the time that the tests have left, so that whoever waits in vain
-// says so and leaves some to the others. It is nil, and never over, without a limit.
+// Deadline is when to give up a read that cannot be selected; never, without a limit.
+func Deadline(t testing.TB) (at time.Time) {
+	if left := left(t); left > 0 {
+		at = time.Now().Add(left)
+	}
+	return at
+}
+
+// limit is over when left is.
 func limit(t testing.TB) <-chan time.Time {
-	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if deadline, ok := limited.Deadline(); ok {
-			return time.After(time.Until(deadline) / 2)
-		}
+	if left := left(t); left > 0 {
+		return time.After(left)
 	}
 	return nil
+}
+
+// left is half of the time that the tests have, so that whoever waits in vain says
+// so and leaves some to the others; 0 without a limit.
+func left(t testing.TB) time.Duration {
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, ok := limited.Deadline(); ok {
+			return max(time.Until(deadline)/2, 1)
+		}
+	}
+	return 0
 }
 
 // clear removes a folder of ours with all that is in it, and takes out what was

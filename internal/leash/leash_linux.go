@@ -38,9 +38,12 @@ func init() {
 		}
 		os.Exit(0)
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the tests have ended, whatever way
+	paths, _ := io.ReadAll(os.Stdin) // until the tests have ended, whatever way
 	end(os.Getenv(guardOf) + "/")
 	clear(os.Getenv(guarded))
+	for path := range strings.Lines(string(paths)) {
+		_ = os.Remove(strings.TrimSuffix(path, "\n"))
+	}
 	os.Exit(0)
 }
 
@@ -53,8 +56,8 @@ func own(stdin *os.File) *exec.Cmd {
 	return c
 }
 
-// guard starts one: it is there until release, or until we are gone.
-func guard(folder string) (release func(), err error) {
+// guard starts one: it is there until the pipe is closed, by us or with us.
+func guard(folder string) (*os.File, error) {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func guard(folder string) (release func(), err error) {
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("start the guard of the tests: %w", err)
 	}
-	return func() { _ = ours.Close() }, nil
+	return ours, nil
 }
 
 func without(environment []string, name string) []string {

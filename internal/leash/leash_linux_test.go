@@ -27,6 +27,7 @@ func TestVictim(t *testing.T) {
 		t.Skip("is run by the others")
 	}
 	fmt.Println(os.Getenv("TMPDIR"))
+	Remove(os.Getenv("LEASH_TEST_REMOVE"))
 	if how == "signals" {
 		out, _ := exec.Command("sh", "-c", "kill -HUP $$; kill -INT $$; echo alive").CombinedOutput()
 		fmt.Printf("%q\n", out)
@@ -65,7 +66,11 @@ var n int
 func victim(t *testing.T, how string) (c *exec.Cmd, folder string, started []int) {
 	t.Helper()
 	c = exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout=0")
-	c.Env = append(os.Environ(), role+"="+how)
+	elsewhere := t.TempDir() + "/elsewhere"
+	if err := os.Mkdir(elsewhere, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.Env = append(os.Environ(), role+"="+how, "LEASH_TEST_REMOVE="+elsewhere)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Stdin, _, _ = os.Pipe() // nothing comes
 	out, err := c.StdoutPipe()
@@ -87,6 +92,8 @@ func victim(t *testing.T, how string) (c *exec.Cmd, folder string, started []int
 	})
 	return c, folder, started
 }
+
+func gone(path string) bool { _, err := os.Stat(path); return os.IsNotExist(err) }
 
 func runs(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -119,7 +126,11 @@ func TestNothingOutlives(t *testing.T) {
 			}
 			continue
 		}
-		Wait(t, "the end of "+folder, func() bool { _, err := os.Stat(folder); return os.IsNotExist(err) })
+		for _, entry := range c.Env {
+			path, found := strings.CutPrefix(entry, "LEASH_TEST_REMOVE=")
+			Wait(t, "the end of "+path, func() bool { return !found || gone(path) })
+		}
+		Wait(t, "the end of "+folder, func() bool { return gone(folder) })
 	}
 }
 

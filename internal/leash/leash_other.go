@@ -2,6 +2,8 @@
 
 package leash
 
-func guard(string) (release func(), err error) { return func() {}, nil }
-func end(string)                               {}
-func unmount(string)                           {}
+import "os"
+
+func guard(string) (*os.File, error) { return os.OpenFile(os.DevNull, os.O_WRONLY, 0) }
+func end(string)                     {}
+func unmount(string)                 {}

@@ -43,7 +43,6 @@ type Job struct {
 	hidden  bool       // /proc does not show the processes
 	unread  int        // a process whose io file may not be read; it may have ended
 	buffer  []byte
-	rootCPU float64
 	host    recording.Machine
 }
 
@@ -117,14 +116,8 @@ func (j *Job) Second(now float64, to Sink) {
 }
 
 // Ended is told the core time of the root as the kernel gave it to wait4, its
-// waited-for descendants included.
-func (j *Job) Ended(cpu time.Duration) {
-	if p := j.tree.live[j.tree.root]; p != nil {
-		p.own = max(p.own, cpu.Seconds()-p.reaped)
-		return
-	}
-	j.tree.settled += max(0, cpu.Seconds()-j.rootCPU)
-}
+// waited-for descendants included. It counts from the next Second on.
+func (j *Job) Ended(cpu time.Duration) { j.tree.rootCPU = cpu.Seconds() }
 
 // Alive are the processes of the tree that have not ended, in order of PID.
 func (j *Job) Alive() []int {
@@ -208,9 +201,6 @@ func (j *Job) follow() {
 // list brings the facts up to date.
 func (j *Job) list() {
 	for _, p := range j.tree.live {
-		if p.pid == j.tree.root {
-			j.rootCPU = p.own + p.reaped
-		}
 		id := identity{p.pid, p.start}
 		if p.role == "" {
 			delete(j.facts, id) // a guess that was taken back
