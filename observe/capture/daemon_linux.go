@@ -37,8 +37,10 @@ const (
 	daemon     = "dynolog"
 	lookEvery  = 200 * time.Millisecond // at files that are waited for
 	afterAlien = time.Millisecond       // a flood of other people's messages costs no core
-	answerTime = 50 * time.Millisecond  // libkineto waits 90 ms
 )
+
+// answerTime is how long an answer may take: libkineto waits 90 ms.
+var answerTime = 50 * time.Millisecond
 
 // Daemon answers libkineto in a goroutine of its own, because an answer must come
 // within 90 ms. Close it when done.

@@ -12,7 +12,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/leash"
 )
+
+func TestMain(m *testing.M) {
+	answerTime = time.Hour // what the kernel's buffers take at once, they take
+	os.Exit(leash.Main(m))
+}
 
 // client is a small libkineto: it asks, and writes what it is asked for.
 type client struct {
@@ -38,7 +45,7 @@ func (c *client) ask(data []byte) (kind, payload string) {
 	if _, err := c.conn.WriteToUnix(data, c.to); err != nil {
 		c.t.Fatal(err)
 	}
-	_ = c.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_ = c.conn.SetReadDeadline(leash.Deadline(c.t))
 	buf := make([]byte, 1<<16)
 	n, err := c.conn.Read(buf)
 	if err != nil {
@@ -100,15 +107,6 @@ func listen(t *testing.T, s [3]string) (*Daemon, string) {
 	return d, o.Keep
 }
 
-func wait(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s did not happen", what)
-		}
-	}
-}
-
 // One whole capture with the messages of each version, over both kinds of socket.
 func TestCapture(t *testing.T) {
 	pid := os.Getpid()
@@ -132,7 +130,7 @@ func TestCapture(t *testing.T) {
 			}
 			c.ask(ask(0, 0, 77, 1))
 			c.write(text, 77, `{"traceEvents":[]}`+"\n")
-			wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
+			leash.Wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
 			got := d.Traces()[0]
 			if got.PID != pid || got.Rank != 3 || got.File != keep+".rank3.trace.json" || got.Bytes != 19 || got.Ended.Before(got.Offered) || d.Why() != "" {
 				t.Errorf("%s, %s: %+v, %s", where, version, got, d.Why())
