@@ -7,12 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"stoker/internal/leash"
 	"stoker/internal/private/privatetest"
 )
 
@@ -49,7 +47,6 @@ folder = sys.argv[1]
 if os.fork(): sys.exit()
 os.setsid()
 with open(folder + "/env.new", "w") as f: f.write("\n".join("%s=%s" % i for i in os.environ.items()))
-with open(folder + "/pid", "w") as f: f.write(str(os.getpid()))
 os.rename(folder + "/env.new", folder + "/env")
 while not os.path.exists(folder + "/go"): time.sleep(0.02)
 subprocess.run([sys.executable, "-c", "import sys; sys.stdout = open(sys.argv[1] + '/hooked', 'w'); print('_stoker_hook' in sys.modules)", folder])
@@ -68,6 +65,7 @@ func TestNobodyElseRunsCodeInTheJob(t *testing.T) {
 }
 
 func attack(t *testing.T, killed bool) {
+	leash.Hold(t)
 	dir := t.TempDir()
 	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PYTHONPATH", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR"} {
 		t.Setenv(name, "")
@@ -81,13 +79,7 @@ func attack(t *testing.T, killed bool) {
 	t.Setenv("STOKER_TEST_TRACE", "5")
 	_ = os.WriteFile(dir+"/left.py", []byte(leftBehind), 0o600)
 	o := observer(t, dir+"/run.jsonl.gz", "sh", "-c", "python3 "+dir+"/left.py "+dir+"; "+wait)
-	t.Cleanup(func() { // the job too is of observe's group, but for what it left behind
-		_ = unix.Kill(-o.Process.Pid, unix.SIGKILL)
-		if pid, err := strconv.Atoi(read(dir + "/pid")); err == nil {
-			_ = unix.Kill(-pid, unix.SIGKILL)
-		}
-	})
-	waitFor(t, "the job", func() bool { _, err := os.Stat(dir + "/env"); return err == nil })
+	leash.Wait(t, "the job", func() bool { _, err := os.Stat(dir + "/env"); return err == nil })
 	if killed {
 		_ = o.Process.Kill()
 	}
@@ -114,7 +106,7 @@ func attack(t *testing.T, killed bool) {
 		t.Errorf("another user: %s %v", took, err)
 	}
 	_ = os.WriteFile(dir+"/go", nil, 0o600)
-	waitFor(t, "the left process's Python", func() bool { _, err := os.Stat(dir + "/done"); return err == nil })
+	leash.Wait(t, "the left process's Python", func() bool { _, err := os.Stat(dir + "/done"); return err == nil })
 	if ran := read(dir + "/marker"); ran != "" {
 		t.Errorf("the code of another user ran in the job: %s", ran)
 	}

@@ -10,20 +10,10 @@ import (
 	"strconv"
 	"testing"
 
-	"stoker/internal/private/privatetest"
+	"stoker/internal/leash"
 	"stoker/observe/capture"
 	"stoker/observe/hook"
 )
-
-// runTests keeps what tests make out of the user's own places.
-func runTests(m *testing.M) int {
-	folder, remove, err := privatetest.New()
-	if err == nil {
-		defer remove()
-		_ = os.Setenv("XDG_RUNTIME_DIR", folder)
-	}
-	return m.Run()
-}
 
 // The test binary is also a small `stoker observe`, so that tests can start,
 // signal and kill one: STOKER_TEST_OBSERVE names the recording, the arguments
@@ -31,7 +21,7 @@ func runTests(m *testing.M) int {
 func TestMain(m *testing.M) {
 	output := os.Getenv("STOKER_TEST_OBSERVE")
 	if output == "" {
-		os.Exit(runTests(m))
+		os.Exit(leash.Main(m))
 	}
 	_ = os.Unsetenv("STOKER_TEST_OBSERVE")
 	o := Options{

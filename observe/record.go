@@ -157,7 +157,8 @@ type recorder struct {
 	hooked  bool             // the command was started with the hook
 	tracing *tracing         // nil where no trace is wanted or can be taken
 	exit    *recording.Exit
-	gone    bool // the attached process ended
+	lacking []recording.Absence // what the driver's last answer lacked
+	gone    bool                // the attached process ended
 
 	nextSecond, nextShow, nextFlush float64
 	retry                           float64 // seconds until a full disk is tried again
@@ -285,9 +286,6 @@ func (r *recorder) hook() {
 	if r.hooked = r.o.HookSource != nil; !r.hooked {
 		return
 	}
-	if flag := shutOut(r.o.Command); flag != "" {
-		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored; leave %s away to have steps", flag, flag))
-	}
 }
 
 // settle makes the run's folder in a place, with the hook and its socket where they
@@ -328,6 +326,7 @@ func (r *recorder) watchGPUs() {
 			return probe, nil
 		}
 	}
+	r.absent("gpu", "the driver has not answered so far")
 	r.gpus = watchGPU(open, r.page)
 }
 
@@ -428,14 +427,15 @@ func (r *recorder) second() {
 	if r.job != nil {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
-		r.silentHook(now)
 		r.traceSecond(now)
 	}
+	r.silentHook(now)
 	if r.disks != nil {
+		why := ""
 		if err := r.disks.Second(now, r.out); err != nil {
-			r.absent("disks", err.Error())
-			r.disks = nil
+			why = err.Error()
 		}
+		r.absent("disks", why)
 	}
 	r.writeFacts()
 	r.flush(now)

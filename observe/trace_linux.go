@@ -167,9 +167,7 @@ func (r *recorder) endTrace() {
 		r.warn("close the socket for libkineto: " + err.Error())
 	}
 	r.hearTraces()
-	if why := t.daemon.Why(); why != "" {
-		r.absent("trace", why)
-	}
+	r.absent("trace", t.daemon.Why())
 }
 
 // undoTrace takes back what openTrace did.

@@ -14,10 +14,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/leash"
 	"stoker/internal/private/privatetest"
 )
 
@@ -167,12 +167,7 @@ func TestFeedServes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	select {
-	case said := <-ended:
-		if said != "0" {
-			t.Errorf("the daemon ended with %s", said)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("the daemon did not end with its client")
+	if said := leash.Receive(t, "the daemon's end with its client", ended); said != "0" {
+		t.Errorf("the daemon ended with %s", said)
 	}
 }

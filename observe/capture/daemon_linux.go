@@ -45,8 +45,10 @@ const (
 	daemon     = "dynolog"
 	lookEvery  = 200 * time.Millisecond // at files that are waited for
 	afterAlien = time.Millisecond       // a flood of other people's messages costs no core
-	answerTime = 50 * time.Millisecond  // libkineto waits 90 ms
 )
+
+// answerTime is how long an answer may take: libkineto waits 90 ms.
+var answerTime = 50 * time.Millisecond
 
 // Daemon answers libkineto in a goroutine of its own, because an answer must come
 // within 90 ms. Close it when done.
@@ -345,7 +347,7 @@ func (d *Daemon) send(kind string, payload []byte, to *net.UnixAddr) {
 // look keeps files that have come. The mutex is held.
 func (d *Daemon) look(now time.Time) {
 	d.looked = now
-	for _, p := range d.session.due() {
+	for _, p := range d.session.in(offered, taken, overdue) {
 		for _, path := range d.session.names(p) {
 			d.take(p, path, now)
 		}
@@ -359,7 +361,7 @@ func (d *Daemon) look(now time.Time) {
 // take keeps a file where there is one and it may be kept. A stranger can put
 // something into /tmp, so that what is no good there is no answer at all.
 func (d *Daemon) take(p *peer, path string, now time.Time) {
-	if p.state != offered && p.state != taken {
+	if p.state == kept || p.state == failed {
 		return
 	}
 	w, err := openWritten(path)

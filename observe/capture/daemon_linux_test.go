@@ -13,8 +13,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/leash"
 	"stoker/internal/private/privatetest"
 )
+
+func TestMain(m *testing.M) {
+	answerTime = time.Hour // what the kernel's buffers take at once, they take
+	os.Exit(leash.Main(m))
+}
 
 // client is a small libkineto: it asks, and writes what it is asked for.
 type client struct {
@@ -40,7 +46,7 @@ func (c *client) ask(data []byte) (kind, payload string) {
 	if _, err := c.conn.WriteToUnix(data, c.to); err != nil {
 		c.t.Fatal(err)
 	}
-	_ = c.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_ = c.conn.SetReadDeadline(leash.Deadline(c.t))
 	buf := make([]byte, 1<<16)
 	n, err := c.conn.Read(buf)
 	if err != nil {
@@ -98,15 +104,6 @@ func listen(t *testing.T, s [3]string) (*Daemon, string) {
 	return d, o.Keep
 }
 
-func wait(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s did not happen", what)
-		}
-	}
-}
-
 // One whole capture with the messages of each version, over both kinds of socket.
 func TestCapture(t *testing.T) {
 	pid := os.Getpid()
@@ -130,7 +127,7 @@ func TestCapture(t *testing.T) {
 			}
 			c.ask(ask(0, 0, 77, 1))
 			c.write(text, 77, `{"traceEvents":[]}`+"\n")
-			wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
+			leash.Wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
 			got := d.Traces()[0]
 			if got.PID != pid || got.Rank != 3 || got.File != keep+".rank3.trace.json" || got.Bytes != 19 || got.Ended.Before(got.Offered) || d.Why() != "" {
 				t.Errorf("%s, %s: %+v, %s", where, version, got, d.Why())
@@ -358,5 +355,28 @@ func TestFault(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A trace that comes after it was given up is kept, and the reason why there is none
+// taken back.
+func TestTraceAfterItWasGivenUp(t *testing.T) {
+	s := sockets(t)["abstract"]
+	d, keep := listen(t, s)
+	d.mu.Lock()
+	d.session.target([]Target{{PID: 100, Ready: true}})
+	begun := time.Now()
+	text := d.session.answer(100, message{Type: typeRequest, Kind: 2, PIDs: []int32{100}}, begun)
+	d.look(begun.Add(patience + time.Second))
+	d.mu.Unlock()
+	if why := d.Why(); !strings.Contains(why, "took no request") {
+		t.Errorf("after %v: %q", patience, why)
+	}
+	(&client{t: t}).write(text, 100, "{}\n")
+	if err := d.Close(); err != nil { // looks a last time
+		t.Error(err)
+	}
+	if all := d.Traces(); len(all) != 1 || all[0].File != keep+".rank0.trace.json" || d.Why() != "" {
+		t.Errorf("%+v, %q", all, d.Why())
 	}
 }

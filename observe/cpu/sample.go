@@ -41,9 +41,9 @@ func (j *Job) sampleTree(now float64, to Sink) {
 	}
 }
 
-// Loaded reports whether some Python process has had PyTorch mapped for at least
-// the given seconds without the hook answering from inside, and which.
-func (j *Job) Loaded(now, atLeast float64) (pid int, silent bool) {
+// Loaded is the first Python process that has had PyTorch mapped for at least the
+// given seconds without the hook answering from inside; 0 where there is none.
+func (j *Job) Loaded(now, atLeast float64) (silent int) {
 	for _, p := range j.tree.live {
 		if !p.python || p.zombie || p.role == recording.RoleWorker || j.told[p.pid] != nil {
 			continue
@@ -56,11 +56,11 @@ func (j *Job) Loaded(now, atLeast float64) (pid int, silent bool) {
 				p.nextMaps = now + atLeast
 			}
 		}
-		if p.torch && now >= p.nextMaps {
-			return p.pid, true
+		if p.torch && now >= p.nextMaps && (silent == 0 || p.pid < silent) {
+			silent = p.pid
 		}
 	}
-	return 0, false
+	return silent
 }
 
 func (j *Job) mapsTorch(pid int) bool {

@@ -835,6 +835,8 @@ def _optimizer_stepped(optimizer):
     if t - state.optimized >= SECOND:
         state.optimized = t
         state.channel.put(_json({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": state.optimizer_steps}))
+        if t - state.channel.flushed >= FLUSH_NS:  # a loop over no DataLoader: nobody else sends, and a signal may end it
+            state.channel.flush(state, t)
 
 
 def _after_optimizer_step(optimizer, args, kwargs):

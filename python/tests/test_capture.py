@@ -13,6 +13,7 @@ import time
 import unittest
 
 from private_folder import private_folder
+import leash
 from test_hook_torch import TORCH, TRAIN
 
 BINARY = os.environ.get("STOKER_BIN", "")
@@ -29,8 +30,7 @@ def run(way, stop):
     torch.manual_seed(7)
     model, losses = torch.nn.Linear(8, 1), []
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-    until = time.monotonic() + 100
-    while len(losses) < 60 or not os.path.exists(stop) and time.monotonic() < until:
+    while len(losses) < 60 or not os.path.exists(stop):
         for x, y in loader:
             loss = ((model(x) - y) ** 2).mean()
             optimizer.zero_grad()
@@ -61,7 +61,7 @@ class CaptureTest(unittest.TestCase):
             file.write(SCRIPT)
         with open(os.path.join(cls.folder, "kineto.conf"), "w") as file:  # ask every second, not every five
             file.write("ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n")
-        out, _ = cls.start("/", *WAYS, observe=None).communicate(timeout=120)
+        out, _ = cls.start("/", *WAYS, observe=None).communicate(timeout=leash.PATIENCE)
         cls.plain = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
 
     @classmethod
@@ -78,6 +78,9 @@ class CaptureTest(unittest.TestCase):
             command, env=cls.environment(**more), cwd=cls.folder,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
+
+    def setUp(self):
+        leash.hold(self)
 
     def until(self, process, *words):
         """Read what a process says on stderr up to a line with one of some words."""
@@ -112,7 +115,7 @@ class CaptureTest(unittest.TestCase):
             said = self.until(runs[way], "is kept")
             with open(stop + way, "w"):
                 pass
-            out, rest = runs[way].communicate(timeout=120)
+            out, rest = runs[way].communicate(timeout=leash.PATIENCE)
             err = said + rest
             self.assertEqual(runs[way].returncode, 0, err)
             self.same(out, way)
@@ -137,12 +140,10 @@ class CaptureTest(unittest.TestCase):
         os.mkdir(sockets, 0o700)
         first = self.start(stop, "0", observe=["--trace", "5"], name="killed", KINETO_IPC_SOCKET_DIR=sockets)
         self.until(first, "a trace of 5 steps")
-        deadline = time.monotonic() + 20
-        while not os.path.exists(os.path.join(sockets, "dynolog")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        leash.wait(self, lambda: os.path.exists(os.path.join(sockets, "dynolog")))
         second = subprocess.run(
             [BINARY, "observe", "--trace", "5", "-o", os.path.join(self.folder, "second.jsonl.gz"), "--", "sh", "-c", "echo $KINETO_USE_DAEMON"],
-            env=self.environment(KINETO_IPC_SOCKET_DIR=sockets), capture_output=True, text=True, timeout=60, check=False,
+            env=self.environment(KINETO_IPC_SOCKET_DIR=sockets), capture_output=True, text=True, timeout=leash.PATIENCE, check=False,
         )
         self.assertIn("another stoker observe --trace", second.stderr)
         self.assertIn("no trace was taken", second.stderr)
