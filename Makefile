@@ -84,7 +84,7 @@ fuzz: ## every Fuzz target for FUZZTIME=60s
 		[ $$found = 1 ] || { echo "make: error: no Fuzz target was found" >&2; exit 1; }
 
 .PHONY: torch
-torch: ## python/.venv with the pinned PyTorch (2 GB to download, once)
+torch: ## python/.venv with the pinned PyTorch and trainers (2 GB to download, once)
 	python/install-torch
 
 .PHONY: test-torch

@@ -34,6 +34,18 @@ type Fix struct {
 	Notes    []string // how many and why not more; the traps checked
 }
 
+// Worth is what the fix is worth, in words.
+func (f Fix) Worth() string {
+	s := f.Forecast.Speedup
+	switch {
+	case math.IsNaN(s.High):
+		return "worth unknown"
+	case math.IsNaN(s.Point):
+		return fmt.Sprintf("at most %.2fx faster", s.High)
+	}
+	return fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
+}
+
 // Rejected is a change that is not worth it here.
 type Rejected struct {
 	Name string

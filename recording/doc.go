@@ -24,7 +24,9 @@
 // Times are seconds since the header's clock base. A line of an unknown kind and
 // an unknown field are ignored; a header of a newer format is refused. A torn
 // tail is dropped; behind a damaged member the reader goes on at the next one
-// and counts the loss in Run.Warnings.
+// and counts the loss in Run.Warnings. A file is read once, forwards, a second at
+// a time; of a run that is too long for memory the newest is kept, and
+// Run.Warnings says how much that is.
 //
 // The package judges nothing. observe and trace write Runs; predict, diagnose,
 // verify and report read them.

@@ -1,10 +1,12 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"sort"
+	"strconv"
 )
 
 // Format is the version of the recording format that this package writes.
@@ -113,6 +115,46 @@ type builder struct {
 	steps  map[stepKey]int
 	time   timelineBuilder
 	header bool
+
+	samples int64             // that are held
+	words   map[string]string // that steps repeat, one copy of each
+	texts   int64             // bytes of words and of names of series
+	events  int64             // bytes of the lines of a Timeline
+}
+
+// What a sample, a step and a series take in memory, with the slack of slices that
+// grow, the indexes and the copy of the steps that is handed out.
+const (
+	sampleWeight = 24
+	stepWeight   = 400
+	seriesWeight = 300
+)
+
+// weight is about how many bytes samples and steps take.
+func (b *builder) weight() int64 {
+	return b.samples*sampleWeight + int64(len(b.run.Steps))*stepWeight + int64(len(b.run.Series))*seriesWeight + b.texts
+}
+
+// shorten leaves the older half of the time out, where that is not enough all but
+// the newest, and returns when what is left begins.
+func (b *builder) shorten(most int64) (begins float64) {
+	from, to := math.Inf(1), b.run.End()
+	for _, s := range b.run.Series {
+		if len(s.T) > 0 {
+			from = min(from, s.T[0])
+		}
+	}
+	if len(b.run.Steps) > 0 {
+		from = min(from, b.run.Steps[0].Start)
+	}
+	for _, before := range []float64{from + (to-from)/2, to, math.Inf(1)} {
+		b.forget(before)
+		begins = min(before, to)
+		if b.weight() <= most {
+			break
+		}
+	}
+	return begins
 }
 
 type seriesKey struct {
@@ -128,12 +170,18 @@ func newBuilder() *builder {
 
 // parse adds one line of text. Blank lines are skipped.
 func (b *builder) parse(text []byte) error {
+	if b.header && b.plainSample(text) {
+		return nil
+	}
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return fmt.Errorf("expected a JSON object: %w", err)
 	}
 	if !b.header && l.Kind != "header" {
 		return errNotRecording
+	}
+	if l.Kind == "host" || l.Kind == "device" || l.Kind == "frame" {
+		b.events += int64(len(text))
 	}
 	return b.add(l)
 }
@@ -153,6 +201,7 @@ func (b *builder) add(l line) error {
 			b.sample(l.Signal, l.Subject, l.T, *l.Value)
 		}
 	case "step":
+		l.Phase, l.NoClock = Phase(b.word(string(l.Phase))), b.word(l.NoClock)
 		b.steps[stepKey{l.PID, l.Loader, l.N}] = len(b.run.Steps)
 		b.run.Steps = append(b.run.Steps, l.step())
 	case "clock":
@@ -182,9 +231,90 @@ func (b *builder) sample(signal Signal, subject string, t, v float64) {
 		i = len(b.run.Series)
 		b.series[key] = i
 		b.run.Series = append(b.run.Series, Series{Signal: signal, Subject: subject})
+		b.texts += int64(len(signal) + len(subject))
 	}
-	s := &b.run.Series[i]
+	b.value(i, t, v)
+}
+
+func (b *builder) value(series int, t, v float64) {
+	s := &b.run.Series[series]
 	s.T, s.V = append(s.T, t), append(s.V, v)
+	b.samples++
+}
+
+// word is one copy of a word that is repeated.
+func (b *builder) word(text string) string {
+	if text == "" {
+		return ""
+	}
+	if known, found := b.words[text]; found {
+		return known
+	}
+	if b.words == nil {
+		b.words = map[string]string{}
+	}
+	b.words[text] = text
+	b.texts += int64(len(text))
+	return text
+}
+
+// plainSample adds a sample that stands as a Writer writes it; of any other line it
+// says false and does nothing. Samples are nine lines of ten, and package json takes
+// ten times as long for them.
+func (b *builder) plainSample(text []byte) bool {
+	rest, found := bytes.CutPrefix(text, []byte(`{"kind":"sample"`))
+	if !found {
+		return false
+	}
+	t, value := 0.0, 0.0
+	var signal, subject []byte
+	if after, found := bytes.CutPrefix(rest, []byte(`,"t":`)); found {
+		if t, rest, found = leadingNumber(after); !found {
+			return false
+		}
+	}
+	if rest, found = bytes.CutPrefix(rest, []byte(`,"signal":"`)); !found {
+		return false
+	}
+	if signal, rest, found = leadingWord(rest); !found {
+		return false
+	}
+	if after, found := bytes.CutPrefix(rest, []byte(`,"subject":"`)); found {
+		if subject, rest, found = leadingWord(after); !found {
+			return false
+		}
+	}
+	if rest, found = bytes.CutPrefix(rest, []byte(`,"value":`)); !found {
+		return false
+	}
+	if value, rest, found = leadingNumber(rest); !found || string(rest) != "}" {
+		return false
+	}
+	if i, found := b.series[seriesKey{Signal(signal), string(subject)}]; found {
+		b.value(i, t, value)
+	} else {
+		b.sample(Signal(signal), string(subject), t, value)
+	}
+	return true
+}
+
+// leadingWord is plain text up to a quote, and what stands behind the quote.
+func leadingWord(text []byte) (word, rest []byte, ok bool) {
+	end := bytes.IndexByte(text, '"')
+	if end < 0 || !plain(text[:end]) {
+		return nil, nil, false
+	}
+	return text[:end], text[end+1:], true
+}
+
+// leadingNumber is a JSON number, and what stands behind it.
+func leadingNumber(text []byte) (v float64, rest []byte, ok bool) {
+	end := bytes.IndexAny(text, ",}")
+	if end < 0 || !json.Valid(text[:end]) {
+		return 0, nil, false
+	}
+	v, err := strconv.ParseFloat(string(text[:end]), 64)
+	return v, text[end:], err == nil
 }
 
 func (b *builder) clock(l line) {
@@ -218,20 +348,40 @@ func (b *builder) finish() *Run {
 // forget drops what is older than a time, so that a run that is watched for days
 // stays small in memory; the file keeps everything.
 func (b *builder) forget(before float64) {
-	for i := range b.run.Series {
-		s := &b.run.Series[i]
-		cut := sort.SearchFloat64s(s.T, before)
-		s.T, s.V = append([]float64(nil), s.T[cut:]...), append([]float64(nil), s.V[cut:]...)
-	}
+	b.samples, b.texts = 0, 0
+	b.forgetSamples(before)
 	kept := b.run.Steps[:0]
+	b.words = nil
 	for _, s := range b.run.Steps {
 		if s.Start >= before {
+			s.Phase, s.NoClock = Phase(b.word(string(s.Phase))), b.word(s.NoClock)
 			kept = append(kept, s)
 		}
 	}
+	clear(b.run.Steps[len(kept):])
 	b.run.Steps = kept
 	b.steps = make(map[stepKey]int, len(kept))
 	for i, s := range kept {
 		b.steps[stepKey{s.PID, s.Loader, s.N}] = i
 	}
+}
+
+// forgetSamples drops series that end before a time as well: workers that start anew
+// with every epoch leave many.
+func (b *builder) forgetSamples(before float64) {
+	kept := b.run.Series[:0]
+	clear(b.series)
+	for _, s := range b.run.Series {
+		cut := sort.SearchFloat64s(s.T, before)
+		if cut == len(s.T) {
+			continue
+		}
+		s.T, s.V = append([]float64(nil), s.T[cut:]...), append([]float64(nil), s.V[cut:]...)
+		b.samples += int64(len(s.T))
+		b.texts += int64(len(s.Signal) + len(s.Subject))
+		b.series[seriesKey{s.Signal, s.Subject}] = len(kept)
+		kept = append(kept, s)
+	}
+	clear(b.run.Series[len(kept):])
+	b.run.Series = kept
 }

@@ -3,23 +3,37 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // Caps in front of the parser. A recording may come from a stranger.
 const (
 	maxLine  = 4 << 20 // bytes of one line; facts of a large job are some 100 KB
-	maxTotal = 4 << 30 // bytes of all lines: about two weeks of a busy run
 	maxRatio = 400     // decompressed over compressed bytes of one member; real ones reach 60, zeros 1,029
 	minRatio = 1 << 20 // a member may always unpack to this many bytes
 
-	maxMember  = 64 << 20 // bytes of one member unpacked; a Writer holds back 16 MiB and one line at most
-	maxDamaged = 1000     // damaged parts after which reading ends: each costs a search
+	maxDamaged = 1000 // damaged parts after which reading ends: each costs a search
 )
+
+// limits are what a reader keeps and how far it goes.
+type limits struct {
+	lines  int64 // bytes of lines, after which reading ends
+	kept   int64 // bytes that samples and steps may take in memory; beyond, the older half of the time is left out
+	events int64 // bytes of lines of a Timeline, which cannot be shortened
+	member int   // bytes of a member that are unpacked before its first line is looked at; a Writer's are smaller
+}
+
+// usual are the limits of Open and Read. A job with 8 loader workers writes 23 KB of
+// lines a second, one with 32 workers 61 KB: these are 34 and 13 days of lines, and
+// in memory (17 steps a second) at least 13 and 7 hours; the process takes two to three
+// times as much.
+var usual = limits{lines: 64 << 30, kept: 1 << 30, events: 4 << 30, member: 64 << 20}
 
 var errNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
 
@@ -57,23 +71,23 @@ func Open(path string) (*Run, error) {
 	return run, nil
 }
 
-// Read reads a recording: JSON Lines, in gzip members or plain.
-func Read(in io.Reader) (*Run, error) {
-	buffered := bufio.NewReaderSize(in, 1<<16)
-	magic, err := buffered.Peek(2)
-	if err != nil && len(magic) == 0 {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the file is empty: no second of it was ever written")
-		}
-		return nil, err
+// Read reads a recording: JSON Lines, in gzip members or plain. It holds a second of
+// the file at a time, and of the run no more than fits: where that is not all, the
+// newest is kept, which is what a verdict is about, and Run.Warnings says so.
+func Read(in io.Reader) (*Run, error) { return read(in, usual) }
+
+func read(in io.Reader, most limits) (*Run, error) {
+	r := &reader{in: &input{from: in}, limits: most, build: newBuilder()}
+	magic, err := r.in.peek(len(gzipMagic))
+	if len(magic) == 0 && errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: no second of it was ever written")
 	}
-	r := &reader{build: newBuilder()}
-	if bytes.Equal(magic, gzipMagic[:2]) {
-		err = r.members(buffered)
+	if bytes.HasPrefix(magic, gzipMagic[:2]) {
+		err = r.members()
 	} else {
-		err = r.plain(buffered)
+		err = r.plain()
 	}
-	if err != nil {
+	if err = cmp.Or(r.in.failed(), err); err != nil {
 		return nil, err
 	}
 	if !r.build.header {
@@ -82,25 +96,62 @@ func Read(in io.Reader) (*Run, error) {
 		}
 		return nil, errNotRecording
 	}
+	r.build.run.Timeline.relink()
+	run := r.build.finish()
+	run.Warnings = append(run.Warnings, r.warnings(run)...)
+	return run, nil
+}
+
+// warnings say what of the file is not in the run.
+func (r *reader) warnings(run *Run) []string {
+	var said []string
 	if r.damaged > 0 {
-		r.build.run.Warnings = append(r.build.run.Warnings,
-			fmt.Sprintf("%d damaged part(s) of the recording were left out, the first at byte %d", r.damaged, r.damagedAt))
+		said = append(said, fmt.Sprintf("%d damaged part(s) of the recording were left out, the first at byte %d", r.damaged, r.damagedAt))
 	}
 	if r.torn {
-		r.build.run.Warnings = append(r.build.run.Warnings,
-			"the recording ends in the middle of a second: that second is left out")
+		said = append(said, "the recording ends in the middle of a second: that second is left out")
 	}
-	r.build.run.Timeline.relink()
-	return r.build.finish(), nil
+	if r.ended {
+		said = append(said, fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s was not read", size(r.limits.lines), hours(run.End())))
+	}
+	if r.cut {
+		said = append(said, fmt.Sprintf("the recording is too long to be kept whole: of its %s the last %s are judged", hours(run.End()), hours(run.End()-r.begins)))
+	}
+	return said
+}
+
+// hours is a long time in words.
+func hours(seconds float64) string {
+	switch {
+	case seconds >= 3600:
+		return fmt.Sprintf("%.1f hours", seconds/3600)
+	case seconds >= 60:
+		return fmt.Sprintf("%.1f minutes", seconds/60)
+	}
+	return fmt.Sprintf("%.0f seconds", seconds)
+}
+
+func size(bytes int64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
 }
 
 // reader holds what reading has met so far.
 type reader struct {
+	in        *input
+	limits    limits
 	build     *builder
+	zip       gzip.Reader
+	text      []byte // of a member, used again for the next
 	lines     int
-	total     int64
-	torn      bool // the last member or line is incomplete
-	damaged   int  // members or lines that could not be read
+	total     int64   // bytes of lines
+	ended     bool    // by the limit of lines
+	cut       bool    // what was before begins is left out
+	begins    float64 // seconds
+	torn      bool    // the last member or line is incomplete
+	damaged   int     // members or lines that could not be read
 	damagedAt int64
 }
 
@@ -108,83 +159,107 @@ type reader struct {
 // deflate (RFC 1952, 2.3.1).
 var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 
-// members reads gzip members one by one. The whole file is held: a recording
-// grows by about 100 KB per minute, and only so can reading go on behind a
-// damaged member.
-func (r *reader) members(in io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(in, maxTotal))
-	if err != nil {
-		return err
-	}
-	for at := 0; at < len(data); {
-		text, used, err := r.member(data[at:])
+// members reads gzip members one by one. Behind a damaged one it goes on at the
+// next.
+func (r *reader) members() error {
+	for !r.ended {
+		if next, _ := r.in.peek(1); len(next) == 0 {
+			return nil
+		}
+		r.in.mark()
+		at := r.in.offset()
+		err := r.member(at)
 		if err == nil {
-			if err := r.text(text, int64(at)); err != nil {
-				return err
-			}
-			at += used
 			continue
 		}
-		if errors.Is(err, errBomb) {
-			return fmt.Errorf("byte %d: %w", at, err)
+		if fatal := (*fatalError)(nil); errors.As(err, &fatal) {
+			return fatal.error
 		}
-		next := bytes.Index(data[at+1:], gzipMagic)
-		if next < 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+		found := r.in.seek(gzipMagic)
+		if !found && errors.Is(err, io.ErrUnexpectedEOF) {
 			r.torn = true
 			return nil
 		}
-		r.damage(int64(at))
-		if next < 0 || r.damaged >= maxDamaged {
+		r.damage(at)
+		if !found || r.damaged >= maxDamaged {
 			return nil
 		}
-		at += 1 + next
 	}
 	return nil
 }
 
-var errBomb = errors.New("a part of the file unpacks to far more than any recording does; it is not read")
+// fatalError ends reading: what follows is not looked at, what was read not used.
+type fatalError struct{ error }
 
-// member unpacks the member at the start of data and tells how long it is.
-func (r *reader) member(data []byte) (text []byte, used int, err error) {
-	source := bytes.NewReader(data)
-	zip, err := gzip.NewReader(source)
-	if err != nil {
-		return nil, 0, err
+var (
+	errBomb   = errors.New("a part of the file unpacks to far more than any recording does; it is not read")
+	errPart   = errors.New("a large part of the file is damaged: nothing in it can be relied on")
+	errEvents = errors.New("it holds more of a profiler's events than are read of one: stoker trace reads the profiler's own file")
+)
+
+// member unpacks and parses the member at which the input stands. Its lines count
+// only when its checksum is right, but for a large one, as comes from packing a
+// recording again: there they count at once, and a checksum that is wrong in the end
+// spoils all. A bomb is noticed long before it has gone off.
+func (r *reader) member(at int64) error {
+	if err := r.zip.Reset(r.in); err != nil {
+		return err
 	}
-	zip.Multistream(false)
-	var unpacked bytes.Buffer
-	for err == nil { // by parts, so that a bomb is noticed long before it has gone off
-		_, err = io.CopyN(&unpacked, zip, minRatio/4)
-		used = len(data) - source.Len()
-		if unpacked.Len() > min(maxMember, max(minRatio, maxRatio*used)) {
-			return nil, 0, errBomb
+	r.zip.Multistream(false)
+	refuse := func(why error) error { return &fatalError{fmt.Errorf("byte %d: %w", at, why)} }
+	r.text = r.text[:0]
+	early, unpacked := false, int64(0)
+	for {
+		r.text = slices.Grow(r.text, minRatio/4)
+		n, err := r.zip.Read(r.text[len(r.text):cap(r.text)])
+		r.text = r.text[:len(r.text)+n]
+		unpacked += int64(n)
+		if unpacked > max(minRatio, maxRatio*(r.in.offset()-at)) {
+			return refuse(errBomb)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.parse(r.text, at)
+		case err != nil && early && !errors.Is(err, io.ErrUnexpectedEOF):
+			return refuse(errPart)
+		case err != nil && early: // its end is missing: what is there is whole
+			return cmp.Or(r.parse(r.text[:bytes.LastIndexByte(r.text, '\n')+1], at), err)
+		case err != nil:
+			return err
+		case len(r.text) > r.limits.member:
+			early = true
+			r.in.release()
+			whole := bytes.LastIndexByte(r.text, '\n') + 1
+			if whole == 0 {
+				return refuse(errBomb)
+			}
+			if err := r.parse(r.text[:whole], at); err != nil || r.ended {
+				return err
+			}
+			r.text = append(r.text[:0], r.text[whole:]...)
 		}
 	}
-	if !errors.Is(err, io.EOF) {
-		return nil, 0, err
-	}
-	text = unpacked.Bytes()
-	if r.total += int64(len(text)); r.total > maxTotal {
-		return nil, 0, errBomb
-	}
-	return text, used, nil
 }
 
-// text parses the lines of one member.
-func (r *reader) text(text []byte, at int64) error {
+// parse parses the lines of one member, or of a part of a large one.
+func (r *reader) parse(text []byte, at int64) error {
+	if r.total += int64(len(text)); r.total > r.limits.lines {
+		r.ended = true
+		return nil
+	}
 	for len(text) > 0 {
 		row, rest, complete := bytes.Cut(text, []byte{'\n'})
 		text = rest
 		if err := r.line(row, at, complete); err != nil {
-			return err
+			return &fatalError{err}
 		}
 	}
 	return nil
 }
 
 // plain reads JSON Lines that are not compressed.
-func (r *reader) plain(in *bufio.Reader) error {
-	scanner := bufio.NewScanner(in)
+func (r *reader) plain() error {
+	scanner := bufio.NewScanner(r.in)
 	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)
 	complete := true // the line ends in a line break; one that does not was torn
 	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
@@ -192,15 +267,16 @@ func (r *reader) plain(in *bufio.Reader) error {
 		complete = !atEOF || n < len(data) || bytes.HasSuffix(data, []byte{'\n'})
 		return n, token, err
 	})
-	at := int64(0)
 	for scanner.Scan() {
+		at := r.total
+		if r.total += int64(len(scanner.Bytes())) + 1; r.total > r.limits.lines {
+			r.ended = true
+			return nil
+		}
 		if err := r.line(scanner.Bytes(), at, complete); err != nil {
 			return err
 		}
-		at += int64(len(scanner.Bytes())) + 1
-		if at > maxTotal {
-			return errBomb
-		}
+		r.in.mark()
 	}
 	if errors.Is(scanner.Err(), bufio.ErrTooLong) && r.lines == 0 {
 		return errNotRecording
@@ -221,7 +297,12 @@ func (r *reader) line(row []byte, at int64, complete bool) error {
 	err := r.build.parse(row)
 	var newer *NewerFormatError
 	switch {
+	case err == nil && r.build.events > r.limits.events:
+		return errEvents
 	case err == nil:
+		if r.build.weight() > r.limits.kept {
+			r.cut, r.begins = true, r.build.shorten(r.limits.kept)
+		}
 		return nil
 	case errors.As(err, &newer):
 		return err

@@ -149,7 +149,7 @@ func appendNumber(b []byte, v float64) []byte {
 }
 
 // plain reports whether a text stands in JSON as it is.
-func plain(text string) bool {
+func plain[T string | []byte](text T) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false

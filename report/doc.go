@@ -2,6 +2,7 @@
 // and as JSON.
 //
 // It computes nothing: a figure that is not in the noun it is given is not
-// printed. Text that came from outside passes internal/safe. Unknown is printed
-// as unknown, never as 0.
+// printed. Unknown is printed as unknown, never as 0. What came from outside is
+// made fit for a terminal where a page begins (newPage) and where JSON is written
+// (Object): behind these doors no field has to be remembered.
 package report

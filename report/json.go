@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"stoker"
 	"stoker/advise"
 	"stoker/diagnose"
+	"stoker/internal/safe"
 	"stoker/recording"
 	"stoker/verify"
 )
@@ -150,13 +152,13 @@ type interval struct {
 
 // JSON writes the verdict and plan of a run as one object.
 func JSON(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan) error {
-	return write(w, describe(run, v, plan))
+	return Object(w, describe(run, v, plan))
 }
 
 // OutcomeJSON writes what verify found as one object: the verdict and plan are
 // those of the run after the change.
 func OutcomeJSON(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, o verify.Outcome) error {
-	return write(w, struct {
+	return Object(w, struct {
 		object
 		Outcome verify.Outcome `json:"outcome"`
 	}{describe(run, v, plan), o})
@@ -246,10 +248,16 @@ func spread(i stoker.Interval) *interval {
 	return &interval{low, point, high}
 }
 
-// write prints one object; arrows and comparisons stay readable.
-func write(w io.Writer, o any) error {
-	e := json.NewEncoder(w)
+// Object writes a value as JSON that a terminal may show as well: what would move a
+// cursor or turn text around is escaped, arrows and comparisons stay readable.
+func Object(w io.Writer, o any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(o)
+	if err := e.Encode(o); err != nil {
+		return err
+	}
+	_, err := w.Write(safe.JSON(b.Bytes()))
+	return err
 }

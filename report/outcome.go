@@ -12,7 +12,7 @@ import (
 
 // Outcome writes what verify found for people.
 func Outcome(w io.Writer, o verify.Outcome, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &o)
 	p.outcomeHeadline(o)
 	if o.Refused == "" {
 		p.sides(o)
@@ -23,8 +23,7 @@ func Outcome(w io.Writer, o verify.Outcome, style Style) error {
 	}
 	p.b.WriteString("\n")
 	p.list("note", o.Warnings)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 func (p *page) outcomeHeadline(o verify.Outcome) {

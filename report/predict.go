@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"stoker"
-	"stoker/internal/safe"
 	"stoker/predict"
 )
 
@@ -78,8 +77,8 @@ func partOf(f Prediction, stage stoker.Stage, r stoker.Resource) string {
 
 // PredictText writes a prediction for people.
 func PredictText(w io.Writer, f Prediction, style Style) error {
-	p := &page{style: style}
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(safe.Text(f.Title, 300)))
+	p := newPage(style, &f)
+	fmt.Fprintf(&p.b, "%s\n\n", p.bold(cut(f.Title, 300)))
 	switch {
 	case f.Roofline != nil:
 		p.roofline(*f.Roofline)
@@ -105,8 +104,7 @@ func PredictText(w io.Writer, f Prediction, style Style) error {
 	}
 	p.inputs(f)
 	p.list("note", f.Answer.Notes)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 // answer is one setting: the result, then the parts of a step with bars.
@@ -217,7 +215,7 @@ func (p *page) sizing(z predict.Sizing) {
 		p.table(rows, "lrrrr")
 	}
 	for _, text := range z.Impossible {
-		p.wrapped("  - ", "    ", safe.Text(text, 600))
+		p.wrapped("  - ", "    ", cut(text, 600))
 	}
 	for _, m := range z.Unknown {
 		p.wrapped("  - ", "    ", m.Input+" is unknown: what depends on it is not sized")
@@ -260,7 +258,7 @@ func (p *page) walls(walls []predict.Wall) {
 	p.table(rows, "lrl")
 	p.b.WriteString("\n")
 	for _, wall := range walls {
-		p.wrapped("  "+wall.Name+": ", "    ", safe.Text(wall.Text, 600))
+		p.wrapped("  "+wall.Name+": ", "    ", cut(wall.Text, 600))
 	}
 	p.b.WriteString("\n")
 }
@@ -278,7 +276,7 @@ func (p *page) waste(f Prediction) {
 		p.wrapped("  - ", "    ", note)
 	}
 	if f.Prices.Source != "" && f.Sources {
-		p.wrapped("  - ", "    ", safe.Text(f.Prices.Source, 900))
+		p.wrapped("  - ", "    ", cut(f.Prices.Source, 900))
 	}
 	p.b.WriteString("\n")
 }

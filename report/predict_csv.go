@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"stoker"
+	"stoker/internal/safe"
 )
 
 // PredictCSV writes the rows of a prediction: the settings of a sweep, else the
@@ -26,9 +27,10 @@ func PredictCSV(w io.Writer, p Prediction) error {
 
 // CSV writes rows, the first as a heading.
 func CSV(w io.Writer, rows [][]string) error {
+	safe.Values(&rows)
 	c := csv.NewWriter(w)
 	for _, row := range rows {
-		if err := c.Write(clean(row)); err != nil {
+		if err := c.Write(row); err != nil {
 			return err
 		}
 	}

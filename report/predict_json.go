@@ -206,7 +206,7 @@ func PredictJSON(w io.Writer, p Prediction) error {
 	if len(p.Points) > 0 {
 		o.Sweep = sweepJSON(p)
 	}
-	return write(w, o)
+	return Object(w, o)
 }
 
 // answer fills in what Solve says; of a sweep, at its first setting.

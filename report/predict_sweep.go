@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"stoker"
-	"stoker/internal/safe"
 	"stoker/predict"
 )
 
@@ -154,7 +153,7 @@ func (p *page) roofline(r predict.Roofline) {
 	rows = [][]string{{"", "workload", "batch", "device", "copied", "stored", "attained", "delivered", "below"}}
 	for i, w := range r.Points {
 		rows = append(rows, []string{
-			string(rune('A' + i%26)), safe.Text(w.Name, 40), Amount(w.Batch), Metric(w.Device), Metric(w.Copied), Metric(w.Stored), FLOPS(w.Attained.Point), FLOPS(w.Delivered.Point), w.Bound,
+			string(rune('A' + i%26)), cut(w.Name, 40), Amount(w.Batch), Metric(w.Device), Metric(w.Copied), Metric(w.Stored), FLOPS(w.Attained.Point), FLOPS(w.Delivered.Point), w.Bound,
 		})
 	}
 	if p.width() < narrow {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"math"
 	"regexp"
 	"strings"
@@ -220,19 +219,6 @@ func TestPredictTextKeepsToThePage(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// What a user's own rows say cannot move the cursor.
-func TestPredictTextIsSafe(t *testing.T) {
-	const bad = "x\x1b[2J\x07"
-	f := sized()
-	f.Title, f.Prices.Source, f.Inputs[0].Source, f.Answer.Stages[1].Source, f.Walls[0].Text = bad, bad, bad, bad, bad
-	f.Sizing.Impossible, f.Answer.Notes = []string{bad}, []string{bad}
-	var b bytes.Buffer
-	err := errors.Join(report.PredictText(&b, f, report.Style{}), report.PredictCSV(&b, f), report.Table(&b, [][]string{{"name", "source"}, {bad, bad}}, report.Style{}))
-	if err != nil || strings.ContainsAny(b.String(), "\x1b\x07") {
-		t.Errorf("control characters reach the terminal (%v): %q", err, b.String())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // TutorialText writes the published tutorial beside our estimates: a table per
 // lesson, then, once each, why they differ.
 func TutorialText(w io.Writer, lessons []predict.Lesson, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &lessons)
 	p.wrapped("", "", "The published tutorial on the data wall (mlsysim), line by line: what it prints, what its own formulas give here, and our estimate of the same thing. A ! marks where the tutorial contradicts itself, or answers what it cannot know.")
 	p.b.WriteString("\n")
 	for n, lesson := range lessons {
@@ -19,8 +19,7 @@ func TutorialText(w io.Writer, lessons []predict.Lesson, style Style) error {
 		p.b.WriteString("\n")
 		p.lesson(lesson)
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 // lesson is the table of one lesson; the reasons are numbered, since many lines
@@ -75,7 +74,7 @@ func TutorialJSON(w io.Writer, lessons []predict.Lesson) error {
 		}
 		all = append(all, o)
 	}
-	return write(w, struct {
+	return Object(w, struct {
 		Schema  int          `json:"schema"`
 		Lessons []jsonLesson `json:"lessons"`
 	}{Schema, all})

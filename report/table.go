@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"stoker/internal/safe"
 )
 
 // colourCodes take no room on a terminal.
@@ -108,13 +106,12 @@ func broken(text string, width int) []string {
 // the others come from: it stands below the table, once for all rows that share
 // it; the first column names the rows.
 func Table(w io.Writer, rows [][]string, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &rows) // they may be a user's own
 	last := len(rows[0]) - 1
 	var shown [][]string
 	var order []string
 	named := map[string][]string{}
 	for n, row := range rows {
-		row = clean(row) // rows may be a user's own
 		shown = append(shown, row[:last])
 		if n == 0 {
 			continue
@@ -131,17 +128,7 @@ func Table(w io.Writer, rows [][]string, style Style) error {
 	for _, source := range order {
 		p.wrapped("  "+p.bold(strings.Join(named[source], " "))+": ", "    ", source)
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
-}
-
-// clean makes cells fit for a terminal.
-func clean(row []string) []string {
-	cells := make([]string, len(row))
-	for i, cell := range row {
-		cells[i] = safe.Text(cell, 0)
-	}
-	return cells
+	return p.to(w)
 }
 
 // TableJSON writes rows as one object with a list of objects, keyed by the
@@ -156,5 +143,5 @@ func TableJSON(w io.Writer, name string, rows [][]string) error {
 		all = append(all, o)
 	}
 	fields := map[string]any{"schema": Schema, name: all}
-	return write(w, fields)
+	return Object(w, fields)
 }

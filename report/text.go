@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"stoker"
 	"stoker/advise"
@@ -23,7 +24,7 @@ type Style struct {
 
 // Text writes verdict and plan of a run for people.
 func Text(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &run, &v, &plan)
 	p.headline(run, v)
 	p.device(run, v)
 	p.list("why", evidenceLines(v))
@@ -31,8 +32,7 @@ func Text(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan,
 	p.plan(plan, v)
 	p.list("beside it", findingLines(v))
 	p.list("note", v.Warnings)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 // Line is the verdict in one line, for the moment in which it changes.
@@ -47,13 +47,36 @@ func Line(run *recording.Run, v diagnose.Verdict) string {
 	if run.Emulated() {
 		line += " [emulated device]"
 	}
-	return line
+	return safe.Text(line, 0)
 }
 
 // page collects the text of one report.
 type page struct {
 	b     strings.Builder
 	style Style
+}
+
+// newPage begins a page about what pointers point at. Here, and nowhere else, is
+// made fit for a terminal what came from outside: names of processes, devices and
+// kernels, settings, paths, messages. What is written on the page later is plain
+// text and colours of our own.
+func newPage(style Style, about ...any) *page {
+	safe.Values(about...)
+	return &page{style: style}
+}
+
+// to writes the page.
+func (p *page) to(w io.Writer) error {
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// cut shortens text to so many characters.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
 }
 
 func (p *page) colour(code, s string) string {
@@ -126,7 +149,7 @@ func titleOf(class diagnose.Class) string {
 
 func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 	for _, g := range run.Facts.GPUs {
-		fmt.Fprintf(&p.b, "  GPU %d  %s\n", g.Index, safe.Text(g.Name, 60))
+		fmt.Fprintf(&p.b, "  GPU %d  %s\n", g.Index, cut(g.Name, 60))
 	}
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
 		p.b.WriteString("  device   no GPU was seen\n")
@@ -233,7 +256,7 @@ func (p *page) list(title string, lines []string) {
 	}
 	fmt.Fprintf(&p.b, "%s\n", p.bold(title))
 	for _, line := range lines {
-		p.wrapped("  - ", "    ", safe.Text(line, 600))
+		p.wrapped("  - ", "    ", cut(line, 600))
 	}
 	p.b.WriteString("\n")
 }
@@ -289,14 +312,10 @@ func (p *page) fix(n int, f advise.Fix) {
 
 // Gain is what a fix is worth, in words.
 func Gain(f advise.Fix) string {
-	s := f.Forecast.Speedup
-	switch {
-	case math.IsNaN(s.High):
-		return "worth unknown"
-	case math.IsNaN(s.Point):
-		return fmt.Sprintf("at most %.2fx faster", s.High)
+	gain := f.Worth()
+	if !f.Forecast.Speedup.Known() {
+		return gain
 	}
-	gain := fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
 	if f.Forecast.Step.Known() {
 		gain += fmt.Sprintf(", step %s", Seconds(f.Forecast.Step.Point))
 	}
@@ -329,7 +348,7 @@ func binds(r stoker.Resource) string {
 
 // Explain writes the questions that were asked and their answers.
 func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &v)
 	fmt.Fprintf(&p.b, "%s\n", p.bold("The three classic questions"))
 	section := diagnose.Class("")
 	for _, q := range v.Questions {
@@ -343,8 +362,7 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 		}
 	}
 	fmt.Fprintf(&p.b, "\nVerdict: %s (best score %.2f; a rule needs 0.40 and a lead of 0.10)\n", p.bold(string(v.Class)), v.Scores[0].Value)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 func scoreOf(v diagnose.Verdict, class diagnose.Class) float64 {
@@ -410,12 +428,11 @@ func Seconds(v float64) string {
 
 // Plan writes a plan alone.
 func Plan(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &run, &v, &plan)
 	fmt.Fprintf(&p.b, "%s\n\n", Line(run, v))
 	p.plan(plan, v)
 	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
 		p.wrapped("", "", nothingToDo(v))
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }

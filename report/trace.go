@@ -13,7 +13,6 @@ import (
 	"stoker/diagnose/lanes"
 	"stoker/diagnose/operators"
 	"stoker/diagnose/ranks"
-	"stoker/internal/safe"
 	"stoker/recording"
 )
 
@@ -40,7 +39,7 @@ type TraceSource struct {
 
 // TraceText writes the report for people.
 func TraceText(w io.Writer, r TraceReport, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &r)
 	p.headline(r.Run, r.Verdict)
 	p.traceFacts(r)
 	p.list("why", evidenceLines(r.Verdict))
@@ -52,8 +51,7 @@ func TraceText(w io.Writer, r TraceReport, style Style) error {
 	p.workRoofline(r.Roofline)
 	p.ranks(r.Ranks, r.Gaps)
 	p.list("note", traceNotes(r))
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 // device is the judged device, nil where no device worked.
@@ -74,7 +72,7 @@ func (r TraceReport) device() *idle.Device {
 
 func (p *page) traceFacts(r TraceReport) {
 	for _, g := range r.Run.Facts.GPUs {
-		fmt.Fprintf(&p.b, "  GPU %d    %s\n", g.Index, safe.Text(orUnknown(g.Name), 60))
+		fmt.Fprintf(&p.b, "  GPU %d    %s\n", g.Index, cut(orUnknown(g.Name), 60))
 	}
 	p.wrapped("  trace    ", "           ", traceSize(r.Source))
 	d := r.device()
@@ -100,7 +98,7 @@ func (p *page) traceFacts(r TraceReport) {
 func traceSize(s TraceSource) string {
 	text := fmt.Sprintf("%d event%s", s.Events, ending(s.Events))
 	if len(s.Files) == 1 {
-		text = safe.Text(s.Files[0], 60) + ", " + text
+		text = cut(s.Files[0], 60) + ", " + text
 	} else {
 		text = fmt.Sprintf("%d files, %s", len(s.Files), text)
 	}
@@ -208,12 +206,12 @@ func (p *page) places(r TraceReport) {
 			worth = fmt.Sprintf(" (%s of the window)", Percent(f.Share))
 		}
 		fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
-		p.wrapped("     ", "     ", safe.Text(f.Text, 600))
+		p.wrapped("     ", "     ", cut(f.Text, 600))
 		if where := whereOf(f); where != "" {
 			p.wrapped("     at   ", "          ", where)
 		}
 		if f.Advice != "" {
-			p.wrapped("     set  ", "          ", safe.Text(f.Advice, 600))
+			p.wrapped("     set  ", "          ", cut(f.Advice, 600))
 		} else if len(f.Settings) > 0 {
 			var changes []string
 			for _, c := range f.Settings {
@@ -233,13 +231,13 @@ func whereOf(f diagnose.Finding) string {
 		parts = append(parts, fmt.Sprintf("%.3f to %.3f ms", 1e3*f.From, 1e3*f.To))
 	}
 	if f.Source != "" {
-		parts = append(parts, safe.Text(f.Source, 120))
+		parts = append(parts, cut(f.Source, 120))
 	}
 	if f.Thread != "" {
-		parts = append(parts, "thread "+safe.Text(strings.TrimPrefix(f.Thread, "thread "), 60))
+		parts = append(parts, "thread "+cut(strings.TrimPrefix(f.Thread, "thread "), 60))
 	}
 	if f.Kernel != "" {
-		parts = append(parts, safe.Text(f.Kernel, 100))
+		parts = append(parts, cut(f.Kernel, 100))
 	}
 	return strings.Join(parts, ", ")
 }

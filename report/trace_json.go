@@ -117,7 +117,7 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 	if c := r.Plan.Replay; c != nil {
 		o.Replay = &jsonReplay{c.Recorded, c.Mean, c.Replayed, c.Usual, c.Steps}
 	}
-	return write(w, o)
+	return Object(w, o)
 }
 
 func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }

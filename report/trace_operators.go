@@ -8,15 +8,13 @@ import (
 	"strings"
 
 	"stoker/diagnose/operators"
-	"stoker/internal/safe"
 )
 
 // OperatorsText writes the table of operators alone.
 func OperatorsText(w io.Writer, t *operators.Table, style Style) error {
-	p := &page{style: style}
+	p := newPage(style, &t)
 	p.operators(t)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.to(w)
 }
 
 // operators writes the table in the columns of key_averages().table().
@@ -52,17 +50,17 @@ func (p *page) operatorRows(t *operators.Table) ([][]string, string) {
 	}
 	rows := [][]string{head}
 	for _, r := range t.Rows {
-		row := []string{safe.Text(r.Name, 0), fmt.Sprint(r.Calls), span(r.CPU), span(r.CPUSelf)}
+		row := []string{r.Name, fmt.Sprint(r.Calls), span(r.CPU), span(r.CPUSelf)}
 		if t.Device > 0 {
 			row = append(row, span(r.Device), span(r.DeviceSelf))
 		}
 		row = append(row, Percent(t.Share(r)))
 		if sourced {
-			row = append(row, tail(safe.Text(r.Source, 0), 32))
+			row = append(row, tail(r.Source, 32))
 		}
 		rows = append(rows, row)
 		if t.Shapes && r.Shapes != "" {
-			rows = append(rows, append([]string{"  " + safe.Text(r.Shapes, max(20, p.width()-6))}, make([]string, len(row)-1)...))
+			rows = append(rows, append([]string{"  " + cut(r.Shapes, max(20, p.width()-6))}, make([]string, len(row)-1)...))
 		}
 	}
 	return rows, align
@@ -93,7 +91,7 @@ func cutNames(rows [][]string, width int) {
 	room := min(mostName, leastName+max(0, width-tableWidth(rows)-1))
 	for _, row := range rows[1:] {
 		if row[1] != "" {
-			row[0] = safe.Text(row[0], room)
+			row[0] = cut(row[0], room)
 		}
 	}
 }
@@ -210,7 +208,7 @@ func (p *page) workRoofline(r *operators.Roofline) {
 			break
 		}
 		rows = append(rows, []string{
-			safe.Text(pt.Name, 36), orUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls), Seconds(pt.Seconds), FLOPS(pt.Attained),
+			cut(pt.Name, 36), orUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls), Seconds(pt.Seconds), FLOPS(pt.Attained),
 			Percent(pt.Share), figure(pt.Intensity), figure(pt.Ridge), boundBy(pt),
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"stoker/diagnose"
-	"stoker/internal/safe"
 	"stoker/recording"
 )
 
@@ -34,7 +33,7 @@ func (p *page) beside(v diagnose.Verdict) {
 		p.wrapped("  idle     ", "           ", words)
 	}
 	for _, e := range t.Evidence {
-		p.wrapped("  - ", "    ", safe.Text(e.Text, 600))
+		p.wrapped("  - ", "    ", cut(e.Text, 600))
 	}
 	p.b.WriteString("\n")
 }

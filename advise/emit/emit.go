@@ -1,8 +1,10 @@
 // Package emit prints a plan's changes as lines to paste, in the dialect of the
-// framework: PyTorch's DataLoader keywords, Hugging Face's TrainingArguments.
+// framework: PyTorch, Hugging Face's Trainer, Lightning.
 //
-// It decides nothing: what to change and what it is worth comes from advise. A
-// setting that a framework has no keyword for becomes a comment.
+// It decides nothing: what to change and what it is worth comes from advise. Every
+// line is Python that the framework takes, or a comment: a change whose value is
+// only known in proportion to one that nobody knows, and one that is no matter of a
+// line, are told in words. python/tests/test_emit.py executes all that can be printed.
 package emit
 
 import (
@@ -12,63 +14,75 @@ import (
 
 	"stoker"
 	"stoker/advise"
+	"stoker/internal/safe"
 )
 
-// Torch prints a fix as keywords of torch.utils.data.DataLoader, a comment per
-// change.
-func Torch(w io.Writer, fix advise.Fix) error {
-	return write(w, fix, "DataLoader", map[stoker.Setting]string{
-		stoker.NumWorkers: "num_workers", stoker.PrefetchFactor: "prefetch_factor", stoker.PinMemory: "pin_memory",
-		stoker.PersistentWorkers: "persistent_workers", stoker.InOrder: "in_order", stoker.BatchSize: "batch_size",
-		stoker.FastPixels: "fast", stoker.OnDevice: "normalize_on_device",
-	})
-}
+// Dialects are the frameworks by the names that --emit takes.
+var Dialects = map[string]func(io.Writer, advise.Fix) error{"torch": Torch, "hf": HF, "lightning": Lightning}
+
+// Torch prints a fix for a loop of one's own around torch.utils.data.DataLoader.
+func Torch(w io.Writer, fix advise.Fix) error { return write(w, fix, torch) }
 
 // HF prints a fix as arguments of transformers.TrainingArguments.
-func HF(w io.Writer, fix advise.Fix) error {
-	return write(w, fix, "TrainingArguments", map[stoker.Setting]string{
-		stoker.NumWorkers: "dataloader_num_workers", stoker.PrefetchFactor: "dataloader_prefetch_factor",
-		stoker.PinMemory: "dataloader_pin_memory", stoker.PersistentWorkers: "dataloader_persistent_workers",
-		stoker.BatchSize: "per_device_train_batch_size",
-	})
+func HF(w io.Writer, fix advise.Fix) error { return write(w, fix, huggingFace) }
+
+// Lightning prints a fix as arguments of lightning.Trainer and of its DataLoader.
+func Lightning(w io.Writer, fix advise.Fix) error { return write(w, fix, lightning) }
+
+// dialect says how a framework is told each setting.
+type dialect map[stoker.Setting]phrase
+
+// phrase is a change in words of a framework.
+type phrase func(c stoker.Change) line
+
+// line is what is printed of one change.
+type line struct {
+	call string // whose keyword text is: "DataLoader"; "": text stands by itself
+	text string
+	head string // a line that has to stand before all calls
 }
 
-func write(w io.Writer, fix advise.Fix, call string, keywords map[stoker.Setting]string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: %s\n", fix.Name, worth(fix))
-	var outside []stoker.Change
-	inside := 0
+// write prints what has to stand first, then a call with all its keywords, then the
+// lines that stand by themselves.
+func write(w io.Writer, fix advise.Fix, d dialect) error {
+	safe.Values(&fix) // a line that ended within a comment would be code of somebody else's
+	var head, own, calls []string
+	keywords := map[string]string{}
 	for _, c := range fix.Changes {
-		keyword, known := keywords[c.Setting]
-		if !known {
-			outside = append(outside, c)
-			continue
+		say := d[c.Setting]
+		if say == nil {
+			say = inWords(string(c.Setting))
 		}
-		if inside++; inside == 1 {
-			fmt.Fprintf(&b, "%s(\n    ...,  # what you pass today\n", call)
+		l := say(c)
+		if l.head != "" && !strings.Contains(strings.Join(head, ""), l.head) {
+			head = append(head, l.head+"\n")
 		}
-		fmt.Fprintf(&b, "    %s=%s,  # %s\n", keyword, python(c.To), was(c))
-	}
-	if inside > 0 {
-		b.WriteString(")\n")
-	}
-	for _, c := range outside {
-		if c.Setting == stoker.LoaderKind && call == "TrainingArguments" {
-			b.WriteString("# override Trainer.get_train_dataloader: return stoker.DataLoader(...) with the same arguments\n")
-			continue
+		switch {
+		case l.text == "":
+		case l.call == "":
+			own = append(own, l.text+"\n")
+		default:
+			if keywords[l.call] == "" {
+				calls = append(calls, l.call)
+			}
+			keywords[l.call] += fmt.Sprintf("    %s,  # %s\n", l.text, was(c))
 		}
-		b.WriteString(elsewhere(c))
 	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: %s\n%s", fix.Name, worth(fix), strings.Join(head, ""))
+	for _, call := range calls {
+		fmt.Fprintf(&b, "%s(\n    ...,  # what you pass today\n%s)\n", call, keywords[call])
+	}
+	b.WriteString(strings.Join(own, ""))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func worth(fix advise.Fix) string {
-	s := fix.Forecast.Speedup
-	if !s.Known() {
-		return "worth unknown"
+	if fix.Forecast.Speedup.Known() {
+		return "predicted " + fix.Worth()
 	}
-	return fmt.Sprintf("predicted %.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
+	return fix.Worth()
 }
 
 func was(c stoker.Change) string {
@@ -76,22 +90,6 @@ func was(c stoker.Change) string {
 		return "not known before"
 	}
 	return "was " + python(c.From)
-}
-
-// elsewhere prints a change that is no keyword of the loader.
-func elsewhere(c stoker.Change) string {
-	switch c.Setting {
-	case stoker.NonBlocking:
-		return "batch = batch.to(device, non_blocking=True)  # needs pin_memory; Trainer and Lightning do this by themselves\n"
-	case stoker.Cores:
-		return fmt.Sprintf("# give the job %s cores (was %s): --cpus-per-task, docker --cpus, cgroup quota\n", python(c.To), python(c.From))
-	case stoker.LoaderKind:
-		return "from stoker import DataLoader  # in the place of torch.utils.data's, with the same arguments\n"
-	case stoker.StorageKind:
-		return "# keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training\n"
-	default:
-		return fmt.Sprintf("# %s\n", c)
-	}
 }
 
 // python prints a value as Python writes it.

@@ -8,7 +8,8 @@ import (
 )
 
 func (a *app) diagnose() *cobra.Command {
-	var asJSON, explain, check bool
+	var asJSON, explain bool
+	var check checkFlag
 	var prices priceFlags
 	cmd := &cobra.Command{
 		Use:   "diagnose [RUN]",
@@ -18,7 +19,8 @@ RUN is a recording, also one that is still being written; by default the newest 
 		Example: `  stoker diagnose
   stoker diagnose --explain stoker-runs/2026-11-21T101500-train.jsonl.gz
   stoker diagnose --json RUN | jq .verdict.class
-  stoker diagnose --check RUN || echo starved`,
+  stoker diagnose --check RUN || echo starved
+  stoker diagnose --check 'idle<20%,step<120ms' RUN`,
 		Args: atMost(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			own, err := prices.own()
@@ -39,15 +41,15 @@ RUN is a recording, also one that is still being written; by default the newest 
 			default:
 				err = report.Text(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
 			}
-			if err == nil && check {
-				return starved(j.verdict)
+			if err != nil {
+				return err
 			}
-			return err
+			return a.checked(&check, j.verdict)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 where the GPU is starved")
+	check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	prices.register(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("json", "explain")
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"stoker/feed/check"
 	"stoker/feed/serve"
 	"stoker/internal/safe"
+	"stoker/report"
 )
 
 // feedFlags are the flags of the verb.
@@ -154,7 +154,7 @@ func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
 		return interrupted(ctx, err)
 	}
 	if f.json {
-		err = json.NewEncoder(a.stdout).Encode(r)
+		err = report.Object(a.stdout, r)
 	} else {
 		err = printCheck(a.stdout, r)
 	}
@@ -175,6 +175,7 @@ func checkProgress(done, total int64) string {
 const namedFiles = 20
 
 func printCheck(w io.Writer, r check.Report) error {
+	safe.Values(&r)           // names of files
 	out := bufio.NewWriter(w) // keeps the first error
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	more := func(n int) {
@@ -182,7 +183,7 @@ func printCheck(w io.Writer, r check.Report) error {
 			line("  and %d more: --json lists them all", n-namedFiles)
 		}
 	}
-	line("%s: %d samples in %d classes, listed in %.2f s", safe.Text(r.Root, 0), r.Samples, r.Classes, r.ListSeconds)
+	line("%s: %d samples in %d classes, listed in %.2f s", r.Root, r.Samples, r.Classes, r.ListSeconds)
 	line("%.0f images/s on %d threads, resized to %d x %d, in %.1f s", r.Rate(), r.Threads, r.Size, r.Size, r.Seconds)
 	if r.CPUSeconds > 0 {
 		line("%.2f ms of CPU per image", 1e3*r.CPU())
@@ -193,16 +194,16 @@ func printCheck(w io.Writer, r check.Report) error {
 		line("formats: %s", formats(r.Formats))
 	}
 	for _, note := range r.Notes {
-		line("note: %s", safe.Text(note, 1000))
+		line("note: %s", note)
 	}
 	line("%d bad files", len(r.Bad))
 	for _, b := range r.Bad[:min(namedFiles, len(r.Bad))] {
-		line("  %s: %s", safe.Text(b.Path, 0), safe.Text(b.Reason, 500))
+		line("  %s: %s", b.Path, b.Reason)
 	}
 	more(len(r.Bad))
 	line("%d files whose pixels may differ from Pillow's", len(r.Inexact))
 	for _, i := range r.Inexact[:min(namedFiles, len(r.Inexact))] {
-		line("  %s: %s", safe.Text(i.Path, 0), safe.Text(i.Reason, 500))
+		line("  %s: %s", i.Path, i.Reason)
 	}
 	more(len(r.Inexact))
 	return out.Flush()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &app{stdout: stdout, stderr: stderr}
 	root := app.root()
-	root.SetArgs(args)
+	root.SetArgs(joinChecks(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -72,8 +73,13 @@ func (a *app) exit(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &usage) || !a.began:
-		a.error(err)
-		a.hint("stoker --help, or stoker VERB --help")
+		text, nearest, misspelt := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's
+		a.error(errors.New(text))
+		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
+			a.hint("stoker " + names[0] + " --help")
+		} else {
+			a.hint("stoker --help, or stoker VERB --help")
+		}
 		return exitUsage
 	}
 	a.error(err)

@@ -39,6 +39,7 @@ func TestVerbs(t *testing.T) {
 		{[]string{"advise", liveRun}, exitFine, "num_workers 0 -> 7"},
 		{[]string{"advise", "--emit", "torch", liveRun}, exitFine, "num_workers=7,"},
 		{[]string{"advise", "--emit", "hf", liveRun}, exitFine, "dataloader_num_workers=7,"},
+		{[]string{"advise", "--emit", "lightning", liveRun}, exitFine, "num_workers=7,"},
 		{[]string{"verify", liveRun, liveRun}, exitFine, "no detectable difference"},
 		{[]string{"verify", "--json", liveRun, liveRun}, exitFine, `"outcome"`},
 	} {
@@ -72,7 +73,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"diagnose", file("text", "hello\nworld\n")}, exitError, "expected a recording of Stoker"},
 		{[]string{"diagnose", file("json", "{\"a\":1}\n")}, exitError, "expected a recording of Stoker"},
 		{[]string{"diagnose", file("newer", `{"kind":"header","format":99,"version":"9.1"}`+"\n")}, exitError, "use stoker 9.1 or newer"},
-		{[]string{"advise", "--emit", "yaml", liveRun}, exitUsage, `expected "torch" or "hf"`},
+		{[]string{"advise", "--emit", "yaml", liveRun}, exitUsage, `expected one of hf, lightning, torch`},
 		{[]string{"verify", liveRun}, exitUsage, "two recordings"},
 		{[]string{"observe"}, exitUsage, "a command after --"},
 		{[]string{"observe", "train.py"}, exitUsage, "after --"},

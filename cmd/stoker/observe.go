@@ -61,7 +61,7 @@ says when the verdict changes.`,
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz); one that is there stays, a folder gets a new one")
 	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
-	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 3 where the GPU is starved and CMD returned 0")
+	o.check.register(cmd, wordFed, "exit with 3 where CMD returned 0 and the GPU is starved")
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
@@ -70,12 +70,13 @@ says when the verdict changes.`,
 }
 
 type observeFlags struct {
-	output        string
-	noHook, check bool
-	quiet         bool
-	pid           int
-	trace         captureFlags
-	prices        priceFlags
+	output string
+	noHook bool
+	check  checkFlag
+	quiet  bool
+	pid    int
+	trace  captureFlags
+	prices priceFlags
 }
 
 // frugal keeps the observer out of the way of what it observes. With one
@@ -131,7 +132,12 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		}
 		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace))
 	})
-	return ended(run, verdict, o.check)
+	var code error
+	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
+		code = exitCode(exit.Code)
+	}
+	a.guarded("check the run", func() error { code = a.ended(run, verdict, &o.check); return nil })
+	return code
 }
 
 // guarded does what comes after CMD's end: that it fails, even by a fault of ours,
@@ -218,14 +224,11 @@ func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) 
 }
 
 // ended is CMD's own code; --check turns only a 0 into 3.
-func ended(run *recording.Run, verdict diagnose.Verdict, check bool) error {
+func (a *app) ended(run *recording.Run, verdict diagnose.Verdict, check *checkFlag) error {
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
 		return exitCode(exit.Code)
 	}
-	if check {
-		return starved(verdict)
-	}
-	return nil
+	return a.checked(check, verdict)
 }
 
 // live says on stderr when the verdict of a run that goes on changes.

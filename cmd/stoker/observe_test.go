@@ -77,7 +77,7 @@ func TestFaultAfterTheCommand(t *testing.T) {
 		t.Error(said.String())
 	}
 	run := &recording.Run{Facts: recording.Facts{Exit: &recording.Exit{Code: 7}}}
-	if code := a.exit(ended(run, diagnose.Verdict{}, true)); code != 7 {
+	if code := a.exit(a.ended(run, diagnose.Verdict{}, &checkFlag{})); code != 7 {
 		t.Error("code ", code)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"stoker"
 	"stoker/hardware"
 	"stoker/predict"
+	"stoker/report"
 )
 
 // predictTransformation is "predict transformation": the tutorial's question
@@ -32,7 +32,7 @@ overlapped. Four numbers in, no hardware and no run; stoker predict knows worker
 			}
 			a.began = true
 			if asJSON {
-				return a.object(transformationJSON(t))
+				return report.Object(a.stdout, transformationJSON(t))
 			}
 			a.transformation(t)
 			return nil
@@ -127,7 +127,7 @@ host link carries. Without --storage the supply is unknown, and so is the answer
 			}
 			a.began = true
 			if asJSON {
-				return a.object(dataJSON(d))
+				return report.Object(a.stdout, dataJSON(d))
 			}
 			a.supply(d)
 			return nil
@@ -226,13 +226,6 @@ func known(v float64) *float64 {
 		return nil
 	}
 	return &v
-}
-
-// object prints one JSON object.
-func (a *app) object(v any) error {
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
 }
 
 // shortTime and shortRate print four digits with a unit.

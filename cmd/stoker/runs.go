@@ -54,11 +54,3 @@ func judge(args []string) (judged, error) {
 	j.plan = advise.Rank(j.run, j.verdict)
 	return j, nil
 }
-
-// starved is what --check exits with.
-func starved(v diagnose.Verdict) error {
-	if v.Class.Starves() {
-		return exitCode(exitStarved)
-	}
-	return nil
-}

@@ -29,11 +29,12 @@ import (
 
 // traceFlags are the flags of the verb.
 type traceFlags struct {
-	top                                     int
-	by                                      string
-	shapes, operators, json, explain, check bool
-	timeline, output, whatIf                string
-	prices                                  priceFlags
+	top                              int
+	by                               string
+	shapes, operators, json, explain bool
+	check                            checkFlag
+	timeline, output, whatIf         string
+	prices                           priceFlags
 }
 
 func (a *app) trace() *cobra.Command {
@@ -74,7 +75,7 @@ the ranks of one run. Record a trace with
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
-	flags.BoolVar(&f.check, "check", false, "exit with 3 where the GPU is starved")
+	f.check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
 	f.prices.register(flags)
@@ -125,10 +126,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	if err := a.showTrace(f, r); err != nil {
 		return err
 	}
-	if f.check {
-		return starved(r.Verdict)
-	}
-	return nil
+	return a.checked(&f.check, r.Verdict)
 }
 
 // asked reads the changes of --what-if.

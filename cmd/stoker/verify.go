@@ -13,7 +13,8 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	var asJSON, check bool
+	var asJSON bool
+	var check checkFlag
 	cmd := &cobra.Command{
 		Use:   "verify BEFORE AFTER",
 		Short: "Did it help, as much as predicted, beyond noise",
@@ -30,15 +31,15 @@ achieved, and what binds now. Runs of different work are refused, or compared pe
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.began = true
-			return a.runVerify(args[0], args[1], asJSON, check)
+			return a.runVerify(args[0], args[1], asJSON, &check)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 4 where the prediction was missed")
+	check.register(cmd, wordPromise, "exit with 4 where the prediction was missed; with 3 where AFTER is starved (--check=fed)")
 	return cmd
 }
 
-func (a *app) runVerify(beforeFile, afterFile string, asJSON, check bool) error {
+func (a *app) runVerify(beforeFile, afterFile string, asJSON bool, check *checkFlag) error {
 	before, err := judge([]string{beforeFile})
 	if err != nil {
 		return err
@@ -59,10 +60,11 @@ func (a *app) runVerify(beforeFile, afterFile string, asJSON, check bool) error 
 		return err
 	case outcome.Refused != "":
 		return exitCode(exitError)
-	case check && outcome.Promise.Kept == verify.PromiseMissed:
-		return exitCode(exitMissed)
 	}
-	return nil
+	if err := a.kept(check, outcome.Promise); err != nil {
+		return err
+	}
+	return a.checked(check, after.verdict)
 }
 
 // promise is what would have been forecast for just these changes; nothing where

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -31,7 +32,7 @@ func Text(s string, limit int) string {
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
+		case odd(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteString(s[i : i+size])
@@ -40,6 +41,39 @@ func Text(s string, limit int) string {
 	}
 	return b.String()
 }
+
+// JSON returns a JSON text that stands for the same values and in which no character
+// stands raw that Text would replace: \u009b in the place of U+009B. It takes what
+// encoding/json wrote, which has line breaks between values and odd characters only
+// inside of strings.
+func JSON(text []byte) []byte {
+	var out []byte
+	from := 0
+	for i := 0; i < len(text); {
+		if text[i] < 0x7f {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		if odd(r) {
+			out = append(out, text[from:i]...)
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+			from = i + size
+		}
+		i += size
+	}
+	if from == 0 {
+		return text
+	}
+	return append(out, text[from:]...)
+}
+
+// odd reports whether a character moves a cursor, changes a colour, ends a line,
+// turns text around or is not seen at all: controls (C0, C1), formats (among them
+// bidirectional overrides) and separators of lines.
+func odd(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 // plain reports whether s is printable ASCII, as nearly all text is.
 func plain(s string) bool {

@@ -1,6 +1,15 @@
-package safe
+package safe_test
 
-import "testing"
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"stoker/internal/poison"
+	"stoker/internal/safe"
+)
 
 func TestText(t *testing.T) {
 	for _, c := range []struct {
@@ -17,8 +26,69 @@ func TestText(t *testing.T) {
 		{"bad\xff\xfe", 0, `bad\xff\xfe`},
 		{"abcdef", 3, "abc…"},
 	} {
-		if got := Text(c.in, c.limit); got != c.want {
+		if got := safe.Text(c.in, c.limit); got != c.want {
 			t.Errorf("Text(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
 		}
+	}
+}
+
+// A JSON text is fit for a terminal and stands for the same values.
+func TestJSON(t *testing.T) {
+	want := map[string]any{"größer 日本 😀": poison.Text, "b\u009b\U000e0001": []any{"\u202e", 1.5, nil, "plain", "\ufeff"}}
+	text, err := json.MarshalIndent(want, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := string(safe.JSON(text))
+	if leak := poison.Leak(printed); leak != "" {
+		t.Errorf("stands raw: %s", leak)
+	}
+	if !strings.Contains(printed, "größer 日本 😀") {
+		t.Errorf("text that may stay is gone: %s", printed)
+	}
+	var was, is any
+	if err := errors.Join(json.Unmarshal(text, &was), json.Unmarshal([]byte(printed), &is)); err != nil || !reflect.DeepEqual(was, is) {
+		t.Errorf("%v: %q became %q", err, was, is)
+	}
+}
+
+type node struct {
+	Text  string
+	Any   any
+	List  []string
+	Array [2]string
+	Map   map[string]any
+	Next  *node
+	V     []float64
+	own   string
+}
+
+// Every text is reached, nobody else's copy is touched, and what is clean stays
+// what it was.
+func TestValues(t *testing.T) {
+	tree := func(text string) *node {
+		n := &node{Text: text, Any: text, List: []string{"a", text}, Array: [2]string{text}, Map: map[string]any{text: text}, V: []float64{1}, own: "own"}
+		n.Next = &node{Text: "inner" + text, Next: &node{Any: []any{text, 7}}}
+		return n
+	}
+	bad := tree("\x1b[2J")
+	shown, number := bad, 7
+	safe.Values(&shown, &number)
+	if want := tree(`\x1b[2J`); !reflect.DeepEqual(shown, want) {
+		t.Errorf("%+v, want %+v", shown, want)
+	}
+	if !reflect.DeepEqual(bad, tree("\x1b[2J")) {
+		t.Errorf("the value of another was changed: %+v", bad)
+	}
+	good := tree("good")
+	shown = good
+	if safe.Values(&shown); shown != good {
+		t.Error("a value without odd texts was copied")
+	}
+	good.Next.Next.Next = good // a circle
+	good.Next.Next.Text = "\x1b"
+	shown = good
+	if safe.Values(&shown); shown.Next.Next.Text != `\x1b` {
+		t.Errorf("%q", shown.Next.Next.Text)
 	}
 }

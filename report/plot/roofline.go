@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"stoker/internal/safe"
 	"stoker/predict"
 	"stoker/report"
 )
@@ -19,6 +20,7 @@ import (
 // powers of ten: a sloped line per way that bytes come, the peak, the ridge
 // points, and each workload once per kind of byte.
 func Roofline(w io.Writer, f Format, words Words, r predict.Roofline) error {
+	safe.Values(&words, &r)
 	if !(r.Peak > 0) || math.IsInf(r.Peak, 0) || len(r.Diagonals) == 0 {
 		return fmt.Errorf("draw roofline: peak %v with %d lines, expected a known peak and memory bandwidth", r.Peak, len(r.Diagonals))
 	}

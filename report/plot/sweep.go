@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"stoker"
+	"stoker/internal/safe"
 	"stoker/predict"
 	"stoker/report"
 )
@@ -27,6 +28,7 @@ const (
 // utilisation, each with its interval; over two settings as a heat map of
 // utilisation. Each point has the colour of what binds there.
 func Sweep(w io.Writer, f Format, words Words, axes []predict.Axis, points []predict.Point) error {
+	safe.Values(&words, &axes, &points)
 	if len(points) == 0 || len(axes) < 1 || len(axes) > 2 {
 		return fmt.Errorf("draw sweep: %d points over %d settings, expected some over one or two", len(points), len(axes))
 	}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoker/internal/poison"
+	"stoker/recording"
+)
+
+// hostileRuns are recordings in which one text each is poisoned, wherever some of
+// these cases has one, and all of them together.
+func hostileRuns(t *testing.T) map[string]*recording.Run {
+	t.Helper()
+	runs := map[string]*recording.Run{}
+	for _, file := range []string{
+		"main-thread-live/run.jsonl", "main-thread-trace/run.jsonl", "straggler-two-ranks/run.jsonl", "labelled-cpu-model/run.jsonl.gz",
+		"labelled-slow-disk/run.jsonl.gz", "feed-own-starved/run.jsonl.gz",
+	} {
+		open := func() *recording.Run {
+			run, err := recording.Open(caseFile(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Facts.Absent = append(run.Facts.Absent, recording.Absence{What: "what", Why: "why"})
+			run.Facts.Notes = append(run.Facts.Notes, "note")
+			run.Facts.Captures = append(run.Facts.Captures, recording.Capture{File: "trace.json"})
+			run.Facts.Exit = &recording.Exit{Signal: "signal"}
+			return run
+		}
+		for _, at := range append([]string{""}, poison.Paths(*open())...) {
+			name := at
+			if at == "" {
+				name = "all of " + file
+			}
+			if runs[name] == nil {
+				runs[name] = open()
+				poison.Into(runs[name], at)
+			}
+		}
+	}
+	if len(runs) < 40 {
+		t.Fatalf("only %d places with texts", len(runs))
+	}
+	return runs
+}
+
+// Whatever text of a recording comes from a stranger, and whichever verb shows it:
+// nothing of it acts on the terminal.
+func TestNoVerbLetsThroughWhatARecordingHolds(t *testing.T) {
+	dir := t.TempDir()
+	for name, run := range hostileRuns(t) {
+		var text bytes.Buffer
+		if err := recording.Write(&text, run); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "run.jsonl")
+		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			{"diagnose", "--check"},
+			{"diagnose", "--explain", "--color", "always"},
+			{"diagnose", "--json"},
+			{"advise"},
+			{"advise", "--json"},
+			{"advise", "--emit", "torch"},
+			{"advise", "--emit", "hf"},
+			{"advise", "--emit", "lightning"},
+			{"verify", path, "--color", "always"},
+			{"verify", "--json", path},
+		} {
+			checkLeak(t, name, append(args, path)...)
+		}
+	}
+}
+
+func checkLeak(t *testing.T, of string, args ...string) {
+	t.Helper()
+	code, out, errs := call(t, args...)
+	for stream, text := range map[string]string{"stdout": out, "stderr": errs} {
+		if leak := poison.Leak(text); leak != "" {
+			t.Errorf("stoker %q: %s stands raw on %s: %s", args, of, stream, leak)
+		}
+	}
+	if strings.Contains(strings.Join(args, " "), "--json") && code == exitFine {
+		var any any
+		if err := json.Unmarshal([]byte(out), &any); err != nil {
+			t.Errorf("stoker %q: %v", args, err)
+		}
+	}
+}
+
+// Names of kernels, operators and devices come from whoever recorded a trace.
+func TestNoVerbLetsThroughWhatATraceHolds(t *testing.T) {
+	plain, err := os.ReadFile(traceFile(t, "trace.json", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	rest, err := json.Marshal(poison.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"aten::mm", "ampere_sgemm_64x64_nn", "cudaLaunchKernel", "NVIDIA A100-SXM4-80GB", "ProfilerStep#3", "float", "nccl", "cpu_op", ""} {
+		text := strings.ReplaceAll(string(plain), name+`"`, name+string(rest[1:]))
+		if name == "" { // every name, but not what an event is
+			text = strings.ReplaceAll(string(plain), `","pid"`, string(rest[1:len(rest)-1])+`","pid"`)
+		}
+		path := filepath.Join(dir, "trace.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			{"trace", "--check"},
+			{"trace", "--color", "always", "--shapes"},
+			{"trace", "--json"},
+			{"trace", "--explain"},
+			{"trace", "--operators"},
+			{"trace", "--what-if", "pin_memory=true"},
+			{"trace", "--timeline", filepath.Join(dir, "out"+poison.Name+".json")},
+		} {
+			checkLeak(t, "name "+name, append(args, path)...)
+		}
+	}
+}
+
+// A name of a file may hold all but a zero and a slash, and stands in errors,
+// warnings and reports.
+func TestNoVerbLetsThroughNames(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	name := "f" + poison.Name
+	for path, text := range map[string]string{
+		name + ".jsonl": "hello\n", name + ".json": "{", filepath.Join("set"+poison.Name, "class"+poison.Name, name+".png"): "no picture",
+		name + ".sh": "exit 3", filepath.Join("stoker", "hardware.json"): `{"gpus": [{"name": ` + quoted(t, poison.Text) + `, "fp16": ` + quoted(t, poison.Text) + `}]}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := t.TempDir()
+	for _, args := range [][]string{
+		{"diagnose", name},
+		{"diagnose", name + ".jsonl"},
+		{"diagnose", "--json", name},
+		{"trace", name},
+		{"trace", name + ".json"},
+		{"verify", name, name},
+		{"advise", name},
+		{"advise", "--emit", poison.Name, name},
+		{"diagnose", "--" + poison.Name},
+		{poison.Name},
+		{"diagnos"},
+		{"diagnose", "--check=" + poison.Name, name},
+		{"trace", "--what-if", poison.Name, name},
+		{"trace", "--by", poison.Name, name},
+		{"diagnose", "--grid", poison.Name, name},
+		{"predict", "--gpu", poison.Name},
+		{"predict", "--list", poison.Name},
+		{"predict", "--list", "gpus"},
+		{"predict", "--batch", poison.Name},
+		{"predict", "-o", poison.Name},
+		{"feed", "--check", "set" + poison.Name},
+		{"feed", "--check", "set" + poison.Name, "--json"},
+		{"feed", "--check", name},
+		{"feed", "--socket", name},
+		{"observe", "--no-hook", "-o", filepath.Join(folder, name+".jsonl.gz"), "--", "sh", name + ".sh"},
+		{"observe", "--no-hook", "-o", filepath.Join(folder, "absent", "\x00"), "--", "true"},
+		{"observe", "--no-hook", "-o", filepath.Join(folder, "2.jsonl.gz"), "--", name},
+		{"observe", name},
+		{"observe", "--pid", poison.Name},
+		{"diagnose", filepath.Join(folder, name+".jsonl.gz")},
+	} {
+		checkLeak(t, "a name", args...)
+	}
+}
+
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	b, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A misspelt verb gets the nearest as a line to paste, not the escape codes of a
+// list.
+func TestMisspeltVerb(t *testing.T) {
+	code, _, errs := call(t, "observ")
+	if want := "stoker: error: unknown command \"observ\" for \"stoker\"\nstoker: hint: stoker observe --help\n"; code != exitUsage || errs != want {
+		t.Errorf("code %d, stderr %q, want %q", code, errs, want)
+	}
+}

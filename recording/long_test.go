@@ -1,0 +1,353 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// stretched writes a recording that goes on as a real one does, until its lines
+// have so many bytes: the lines of a case over and over, later each time, packed a
+// second to a member as a Writer does. It says how long it lasts and how many steps
+// it has.
+func stretched(t testing.TB, out io.Writer, name string, most int64) (seconds float64, steps int) {
+	t.Helper()
+	file, err := os.Open(filepath.Join("../testdata/cases", name, "run.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	zip, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head, body []line
+	var span float64
+	each := 0
+	for rows := bufio.NewScanner(zip); rows.Scan(); {
+		var l line
+		if err := json.Unmarshal(rows.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		switch l.Kind {
+		case "header", "facts":
+			head = append(head, l)
+			continue
+		case "step":
+			each = max(each, l.N+1)
+		}
+		span = max(span, l.T)
+		body = append(body, l)
+	}
+	span = float64(int(span) + 1)
+	p := &packer{t: t, out: out}
+	for _, l := range head {
+		p.add(l)
+	}
+	for p.total < most {
+		for _, l := range body {
+			if l.Kind != "clock" {
+				p.second(l.T + seconds)
+				l.T = round(l.T + seconds)
+			}
+			if l.Kind == "step" || l.Kind == "clock" {
+				l.N += steps
+			}
+			p.add(l)
+		}
+		seconds += span
+		steps += each
+	}
+	p.flush()
+	return seconds, steps
+}
+
+// packer packs lines as a Writer does.
+type packer struct {
+	t     testing.TB
+	out   io.Writer
+	zip   *gzip.Writer
+	lines []byte
+	at    float64
+	total int64
+}
+
+func (p *packer) add(l line) {
+	if l.Kind == "sample" {
+		p.lines = appendSample(p.lines, l)
+		return
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.lines = append(append(p.lines, text...), '\n')
+}
+
+// second begins a member where a second has passed.
+func (p *packer) second(now float64) {
+	if now >= p.at+1 {
+		p.at = now
+		p.flush()
+	}
+}
+
+func (p *packer) flush() {
+	if p.zip == nil {
+		p.zip, _ = gzip.NewWriterLevel(p.out, gzip.BestSpeed)
+	}
+	p.zip.Reset(p.out)
+	if _, err := p.zip.Write(p.lines); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.zip.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.total += int64(len(p.lines))
+	p.lines = p.lines[:0]
+}
+
+// A recording of any length opens with what fits, the newest of it, and says how much
+// that is. What is kept is all that there is of that time.
+func TestLongRecordings(t *testing.T) {
+	var file bytes.Buffer
+	seconds, steps := stretched(t, &file, "labelled-cpu-exhausted", 4<<20)
+	whole, err := Read(bytes.NewReader(file.Bytes()))
+	if err != nil || len(whole.Warnings) > 0 || len(whole.Steps) != steps {
+		t.Fatalf("%v, %q, %d steps of %d", err, whole.Warnings, len(whole.Steps), steps)
+	}
+	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes()), "one member": packed(string(unpacked(t, file.Bytes())))} {
+		most := usual
+		most.kept, most.member = 1<<20, 1<<19
+		run, err := read(bytes.NewReader(data), most)
+		if err != nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		if len(run.Warnings) != 1 || !regexp.MustCompile(`^the recording is too long to be kept whole: of its [0-9.]+ minutes the last [0-9.]+ minutes are judged$`).MatchString(run.Warnings[0]) {
+			t.Errorf("%s: %q", form, run.Warnings)
+		}
+		begins := run.Steps[0].Start
+		last := newest(whole, begins)
+		if kept := run.End() - begins; kept < seconds/20 || kept > seconds/2 {
+			t.Errorf("%s: %.0f of %.0f s are kept", form, kept, seconds)
+		}
+		if got, want := text(t, newest(run, begins)), text(t, last); got != want {
+			t.Errorf("%s: what is kept is not the newest part of the whole:\n%d bytes, want %d", form, len(got), len(want))
+		}
+		if w := run.Windows(); len(w) != 1 || len(w[0].Steps) < 100 {
+			t.Errorf("%s: windows %v", form, w)
+		}
+	}
+}
+
+// Behind the limit of lines nothing is read, and a sentence says so.
+func TestLimitOfLines(t *testing.T) {
+	var file bytes.Buffer
+	_, steps := stretched(t, &file, "labelled-cpu-exhausted", 2<<20)
+	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes()), "one member": packed(string(unpacked(t, file.Bytes())))} {
+		most := usual
+		most.lines, most.member = 1<<20, 1<<18
+		run, err := read(bytes.NewReader(data), most)
+		if err != nil || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "longer than the 1048576 bytes of lines that are read of one: what comes after") {
+			t.Fatalf("%s: %v, %q", form, err, run.Warnings)
+		}
+		if n := len(run.Steps); n < steps/4 || n > steps*3/4 {
+			t.Errorf("%s: %d of %d steps", form, n, steps)
+		}
+	}
+}
+
+// A large member, as comes from packing a recording again, is refused where its
+// checksum is wrong, and read as far as it goes where its end is missing.
+func TestDamagedLargeMember(t *testing.T) {
+	var file bytes.Buffer
+	_, steps := stretched(t, &file, "labelled-cpu-exhausted", 2<<20)
+	data := packed(string(unpacked(t, file.Bytes())))
+	most := usual
+	most.member = 1 << 18
+	run, err := read(bytes.NewReader(data[:len(data)-100]), most)
+	if err != nil || len(run.Steps) < steps-10 || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "ends in the middle") {
+		t.Errorf("cut: %v", err)
+	}
+	data[len(data)-6] ^= 1 // of the checksum
+	if _, err := read(bytes.NewReader(data), most); err == nil || !strings.Contains(err.Error(), "a large part of the file is damaged") {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+// Lines from a stranger take no more memory than those of a job, whatever they
+// repeat or do not.
+func TestWeightOfStrangeLines(t *testing.T) {
+	many := func(line func(i int) string) []byte {
+		var b strings.Builder
+		b.WriteString(header)
+		for i := range 20_000 {
+			b.WriteString(line(i) + "\n")
+		}
+		return []byte(b.String())
+	}
+	long := strings.Repeat("x", 200)
+	for name, data := range map[string][]byte{
+		"one instant": many(func(int) string { return `{"kind":"sample","t":1,"signal":"s","subject":"a","value":1}` }),
+		"backwards": many(func(i int) string {
+			return fmt.Sprintf(`{"kind":"sample","t":%d,"signal":"s","subject":"a","value":1}`, 30_000-i)
+		}),
+		"series": many(func(i int) string {
+			return fmt.Sprintf(`{"kind":"sample","t":%d,"signal":"s","subject":"%s%d","value":1}`, i, long, i)
+		}),
+		"words": many(func(i int) string {
+			return fmt.Sprintf(`{"kind":"step","t":%d,"n":%d,"period":1,"no_clock":"%s%d"}`, i, i, long, i)
+		}),
+		"far ahead": many(func(i int) string {
+			return fmt.Sprintf(`{"kind":"step","t":%d,"n":%d,"period":1}`, i%2*1_000_000_000, i)
+		}),
+	} {
+		r := &reader{in: &input{from: bytes.NewReader(data)}, limits: usual, build: newBuilder()}
+		r.limits.kept = 100_000
+		if err := r.plain(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if w := r.build.weight(); w > r.limits.kept || !r.cut {
+			t.Errorf("%s: weight %d of %d", name, w, r.limits.kept)
+		}
+	}
+	r := &reader{in: &input{from: bytes.NewReader(many(func(int) string { return `{"kind":"host","t":1,"end":2,"name":"launch"}` }))}, limits: usual, build: newBuilder()}
+	r.limits.events = 10_000
+	if err := r.plain(); !errors.Is(err, errEvents) {
+		t.Errorf("a timeline: %v", err)
+	}
+}
+
+// The short way of samples reads what the long way reads, and leaves to it what is
+// written in any other way.
+func TestPlainSamples(t *testing.T) {
+	for _, c := range []struct {
+		line  string
+		plain bool
+	}{
+		{`{"kind":"sample","t":1.5,"signal":"tree.cpu","subject":"tree","value":2}`, true},
+		{`{"kind":"sample","signal":"tree.cpu","subject":"tree","value":-2e-7}`, true},
+		{`{"kind":"sample","t":0.25,"signal":"tree.cpu","value":0}`, true},
+		{`{"kind":"sample","t":1,"signal":"a\u0041","value":0}`, false},
+		{`{"kind":"sample","t":1,"signal":"größe","value":0}`, false},
+		{`{"kind":"sample","t":01,"signal":"a","value":0}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":inf}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":0x1p4}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":1e999}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":"1"}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":null}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":1,"new":2}`, false},
+		{`{"kind":"sample","t":1,"signal":"a","value":1} `, false},
+		{`{"kind":"sample","signal":"a","t":1,"value":1}`, false},
+		{`{"kind":"sample"`, false},
+		{`{"kind":"sample"}`, false},
+	} {
+		short, long := newBuilder(), newBuilder()
+		if got := short.plainSample([]byte(c.line)); got != c.plain {
+			t.Errorf("%s: short way %t, want %t", c.line, got, c.plain)
+		}
+		if !c.plain {
+			if len(short.run.Series) > 0 {
+				t.Errorf("%s: refused, and taken", c.line)
+			}
+			continue
+		}
+		var l line
+		if err := json.Unmarshal([]byte(c.line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if err := long.add(l); err != nil || text(t, long.finish()) != text(t, short.finish()) {
+			t.Errorf("%s: the two ways differ (%v)", c.line, err)
+		}
+	}
+}
+
+// newest is the part of a run from a time on.
+func newest(run *Run, from float64) *Run {
+	part := Run{Facts: run.Facts}
+	for _, s := range run.Series {
+		if s = s.Between(from, math.Inf(1)); len(s.T) > 0 {
+			part.Series = append(part.Series, s)
+		}
+	}
+	for _, s := range run.Steps {
+		if s.Start >= from {
+			part.Steps = append(part.Steps, s)
+		}
+	}
+	return &part
+}
+
+func unpacked(t testing.TB, data []byte) []byte {
+	t.Helper()
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// BenchmarkLong reads a recording of STOKER_LONG_MB of lines (64 unless set) from
+// STOKER_LONG, where it is made if it is not there.
+func BenchmarkLong(b *testing.B) {
+	megabytes, err := strconv.Atoi(os.Getenv("STOKER_LONG_MB"))
+	if err != nil {
+		megabytes = 64
+	}
+	path := os.Getenv("STOKER_LONG")
+	if path == "" {
+		path = filepath.Join(b.TempDir(), "long.jsonl.gz")
+	}
+	if _, err := os.Stat(path); err != nil {
+		file, err := os.Create(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		seconds, steps := stretched(b, file, "labelled-cpu-exhausted", int64(megabytes)<<20)
+		b.Logf("%v of %d steps", time.Duration(seconds)*time.Second, steps)
+		if err := file.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(megabytes) << 20)
+	for b.Loop() {
+		run, err := Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(run.Steps)), "steps")
+		b.Logf("%d series, %d steps, %q", len(run.Series), len(run.Steps), run.Warnings)
+	}
+}
+
+// A disk that fails is an error, not a recording that ends there.
+func TestReadErrors(t *testing.T) {
+	var file bytes.Buffer
+	stretched(t, &file, "labelled-cpu-exhausted", 1<<18)
+	failing := errors.New("input/output error")
+	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes())} {
+		for _, n := range []int{0, 1, 100, len(data) / 2, len(data)} {
+			_, err := Read(io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(failing)))
+			if !errors.Is(err, failing) {
+				t.Errorf("%s after %d bytes: %v", form, n, err)
+			}
+		}
+	}
+}

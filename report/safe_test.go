@@ -1,0 +1,174 @@
+package report_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/diagnose/operators"
+	"stoker/internal/poison"
+	"stoker/predict"
+	"stoker/recording"
+	"stoker/report"
+	"stoker/verify"
+)
+
+// shown is everything that some face of this package shows.
+type shown struct {
+	Run      *recording.Run
+	Verdict  diagnose.Verdict
+	Plan     advise.Plan
+	Outcome  verify.Outcome
+	Trace    report.TraceReport
+	Table    *operators.Table
+	Rows     [][]string
+	Capture  recording.Capture
+	Lessons  []predict.Lesson
+	Foreseen []report.Prediction
+}
+
+// everyFace calls the functions of this package that write, by name.
+var everyFace = map[string]func(io.Writer, shown, report.Style) error{
+	"Text": func(w io.Writer, s shown, style report.Style) error {
+		return report.Text(w, s.Run, s.Verdict, s.Plan, style)
+	},
+	"Plan": func(w io.Writer, s shown, style report.Style) error {
+		return report.Plan(w, s.Run, s.Verdict, s.Plan, style)
+	},
+	"Explain": func(w io.Writer, s shown, style report.Style) error { return report.Explain(w, s.Verdict, style) },
+	"JSON":    func(w io.Writer, s shown, _ report.Style) error { return report.JSON(w, s.Run, s.Verdict, s.Plan) },
+	"Outcome": func(w io.Writer, s shown, style report.Style) error { return report.Outcome(w, s.Outcome, style) },
+	"OutcomeJSON": func(w io.Writer, s shown, _ report.Style) error {
+		return report.OutcomeJSON(w, s.Run, s.Verdict, s.Plan, s.Outcome)
+	},
+	"TraceText":     func(w io.Writer, s shown, style report.Style) error { return report.TraceText(w, s.Trace, style) },
+	"TraceJSON":     func(w io.Writer, s shown, _ report.Style) error { return report.TraceJSON(w, s.Trace) },
+	"OperatorsText": func(w io.Writer, s shown, style report.Style) error { return report.OperatorsText(w, s.Table, style) },
+	"Capture": func(w io.Writer, s shown, _ report.Style) error {
+		return report.Capture(w, s.Capture, diagnose.CaptureCost(s.Run, s.Capture))
+	},
+	"Table":        func(w io.Writer, s shown, style report.Style) error { return report.Table(w, s.Rows, style) },
+	"TableJSON":    func(w io.Writer, s shown, _ report.Style) error { return report.TableJSON(w, "rows", s.Rows) },
+	"CSV":          func(w io.Writer, s shown, _ report.Style) error { return report.CSV(w, s.Rows) },
+	"TutorialText": func(w io.Writer, s shown, style report.Style) error { return report.TutorialText(w, s.Lessons, style) },
+	"TutorialJSON": func(w io.Writer, s shown, _ report.Style) error { return report.TutorialJSON(w, s.Lessons) },
+	"TutorialCSV":  func(w io.Writer, s shown, _ report.Style) error { return report.TutorialCSV(w, s.Lessons) },
+	"Object":       func(w io.Writer, s shown, _ report.Style) error { return report.Object(w, s.Rows) },
+	"PredictText": foreseen(func(w io.Writer, p report.Prediction, style report.Style) error {
+		p.Sources = style.Colour // with and without
+		return report.PredictText(w, p, style)
+	}),
+	"PredictJSON": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictJSON(w, p) }),
+	"PredictCSV":  foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictCSV(w, p) }),
+}
+
+func foreseen(face func(io.Writer, report.Prediction, report.Style) error) func(io.Writer, shown, report.Style) error {
+	return func(w io.Writer, s shown, style report.Style) error {
+		for _, p := range s.Foreseen {
+			if err := face(w, p, style); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// whole is one value of everything that is shown, each time a new one.
+func whole(t *testing.T) shown {
+	t.Helper()
+	live, err := recording.Open("../testdata/cases/main-thread-live/run.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	traced := tracedRun(2)
+	s := shown{Run: live, Trace: reported(traced, operators.Options{Top: 10, Shapes: true}), Lessons: predict.Tutorial()}
+	s.Verdict = diagnose.Merge(live, diagnose.Judge(live), s.Trace.Verdict)
+	s.Verdict.Traced.Evidence = append(s.Verdict.Traced.Evidence, diagnose.Evidence{Text: "evidence"})
+	s.Verdict.Warnings = append(s.Verdict.Warnings, "a warning")
+	s.Plan = advise.Rank(live, s.Verdict)
+	s.Plan.Rejected = append(s.Plan.Rejected, advise.Rejected{Name: "name", Why: "why"})
+	s.Outcome = verify.Compare(live, live, predict.Forecast{})
+	s.Outcome.Was, s.Outcome.Now = "was", "now"
+	s.Trace.Source.Files = []string{"trace.json"}
+	s.Trace.Verdict.Findings = append(s.Trace.Verdict.Findings, diagnose.Finding{
+		Name: "name", Text: "text", From: 1, To: 2, Thread: "thread", Kernel: "kernel", Source: "train.py(1): f", Advice: "advice",
+	})
+	s.Table = operators.Tabulate(traced.Timeline, operators.Options{Top: 10, Shapes: true})
+	s.Rows = [][]string{{"name", "rate", "sources"}, {"a", "1", "b"}, {"c", "2", "b"}}
+	for _, p := range predictions() {
+		s.Foreseen = append(s.Foreseen, p)
+	}
+	return s
+}
+
+// Whatever is shown, of whichever field it comes: nothing that moves a cursor,
+// changes a colour, ends a line or turns text around reaches a terminal, with
+// colours and without, as text, JSON or CSV.
+func TestNothingFromOutsideReachesATerminal(t *testing.T) {
+	s := whole(t)
+	paths := poison.Paths(s)
+	if len(paths) < 100 {
+		t.Fatalf("only %d places with texts", len(paths))
+	}
+	for _, at := range append([]string{""}, paths...) {
+		if poison.Into(&s, at) == 0 {
+			t.Fatalf("nothing at %s", at)
+		}
+		for name, face := range everyFace {
+			for _, style := range []report.Style{{}, {Colour: true, Width: 60}} {
+				var b bytes.Buffer
+				if err := face(&b, s, style); err != nil {
+					continue // a face may refuse what is no value of its own
+				}
+				if leak := poison.Leak(b.String()); leak != "" {
+					t.Errorf("%s: %s stands raw: %s", name, at, leak)
+				}
+			}
+		}
+		if leak := poison.Leak(report.Line(s.Run, s.Verdict)); leak != "" {
+			t.Errorf("Line: %s stands raw: %s", at, leak)
+		}
+		poison.Out(&s, at)
+	}
+}
+
+// A new face is tried as well.
+func TestEveryFaceIsTried(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || f.Recv != nil || !f.Name.IsExported() || len(f.Type.Params.List) == 0 {
+				continue
+			}
+			if of, is := f.Type.Params.List[0].Type.(*ast.SelectorExpr); is && of.Sel.Name == "Writer" {
+				found = append(found, f.Name.Name)
+			}
+		}
+	}
+	var tried []string
+	for _, name := range reflect.ValueOf(everyFace).MapKeys() {
+		tried = append(tried, name.String())
+	}
+	slices.Sort(found)
+	slices.Sort(tried)
+	if !slices.Equal(found, tried) {
+		t.Errorf("these write: %v\nthese are tried: %v", found, tried)
+	}
+}
