@@ -1214,13 +1214,16 @@ def _settings(loader, iterator):
 
 def _reading(loader, own):
     """What a sample goes through, by name. Only classes and plain attributes are looked at: nothing of the user's runs."""
+    collate = sys.modules.get("torch.utils.data._utils.collate")
+    if collate is None:
+        return {}  # a torch that is not known
     dataset = own.get("dataset")
     while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
         dataset = vars(dataset).get("dataset")
     found = getattr(dataset, "__dict__", {})
     reader = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)] or [type(dataset)]
     parts = {
-        "collate_fn": own.get("collate_fn") is sys.modules["torch.utils.data._utils.collate"].default_collate,
+        "collate_fn": own.get("collate_fn") is collate.default_collate,
         "worker_init_fn": own.get("worker_init_fn") is None,
         "batch_sampler": _name(type(own.get("batch_sampler"))) == "torch.utils.data.sampler.BatchSampler",
         "sampler": _name(type(own.get("sampler"))) in _SAMPLERS,
