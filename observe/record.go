@@ -264,13 +264,17 @@ func (r *recorder) begin(path string) (root int, err error) {
 
 // bare takes back what the command would need a longer environment for.
 func (r *recorder) bare() {
-	r.hooked = false
-	r.tracing.undo()
-	r.tracing = nil
-	for _, what := range []string{"hook", "trace"} {
-		r.absent(what, "the environment is as long as the kernel allows, so that nothing can be added to it")
+	const why = "the environment is as long as the kernel allows, so that nothing can be added to it"
+	if r.hooked {
+		r.absent("hook", why)
+		r.warn("the hook is off: " + why)
 	}
-	r.warn("the hook is off: " + r.facts.Absent[len(r.facts.Absent)-1].Why)
+	if r.tracing != nil {
+		r.tracing.undo()
+		r.absent("trace", why)
+		r.warn("no trace will be taken: " + why)
+	}
+	r.hooked, r.tracing = false, nil
 }
 
 // hook prepares the hook. Without it the observation goes on.
