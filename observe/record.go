@@ -287,9 +287,7 @@ func (r *recorder) hook() {
 		r.warn("the hook is off: " + err.Error())
 		return
 	}
-	if r.hooked = r.o.HookSource != nil; !r.hooked {
-		return
-	}
+	r.hooked = r.o.HookSource != nil
 }
 
 // settle makes the run's folder in a place, with the hook and its socket where they
