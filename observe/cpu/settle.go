@@ -22,32 +22,61 @@ func (g *growing) total() float64 {
 //	before:  parent own 5, reaped 0    child own 3
 //	after:   parent own 5, reaped 3    (gone)
 //
-// What the nearest living ancestor's reaped time did not grow by, though its
-// descendants disappeared, went to a parent that died or ignores its children,
-// and is kept in settled. So the sum over the tree never falls and nothing
-// counts twice.
+// A parent is read before its children, so that no time is read twice; what its
+// reaped time lacks at one look it has at the next, and until then it owes it. What
+// is lacking still went to a parent that died or ignores its children, and is kept
+// in settled. So the sum over the tree never falls and nothing counts twice.
 func (t *table) settle(before map[int]process) {
-	owed := map[*process]float64{}
-	for _, dead := range t.gone {
-		heir := t.heir(dead, before)
+	dead := map[*process]float64{}
+	for _, p := range t.gone {
+		heir := t.heir(p, before)
 		if heir == nil {
-			t.settled += dead.own + dead.reaped
+			t.settled += p.core()
+			t.leftBy(p, before)
 			continue
 		}
-		owed[heir] += dead.own + dead.reaped
+		dead[heir] += p.core()
 		was := before[heir.pid]
-		takeOver(&heir.read, was.read, dead.read)
-		takeOver(&heir.disk, was.disk, dead.disk)
+		takeOver(&heir.read, was.read, p.read)
+		takeOver(&heir.disk, was.disk, p.disk)
 	}
-	for heir, sum := range owed {
-		grown := heir.reaped - before[heir.pid].reaped
-		t.settled += max(0, sum-grown)
+	for pid, p := range t.live {
+		grown := p.reaped - before[pid].reaped
+		t.settled += max(0, p.owes-grown)
+		p.owes = max(0, dead[p]-max(0, grown-p.owes))
 	}
+	t.closeRoot()
 	sum := t.settled
 	for _, p := range t.live {
-		sum += p.own + p.reaped
+		sum += p.core()
 	}
 	t.total = max(t.total, sum)
+}
+
+// core is the core time of a process and of what it waited for.
+func (p *process) core() float64 { return p.own + p.reaped + p.owes }
+
+// leftBy notes what the root and those that ended with it had as they were seen
+// last.
+func (t *table) leftBy(dead *process, before map[int]process) {
+	for at, known := dead.pid, true; known; {
+		if at == t.root {
+			t.rootLast += dead.core()
+			return
+		}
+		var p process
+		p, known = before[at]
+		at = p.parent
+	}
+}
+
+// closeRoot adds what the root and those that it waited for used since they were
+// seen last, once its end is told and noticed.
+func (t *table) closeRoot() {
+	if t.rootCPU > 0 && t.live[t.root] == nil {
+		t.settled += max(0, t.rootCPU-t.rootLast)
+		t.rootCPU = 0
+	}
 }
 
 // heir is the nearest living ancestor that was known before.

@@ -25,6 +25,7 @@ except ImportError:
     torch = None
 
 from feed_fixture import FeedCase
+from private_folder import private_folder
 
 import stoker
 
@@ -462,7 +463,7 @@ class Copying:
 class TorchrunTest(TorchCase):
     def test_two_ranks(self):
         root, out = self.images(), os.path.join(self.folder, "out")
-        run = os.path.join(self.folder, "run")
+        run = self.enterContext(private_folder())
         place = {**os.environ, "PYTHONPATH": os.path.dirname(HERE), "XDG_RUNTIME_DIR": run, "OMP_NUM_THREADS": "1"}
         for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
             place.pop(name, None)
