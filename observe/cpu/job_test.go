@@ -95,9 +95,10 @@ func workersAreRecognised(t *testing.T, method string) {
 		j.Tick(now, got)
 		return got[fmt.Sprintf("thread.state thread/%d", trainer)] == float64(recording.Running)
 	})
-	if got[fmt.Sprintf("process.memory process/%d", pid)] < 1e6 || got["tree.memory tree"] < 4e6 {
-		t.Errorf("memory %v", got)
-	}
+	leash.Wait(t, "the memory of a Python, and of four", func() bool {
+		j.Second(now, got)
+		return got[fmt.Sprintf("process.memory process/%d", pid)] > 1e6 && got["tree.memory tree"] > 4e6
+	})
 }
 
 // Between fork and exec a program is a copy of its parent, as a worker is: what is
