@@ -79,8 +79,9 @@ func (p Plan) each(consumed int) int {
 		return up / p.Batch * p.Batch
 	case Pad:
 		return (left + p.Global() - 1) / p.Global() * p.Batch
+	default: // Short, Even
+		return up
 	}
-	return up
 }
 
 // Steps is the number of steps from an offset to the end of the epoch, the same on

@@ -156,6 +156,7 @@ func simulate(t *testing.T, number uint64) {
 		most = s.plan.Global() - 1
 	case Trim:
 		most = s.plan.World - 1
+	default: // nothing is left out
 	}
 	if left > most {
 		t.Errorf("%+v: %d samples are left", s.plan, left)

@@ -866,6 +866,7 @@ class Channel(FakeCase):
                 thread.start()
                 # SIGPIPE as in a shell: to send without MSG_NOSIGNAL would kill the program.
                 source = "import signal; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n" + textwrap.dedent(MANY)
+                source += "while not sys.modules['_stoker_hook']._off: list(DataLoader(list(range(8)), 1))  # until the reader's end is felt\n"
                 source += "print(sys.modules['_stoker_hook']._off, DataLoader.__iter__.__code__.co_filename.endswith('dataloader.py'))"
                 self.silent(self.run_program(source, reader=None), "3000\nTrue True\n")
                 thread.join()
