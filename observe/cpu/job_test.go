@@ -299,12 +299,17 @@ func TestSettle(t *testing.T) {
 	}
 
 	late := &process{pid: 4, parent: 1, start: 4, own: 6}
+	late.read.now = 1000
 	before, table.gone = map[int]process{1: *parent, 4: *late}, []*process{late} // read before it waited
 	table.settle(before)
 	total := table.total
 	before, table.gone = map[int]process{1: *parent}, nil
 	parent.reaped += 6.5
+	parent.read.now += 1003
 	table.settle(before)
+	if own := parent.read.total(); own != 15 {
+		t.Errorf("waited for after the look: it has read %v bytes itself", own)
+	}
 	if total != 17 || table.total != 17.5 || table.settled != 2 {
 		t.Errorf("waited for after the look: total %v, then %v, settled %v", total, table.total, table.settled)
 	}

@@ -7,6 +7,7 @@ package cpu
 type growing struct {
 	now     float64 // as the kernel tells it
 	foreign float64 // of it, taken over from children that we saw before
+	owes    float64 // of children that are gone and that it does not hold yet
 	highest float64
 }
 
@@ -27,7 +28,7 @@ func (g *growing) total() float64 {
 // is lacking still went to a parent that died or ignores its children, and is kept
 // in settled. So the sum over the tree never falls and nothing counts twice.
 func (t *table) settle(before map[int]process) {
-	dead := map[*process]float64{}
+	dead := map[*process]process{} // by heir, the sums
 	for _, p := range t.gone {
 		heir := t.heir(p, before)
 		if heir == nil {
@@ -35,15 +36,19 @@ func (t *table) settle(before map[int]process) {
 			t.leftBy(p, before)
 			continue
 		}
-		dead[heir] += p.core()
-		was := before[heir.pid]
-		takeOver(&heir.read, was.read, p.read)
-		takeOver(&heir.disk, was.disk, p.disk)
+		sum := dead[heir]
+		sum.own += p.core()
+		sum.read.now += p.read.now
+		sum.disk.now += p.disk.now
+		dead[heir] = sum
 	}
 	for pid, p := range t.live {
-		grown := p.reaped - before[pid].reaped
+		was, sum := before[pid], dead[p]
+		grown := p.reaped - was.reaped
 		t.settled += max(0, p.owes-grown)
-		p.owes = max(0, dead[p]-max(0, grown-p.owes))
+		p.owes = max(0, sum.own-max(0, grown-p.owes))
+		p.read.takeOver(was.read, sum.read.now)
+		p.disk.takeOver(was.disk, sum.disk.now)
 	}
 	t.closeRoot()
 	sum := t.settled
@@ -95,9 +100,12 @@ func (t *table) heir(dead *process, before map[int]process) *process {
 	return nil
 }
 
-// takeOver marks what a process inherited from a dead child as not its own, but
-// never more than the counter grew by.
-func takeOver(heir *growing, was, dead growing) {
-	grown := heir.now - was.now - (heir.foreign - was.foreign)
-	heir.foreign += max(0, min(dead.now, grown))
+// takeOver marks what a process inherited from dead children as not its own, at the
+// look at which its counter grew by it, but never more than that.
+func (g *growing) takeOver(was growing, dead float64) {
+	grown := max(0, g.now-was.now)
+	late := min(grown, g.owes)
+	early := min(grown-late, dead)
+	g.foreign += late + early
+	g.owes = dead - early
 }

@@ -80,7 +80,7 @@ def wait(case, holds, what="what is to come"):
 
 def _begin():
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
-        pass  # what was closed is open for us and for what we start
+        os.set_inheritable(number, True)  # what was closed is open for us and for what we start
     os.close(number)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
