@@ -84,10 +84,10 @@ func TestThreadsOfStokersLoader(t *testing.T) {
 func TestForecastOfStokersLoader(t *testing.T) {
 	run := fedRun(true)
 	p := From(run)
-	if p.EpochSteps != 0 {
-		t.Errorf("an epoch of %v steps begins with an empty queue", p.EpochSteps)
+	if !p.Feeds {
+		t.Error("stoker's loader is taken for PyTorch's")
 	}
-	f := Throughput(p.With(stoker.Change{Setting: stoker.NumWorkers, From: 2, To: 4}), MachineOf(run))
+	f := p.Forecast(stoker.Change{Setting: stoker.NumWorkers, From: 2, To: 4})
 	if !f.Speedup.Contains(2) {
 		t.Errorf("twice the threads are worth %+v, want about 2", f.Speedup)
 	}

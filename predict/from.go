@@ -9,15 +9,14 @@ import (
 	"stoker/recording"
 )
 
-// From derives the pipeline of a run from the run's own measured costs: of its
-// most starved trainer, where it has several. A run without steps gives a
-// pipeline whose Step is unknown.
-func From(run *recording.Run) stoker.Pipeline {
+// From is the job of a run with the run's own measured costs: of its most starved
+// trainer, where it has several. Of a run without steps Took is unknown.
+func From(run *recording.Run) Baseline {
 	costs, ok := Slowest(run)
 	if !ok {
-		return stoker.Pipeline{Step: math.NaN(), Loop: stoker.Unknown(), Bytes: math.NaN(), FetchCV: math.NaN(), WorkerMemory: math.NaN()}
+		return Baseline{Took: math.NaN()}
 	}
-	return costs.Pipeline(run)
+	return costs.Baseline(run)
 }
 
 // Slowest measures every trainer of the run and returns the one whose device
@@ -54,31 +53,46 @@ func (c Costs) starved() float64 {
 	return c.Wait / c.HostStep
 }
 
-// Pipeline turns measured costs into the queueing model.
-func (c Costs) Pipeline(run *recording.Run) stoker.Pipeline {
-	p := stoker.Pipeline{
-		Step: c.Step, Batch: c.Window.Samples(), Bytes: math.NaN(), Cores: c.Cores,
-		PhysCores: float64(run.Facts.Machine.PhysCores), LoopCPU: c.loopCPU(), CoresMost: run.Facts.Machine.Cores(), FetchCV: c.FetchCV, WorkerMemory: c.WorkerMemory,
-		Settings: stoker.Settings{stoker.NumWorkers: c.Workers},
+// Baseline turns measured costs into a setup. Where the batch size is unknown a
+// batch counts as one sample.
+func (c Costs) Baseline(run *recording.Run) Baseline {
+	m := run.Facts.Machine
+	b := Baseline{Took: c.Step, Settings: stoker.Settings{}}
+	b.Setup = Setup{
+		Batch: 1, Workers: float64(c.Workers), Cores: stat.Or(c.Cores, 0), CoresMost: m.Cores(), PhysCores: float64(m.PhysCores),
+		LoopCPU: c.loopCPU(), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
+	}
+	if samples := c.Window.Samples(); samples > 0 {
+		b.Batch = samples
 	}
 	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
-		p.Settings = l.Settings.With()
-		p.Settings[stoker.NumWorkers] = c.Workers
-		p.StartMethod = l.Start
-		if l.BatchBytes > 0 {
-			p.Bytes = l.BatchBytes
-		}
-		if l.Samples > 0 && p.Batch > 0 && c.Feed == nil { // stoker's loader goes on into the next epoch
-			p.EpochSteps = math.Ceil(float64(l.Samples) / p.Batch)
-		}
+		b.loader(l, c.Feed != nil)
 	}
-	p.Measured = p.Settings.With()
-	p.Loop = c.loop(len(run.Facts.GPUs) > 0)
-	read, prepare := c.input(run)
-	p.Parts = []stoker.Part{read, prepare, c.transfer(run, p), {
-		Stage: stoker.Compute, Wait: c.device(), CPU: c.loopCPU(),
-	}}
-	return p
+	b.Settings[stoker.NumWorkers] = c.Workers
+	loop := c.loop(len(run.Facts.GPUs) > 0)
+	b.Copy = c.transfer(b.Setup, loop)
+	b.Step = loop
+	if copied := b.Copy; copied.Known() { // what saves most is taken off first: the optimist's loop is the shortest
+		b.Step = stoker.Interval{Low: max(least, loop.Low-copied.High), Point: max(least, loop.Point-copied.Point), High: max(least, loop.High-copied.Low)}
+	}
+	c.input(run, &b.Setup)
+	return b
+}
+
+// loader takes what is known of the loader's settings.
+func (b *Baseline) loader(l *recording.Loader, feeds bool) {
+	b.Settings = l.Settings.With()
+	b.StartMethod, b.Feeds = l.Start, feeds
+	b.Persistent, _ = l.Settings.Bool(stoker.PersistentWorkers)
+	b.Prefetch, _ = l.Settings.Float(stoker.PrefetchFactor)
+	if ordered, known := l.Settings.Bool(stoker.InOrder); known {
+		b.AnyOrder = !ordered
+	}
+	b.Epoch = float64(l.Samples)
+	if l.BatchBytes > 0 {
+		b.Decoded = stoker.Exactly(l.BatchBytes / b.Batch)
+	}
+	b.Pinned = l.Pinned != nil && *l.Pinned
 }
 
 // loop bounds the time of a step whose input is always there. Above: what was
@@ -162,32 +176,57 @@ func (c Costs) HelpersSpin() bool {
 	return c.Helped() && c.FetchQueue > 0.1*c.Fetch
 }
 
-// input splits the preparation of a batch into waiting (Read) and core time
-// (Prepare).
-func (c Costs) input(run *recording.Run) (read, prepare stoker.Part) {
-	read, prepare = stoker.Part{Stage: stoker.Read}, stoker.Part{Stage: stoker.Prepare}
+// input splits the preparation of a batch into waiting and core time, and takes off
+// the core time what the present number of workers adds to it.
+func (c Costs) input(run *recording.Run, s *Setup) {
 	cpu := c.FetchCPU
 	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use threads of their own
 	}
+	var took stoker.Interval
+	wait := stoker.Unknown()
 	switch {
 	case math.IsNaN(c.Fetch):
-		read.Wait, prepare.CPU = stoker.Unknown(), stoker.Unknown()
-		return read, prepare
+		s.PrepareCPU, s.Wait = stoker.Unknown(), stoker.Unknown()
+		return
 	case math.IsNaN(cpu):
-		prepare.CPU = stoker.Interval{Low: 0, Point: c.Fetch / 2, High: c.Fetch}
-		read.Wait = prepare.CPU
+		took = stoker.Interval{Low: 0, Point: c.Fetch / 2, High: c.Fetch}
+		wait = took
 	default:
-		prepare.CPU = c.single(cpu)
-		fetchCPU := c.FetchCPU
-		if math.IsNaN(fetchCPU) {
-			fetchCPU = cpu
-		}
-		read.Wait = stoker.Exactly(max(0, c.Fetch-fetchCPU-stat.Or(c.FetchQueue, 0)))
+		took = c.single(cpu)
+		wait = stoker.Exactly(max(0, c.Fetch-stat.Or(c.FetchCPU, cpu)-stat.Or(c.FetchQueue, 0)))
 	}
-	read.Shared = c.shared(run, read.Wait.Point)
-	return read, prepare
+	s.Wait, s.Shared = scaled(wait, 1/s.Batch), c.shared(run, wait.Point)
+	s.PrepareCPU = s.alone(took)
 }
+
+// alone is what a sample costs the launching thread, from what a batch was measured to
+// cost with the workers of the setup.
+func (s *Setup) alone(took stoker.Interval) stoker.Interval {
+	p, err := s.compile()
+	if err != nil {
+		return stoker.Unknown()
+	}
+	bytes := p.batch * orNone(p.decoded[likely])
+	var own views
+	for i, cpu := range costs(took) {
+		v := view(i)
+		switch {
+		case p.workers == 0:
+			own[v] = cpu - v.freshPages(bytes)
+		case p.feeds:
+			own[v] = cpu / p.crowd(v)
+		default:
+			own[v] = cpu/p.crowd(v) - v.handOver(bytes)
+		}
+		own[v] = max(least, leastOwn*cpu, own[v]) / p.batch
+	}
+	return sorted(own[optimist], own[likely], own[pessimist])
+}
+
+// leastOwn is the share of a worker's core time that is the data set's at least:
+// handing over was measured on one machine, and another may be faster at it.
+const leastOwn = 0.2
 
 // shared says how much of the waiting is a queue that more workers only make
 // longer: a disk or a limit that is already used up.
@@ -205,31 +244,24 @@ func (c Costs) shared(run *recording.Run, wait float64) stoker.Interval {
 // transfer estimates how long the copy to the device keeps it from computing,
 // from the batch's size and the link's rates, never more than the time in which
 // no kernel ran though input was there.
-func (c Costs) transfer(run *recording.Run, p stoker.Pipeline) stoker.Part {
-	part := stoker.Part{Stage: stoker.Transfer, Wait: stoker.Unknown()}
-	m := MachineOf(run)
-	if math.IsNaN(p.Bytes) || m.Link.Name == "" {
-		return part
+func (c Costs) transfer(s Setup, loop stoker.Interval) stoker.Interval {
+	bytes := s.Batch * s.Decoded.Point
+	if !set(s.Decoded) || s.Link.Name == "" {
+		return stoker.Unknown()
 	}
 	rest := math.Inf(1)
 	if !math.IsNaN(c.Busy) {
-		rest = max(0, p.Loop.High-c.Busy*c.Step)
+		rest = max(0, loop.High-c.Busy*c.Step)
 	}
-	pinned := false
-	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil && l.Pinned != nil {
-		pinned = *l.Pinned
+	if s.Pinned {
+		return stoker.Exactly(min(rest, bytes/s.Link.Pinned.Value))
 	}
-	if pinned {
-		part.Wait = stoker.Exactly(min(rest, p.Bytes/m.Link.Pinned.Value))
-		return part
-	}
-	low, high := p.Bytes/m.Link.Pageable[1].Value, p.Bytes/m.Link.Pageable[0].Value
+	low, high := bytes/s.Link.Pageable[1].Value, bytes/s.Link.Pageable[0].Value
 	point := min(high, max(low, rest))
 	if math.IsInf(rest, 1) {
 		point = math.Sqrt(low * high)
 	}
-	part.Wait = stoker.Interval{Low: min(rest, low), Point: min(rest, point), High: min(rest, high)}
-	return part
+	return stoker.Interval{Low: min(rest, low), Point: min(rest, point), High: min(rest, high)}
 }
 
 // MachineOf finds the hardware rows of the run's first GPU.

@@ -5,6 +5,7 @@ import (
 
 	"stoker"
 	"stoker/hardware"
+	"stoker/internal/stat"
 )
 
 // Priors of a setup that no run measured.
@@ -27,15 +28,88 @@ const (
 	collectSource = "prior: one copy at 10 GB/s to 340-665 us per 562 KB image through PyTorch's DataLoader (fit on ternaus/imread_benchmark, 2026-11)"
 )
 
+// Start values of the law. Each says where it comes from.
+var (
+	// handOver is what it costs to hand one batch from a worker to the trainer,
+	// core seconds per byte, both sides together: the batch is collated into fresh
+	// shared memory, every page of which is made anew and mapped twice. Measured
+	// 2026-11-21 with bench/handover.py on 2 cores AMD EPYC, torch 2.15, two runs:
+	// medians 1.14 and 1.31 ns/byte for 9.6 MB, 1.26 and 1.47 for 2.4 MB; 1.11 to
+	// 1.93 over all pairs (n = 24).
+	handOver = stoker.Interval{Low: 1.1e-9, Point: 1.3e-9, High: 1.9e-9}
+
+	// handOverLarge is the same for batches above largeBatch: without workers
+	// they are made of fresh pages as well, so less is added. Same runs: 0.34 and
+	// 0.37 ns/byte for 38.5 MB, 0.44 and 0.58 where the trainer reads them; 0.26
+	// to 0.65 over all pairs (n = 24).
+	handOverLarge = stoker.Interval{Low: 0.25e-9, Point: 0.45e-9, High: 0.65e-9}
+
+	// crowding is the factor by which a core slows down when its neighbours come
+	// into use: shared caches, memory bandwidth, turbo. Measured 2026-11-21 with
+	// bench/crowding.py on the same machine, Pillow decode and crop in 1 against 2
+	// processes: median 0.99, 0.91 to 1.07 (n = 6 pairs), and with other work
+	// running 1.03, 0.90 to 1.17 (n = 10 pairs).
+	crowding = stoker.Interval{Low: 0.97, Point: 1.01, High: 1.12}
+
+	// sibling is what the second hardware thread of a core adds. [J] prior of
+	// research predict 3.2: 0.15-0.35, to be fitted.
+	sibling = stoker.Interval{Low: 0.15, Point: 0.25, High: 0.35}
+
+	// forkStart and spawnStart are the seconds until a set of workers runs: a
+	// copy of the trainer, or a fresh interpreter that imports torch.
+	forkStart  = stoker.Interval{Low: 0.01, Point: 0.05, High: 0.2}
+	spawnStart = stoker.Interval{Low: 1, Point: 3, High: 8}
+)
+
+// lawError is by which factor a step differs from what the law says though all its
+// costs are known: taking a batch from a queue, waking up, caches that are shared
+// now. Residuals of the labelled runs whose loop binds after the change
+// (bench/labelled, 2026-11-21, n = 4): 1.00 to 1.04.
+var lawError = stoker.Interval{Low: 0.98, Point: 1.01, High: 1.05}
+
+// largeBatch is the size above which the C library takes and returns a batch's
+// memory anew each time (M_MMAP_THRESHOLD's upper limit, mallopt(3)).
+const largeBatch = 32 << 20
+
+// view picks an end of every interval: the law is solved once for the best case,
+// once for the likely one, once for the worst.
+type view int
+
+const (
+	optimist view = iota
+	likely
+	pessimist
+)
+
+// cost picks from an interval of costs: the optimist takes the low end.
+func (v view) cost(i stoker.Interval) float64 {
+	return [...]float64{i.Low, i.Point, i.High}[v]
+}
+
+// independent is how far a view goes towards the end of an unknown that is one of
+// several of similar size: three that are independent of each other add up to the
+// root of three, not to three.
+const independent = 0.6
+
+// part picks from an interval of one of several independent costs.
+func (v view) part(i stoker.Interval) float64 {
+	return i.Point + independent*(v.cost(i)-i.Point)
+}
+
 // part of the path in the order in which a batch passes; index of times.
 const (
-	onRead    = iota // storage
+	onRead    = iota // storage, shared by all that read
 	onWorker         // the loader processes; without them the launching thread
 	onCPU            // the machine's cores
 	onCollect        // the trainer's process, taking batches from workers
 	onCopy           // host link
 	onCompute        // device
 	parts
+
+	// Of one process that makes a batch all by itself.
+	waiting = iota - 1 // for what it reads
+	making             // the whole batch
+	entries
 )
 
 var limits = [parts]Limit{
@@ -48,20 +122,36 @@ var limits = [parts]Limit{
 }
 
 // times are the seconds per step of each part; NaN is unknown.
-type times [parts]float64
+type times [entries]float64
+
+// views are a quantity in each view; NaN is unknown.
+type views [3]float64
 
 // numbers is a Setup as numbers, one per view, so that a sweep's inner loop does
 // arithmetic only. NaN is unknown; costs[optimist] is the lowest, rates[optimist]
 // the highest.
 type numbers struct {
-	batch, gpus, workers, cores, phys, spread float64
+	batch, gpus, nodes, workers, phys, cv float64 // GPUs of one node; cv of the time of a batch
+	cores                                 views
 
-	sample, prepare, decoded, collect [3]float64 // per sample: bytes, core seconds, bytes, seconds
-	rate, storage, link               [3]float64 // bytes/s
-	misses                            [3]float64 // share of samples that come from storage
-	step                              [3]float64 // seconds at any batch, where there is no curve
+	sample, prepare, decoded, collect views // per sample: bytes, core seconds, bytes, seconds
+	rate, storage, link               views // bytes/s
+	reads, perFile, latency           views // reads/s, reads per sample, seconds
+	misses                            views // share of samples that come from storage
+	wait, shared                      views // seconds per sample, share of it: as measured
+	copied, loopCPU                   views // seconds per step: as measured
+	step                              views // seconds at any batch, where there is no curve
 	terms                             [3]Terms
 	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
+
+	overlap    views // without workers: share of the shorter of input and loop that the longer one hides
+	prefetch   float64
+	epoch      float64 // steps; 0: no end
+	start      views   // seconds until new workers run
+	persistent bool
+	anyOrder   bool
+	feeds      bool // stoker's loader
+	exactly    bool // the queue is played, where it is known what is in it; else the closed form answers
 
 	memory, weights, capacity float64 // bytes of device memory; NaN unknown
 }
@@ -69,13 +159,25 @@ type numbers struct {
 // compile turns a checked setup into numbers.
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
-		batch: s.Batch, gpus: s.sharing(), workers: s.Workers, cores: s.Cores, phys: s.PhysCores, spread: stat0(s.Spread),
-		sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded), collect: costs(s.HandOver), given: set(s.HandOver),
-		rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()), pinned: s.Pinned,
-		misses: costs(Misses(s.Cached)), step: costs(s.Step), memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
+		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes), workers: s.Workers, phys: s.PhysCores,
+		cv: s.BatchCV, cores: s.coresInViews(), sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
+		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
+		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
+		shared: costs(s.Shared), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), step: costs(s.Step), pinned: s.Pinned,
+		overlap: views{1, 0, 0}, prefetch: s.Prefetch, persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
+		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
 	}
-	if p.cores == 0 {
-		p.cores = math.NaN()
+	if p.cv == 0 {
+		p.cv = stat.Or(s.Spread, 0) / math.Sqrt(s.Batch) // batches average their samples
+	}
+	if p.prefetch == 0 {
+		p.prefetch = usualPrefetch
+	}
+	if s.Epoch > 0 && !s.Feeds { // which goes on into the next epoch by itself
+		p.epoch = math.Ceil(s.Epoch / s.Batch)
+	}
+	if !s.Persistent {
+		p.start = startOf(s.StartMethod)
 	}
 	if !p.given {
 		p.collect = costs(collect)
@@ -83,9 +185,32 @@ func (s Setup) compile() (numbers, error) {
 	if s.Load.GPU.MemoryBytes.Value > 0 {
 		p.capacity = s.Load.GPU.MemoryBytes.Value
 	}
+	return p, p.setCurve(s)
+}
+
+// usualPrefetch is PyTorch's prefetch_factor where there are workers.
+const usualPrefetch = 2
+
+func startOf(method string) views {
+	if method == "spawn" || method == "forkserver" {
+		return costs(spawnStart)
+	}
+	return costs(forkStart)
+}
+
+// coresInViews is how many cores the job gets. Its neighbours may stay as they are;
+// the optimist sees half of them go.
+func (s Setup) coresInViews() views {
+	if s.Cores == 0 || math.IsNaN(s.Cores) {
+		return views{math.NaN(), math.NaN(), math.NaN()}
+	}
+	return views{s.Cores + max(0, s.CoresMost-s.Cores)/2, s.Cores, s.Cores}
+}
+
+func (p *numbers) setCurve(s Setup) error {
 	curve, known, err := s.curve()
 	if err != nil {
-		return numbers{}, err
+		return err
 	}
 	if known {
 		p.curved, p.memory, p.weights = true, curve.Memory, curve.Weights
@@ -97,14 +222,7 @@ func (s Setup) compile() (numbers, error) {
 			p.terms[v] = curve.Point.scaled(step/at, step/at)
 		}
 	}
-	return p, nil
-}
-
-func stat0(v float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
+	return nil
 }
 
 // curve is the step time over the batch size; false where neither a curve nor a
@@ -139,18 +257,18 @@ func (s Setup) linkRate() stoker.Interval {
 	return stoker.Interval{Low: low, Point: math.Sqrt(low * high), High: high}
 }
 
-func costs(i stoker.Interval) [3]float64 {
+func costs(i stoker.Interval) views {
 	if !set(i) {
 		i = stoker.Unknown()
 	}
-	return [3]float64{i.Low, i.Point, i.High}
+	return views{i.Low, i.Point, i.High}
 }
 
-func rates(i stoker.Interval) [3]float64 {
+func rates(i stoker.Interval) views {
 	if !set(i) {
 		i = stoker.Unknown()
 	}
-	return [3]float64{i.High, i.Point, i.Low}
+	return views{i.High, i.Point, i.Low}
 }
 
 // Misses is the share of samples that storage has to deliver when a share of the
@@ -180,34 +298,68 @@ func (p *numbers) compute(v view) float64 {
 func (p *numbers) times(device, input view) (t times) {
 	t[onCompute] = p.compute(device)
 	t[onCopy] = p.batch * p.decoded[input] / p.link[input]
-	alone := 0.0
-	if p.misses[input] > 0 {
-		alone = p.batch * p.misses[input] * p.sample[input] / p.storage[input]
+	if !math.IsNaN(p.copied[input]) {
+		t[onCopy] = p.copied[input]
 	}
-	t[onRead] = alone * p.gpus
+	t[onRead], t[waiting] = p.reading(input)
+	t[onRead] *= p.gpus
 	t[onCollect] = p.collecting(input)
 	if p.rate[input] > 0 { // known
 		t[onWorker] = p.batch * p.sample[input] / p.rate[input]
+		t[making] = t[onWorker]
 		return t
 	}
 	cpu := p.preparing(input)
-	one := cpu
+	t[making] = cpu + orNone(t[waiting])
+	t[onWorker] = cpu
 	if p.workers != 0 {
-		one = (cpu + orNone(alone)) / p.workers
+		t[onWorker] = t[making] / p.workers * p.straggling()
 	}
-	t[onWorker] = one
-	spin := input.cost(spinning) * orNone(p.loop(t, input))
-	t[onCPU] = p.gpus * (cpu + orNone(t[onCollect]) + spin) / p.cores
+	beside := p.loopCPU[input]
+	if math.IsNaN(beside) {
+		beside = input.cost(spinning)*orNone(p.loop(t, input)) + orNone(t[onCollect])
+	}
+	t[onCPU] = p.gpus * (cpu + beside) / p.cores[input]
 	return t
+}
+
+// reading is for how long a batch keeps storage busy, which all share, and for how
+// long it keeps the process waiting that reads it.
+func (p *numbers) reading(v view) (busy, alone float64) {
+	if samples := p.batch * p.misses[v]; samples > 0 {
+		bytes, reads := samples*p.sample[v]/p.storage[v], samples*p.perFile[v]
+		busy = math.Max(bytes, orNone(reads/p.reads[v])) // unknown bytes stay unknown
+		alone = math.Max(bytes+orNone(reads*p.latency[v]), busy)
+	}
+	if wait := p.batch * orNone(p.wait[v]); wait > 0 {
+		busy, alone = orNone(busy)+wait*orNone(p.shared[v]), orNone(alone)+wait
+	}
+	return busy, alone
 }
 
 // preparing is the core time of one batch.
 func (p *numbers) preparing(v view) float64 {
-	if p.workers == 0 {
-		return p.batch * p.prepare[v]
-	}
 	bytes := p.batch * orNone(p.decoded[v])
-	return (p.batch*p.prepare[v] + v.part(handOver)*bytes) * p.crowd(v)
+	switch {
+	case p.workers == 0:
+		return p.batch*p.prepare[v] + v.freshPages(bytes)
+	case p.feeds:
+		return p.batch * p.prepare[v] * p.crowd(v)
+	}
+	return (p.batch*p.prepare[v] + v.handOver(bytes)) * p.crowd(v)
+}
+
+// handOver is what handing over a batch costs in this view, core seconds.
+func (v view) handOver(bytes float64) float64 { return v.part(handOver) * bytes }
+
+// freshPages is what a batch costs the launching thread that is so large that its
+// memory is taken and given back anew each time: what handing one over adds to it is
+// less by as much.
+func (v view) freshPages(bytes float64) float64 {
+	if bytes <= largeBatch {
+		return 0
+	}
+	return (v.part(handOver) - v.part(handOverLarge)) * bytes
 }
 
 // crowd is by how much a core slows down when all workers run.
@@ -216,15 +368,15 @@ func (p *numbers) crowd(v view) float64 {
 	if busy <= 2 {
 		return 1
 	}
-	return v.part(crowding) * v.threads(min(busy, p.cores), p.phys)
+	return v.part(crowding) * v.threads(min(busy, p.cores[v]), p.phys)
 }
 
 // collecting is the time of the trainer's process for one batch of its workers.
 func (p *numbers) collecting(v view) float64 {
-	if p.workers == 0 {
+	switch {
+	case p.workers == 0 || p.feeds:
 		return 0
-	}
-	if p.given {
+	case p.given:
 		return p.batch * p.collect[v]
 	}
 	return p.batch * p.decoded[v] * p.collect[v]
@@ -240,10 +392,11 @@ func orNone(v float64) float64 {
 
 // loop is the time of a step whose input is there: the copy from pageable memory
 // adds to the kernels, one from page-locked memory runs beside them unless it is
-// queued on their stream, as the pessimist expects.
+// queued on their stream, as the pessimist expects. A copy that was measured is
+// what the device waited for it.
 func (p *numbers) loop(t times, v view) float64 {
 	compute, copied := orNone(t[onCompute]), orNone(t[onCopy])
-	if p.pinned && v != pessimist {
+	if p.pinned && v != pessimist && math.IsNaN(p.copied[v]) {
 		return Overlapped(copied, compute)
 	}
 	return Serial(copied, compute)
@@ -252,11 +405,10 @@ func (p *numbers) loop(t times, v view) float64 {
 // input is the time of a step whose device takes none, and the part that binds.
 func (p *numbers) input(t times) (float64, int) {
 	if p.workers == 0 {
-		input := Serial(orNone(t[onRead]), orNone(t[onWorker]))
-		if t[onRead] > orNone(t[onWorker]) {
-			return input, onRead
+		if t[waiting] > orNone(t[onWorker]) {
+			return orNone(t[making]), onRead
 		}
-		return input, onWorker
+		return orNone(t[making]), onWorker
 	}
 	most, at := 0.0, onWorker
 	for part := onRead; part <= onCollect; part++ {
@@ -269,8 +421,9 @@ func (p *numbers) input(t times) (float64, int) {
 
 // combine is the bottleneck law: the step that these parts give, its loop, and
 // the part that binds. Without workers input and loop take turns; only the
-// optimist expects that queued work covers the loading. With workers the slower
-// one decides; where batches differ in cost, nearly equal ones hold each other up.
+// optimist expects that queued work covers the loading, where no run told how much
+// of it. With workers the slower one decides; where batches differ in cost, nearly
+// equal ones hold each other up.
 func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 	loop = p.loop(t, v)
 	input, slowest := p.input(t)
@@ -279,11 +432,8 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		bound = onCopy
 	}
 	if p.workers == 0 {
-		step = Serial(input, loop)
-		if v == optimist {
-			step = Overlapped(input, loop)
-		}
-		if orNone(t[slowest]) > orNone(t[bound]) {
+		step = Serial(input, loop) - p.overlap[v]*min(input, loop)
+		if input > orNone(t[bound]) {
 			bound = slowest
 		}
 		if t[onCPU] > step { // trainers share too few cores
@@ -294,15 +444,93 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 	if input > loop {
 		bound = slowest
 	}
-	return joint(input, loop, p.sharp(v)), loop, bound
+	if step, played := p.play(t, v, loop); played {
+		return step, loop, bound
+	}
+	return joint(input, loop, p.sharp()) + p.refill(t, v, loop, input > loop), loop, bound
 }
 
-// sharp is the exponent of joint: batches average their samples.
-func (p *numbers) sharp(v view) float64 {
-	if v == optimist || p.spread*p.spread < 0.05*0.05*p.batch {
+// play is the step of the loader's queue, batch by batch; false where it is not
+// asked for, or not known what the queue holds.
+func (p *numbers) play(t times, v view, loop float64) (float64, bool) {
+	const most = 1024 // processes and batches of each that are played; more have the closed form
+	known := p.workers >= 1 && p.workers <= most && p.prefetch <= most && t[making] > 0 && !(p.rate[v] > 0)
+	if !p.exactly || !known {
+		return 0, false
+	}
+	q := queue{
+		workers: int(p.workers), prefetch: int(p.prefetch), anyOrder: p.anyOrder || p.feeds, persistent: p.persistent, start: p.start[v],
+		batch: service{t[making], p.cv}, loop: loop,
+	}
+	if p.epoch > 0 && p.epoch < 10*simulated {
+		q.epoch = int(p.epoch)
+	}
+	step := q.step()
+	for _, part := range [...]int{onRead, onCPU, onCollect} {
+		step = math.Max(step, orNone(t[part]))
+	}
+	return step, true
+}
+
+// straggling is by how much workers are slower together than each by itself,
+// because batches are handed out in order: while the one that comes next is late, the
+// others have done their share and wait. Fitted to the queue that play plays, 1 to 64
+// workers, prefetch 2 to 8, CV up to 1: within 8 % (queue_test.go).
+func (p *numbers) straggling() float64 {
+	if p.cv == 0 || p.anyOrder || p.feeds || !(p.workers > 1) {
+		return 1
+	}
+	return 1 + 0.54*p.cv*p.cv*math.Log2(p.workers)/p.prefetch
+}
+
+// sharp is the exponent of joint, fitted to the same queue.
+func (p *numbers) sharp() float64 {
+	if p.cv < 0.02 {
 		return math.Inf(1)
 	}
-	return [...]float64{math.Inf(1), jointSharp, jointBlunt}[v]
+	return max(2, 1.8*p.prefetch*math.Pow(p.cv, -1.35))
+}
+
+// refill is what an epoch's beginning costs per step: workers start anew unless they
+// persist, and the queue is empty. Where input binds, most of the refill is work
+// that had to be done anyway; what remains is that workers idle while the last
+// step of the epoch runs, and that the last round is not full.
+func (p *numbers) refill(t times, v view, loop float64, inputBinds bool) float64 {
+	if p.epoch == 0 || p.workers == 0 {
+		return 0
+	}
+	one := orNone(t[making])
+	if inputBinds {
+		one = loop + one*(1-1/p.workers)/2
+	}
+	return (p.start[v] + one) / p.epoch
+}
+
+// without is a step that one part does not hold up.
+func (t times) without(part int) times {
+	t[part] = 0
+	switch part {
+	case onRead:
+		t[making] -= orNone(t[waiting])
+		t[waiting] = 0
+	case onWorker:
+		t[making] = 0
+	}
+	return t
+}
+
+// next is the part that binds when the first one is free.
+func (p *numbers) next(t times, v view, first int) int {
+	_, _, part := p.combine(t.without(first), v)
+	return part
+}
+
+// resource is what a part has to wait for.
+func (p *numbers) resource(part int) stoker.Resource {
+	if part == onWorker && p.workers == 0 {
+		return stoker.MainThread
+	}
+	return limits[part].Resource
 }
 
 // missing reports whether a part's time is unknown though the step may depend on
@@ -337,10 +565,7 @@ func (p *numbers) point() Point {
 	high, _, _ := p.combine(p.times(pessimist, pessimist), pessimist)
 	high *= lawError.High
 	r := Point{Step: sorted(low, step, high), Fits: p.fits()}
-	r.Bound, r.BoundStage = limits[bound].Resource, limits[bound].Stage
-	if bound == onWorker && p.workers == 0 {
-		r.Bound = stoker.MainThread
-	}
+	r.Bound, r.BoundStage = p.resource(bound), limits[bound].Stage
 	r.Utilization = p.utilization(t, step)
 	if !p.complete(t) {
 		r.Step.High, r.Utilization.Low = math.NaN(), math.NaN()
@@ -348,7 +573,7 @@ func (p *numbers) point() Point {
 	if step == 0 {
 		r.Step, r.Bound = stoker.Unknown(), ""
 	}
-	samples := p.batch * p.gpus
+	samples := p.batch * p.gpus * p.nodes
 	r.Throughput = stoker.Interval{Low: samples / r.Step.High, Point: samples / r.Step.Point, High: samples / r.Step.Low}
 	return r
 }
@@ -358,4 +583,38 @@ func (p *numbers) utilization(t times, step float64) stoker.Interval {
 	fast, _, _ := p.combine(best, optimist)
 	slow, _, _ := p.combine(worst, pessimist)
 	return sorted(worst[onCompute]/(slow*lawError.High), t[onCompute]/step, best[onCompute]/fast)
+}
+
+// threads is by how much that many busy threads slow each other down on so many
+// physical cores; 1 where those are not known.
+func (v view) threads(busy, physical float64) float64 {
+	if physical <= 0 || !(busy > physical) {
+		return 1
+	}
+	gain := stoker.Interval{Low: sibling.High, Point: sibling.Point, High: sibling.Low} // the optimist gains most
+	return busy / (physical + v.cost(gain)*(busy-physical))
+}
+
+// Serial is the step of a loop that loads and computes by turns: nothing
+// overlaps, and the device is busy for compute/Serial of it.
+func Serial(load, compute float64) float64 { return load + compute }
+
+// Overlapped is the step of a loop whose loading happens while it computes: the
+// slower one decides.
+func Overlapped(load, compute float64) float64 { return max(load, compute) }
+
+// joint is the time of a step in which two stages of these times feed each
+// other through a short queue.
+func joint(a, b, sharp float64) float64 {
+	slow, fast := Overlapped(a, b), min(a, b)
+	if math.IsInf(sharp, 1) || slow == 0 {
+		return slow
+	}
+	return slow * math.Pow(1+math.Pow(fast/slow, sharp), 1/sharp)
+}
+
+// sorted makes an interval whose point lies inside: the three views move several
+// costs at once and may cross where one of them hits a bound.
+func sorted(a, point, b float64) stoker.Interval {
+	return stoker.Interval{Low: min(a, point, b), Point: point, High: max(a, point, b)}
 }

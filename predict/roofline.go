@@ -159,4 +159,4 @@ func (s Setup) deviceBytes() float64 {
 
 // Tokens is how many tokens a step of the setup takes on all its GPUs: batch
 // times the length of a sequence. 0 where samples are not sequences.
-func (s Setup) Tokens() float64 { return s.Batch * s.sharing() * s.Load.Workload.Tokens }
+func (s Setup) Tokens() float64 { return s.Batch * atLeastOne(s.GPUs) * s.Load.Workload.Tokens }

@@ -8,26 +8,30 @@ import (
 	"stoker/hardware"
 )
 
-// Setup is a job as a person describes it, before any run. What is zero is not
-// set (Workers apart: 0 is a setting there); what nobody knows stays unknown, as
+// Setup is what a job is made of: as a person describes it, before any run, or with
+// the costs that a run was measured to have (Baseline). What is zero is not set
+// (Workers apart: 0 is a setting there); what nobody knows stays unknown, as
 // stoker.Unknown() or NaN, or carries a wide interval. Solve answers it.
 //
 // Rates are bytes per second, sizes bytes, costs seconds.
 type Setup struct {
 	Load  Load
 	Batch float64         // samples per step and GPU
-	GPUs  float64         // that share this machine's cores and storage; 0 means 1
-	Step  stoker.Interval // seconds per step at this batch where it is known; else it comes from Curve
+	GPUs  float64         // of the job; 0 means 1
+	Nodes float64         // machines that share them evenly; 0 means 1. Cores and storage are those of one
+	Step  stoker.Interval // seconds per step with its input at hand, where it is known; else it comes from Curve
 	Curve Curve           // step time over batch where it is known; else it comes from Load
 
 	Sample  stoker.Interval // stored bytes of one sample
 	Decoded stoker.Interval // bytes of one sample as it is copied to the device
 
 	Workers    float64         // loader processes per GPU; NaN: unknown, 0 loads in the launching thread
-	Cores      float64         // logical cores of the machine that the job may use; 0 or NaN: unknown
+	Cores      float64         // logical cores of a machine that the job may use; 0 or NaN: unknown
+	CoresMost  float64         // what Cores would be if the machine's other users went away; 0: no more
 	PhysCores  float64         // physical cores behind them; 0: as many
-	PrepareCPU stoker.Interval // core seconds to prepare one sample
+	PrepareCPU stoker.Interval // core seconds to prepare one sample in the launching thread, which hands nothing over
 	Spread     float64         // coefficient of variation of that time from sample to sample; 0: none
+	BatchCV    float64         // of the time of a batch, where that was measured; 0: as Spread gives it
 	HandOver   stoker.Interval // seconds per sample of the one process that collects batches; not set: from Decoded
 
 	// PrepareRate is what all workers of one GPU prepare together, in stored
@@ -35,21 +39,38 @@ type Setup struct {
 	// asks for no workers or cores.
 	PrepareRate stoker.Interval
 
-	Storage stoker.Interval // bytes/s that storage delivers to this machine
+	// Of a loader with workers.
+	Prefetch    float64 // batches that each has under way; 0: PyTorch's 2
+	AnyOrder    bool    // batches are delivered as they get ready
+	Persistent  bool    // workers outlive an epoch
+	StartMethod string  // "fork", "spawn", "forkserver"; "": forked
+	Epoch       float64 // samples of an epoch and GPU; 0: so many that its beginning does not count
+	Feeds       bool    // stoker's loader: threads that write where the trainer reads, and go on into the next epoch
+
+	Storage stoker.Interval // bytes/s that storage delivers to a machine
+	Reads   stoker.Interval // reads/s that it answers
+	Latency stoker.Interval // seconds until it has answered one read
+	PerFile stoker.Interval // reads that a sample takes; not set: what is read lies in a row
 	Cached  float64         // share of the data set that lies in memory, 0 to 1
 	Link    hardware.Link
 	Pinned  bool // batches are copied from page-locked memory
+
+	// What only a run tells; each adds to or takes the place of what the above gives.
+	Wait    stoker.Interval // seconds per sample that its process does nothing but wait
+	Shared  stoker.Interval // share of Wait in a queue that all processes share: 0 where each waits for itself, 1 where the device is saturated
+	Copy    stoker.Interval // seconds per step that the device waits for copies
+	LoopCPU stoker.Interval // core seconds per step of everything but loading
 }
 
 // set reports whether an interval was given and is known.
 func set(i stoker.Interval) bool { return i != (stoker.Interval{}) && i.Known() }
 
-// sharing is the number of GPUs, at least 1.
-func (s Setup) sharing() float64 {
-	if s.GPUs == 0 {
+// atLeastOne is a count, of which 0 means 1.
+func atLeastOne(n float64) float64 {
+	if n == 0 {
 		return 1
 	}
-	return s.GPUs
+	return n
 }
 
 // Check returns an error where a field cannot be: it names the field, its value
@@ -61,10 +82,16 @@ func (s Setup) Check() error {
 	if s.GPUs != 0 && !(s.GPUs >= 1 && s.GPUs <= mostCount) {
 		return fmt.Errorf("gpus is %v: expected 1 to %v", s.GPUs, mostCount)
 	}
+	if s.Nodes != 0 && !(s.Nodes >= 1 && s.Nodes <= atLeastOne(s.GPUs)) {
+		return fmt.Errorf("nodes is %v: expected 1 to %v, the number of GPUs", s.Nodes, atLeastOne(s.GPUs))
+	}
 	for _, n := range []struct {
 		name  string
 		value float64
-	}{{"workers", s.Workers}, {"cores", s.Cores}, {"physical cores", s.PhysCores}, {"spread", s.Spread}} {
+	}{
+		{"workers", s.Workers}, {"cores", s.Cores}, {"physical cores", s.PhysCores}, {"spread", s.Spread}, {"batch cv", s.BatchCV},
+		{"prefetch", s.Prefetch}, {"epoch", s.Epoch},
+	} {
 		if n.value < 0 || n.value > mostCount {
 			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN where it is unknown", n.name, n.value, mostCount)
 		}
@@ -94,6 +121,9 @@ func (s Setup) checkIntervals() error {
 		{"hand-over", "seconds per sample", s.HandOver},
 		{"prepare rate", "bytes/s", s.PrepareRate},
 		{"storage rate", "bytes/s", s.Storage},
+		{"reads", "reads/s", s.Reads},
+		{"latency", "seconds", s.Latency},
+		{"reads per sample", "reads", s.PerFile},
 	} {
 		i := f.value
 		if !set(i) {
@@ -131,24 +161,23 @@ func (s Setup) WithProfile(p Profile) Setup {
 	return s
 }
 
-// WithStorage sets what a class of storage delivers for samples of this size. In
-// shards it is the sequential rate. One file per sample costs at least one random
-// read and at most three (directory, inode, data: assumption), which bounds small
-// files.
+// WithStorage sets what a class of storage delivers. In shards samples lie in a row;
+// a file per sample costs at least one read and at most three (directory, inode,
+// data: assumption), each of which waits for its answer.
 func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
-	rate := storage.Rate.Value
-	if !(rate > 0) {
-		return s
-	}
-	s.Storage = stoker.Exactly(rate)
-	if iops := storage.IOPS.Value; access == Files && iops > 0 && set(s.Sample) {
-		s.Storage = stoker.Interval{
-			Low: min(rate, iops/readsPerFile*s.Sample.Low), Point: min(rate, iops/2*s.Sample.Point), High: min(rate, iops*s.Sample.High),
+	figure := func(f hardware.Figure) stoker.Interval {
+		if !f.Known() {
+			return stoker.Interval{}
 		}
+		return stoker.Exactly(f.Value)
+	}
+	s.Storage, s.Reads, s.Latency, s.PerFile = figure(storage.Rate), figure(storage.IOPS), figure(storage.Latency), stoker.Interval{}
+	if access == Files {
+		s.PerFile = readsPerFile
 	}
 	return s
 }
 
-const readsPerFile = 3
+var readsPerFile = stoker.Interval{Low: 1, Point: 2, High: 3}
 
 func sqrt4(v float64) float64 { return math.Sqrt(math.Sqrt(v)) }

@@ -16,7 +16,8 @@ type Sizing struct {
 	Step        float64         // seconds that a step may take to reach it: likely compute time / Target
 	Workers     stoker.Interval // per GPU, whole numbers
 	Cores       stoker.Interval // of the machine
-	Storage     stoker.Interval // bytes/s, of the machine
+	Storage     stoker.Interval // bytes/s, of a machine
+	Reads       stoker.Interval // reads/s, of a machine, where samples are files
 	Link        stoker.Interval // bytes/s, per GPU, of the kind of copy that the setup has
 	PrepareRate stoker.Interval // stored bytes/s per GPU, where the setup gives that rate instead of workers
 	Reached     bool            // the setup reaches the target as it is, by its likely values
@@ -28,7 +29,7 @@ type Sizing struct {
 
 // Need is one thing that has to change to reach a target.
 type Need struct {
-	Input string // "workers", "cores", "storage rate", "link", "prepare rate"
+	Input string // "workers", "cores", "storage rate", "reads", "link", "prepare rate"
 	From  float64
 	To    stoker.Interval
 	Unit  string // "per GPU", "", "bytes/s"
@@ -71,7 +72,7 @@ const rounding = 1e-9
 
 // need is a Sizing in one view; NaN is unknown, +Inf cannot be met.
 type need struct {
-	workers, cores, storage, link, rate float64
+	workers, cores, storage, reads, link, rate float64
 	input                               float64 // seconds that input may take; 0 or less: no input is fast enough
 	collect                             float64 // seconds that collecting takes
 }
@@ -92,13 +93,14 @@ func (p *numbers) needs(v view, target float64) need {
 		t[onCopy] = p.batch * p.decoded[v] / n.link
 	}
 	loop := min(allowed, q.loop(t, likely))
-	n.input = q.room(allowed, loop, v)
+	n.input = q.room(allowed, loop)
 	n.collect = orNone(t[onCollect])
 	bytes := p.batch * p.misses[v] * p.sample[v]
 	if p.misses[v] == 0 {
 		bytes = 0
 	}
 	n.storage = p.gpus * bytes / n.input
+	n.reads = p.gpus * p.batch * p.misses[v] * p.perFile[v] / n.input
 	if p.rate[v] > 0 {
 		n.rate = p.batch * p.sample[v] / n.input
 		return n
@@ -120,8 +122,8 @@ func (p *numbers) roomForCopy(allowed, compute float64) float64 {
 
 // room is how long input may take beside a loop, so that the step is allowed: the
 // inverse of joint.
-func (p *numbers) room(allowed, loop float64, v view) float64 {
-	sharp := p.sharp(v)
+func (p *numbers) room(allowed, loop float64) float64 {
+	sharp := p.sharp()
 	if math.IsInf(sharp, 1) {
 		return allowed
 	}
@@ -132,14 +134,18 @@ func (p *numbers) room(allowed, loop float64, v view) float64 {
 // other where one does not, so a second round counts with what the first gave.
 func (p *numbers) sizeWorkers(v view, n need) float64 {
 	q := *p
-	alone := 0.0
-	if storage := math.Max(n.storage, orNone(p.storage[v])); n.storage > 0 {
-		alone = p.batch * p.misses[v] * p.sample[v] / storage
+	if n.storage > 0 {
+		q.storage[v] = math.Max(n.storage, orNone(p.storage[v]))
 	}
+	if n.reads > 0 {
+		q.reads[v] = math.Max(n.reads, orNone(p.reads[v]))
+	}
+	_, alone := q.reading(v)
+	alone = orNone(alone)
 	q.workers = 1
 	count := 1.0
 	for range 4 {
-		count = math.Ceil((q.preparing(v)+alone)/n.input - rounding)
+		count = math.Ceil((q.preparing(v)+alone)*q.straggling()/n.input - rounding)
 		q.workers = math.Max(1, count)
 	}
 	if math.IsNaN(count) {
@@ -163,6 +169,7 @@ func (z *Sizing) spread(n [3]need) {
 	z.Workers = of(func(n need) float64 { return n.workers })
 	z.Cores = of(func(n need) float64 { return n.cores })
 	z.Storage = of(func(n need) float64 { return n.storage })
+	z.Reads = of(func(n need) float64 { return n.reads })
 	z.Link = of(func(n need) float64 { return n.link })
 	z.PrepareRate = of(func(n need) float64 { return n.rate })
 	if n[likely].rate > 0 {
@@ -197,10 +204,11 @@ func (z *Sizing) change(p *numbers, n need) {
 	}
 	s := &z.Setup
 	mend("storage rate", "bytes/s", p.storage[likely], n.storage, z.Storage, p.storage[likely] < n.storage, func(v float64) { s.Storage = stoker.Exactly(v) })
+	mend("reads", "reads/s", p.reads[likely], n.reads, z.Reads, p.reads[likely] < n.reads, func(v float64) { s.Reads = stoker.Exactly(v) })
 	mend("prepare rate", "bytes/s", p.rate[likely], n.rate, z.PrepareRate, p.rate[likely] < n.rate, func(v float64) { s.PrepareRate = stoker.Exactly(v) })
 	if !set(s.PrepareRate) {
 		mend("workers", "per GPU", p.workers, n.workers, z.Workers, p.workers < n.workers, func(v float64) { s.Workers = v })
-		mend("cores", "", p.cores, n.cores, z.Cores, p.cores < n.cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
+		mend("cores", "", p.cores[likely], n.cores, z.Cores, p.cores[likely] < n.cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
 	}
 	mend("link", "bytes/s", p.link[likely], n.link, z.Link, p.link[likely] < n.link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
 }

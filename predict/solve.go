@@ -18,13 +18,14 @@ func (s Setup) Solve() (Answer, error) {
 	if !p.fits() {
 		return Answer{}, p.tooLarge(s)
 	}
+	p.exactly = true
 	c := &solution{Setup: s, numbers: p}
 	for v := range c.t {
 		c.t[v] = p.times(view(v), view(v))
 	}
 	point := p.point()
 	a := Answer{
-		Step: point.Step, Throughput: point.Throughput, PerGPU: scaled(point.Throughput, 1/p.gpus), Utilization: point.Utilization,
+		Step: point.Step, Throughput: point.Throughput, PerGPU: scaled(point.Throughput, 1/(p.gpus*p.nodes)), Utilization: point.Utilization,
 		Slowdown: over(stoker.Exactly(1), point.Utilization), Stall: c.stall(),
 	}
 	a.Stages = c.stages()
@@ -110,9 +111,7 @@ func (c *solution) limits() (bound, next Limit, gain stoker.Interval) {
 	second := first
 	for v := range c.t {
 		was, _, _ := c.combine(c.t[v], view(v))
-		t := c.t[v]
-		t[first] = 0
-		is, _, at := c.combine(t, view(v))
+		is, _, at := c.combine(c.t[v].without(first), view(v))
 		faster[v] = was / is
 		if view(v) == likely {
 			second = at
@@ -129,10 +128,7 @@ func (c *solution) limits() (bound, next Limit, gain stoker.Interval) {
 
 func (c *solution) limit(part int) Limit {
 	l := limits[part]
-	if part == onWorker && c.workers == 0 {
-		l.Resource = stoker.MainThread
-	}
-	l.Time = c.time(part)
+	l.Resource, l.Time = c.resource(part), c.time(part)
 	return l
 }
 

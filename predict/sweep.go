@@ -265,7 +265,7 @@ func (p *numbers) set(name string, v float64) {
 	case "workers":
 		p.workers = v
 	case "cores":
-		p.cores, p.phys = v, 0
+		p.cores, p.phys = all, 0
 	case "sample":
 		p.sample = all
 	case "storage":

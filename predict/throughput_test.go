@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"stoker"
-	"stoker/hardware"
 	"stoker/recording"
 )
 
@@ -20,22 +19,20 @@ func TestGoldenSerialAndOverlapped(t *testing.T) {
 	}
 }
 
-// loader is a pipeline that was measured with a serial, synchronising loop.
-func loader(load, loop, cores float64, workers int) stoker.Pipeline {
-	settings := stoker.Settings{stoker.NumWorkers: workers}
+// loader is a job that was measured with a serial, synchronising loop.
+func loader(load, loop, cores float64, workers int) Baseline {
 	step := Serial(load, loop)
 	if workers > 0 {
 		step = Overlapped(load/float64(workers), loop)
 	}
-	return stoker.Pipeline{
-		Settings: settings, Measured: settings.With(), Batch: 64, Bytes: math.NaN(), Cores: cores, Step: step,
-		Loop: stoker.Exactly(loop), FetchCV: 0,
-		Parts: []stoker.Part{{Stage: stoker.Read}, {Stage: stoker.Prepare, CPU: stoker.Exactly(load)}},
+	return Baseline{
+		Took: step, Settings: stoker.Settings{stoker.NumWorkers: workers},
+		Setup: Setup{Batch: 1, Workers: float64(workers), Cores: cores, Step: stoker.Exactly(loop), PrepareCPU: stoker.Exactly(load), Cached: 1, LoopCPU: stoker.Exactly(1e-6)},
 	}
 }
 
-func with(p stoker.Pipeline, name stoker.Setting, to any) Forecast {
-	return Throughput(p.With(stoker.Change{Setting: name, To: to}), hardware.Machine{})
+func with(b Baseline, name stoker.Setting, to any) Forecast {
+	return b.Forecast(stoker.Change{Setting: name, To: to})
 }
 
 func TestGoldenThroughOneWorker(t *testing.T) {
@@ -51,8 +48,8 @@ func TestGoldenThroughOneWorker(t *testing.T) {
 func TestUnchangedSettingsGiveTheMeasuredStep(t *testing.T) {
 	for _, workers := range []int{0, 1, 3} {
 		p := loader(0.050, 0.010, 8, workers)
-		if f := Throughput(p, hardware.Machine{}); f.Step != stoker.Exactly(p.Step) || f.Speedup != stoker.Exactly(1) {
-			t.Errorf("%d workers: %+v, want the measured %v", workers, f.Step, p.Step)
+		if f := p.Forecast(); f.Step != stoker.Exactly(p.Took) || f.Speedup != stoker.Exactly(1) {
+			t.Errorf("%d workers: %+v, want the measured %v", workers, f.Step, p.Took)
 		}
 	}
 }
@@ -72,12 +69,12 @@ func TestWorkersUntilLoopOrCoresBind(t *testing.T) {
 // waits for by itself does.
 func TestSharedWaits(t *testing.T) {
 	p := loader(0.001, 0.010, 8, 0)
-	p.Step += 0.099
-	p.Parts[0] = stoker.Part{Stage: stoker.Read, Wait: stoker.Exactly(0.099), Shared: stoker.Exactly(1)}
+	p.Took += 0.099
+	p.Wait, p.Shared = stoker.Exactly(0.099), stoker.Exactly(1)
 	if f := with(p, stoker.NumWorkers, 8); f.Bound != stoker.Storage || f.Speedup.Point > 1.15 {
 		t.Errorf("saturated disk: %+v bound %s", f.Speedup, f.Bound)
 	}
-	p.Parts[0].Shared = stoker.Exactly(0)
+	p.Shared = stoker.Exactly(0)
 	if f := with(p, stoker.NumWorkers, 8); f.Speedup.Point < 5 {
 		t.Errorf("waits of their own: %+v", f.Speedup)
 	}
@@ -88,7 +85,7 @@ func TestSharedWaits(t *testing.T) {
 
 func TestUnknownStaysUnknown(t *testing.T) {
 	p := From(&recording.Run{})
-	f := Throughput(p, hardware.Machine{})
+	f := p.Forecast()
 	if f.Step.Known() || f.Speedup.Known() || len(f.Notes) == 0 {
 		t.Errorf("forecast of nothing: %+v", f)
 	}
@@ -117,7 +114,7 @@ func TestAsynchronousLoops(t *testing.T) {
 			t.Errorf("%s: loop %+v, want %v to %v", c.name, loop, c.wantLow, c.wantHigh)
 		}
 		p := loader(c.wait, 0, 100, 0)
-		p.Step, p.Loop = c.step, loop
+		p.Took, p.Setup.Step = c.step, loop
 		if f := with(p, stoker.NumWorkers, 16); !f.Speedup.Contains(c.wantSpeed) || f.Speedup.High/f.Speedup.Low > 1.6 {
 			t.Errorf("%s: speed-up %+v, want %v inside", c.name, f.Speedup, c.wantSpeed)
 		}

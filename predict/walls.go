@@ -149,7 +149,7 @@ func (c *solution) transformationWall() Wall {
 		return wall("transformation", "bytes/s", need, have, fmt.Sprintf("a device needs %s prepared of the workers' %s", speed(need.Point), speed(have.Point)))
 	}
 	need := c.demand().Cores
-	w := wall("transformation", "cores", need, stoker.Exactly(c.cores), fmt.Sprintf("the devices need %s cores to prepare samples, of %s", amount(need.Point), amount(c.cores)))
+	w := wall("transformation", "cores", need, stoker.Exactly(c.cores[likely]), fmt.Sprintf("the devices need %s cores to prepare samples, of %s", amount(need.Point), amount(c.cores[likely])))
 	if worker := c.t[likely][onWorker]; w.Share.Known() && !w.Hit && worker > c.t[likely][onCompute] {
 		w.Text += ": enough, but too few workers use them"
 	}

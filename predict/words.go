@@ -82,7 +82,7 @@ func (c *solution) how(part int) (text, source string) {
 	case onWorker:
 		return c.howPrepared(batch)
 	case onCPU:
-		return fmt.Sprintf("core time of all workers, collecting and launching / %s cores", amount(c.cores)), "launching: 0.1 to 1 core per GPU while it works (assumption)"
+		return fmt.Sprintf("core time of all workers, collecting and launching / %s cores", amount(c.cores[likely])), "launching: 0.1 to 1 core per GPU while it works (assumption)"
 	case onCollect:
 		if c.given {
 			return fmt.Sprintf("%s x %s in the trainer's process", batch, ranged(c.HandOver, duration)), ""
@@ -175,7 +175,7 @@ func (c *solution) missingPrepare(d Demand, add func(input, needs string)) {
 	if math.IsNaN(c.workers) {
 		add("workers", atLeast(d.Workers, amount))
 	}
-	if math.IsNaN(c.cores) && (c.workers != 0 || c.gpus > 1) {
+	if math.IsNaN(c.cores[likely]) && (c.workers != 0 || c.gpus > 1) {
 		add("cores", atLeast(d.Cores, amount))
 	}
 }
@@ -231,8 +231,8 @@ func (c *solution) knobs() []knob {
 		add(onWorker, true, given(c.PrepareCPU), duration, "preparing a sample", "take")
 		c.fixPrepare(all)
 	}
-	if c.cores > 0 {
-		add(onCPU, false, stoker.Exactly(c.cores), func(v float64) string { return amount(v) + " cores" }, "the machine", "have")
+	if c.cores[likely] > 0 {
+		add(onCPU, false, stoker.Exactly(c.cores[likely]), func(v float64) string { return amount(v) + " cores" }, "the machine", "have")
 	}
 	if t[onCollect] > 0 && c.batch > 0 {
 		add(onCollect, true, scaled(c.time(onCollect), 1/c.batch), duration, "handing over a sample", "take")
@@ -311,11 +311,11 @@ func (c *solution) notes() []string {
 	if c.workers == 0 {
 		all = append(all, "without workers loading and computing take turns; the low end of the step is a loop that never waits for the device, so that queued work covers the loading")
 	}
-	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores {
-		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding may cost up to %.0f %%", amount(c.gpus*(c.workers+1)), amount(c.cores), 100*(crowding.High-1)))
+	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores[likely] {
+		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding may cost up to %.0f %%", amount(c.gpus*(c.workers+1)), amount(c.cores[likely]), 100*(crowding.High-1)))
 	}
-	if c.spread > 0 && !math.IsInf(c.sharp(likely), 1) {
-		all = append(all, "batches differ in cost: in order, nearly equal stages hold each other up")
+	if c.workers > 0 && !math.IsInf(c.sharp(), 1) {
+		all = append(all, "batches differ in cost: in order, a late one holds up the others, and nearly equal stages each other")
 	}
 	if set(c.HandOver) || c.workers == 0 || !set(c.Decoded) {
 		return all

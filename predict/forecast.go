@@ -1,0 +1,184 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+)
+
+// Forecast is how fast a job would be after changes. Unknown intervals hold NaN.
+type Forecast struct {
+	Step       stoker.Interval // seconds
+	Speedup    stoker.Interval // Step as measured over Step as forecast
+	Throughput stoker.Interval // samples/s; unknown where the batch size is
+	Stall      stoker.Interval // share of a step in which the device waits for input
+	Bound      stoker.Resource // what binds after the change
+	Next       stoker.Resource // what would bind if that were free
+	Residual   float64         // Step as measured over what the law says of it as it was: 1 where its costs explain all of it
+	Notes      []string        // what the forecast assumes or leaves out
+}
+
+// NoForecast is that of a job of which nothing is known.
+func NoForecast() Forecast {
+	none := stoker.Unknown()
+	return Forecast{Step: none, Speedup: none, Throughput: none, Stall: none, Residual: math.NaN()}
+}
+
+// Baseline is a job as it was measured: its Setup has the costs of its own run.
+type Baseline struct {
+	Setup
+	Took     float64         // seconds per step, the mean in the judged window; NaN unknown
+	Settings stoker.Settings // as found; num_workers as counted where nobody set it
+}
+
+// Forecast says what changes of settings are worth. The law is solved for the job as
+// it was and as it would be, with the same costs, and the measured step is carried
+// over: where nothing changes nothing is gained, and what a law gets wrong in both
+// cancels. What it cannot explain of the measured step may grow with the step or stay
+// as it is; both are inside of the interval.
+func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
+	f := NoForecast()
+	if !(b.Took > 0) {
+		f.Notes = append(f.Notes, "no steps were seen: how long one takes is unknown")
+		return f
+	}
+	after, changed, notes := b.with(changes)
+	f.Notes = notes
+	was, err := b.ready()
+	if err != nil {
+		f.Notes = append(f.Notes, err.Error())
+		return f
+	}
+	is, err := after.ready()
+	if err != nil {
+		f.Notes = append(f.Notes, err.Error())
+		return f
+	}
+	if after.Workers == 0 && b.Workers == 0 {
+		is.overlap = was.overlap
+	}
+	f.solve(b, &was, &is, changed)
+	return f
+}
+
+// ready is the job as measured: without workers its step tells how much of the
+// loading the device covered.
+func (b Baseline) ready() (numbers, error) {
+	p, err := b.Setup.ready()
+	p.exactly = true
+	for v := range p.overlap {
+		t := p.times(view(v), view(v))
+		input, loop := orNone(t[making]), p.loop(t, view(v))
+		if short := min(input, loop); b.Workers == 0 && short > 0 {
+			p.overlap[v] = min(1, max(0, (input+loop-b.Took)/short))
+		}
+	}
+	return p, err
+}
+
+func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
+	is.exactly = true
+	f.Step = stoker.Exactly(b.Took)
+	low, high := math.Inf(1), 0.0
+	var stall [3]float64
+	for v := range stall {
+		v := view(v)
+		before, _, _ := was.combine(was.times(v, v), v)
+		t := is.times(v, v)
+		after, loop, bound := is.combine(t, v)
+		if v == likely {
+			f.Residual = b.Took / before
+			f.Step.Point = b.Took * (after / before)
+			f.Bound, f.Next = is.resource(bound), is.resource(is.next(t, v, bound))
+		}
+		low = min(low, b.Took*after/before, max(loop, b.Took+after-before))
+		high = max(high, b.Took*after/before, max(loop, b.Took+after-before))
+		stall[v] = max(0, 1-loop/after)
+	}
+	if changed {
+		f.Step = sorted(low*lawError.Low, f.Step.Point*lawError.Point, high*lawError.High)
+	}
+	f.Stall = sorted(stall[optimist], stall[likely], stall[pessimist])
+	f.Speedup = over(stoker.Exactly(b.Took), f.Step)
+	if samples, known := b.Settings.Float(stoker.BatchSize); known && samples > 0 || b.Batch > 1 {
+		f.Throughput = over(stoker.Exactly(b.Batch), f.Step)
+	}
+}
+
+// with applies changes to the setup.
+func (b Baseline) with(changes []stoker.Change) (s Setup, changed bool, notes []string) {
+	s = b.Setup
+	for _, c := range changes {
+		if now, known := b.Settings[c.Setting]; known && now == c.To {
+			continue
+		}
+		if apply, modelled := settings[c.Setting]; !modelled {
+			notes = append(notes, fmt.Sprintf("the law has no model of %s: its effect is left out", c.Setting))
+		} else if !apply(&s, c.To) {
+			notes = append(notes, fmt.Sprintf("%v is no value that the law knows of %s: its effect is left out", c.To, c.Setting))
+		} else {
+			changed = true
+		}
+	}
+	return s, changed, notes
+}
+
+// PageCache is the value of the storage setting that says that the data set lies
+// in memory.
+const PageCache = "page cache"
+
+// asUint8 is the share of a float32 batch's bytes that it has as uint8.
+const asUint8 = 0.25
+
+// settings are what changes of settings do to a setup; false: the value is none.
+var settings = map[stoker.Setting]func(s *Setup, to any) bool{
+	stoker.NumWorkers:        func(s *Setup, to any) (ok bool) { s.Workers, ok = numeric(to); return ok },
+	stoker.PrefetchFactor:    func(s *Setup, to any) (ok bool) { s.Prefetch, ok = numeric(to); return ok },
+	stoker.PersistentWorkers: func(s *Setup, to any) (ok bool) { s.Persistent, ok = to.(bool); return ok },
+	stoker.InOrder: func(s *Setup, to any) bool {
+		ordered, ok := to.(bool)
+		s.AnyOrder = !ordered
+		return ok
+	},
+	stoker.PinMemory: func(s *Setup, to any) bool {
+		pinned, ok := to.(bool)
+		if pinned && !s.Pinned {
+			s.pin()
+		}
+		s.Pinned = pinned
+		return ok
+	},
+	stoker.NonBlocking: func(*Setup, any) bool { return true }, // what it is worth is pinned memory's
+	stoker.StorageKind: func(s *Setup, to any) bool {
+		s.Cached, s.Wait = 1, stoker.Exactly(0)
+		return to == PageCache
+	},
+	stoker.Cores: func(s *Setup, to any) (ok bool) {
+		s.Cores, ok = numeric(to)
+		s.CoresMost, s.PhysCores = 0, 0 // what lies behind other cores is not known
+		return ok
+	},
+	stoker.LoaderKind: func(s *Setup, to any) bool {
+		s.Feeds, s.PrepareCPU = true, by(s.PrepareCPU, feedCost)
+		return to == stoker.StokerLoader
+	},
+	stoker.FastPixels: func(s *Setup, to any) bool {
+		s.PrepareCPU = by(s.PrepareCPU, fastCost)
+		return to == true
+	},
+	stoker.OnDevice: func(s *Setup, to any) bool {
+		s.Copy, s.Decoded = scaled(s.Copy, asUint8), scaled(s.Decoded, asUint8)
+		return to == true
+	},
+}
+
+// pin takes what page-locked memory saves off a copy that was measured.
+func (s *Setup) pin() {
+	if rate := s.Link.Pinned.Value; rate > 0 && set(s.Copy) && set(s.Decoded) {
+		took := s.Batch * s.Decoded.Point / rate
+		s.Copy = stoker.Interval{Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took), High: min(s.Copy.High, took)}
+	}
+}
+
+func numeric(v any) (float64, bool) { return stoker.Settings{"v": v}.Float("v") }

@@ -1,0 +1,130 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// queue is a DataLoader with worker processes as PyTorch runs it, in arithmetic on
+// the clock. The trainer's process keeps prefetch batches per worker on their way:
+// it hands each worker its next batch in turn, and one more whenever it has
+// received one. In order, batch n is waited for although n+1 may be there.
+//
+//	worker w    ──batch w──►──batch w+W──►──batch w+2W──►         one after the other
+//	trainer        take 0 │ loop │ take 1 │ loop │ …             waits for the next one
+//
+// An epoch begins with an empty queue, and with new workers where they do not
+// persist. Seconds.
+type queue struct {
+	workers, prefetch int
+	anyOrder          bool
+	persistent        bool
+	start             float64 // until a worker that was started anew runs
+	batch             service // of one batch in one worker
+	take              float64 // of the trainer's process for a batch that is there
+	loop              float64 // of a step whose batch is there
+	epoch             int     // steps, 0: without end
+}
+
+// service is how long a batch takes, from batch to batch: log-normal, so that it is
+// never below 0 and a few take much longer, as decoding does.
+type service struct {
+	mean, cv float64
+}
+
+// simulated steps give the mean of a queue with a CV of 1 to some 2 %; before and
+// after a change draw alike, so that most of that cancels.
+const simulated = 2000
+
+// step is the mean step: of whole epochs, or of a long run without its beginning.
+func (q queue) step() float64 {
+	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), draw: rand.New(rand.NewPCG(1, 2))}
+	if q.epoch == 0 {
+		p.fill(math.MaxInt)
+		p.steps(simulated / 10)
+		begun := p.now
+		p.steps(simulated)
+		return (p.now - begun) / simulated
+	}
+	epochs := (simulated + q.epoch - 1) / q.epoch
+	for range epochs {
+		p.fill(q.epoch)
+		p.steps(q.epoch)
+	}
+	return p.now / float64(epochs*q.epoch)
+}
+
+// play is a queue in use.
+type play struct {
+	queue
+	draw    *rand.Rand // always from one seed: a forecast is a function of its inputs
+	now     float64
+	free    []float64 // when each worker has done what it was given
+	load    []int     // batches that each worker was given and that were not taken
+	pending []arrival // in the order in which they were given
+	left    int       // batches of this epoch that are to be given
+	turn    int
+}
+
+// arrival is a batch on its way.
+type arrival struct {
+	worker int
+	at     float64
+}
+
+// fill begins an epoch.
+func (p *play) fill(steps int) {
+	p.left, p.turn, p.pending = steps, 0, p.pending[:0]
+	for w := range p.free {
+		if p.load[w], p.free[w] = 0, max(p.free[w], p.now); !p.persistent {
+			p.free[w] = p.now + p.start
+		}
+	}
+	for range p.workers * p.prefetch {
+		p.give()
+	}
+}
+
+// give hands the next batch to a worker: they take turns, and where order does not
+// matter a worker that has its full share is passed over.
+func (p *play) give() {
+	if p.left == 0 {
+		return
+	}
+	for p.anyOrder && p.load[p.turn] >= p.prefetch {
+		p.turn = (p.turn + 1) % p.workers
+	}
+	w := p.turn
+	p.left--
+	p.turn = (w + 1) % p.workers
+	p.load[w]++
+	p.free[w] = max(p.free[w], p.now) + p.batch.draw(p.draw)
+	p.pending = append(p.pending, arrival{w, p.free[w]})
+}
+
+func (p *play) steps(n int) {
+	for range n {
+		next := 0
+		for i := range p.pending {
+			if p.anyOrder && p.pending[i].at < p.pending[next].at {
+				next = i
+			}
+		}
+		got := p.pending[next]
+		p.pending = append(p.pending[:next], p.pending[next+1:]...)
+		p.load[got.worker]--
+		p.now = max(p.now, got.at) + p.take
+		p.give()
+		p.now += p.loop
+	}
+}
+
+// draw is how long one batch takes.
+func (s service) draw(from *rand.Rand) float64 {
+	z := from.NormFloat64() // drawn in any case, so that all queues see the same chance
+	if !(s.cv > 0) {
+		return s.mean
+	}
+	sigma := math.Sqrt(math.Log1p(s.cv * s.cv))
+	return s.mean * math.Exp(sigma*z-sigma*sigma/2)
+}
