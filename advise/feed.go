@@ -62,7 +62,7 @@ func (a adviser) feed() (Fix, string) {
 	if why := unfed(l); why != "" {
 		return fix, why
 	}
-	if !a.pipeline.Part(stoker.Prepare).CPU.Known() {
+	if !a.base.PrepareCPU.Known() {
 		return fix, "what a batch costs to prepare was not seen"
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader}}
@@ -82,7 +82,7 @@ func (a adviser) feed() (Fix, string) {
 
 // fast proposes stoker's fast mode, where its threads decide.
 func (a adviser) fast() (Fix, string) {
-	set, _ := a.pipeline.Settings.Bool(stoker.FastPixels)
+	set, _ := a.base.Settings.Bool(stoker.FastPixels)
 	threads := a.verdict.Class == diagnose.CPUExhausted || a.verdict.Class == diagnose.TooFewWorkers
 	if a.costs.Feed == nil || set || !threads {
 		return Fix{}, ""
@@ -96,7 +96,7 @@ func (a adviser) fast() (Fix, string) {
 
 // onDevice proposes that batches cross the link as uint8.
 func (a adviser) onDevice() (Fix, string) {
-	set, _ := a.pipeline.Settings.Bool(stoker.OnDevice)
+	set, _ := a.base.Settings.Bool(stoker.OnDevice)
 	l := a.loader()
 	if a.costs.Feed == nil || set || a.verdict.Class != diagnose.TransferBound || l.BatchDType != "float32" {
 		return Fix{}, ""

@@ -1,13 +1,14 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"stoker"
 	"stoker/diagnose"
-	"stoker/hardware"
+	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/predict/replay"
 	"stoker/recording"
@@ -63,6 +64,8 @@ const (
 	Machine Effort = "machine" // another machine or quota
 )
 
+var efforts = []Effort{Flag, Code, Data, Machine}
+
 // Risk is what a change may break.
 type Risk string
 
@@ -81,16 +84,15 @@ const leastGain = 1.05
 
 // adviser is what the proposals look at.
 type adviser struct {
-	run      *recording.Run
-	verdict  diagnose.Verdict
-	costs    predict.Costs
-	pipeline stoker.Pipeline
-	machine  hardware.Machine
+	run     *recording.Run
+	verdict diagnose.Verdict
+	costs   predict.Costs
+	base    predict.Baseline
 }
 
 // Rank proposes every change that applies to the run and orders them by worth.
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
-	a := adviser{run: run, verdict: verdict, costs: verdict.Costs, machine: predict.MachineOf(run)}
+	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
 	if run.Timeline != nil {
 		if plan, ok := a.replayed(); ok {
 			return plan
@@ -102,7 +104,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	if a.hostOnly() && !verdict.Class.Starves() {
 		return Plan{} // neither that faster input is worth something nor that it is not
 	}
-	a.pipeline = a.costs.Pipeline(run)
+	a.base = a.costs.Baseline(run)
 	var plan Plan
 	for _, propose := range []func() (Fix, string){
 		a.workers, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
@@ -123,28 +125,45 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 			plan.Fixes = append(plan.Fixes, fix)
 		}
 	}
-	sort.SliceStable(plan.Fixes, func(i, j int) bool { return before(plan.Fixes[i], plan.Fixes[j]) })
+	order(plan.Fixes)
 	a.traced(&plan)
 	return plan
 }
 
-// before orders fixes by worth; where they are worth about the same, the easier
-// one comes first.
-func before(a, b Fix) bool {
-	x, y := a.Forecast.Speedup.Point, b.Forecast.Speedup.Point
-	if math.Abs(x/y-1) > 0.05 {
-		return x > y
-	}
-	return effortRank(a.Effort) < effortRank(b.Effort)
-}
+// aboutTheSame is the ratio of gains from which one is worth more than another.
+const aboutTheSame = 1.05
 
-func effortRank(e Effort) int {
-	for i, known := range []Effort{Flag, Code, Data, Machine} {
-		if e == known {
-			return i
+// order sorts fixes by worth, what is only bounded last. What is worth about as much as
+// the best of those that are left goes together, the easiest first: being about the same
+// is not passed on from neighbour to neighbour, so the order is one whatever came in.
+func order(fixes []Fix) {
+	worth := func(f Fix) float64 { return stat.Or(f.Forecast.Speedup.Point, 0) }
+	most := func(f Fix) float64 { return stat.Or(f.Forecast.Speedup.High, 0) }
+	decreasing := func(of func(Fix) float64) func(a, b Fix) int {
+		return func(a, b Fix) int { return cmp.Compare(of(b), of(a)) }
+	}
+	compare := func(by ...func(a, b Fix) int) func(a, b Fix) int {
+		return func(a, b Fix) int {
+			for _, c := range by {
+				if d := c(a, b); d != 0 {
+					return d
+				}
+			}
+			return cmp.Compare(fmt.Sprint(a.Changes), fmt.Sprint(b.Changes))
 		}
 	}
-	return len(e)
+	effort := func(a, b Fix) int {
+		return cmp.Compare(slices.Index(efforts, a.Effort), slices.Index(efforts, b.Effort))
+	}
+	slices.SortFunc(fixes, compare(decreasing(worth), decreasing(most), effort))
+	for len(fixes) > 0 {
+		same := 1
+		for same < len(fixes) && worth(fixes[same]) > 0 && worth(fixes[same])*aboutTheSame >= worth(fixes[0]) {
+			same++
+		}
+		slices.SortFunc(fixes[:same], compare(effort, decreasing(worth), decreasing(most)))
+		fixes = fixes[same:]
+	}
 }
 
 func worthIt(f predict.Forecast) bool {
@@ -165,14 +184,14 @@ func notWorth(f predict.Forecast) string {
 	return fmt.Sprintf("worth %.2fx (%.2f to %.2f): not to be told from noise", f.Speedup.Point, f.Speedup.Low, f.Speedup.High)
 }
 
-// forecast solves the pipeline with the changes.
+// forecast solves the job with the changes.
 func (a adviser) forecast(changes ...stoker.Change) predict.Forecast {
-	return predict.Throughput(a.pipeline.With(changes...), a.machine)
+	return a.base.Forecast(changes...)
 }
 
 // change builds a Change from the value as found.
 func (a adviser) change(name stoker.Setting, to any) stoker.Change {
-	return stoker.Change{Setting: name, From: a.pipeline.Settings[name], To: to}
+	return stoker.Change{Setting: name, From: a.base.Settings[name], To: to}
 }
 
 // blind advises where no step was seen: what to change follows from the class,

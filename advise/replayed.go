@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"stoker"
 	"stoker/diagnose"
@@ -201,7 +200,7 @@ func boundOnly(f Fix) bool {
 // settle orders fixes and leaves out rejections of what another value of the same
 // setting is worth.
 func (p *Plan) settle() {
-	sort.SliceStable(p.Fixes, func(i, j int) bool { return before(p.Fixes[i], p.Fixes[j]) })
+	order(p.Fixes)
 	p.Rejected = slices.DeleteFunc(p.Rejected, func(r Rejected) bool {
 		return slices.ContainsFunc(p.Fixes, func(f Fix) bool { return f.Name == r.Name })
 	})

@@ -12,8 +12,8 @@ import (
 
 // pinning proposes page-locked batches with asynchronous copies.
 func (a adviser) pinning() (Fix, string) {
-	pinned, known := a.pipeline.Settings.Bool(stoker.PinMemory)
-	if len(a.run.Facts.GPUs) == 0 || known && pinned || a.costs.Feed != nil || !a.pipeline.Part(stoker.Transfer).Wait.Known() {
+	pinned, known := a.base.Settings.Bool(stoker.PinMemory)
+	if len(a.run.Facts.GPUs) == 0 || known && pinned || a.costs.Feed != nil || !a.base.Copy.Known() {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.PinMemory), Title: "copy from page-locked memory, without blocking", Effort: Code, Risk: MemoryRisk}
@@ -21,7 +21,7 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
-		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", bytes(pinnedCopies*a.pipeline.Bytes), locked(a.run.Facts.Machine.LockedBytes)),
+		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", bytes(pinnedCopies*a.base.BatchBytes()), locked(a.run.Facts.Machine.LockedBytes)),
 	}
 	return fix, ""
 }
@@ -52,7 +52,7 @@ func (a adviser) prefetch() (Fix, string) {
 
 // persistence proposes to keep workers over epochs.
 func (a adviser) persistence() (Fix, string) {
-	keep, _ := a.pipeline.Settings.Bool(stoker.PersistentWorkers)
+	keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers)
 	if a.costs.Workers == 0 || a.costs.Feed != nil || keep {
 		return Fix{}, ""
 	}
@@ -103,17 +103,17 @@ func (a adviser) storage() (Fix, string) {
 // cores says how many cores would feed the device, where the present ones are
 // used up.
 func (a adviser) cores() (Fix, string) {
-	if a.verdict.Class != diagnose.CPUExhausted || !(a.pipeline.Cores > 0) || a.costs.HelpersSpin() {
+	if a.verdict.Class != diagnose.CPUExhausted || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
 		return Fix{}, ""
 	}
-	demand := a.pipeline.Part(stoker.Prepare).CPU.Point + a.pipeline.LoopCPU.Point
-	loop := max(a.pipeline.Loop.Point, 1e-6)
+	demand := a.base.Batch*a.base.PrepareCPU.Point + a.base.LoopCPU.Point
+	loop := max(a.base.Loop().Point, 1e-6)
 	if !(demand > 0) {
 		return Fix{}, ""
 	}
-	need := math.Ceil(max(a.pipeline.Cores+1, demand/loop))
+	need := math.Ceil(max(a.base.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
-	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: math.Round(10*a.pipeline.Cores) / 10, To: need}}
+	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: math.Round(10*a.base.Cores) / 10, To: need}}
 	if workers := int(need); workers > a.costs.Workers {
 		fix.Changes = append(fix.Changes, a.change(stoker.NumWorkers, workers))
 	}

@@ -36,7 +36,7 @@ func (a adviser) workers() (Fix, string) {
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
 	}
-	if !a.pipeline.Part(stoker.Prepare).CPU.Known() {
+	if !a.base.PrepareCPU.Known() {
 		return fix, "what a batch costs to prepare was not seen"
 	}
 	best, cut := a.bestWorkers(now)
@@ -79,8 +79,8 @@ func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
 // best that this machine's cores and memory allow; cut says what ended the
 // search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
-	most := int(math.Ceil(stat.Or(a.pipeline.Cores, 1)))
-	if a.pipeline.Part(stoker.Read).Wait.Point > 0.3*a.costs.Fetch {
+	most := int(math.Ceil(stat.Or(a.base.Cores, 1)))
+	if a.base.Batch*a.base.Wait.Point > 0.3*a.costs.Fetch {
 		most *= waitingWorker
 	}
 	most = min(max(most, now+1), mostWorkers)
@@ -112,15 +112,15 @@ func (a adviser) tooMuch(workers int) string {
 		return ""
 	}
 	ahead := float64(workers * a.ahead())
-	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*stat.Or(a.pipeline.Bytes, 0) > shmReserve*shm {
-		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", bytes(shm), workers, bytes(ahead*a.pipeline.Bytes))
+	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
+		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", bytes(shm), workers, bytes(ahead*a.base.BatchBytes()))
 	}
 	return ""
 }
 
 // ahead is how many batches each worker prepares ahead.
 func (a adviser) ahead() int {
-	if n, known := a.pipeline.Settings.Int(stoker.PrefetchFactor); known && n > 0 {
+	if n, known := a.base.Settings.Int(stoker.PrefetchFactor); known && n > 0 {
 		return n
 	}
 	return defaultAhead
@@ -139,7 +139,7 @@ func (a adviser) workersMemory(workers int) float64 {
 		subject := fmt.Sprintf("process/%d", a.costs.Window.PID)
 		each = stat.Or(a.run.Find(recording.ProcessMemory, subject).Mean(a.costs.Window.Start, a.costs.Window.End), 0)
 	}
-	return float64(workers-a.costs.Workers) * (each + float64(a.ahead())*stat.Or(a.pipeline.Bytes, 0))
+	return float64(workers-a.costs.Workers) * (each + float64(a.ahead())*stat.Or(a.base.BatchBytes(), 0))
 }
 
 func (a adviser) freeMemory() float64 {
@@ -156,9 +156,9 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	gain := f.Step.Point/more.Step.Point - 1
 	switch f.Bound {
 	case stoker.CPU:
-		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.pipeline.Cores, 100*gain)
+		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.base.Cores, 100*gain)
 	case stoker.GPU:
-		return fmt.Sprintf("the loop itself (%.1f ms) is then the limit (one more: %+.0f %%)", 1e3*a.pipeline.Loop.Point, 100*gain)
+		return fmt.Sprintf("the loop itself (%.1f ms) is then the limit (one more: %+.0f %%)", 1e3*a.base.Loop().Point, 100*gain)
 	case stoker.Storage:
 		return fmt.Sprintf("storage is then the limit (one more: %+.0f %%)", 100*gain)
 	default:
@@ -167,9 +167,9 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 }
 
 func (a adviser) memoryNote(workers int) string {
-	queued := float64(workers*a.ahead()) * a.pipeline.Bytes
+	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
 	return fmt.Sprintf("checked: at most %s more memory of %s free; %s queued in /dev/shm of %s; %s cores",
-		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.pipeline.Cores))
+		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.base.Cores))
 }
 
 func unknownIfZero(v float64) float64 {
@@ -194,7 +194,7 @@ func (a adviser) queueNote(workers int, f predict.Forecast) string {
 
 // keepWorkers keeps workers over epochs where starting them anew would cost.
 func (a adviser) keepWorkers() []stoker.Change {
-	if keep, _ := a.pipeline.Settings.Bool(stoker.PersistentWorkers); keep || a.pipeline.EpochSteps == 0 {
+	if keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers); keep || a.base.Epoch == 0 {
 		return nil
 	}
 	return []stoker.Change{a.change(stoker.PersistentWorkers, true)}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
 	"stoker/diagnose/idle"
 	"stoker/internal/stat"
 	"stoker/predict"
@@ -164,7 +163,7 @@ func (c *Case) estimateCopies() {
 	if !c.HasSteps || p == nil || p.World > 1 {
 		return
 	}
-	copied := c.Costs.Pipeline(c.Run).Part(stoker.Transfer).Wait
+	copied := c.Costs.Baseline(c.Run).Copy
 	if !copied.Known() {
 		return
 	}

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"math"
 
-	"stoker"
 	"stoker/internal/stat"
 )
 
@@ -16,8 +15,8 @@ var transferBound = Rule{
 		if c.traced != nil {
 			return c.transferTraced()
 		}
-		p := c.Costs.Pipeline(c.Run)
-		copied := p.Part(stoker.Transfer).Wait
+		b := c.Costs.Baseline(c.Run)
+		copied := b.Copy
 		share := math.NaN()
 		if c.HasSteps && copied.Known() {
 			share = copied.Point / c.Costs.Step
@@ -31,10 +30,10 @@ var transferBound = Rule{
 		l := c.Run.Loader(c.Costs.Window.PID, c.Costs.Window.Loader)
 		pinned := l != nil && l.Pinned != nil && *l.Pinned
 		c.because(share, "ratio", "loader.batch_bytes", "copying a batch of %.1f MB takes about %s of a %s step (%s to %s)",
-			p.Bytes/1e6, ms(copied.Point), ms(c.Costs.Step), ms(copied.Low), ms(copied.High))
+			b.BatchBytes()/1e6, ms(copied.Point), ms(c.Costs.Step), ms(copied.Low), ms(copied.High))
 		c.because(1-c.Util, "ratio", "gpu.utilisation", "no kernel runs %s of the time, of which waiting for input is %s", percentOr(1-c.Util), percentOr(c.Stall))
 		if !pinned {
-			c.because(p.Bytes, "bytes", "loader.pinned", "batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
+			c.because(b.BatchBytes(), "bytes", "loader.pinned", "batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
 		}
 		return (1 - starved) * much * idle
 	},

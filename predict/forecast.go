@@ -32,11 +32,23 @@ type Baseline struct {
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
 }
 
+// BatchBytes is the size of a batch as it is copied to the device, unknown where
+// nobody saw one.
+func (b Baseline) BatchBytes() float64 { return b.Batch * given(b.Decoded).Point }
+
+// Loop is the time of a step whose input is there.
+func (b Baseline) Loop() stoker.Interval {
+	if !b.Copy.Known() {
+		return b.Step
+	}
+	return sum(b.Step, b.Copy)
+}
+
 // Forecast says what changes of settings are worth. The law is solved for the job as
 // it was and as it would be, with the same costs, and the measured step is carried
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
-// cancels. What it cannot explain of the measured step may grow with the step or stay
-// as it is; both are inside of the interval.
+// cancels. What it cannot explain of the measured step may grow with the step, stay as
+// it is or go; all three are inside of the interval.
 func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
 	f := NoForecast()
 	if !(b.Took > 0) {
@@ -91,9 +103,10 @@ func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
 			f.Residual = b.Took / before
 			f.Step.Point = b.Took * (after / before)
 			f.Bound, f.Next = is.resource(bound), is.resource(is.next(t, v, bound))
+			added := max(loop, b.Took+after-before)
+			low, high = min(low, after, added), max(high, after, added)
 		}
-		low = min(low, b.Took*after/before, max(loop, b.Took+after-before))
-		high = max(high, b.Took*after/before, max(loop, b.Took+after-before))
+		low, high = min(low, b.Took*after/before), max(high, b.Took*after/before)
 		stall[v] = max(0, 1-loop/after)
 	}
 	if changed {
@@ -133,7 +146,13 @@ const asUint8 = 0.25
 
 // settings are what changes of settings do to a setup; false: the value is none.
 var settings = map[stoker.Setting]func(s *Setup, to any) bool{
-	stoker.NumWorkers:        func(s *Setup, to any) (ok bool) { s.Workers, ok = numeric(to); return ok },
+	stoker.NumWorkers: func(s *Setup, to any) (ok bool) {
+		if workers, _ := numeric(to); (workers > 0) != (s.Workers > 0) {
+			s.elsewhere()
+		}
+		s.Workers, ok = numeric(to)
+		return ok
+	},
 	stoker.PrefetchFactor:    func(s *Setup, to any) (ok bool) { s.Prefetch, ok = numeric(to); return ok },
 	stoker.PersistentWorkers: func(s *Setup, to any) (ok bool) { s.Persistent, ok = to.(bool); return ok },
 	stoker.InOrder: func(s *Setup, to any) bool {
@@ -156,15 +175,16 @@ var settings = map[stoker.Setting]func(s *Setup, to any) bool{
 	},
 	stoker.Cores: func(s *Setup, to any) (ok bool) {
 		s.Cores, ok = numeric(to)
-		s.CoresMost, s.PhysCores = 0, 0 // what lies behind other cores is not known
+		s.CoresMost, s.PhysCores, s.Queue = 0, 0, stoker.Exactly(1) // what lies behind other cores is not known
 		return ok
 	},
 	stoker.LoaderKind: func(s *Setup, to any) bool {
-		s.Feeds, s.PrepareCPU = true, by(s.PrepareCPU, feedCost)
+		s.elsewhere()
+		s.Feeds, s.PrepareCPU = true, by(s.PrepareCPU, oneOfSeveral(feedCost))
 		return to == stoker.StokerLoader
 	},
 	stoker.FastPixels: func(s *Setup, to any) bool {
-		s.PrepareCPU = by(s.PrepareCPU, fastCost)
+		s.PrepareCPU = by(s.PrepareCPU, oneOfSeveral(fastCost))
 		return to == true
 	},
 	stoker.OnDevice: func(s *Setup, to any) bool {
@@ -178,6 +198,14 @@ func (s *Setup) pin() {
 	if rate := s.Link.Pinned.Value; rate > 0 && set(s.Copy) && set(s.Decoded) {
 		took := s.Batch * s.Decoded.Point / rate
 		s.Copy = stoker.Interval{Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took), High: min(s.Copy.High, took)}
+	}
+}
+
+// elsewhere says that other processes prepare batches than those whose waiting for a
+// core was measured: they may wait as long, or not.
+func (s *Setup) elsewhere() {
+	if set(s.Queue) {
+		s.Queue = stoker.Interval{Low: 1, Point: 1, High: s.Queue.Point}
 	}
 }
 

@@ -135,17 +135,20 @@ func (c Costs) device() stoker.Interval {
 	return stoker.Exactly(c.Busy * c.Step)
 }
 
-// single is what a batch costs in a process with one thread, from what it cost
+// single is what a batch costs in a process with one thread, over what it cost
 // the launching thread. Where that had helpers, its own time is partly spinning
 // at the end of operations, and theirs may be work that it would have to do.
-func (c Costs) single(cpu float64) stoker.Interval {
+func (c Costs) single() stoker.Interval {
+	most := 1 + stat.Or(c.HelperCPU/c.FetchCPU, 0)
 	switch {
+	case c.Workers > 0 || c.Feed != nil:
+		return stoker.Exactly(1)
 	case c.HelpersSpin():
-		return stoker.Interval{Low: spinLeast * cpu, Point: cpu, High: cpu + c.HelperCPU}
+		return stoker.Interval{Low: spinLeast, Point: 1, High: most}
 	case c.Helped():
-		return stoker.Interval{Low: withHelpers.Low * cpu, Point: withHelpers.Point * cpu, High: withHelpers.High * cpu}
+		return withHelpers
 	}
-	return stoker.Interval{Low: cpu, Point: cpu, High: cpu + c.HelperCPU}
+	return stoker.Interval{Low: 1, Point: 1, High: most}
 }
 
 // withHelpers is what decoding and transforming images costs with one thread,
@@ -183,8 +186,7 @@ func (c Costs) input(run *recording.Run, s *Setup) {
 	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use threads of their own
 	}
-	var took stoker.Interval
-	wait := stoker.Unknown()
+	took, wait := stoker.Exactly(cpu), stoker.Unknown()
 	switch {
 	case math.IsNaN(c.Fetch):
 		s.PrepareCPU, s.Wait = stoker.Unknown(), stoker.Unknown()
@@ -193,10 +195,11 @@ func (c Costs) input(run *recording.Run, s *Setup) {
 		took = stoker.Interval{Low: 0, Point: c.Fetch / 2, High: c.Fetch}
 		wait = took
 	default:
-		took = c.single(cpu)
 		wait = stoker.Exactly(max(0, c.Fetch-stat.Or(c.FetchCPU, cpu)-stat.Or(c.FetchQueue, 0)))
+		s.Single = c.single()
+		s.Queue = stoker.Exactly(1 + stat.Or(c.FetchQueue, 0)/max(least, cpu))
 	}
-	s.Wait, s.Shared = scaled(wait, 1/s.Batch), c.shared(run, wait.Point)
+	s.Wait, s.Shared, s.Waiters = scaled(wait, 1/s.Batch), c.shared(run, wait.Point), float64(max(1, c.Workers))
 	s.PrepareCPU = s.alone(took)
 }
 
@@ -207,25 +210,25 @@ func (s *Setup) alone(took stoker.Interval) stoker.Interval {
 	if err != nil {
 		return stoker.Unknown()
 	}
-	bytes := p.batch * orNone(p.decoded[likely])
-	var own views
-	for i, cpu := range costs(took) {
-		v := view(i)
+	moved := func(v view) float64 {
+		bytes := p.batch * orNone(p.decoded[v])
 		switch {
 		case p.workers == 0:
-			own[v] = cpu - v.freshPages(bytes)
+			return v.freshPages(bytes)
 		case p.feeds:
-			own[v] = cpu / p.crowd(v)
-		default:
-			own[v] = cpu/p.crowd(v) - v.handOver(bytes)
+			return 0
 		}
-		own[v] = max(least, leastOwn*cpu, own[v]) / p.batch
+		return v.handOver(bytes)
 	}
-	return sorted(own[optimist], own[likely], own[pessimist])
+	cpu := costs(took)
+	s.Moving = min(1, (1-leastOwn)*cpu[pessimist]/max(least, moved(pessimist)))
+	return inViews(func(v view) float64 {
+		return max(least, cpu[v]/p.crowd(v)-s.Moving*moved(v)) / p.batch
+	})
 }
 
-// leastOwn is the share of a worker's core time that is the data set's at least:
-// handing over was measured on one machine, and another may be faster at it.
+// leastOwn is the share of a batch's core time that is the data set's at least: moving
+// bytes was measured on one machine, and another may be faster at it.
 const leastOwn = 0.2
 
 // shared says how much of the waiting is a queue that more workers only make
@@ -251,7 +254,7 @@ func (c Costs) transfer(s Setup, loop stoker.Interval) stoker.Interval {
 	}
 	rest := math.Inf(1)
 	if !math.IsNaN(c.Busy) {
-		rest = max(0, loop.High-c.Busy*c.Step)
+		rest = max(least, loop.High-c.Busy*c.Step)
 	}
 	if s.Pinned {
 		return stoker.Exactly(min(rest, bytes/s.Link.Pinned.Value))

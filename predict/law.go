@@ -96,6 +96,11 @@ func (v view) part(i stoker.Interval) float64 {
 	return i.Point + independent*(v.cost(i)-i.Point)
 }
 
+// oneOfSeveral is an interval that each view takes as a part.
+func oneOfSeveral(i stoker.Interval) stoker.Interval {
+	return stoker.Interval{Low: optimist.part(i), Point: i.Point, High: pessimist.part(i)}
+}
+
 // part of the path in the order in which a batch passes; index of times.
 const (
 	onRead    = iota // storage, shared by all that read
@@ -139,6 +144,8 @@ type numbers struct {
 	reads, perFile, latency           views // reads/s, reads per sample, seconds
 	misses                            views // share of samples that come from storage
 	wait, shared                      views // seconds per sample, share of it: as measured
+	single, queue                     views // factors
+	waiters, moving                   float64
 	copied, loopCPU                   views // seconds per step: as measured
 	step                              views // seconds at any batch, where there is no curve
 	terms                             [3]Terms
@@ -163,7 +170,7 @@ func (s Setup) compile() (numbers, error) {
 		cv: s.BatchCV, cores: s.coresInViews(), sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
-		shared: costs(s.Shared), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), step: costs(s.Step), pinned: s.Pinned,
+		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
 		overlap: views{1, 0, 0}, prefetch: s.Prefetch, persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
 	}
@@ -264,6 +271,13 @@ func costs(i stoker.Interval) views {
 	return views{i.Low, i.Point, i.High}
 }
 
+func factors(i stoker.Interval) views {
+	if !set(i) {
+		i = stoker.Exactly(1)
+	}
+	return costs(i)
+}
+
 func rates(i stoker.Interval) views {
 	if !set(i) {
 		i = stoker.Unknown()
@@ -310,8 +324,8 @@ func (p *numbers) times(device, input view) (t times) {
 		return t
 	}
 	cpu := p.preparing(input)
-	t[making] = cpu + orNone(t[waiting])
-	t[onWorker] = cpu
+	t[making] = cpu*p.queue[input] + orNone(t[waiting])
+	t[onWorker] = cpu * p.queue[input]
 	if p.workers != 0 {
 		t[onWorker] = t[making] / p.workers * p.straggling()
 	}
@@ -332,7 +346,8 @@ func (p *numbers) reading(v view) (busy, alone float64) {
 		alone = math.Max(bytes+orNone(reads*p.latency[v]), busy)
 	}
 	if wait := p.batch * orNone(p.wait[v]); wait > 0 {
-		busy, alone = orNone(busy)+wait*orNone(p.shared[v]), orNone(alone)+wait
+		inQueue := wait * orNone(p.shared[v])
+		busy, alone = orNone(busy)+inQueue/p.waiters, orNone(alone)+wait-inQueue+inQueue/p.waiters
 	}
 	return busy, alone
 }
@@ -342,11 +357,11 @@ func (p *numbers) preparing(v view) float64 {
 	bytes := p.batch * orNone(p.decoded[v])
 	switch {
 	case p.workers == 0:
-		return p.batch*p.prepare[v] + v.freshPages(bytes)
+		return p.batch*p.prepare[v] + p.moving*v.freshPages(bytes)
 	case p.feeds:
-		return p.batch * p.prepare[v] * p.crowd(v)
+		return p.batch * p.prepare[v] * p.single[v] * p.crowd(v)
 	}
-	return (p.batch*p.prepare[v] + v.handOver(bytes)) * p.crowd(v)
+	return (p.batch*p.prepare[v]*p.single[v] + p.moving*v.handOver(bytes)) * p.crowd(v)
 }
 
 // handOver is what handing over a batch costs in this view, core seconds.
@@ -361,6 +376,21 @@ func (v view) freshPages(bytes float64) float64 {
 	}
 	return (v.part(handOver) - v.part(handOverLarge)) * bytes
 }
+
+// HandOver is what handing a batch from a worker to its trainer adds to what it
+// costs without workers: core seconds, both sides together; unknown where the
+// batch's size is.
+func HandOver(bytes float64) stoker.Interval {
+	per := handOver
+	if bytes > largeBatch {
+		per = handOverLarge
+	}
+	return scaled(per, bytes)
+}
+
+// Crowding is the factor by which a core slows down when its neighbours come into
+// use.
+func Crowding() stoker.Interval { return crowding }
 
 // crowd is by how much a core slows down when all workers run.
 func (p *numbers) crowd(v view) float64 {
@@ -445,17 +475,18 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		bound = slowest
 	}
 	if step, played := p.play(t, v, loop); played {
-		return step, loop, bound
+		return max(step, loop), loop, bound
 	}
 	return joint(input, loop, p.sharp()) + p.refill(t, v, loop, input > loop), loop, bound
 }
 
 // play is the step of the loader's queue, batch by batch; false where it is not
-// asked for, or not known what the queue holds.
+// asked for, not known what the queue holds, or where the closed form is as exact:
+// all batches alike, and no epoch ends.
 func (p *numbers) play(t times, v view, loop float64) (float64, bool) {
-	const most = 1024 // processes and batches of each that are played; more have the closed form
-	known := p.workers >= 1 && p.workers <= most && p.prefetch <= most && t[making] > 0 && !(p.rate[v] > 0)
-	if !p.exactly || !known {
+	const most = 4096 // batches under way that are played; more have the closed form
+	known := p.workers >= 1 && p.workers*p.prefetch <= most && t[making] > 0 && !(p.rate[v] > 0)
+	if !p.exactly || !known || p.cv < leastCV && p.epoch == 0 {
 		return 0, false
 	}
 	q := queue{
@@ -483,9 +514,12 @@ func (p *numbers) straggling() float64 {
 	return 1 + 0.54*p.cv*p.cv*math.Log2(p.workers)/p.prefetch
 }
 
+// leastCV is the spread of batches below which they count as alike.
+const leastCV = 0.02
+
 // sharp is the exponent of joint, fitted to the same queue.
 func (p *numbers) sharp() float64 {
-	if p.cv < 0.02 {
+	if p.cv < leastCV {
 		return math.Inf(1)
 	}
 	return max(2, 1.8*p.prefetch*math.Pow(p.cv, -1.35))

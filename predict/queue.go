@@ -40,11 +40,12 @@ const simulated = 2000
 func (q queue) step() float64 {
 	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), draw: rand.New(rand.NewPCG(1, 2))}
 	if q.epoch == 0 {
+		under := q.workers * q.prefetch
 		p.fill(math.MaxInt)
-		p.steps(simulated / 10)
-		begun := p.now
-		p.steps(simulated)
-		return (p.now - begun) / simulated
+		p.steps(max(simulated/10, 4*under)) // until the queue has settled
+		begun, n := p.now, max(simulated, 10*under)
+		p.steps(n)
+		return (p.now - begun) / float64(n)
 	}
 	epochs := (simulated + q.epoch - 1) / q.epoch
 	for range epochs {

@@ -58,8 +58,12 @@ type Setup struct {
 	// What only a run tells; each adds to or takes the place of what the above gives.
 	Wait    stoker.Interval // seconds per sample that its process does nothing but wait
 	Shared  stoker.Interval // share of Wait in a queue that all processes share: 0 where each waits for itself, 1 where the device is saturated
+	Waiters float64         // processes that stood in that queue; 0: 1
 	Copy    stoker.Interval // seconds per step that the device waits for copies
 	LoopCPU stoker.Interval // core seconds per step of everything but loading
+	Single  stoker.Interval // core time of a process with one thread over PrepareCPU, for which the launching thread had helpers; not set: 1
+	Moving  float64         // cost of a byte that is collated and handed over, over the law's; 0: 1
+	Queue   stoker.Interval // time until a batch is made over what its process works and waits for data: it also waits for a core; not set: 1
 }
 
 // set reports whether an interval was given and is known.

@@ -82,6 +82,7 @@ func TestAnswersAreNumbers(t *testing.T) {
 
 // Faster input never lowers throughput, at either end of the interval.
 func TestFasterInputNeverLowersThroughput(t *testing.T) {
+	const played = 0.01 // by which the mean of a queue that was played may differ
 	r := rand.New(rand.NewPCG(3, 4))
 	times := func(i stoker.Interval, k float64) stoker.Interval { return scaled(i, k) }
 	for range 3000 {
@@ -101,7 +102,7 @@ func TestFasterInputNeverLowersThroughput(t *testing.T) {
 			after := s
 			change(&after)
 			a, of := mustSolve(t, after), before.PerGPU
-			if got := a.PerGPU; got.Low < of.Low*(1-rounding) || got.Point < of.Point*(1-rounding) || got.High < of.High*(1-rounding) {
+			if got := a.PerGPU; got.Low < of.Low*(1-played) || got.Point < of.Point*(1-played) || got.High < of.High*(1-played) {
 				t.Fatalf("%s x %.2f: %+v, was %+v, of %+v", name, k, got, of, s)
 			}
 		}
@@ -197,7 +198,8 @@ func TestSerialLoop(t *testing.T) {
 	s := images(t)
 	s.Workers, s.Pinned = 0, true
 	a := mustSolve(t, s)
-	input := 256*2e-3 + 256*110e3/6.5e9
+	batch := 256 * s.Decoded.Point // so large that its pages are new each time
+	input := 256*2e-3 + 256*110e3/6.5e9 + likely.freshPages(batch)
 	if !near(a.Step.Point, input+0.1, 1e-9) || a.Bound.Resource != stoker.MainThread || a.Step.Low >= a.Step.Point {
 		t.Errorf("step %+v bound %+v, want %v in the launching thread", a.Step, a.Bound, input+0.1)
 	}
@@ -262,12 +264,23 @@ func TestFromTables(t *testing.T) {
 		t.Errorf("unknown: %v", a.Unknown)
 	}
 	s.Sample = stoker.Exactly(100)
-	if slow := s.WithStorage(nvme, Files); !(slow.Storage.Point < nvme.Rate.Value/10) || !(slow.Storage.Low <= slow.Storage.Point) {
-		t.Errorf("files of 100 bytes: %+v", slow.Storage)
+	s.Batch = 100
+	shards, files := s.WithStorage(nvme, Sequential).read(t), s.WithStorage(nvme, Files).read(t)
+	if want := 100 * 2 / nvme.IOPS.Value; !near(files, want, 1e-9) || !(shards < files/10) {
+		t.Errorf("100 files of 100 bytes: %v s, want %v; in shards %v", files, want, shards)
 	}
-	if shards := s.WithStorage(nvme, Sequential); shards.Storage.Point != nvme.Rate.Value {
-		t.Errorf("shards: %+v", shards.Storage)
+}
+
+// read is for how long storage is busy with a batch.
+func (s Setup) read(t *testing.T) float64 {
+	t.Helper()
+	for _, stage := range mustSolve(t, s).Stages {
+		if stage.Resource == stoker.Storage {
+			return stage.Time.Point
+		}
 	}
+	t.Fatal("no storage")
+	return 0
 }
 
 // Nothing overflows at the ends of what is accepted.

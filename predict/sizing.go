@@ -63,6 +63,7 @@ func (s Setup) Size(target float64) (Sizing, error) {
 	if !z.Reached {
 		z.Impossible = p.impossible(needs[likely], target)
 		z.change(&p, needs[likely])
+		z.raise()
 	}
 	return z, nil
 }
@@ -73,8 +74,8 @@ const rounding = 1e-9
 // need is a Sizing in one view; NaN is unknown, +Inf cannot be met.
 type need struct {
 	workers, cores, storage, reads, link, rate float64
-	input                               float64 // seconds that input may take; 0 or less: no input is fast enough
-	collect                             float64 // seconds that collecting takes
+	input                                      float64 // seconds that input may take; 0 or less: no input is fast enough
+	collect                                    float64 // seconds that collecting takes
 }
 
 // needs sizes in one view: the optimist has a slow device and fast input.
@@ -211,6 +212,36 @@ func (z *Sizing) change(p *numbers, n need) {
 		mend("cores", "", p.cores[likely], n.cores, z.Cores, p.cores[likely] < n.cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
 	}
 	mend("link", "bytes/s", p.link[likely], n.link, z.Link, p.link[likely] < n.link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
+}
+
+// raise adds workers and cores until the played queue reaches the target as well: what is
+// needed comes from the closed form, which is a few per cent off where batches differ.
+func (z *Sizing) raise() {
+	const tries = 20
+	for try := 0; try < tries && len(z.Impossible) == 0; try++ {
+		p, err := z.Setup.ready()
+		p.exactly = true
+		t := p.times(likely, likely)
+		step, _, _ := p.combine(t, likely)
+		reached := t[onCompute] / step
+		if err != nil || !(reached < z.Target-rounding) || z.Setup.Workers == 0 {
+			return
+		}
+		more := max(1.02, z.Target/reached)
+		for i := range z.Changes {
+			n := &z.Changes[i]
+			switch n.Input {
+			case "workers":
+				z.Setup.Workers = math.Ceil(z.Setup.Workers * more)
+				n.To.Point, n.To.High = z.Setup.Workers, max(n.To.High, z.Setup.Workers)
+				z.Workers = n.To
+			case "cores":
+				z.Setup.Cores = math.Ceil(z.Setup.Cores * more)
+				n.To.Point, n.To.High = z.Setup.Cores, max(n.To.High, z.Setup.Cores)
+				z.Cores = n.To
+			}
+		}
+	}
 }
 
 // linkOf is a link that delivers a rate; nobody sells it.

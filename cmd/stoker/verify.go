@@ -73,5 +73,5 @@ func promise(before *recording.Run, changes []stoker.Change) predict.Forecast {
 	if len(changes) == 0 {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}
-	return predict.Throughput(predict.From(before).With(changes...), predict.MachineOf(before))
+	return predict.From(before).Forecast(changes...)
 }
