@@ -188,13 +188,12 @@ func (c *Costs) cpu(run *recording.Run) {
 	c.TreeCPU = c.CoresUse * c.HostStep
 	c.Others = max(0, run.Find(recording.MachineCPU, "machine").Rate(from, to)-c.CoresUse)
 	c.Cores = freeCores(run.Facts.Machine, c.Others)
-	by := 0.0
+	by, young := 0.0, false
 	c.WorkerMemory = math.NaN()
 	for _, p := range append(run.Workers(c.Window.PID), daemons(run)...) {
 		subject := fmt.Sprintf("process/%d", p.PID)
-		if rate, over := run.Find(recording.ProcessCPU, subject).Growth(from, to); !math.IsNaN(rate) && over > 0 {
-			by += rate
-		}
+		by += spent(run.Find(recording.ProcessCPU, subject), p, from, to)
+		young = young || p.Start > from
 		if memory := run.Find(recording.ProcessMemory, subject).Mean(from, to); !math.IsNaN(memory) {
 			c.WorkerMemory = math.Max(memory, stat.Or(c.WorkerMemory, 0))
 		}
@@ -205,9 +204,45 @@ func (c *Costs) cpu(run *recording.Run) {
 		fetching = c.FetchCPU
 	}
 	c.LoopCPU = max(0, c.TreeCPU-fetching)
+	if young {
+		c.LoopCPU = c.beside(run, from, to) * c.HostStep
+	}
 	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
 	c.helpers()
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
+}
+
+// spent is the core time of a process in [from, to], 0 where nothing is known. Of one
+// that was born inside all of its counter was spent there, also what came before its
+// first sample.
+func spent(cpu *recording.Series, p recording.Process, from, to float64) float64 {
+	seen := cpu.Between(from, to)
+	by, over := cpu.Growth(from, to)
+	switch {
+	case len(seen.V) == 0:
+		return 0
+	case p.Start > from:
+		return seen.V[len(seen.V)-1]
+	case !(over > 0):
+		return 0
+	case p.End > 0 && p.End < to:
+		return by
+	}
+	return by / over * (to - from)
+}
+
+// beside is the core time per second of all that does not prepare batches for the
+// window's trainer. What workers spent that live for a few seconds is not in their
+// samples in full, so the rest is not what remains of all, but is added up.
+func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
+	sum := 0.0
+	for _, p := range run.Facts.Processes {
+		cpu := run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", p.PID))
+		if p.Parent != c.Window.PID && p.Role != recording.RoleFeed {
+			sum += spent(cpu, p, from, to) / (to - from)
+		}
+	}
+	return sum
 }
 
 // helpers takes the core time of helper threads off the loop where the launching

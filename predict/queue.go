@@ -32,13 +32,13 @@ type service struct {
 	mean, cv float64
 }
 
-// simulated steps give the mean of a queue with a CV of 1 to some 2 %; before and
-// after a change draw alike, so that most of that cancels.
+// simulated steps give the mean of a queue with a CV of 1 to 1 %; before and after a
+// change draw alike, so that most of that cancels.
 const simulated = 2000
 
 // step is the mean step: of whole epochs, or of a long run without its beginning.
 func (q queue) step() float64 {
-	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), draw: rand.New(rand.NewPCG(1, 2))}
+	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.deck()}
 	if q.epoch == 0 {
 		under := q.workers * q.prefetch
 		p.fill(math.MaxInt)
@@ -58,7 +58,7 @@ func (q queue) step() float64 {
 // play is a queue in use.
 type play struct {
 	queue
-	draw    *rand.Rand // always from one seed: a forecast is a function of its inputs
+	times   *deck
 	now     float64
 	free    []float64 // when each worker has done what it was given
 	load    []int     // batches that each worker was given and that were not taken
@@ -99,7 +99,7 @@ func (p *play) give() {
 	p.left--
 	p.turn = (w + 1) % p.workers
 	p.load[w]++
-	p.free[w] = max(p.free[w], p.now) + p.batch.draw(p.draw)
+	p.free[w] = max(p.free[w], p.now) + p.times.draw()
 	p.pending = append(p.pending, arrival{w, p.free[w]})
 }
 
@@ -120,12 +120,34 @@ func (p *play) steps(n int) {
 	}
 }
 
-// draw is how long one batch takes.
-func (s service) draw(from *rand.Rand) float64 {
-	z := from.NormFloat64() // drawn in any case, so that all queues see the same chance
-	if !(s.cv > 0) {
-		return s.mean
-	}
+// deck holds as many times as cards, from all over their distribution, and deals them in
+// random order again and again: their mean is exact, and a forecast is a function of its
+// inputs.
+type deck struct {
+	cards [256]float64
+	dealt int
+	from  *rand.Rand
+}
+
+func (s service) deck() *deck {
+	d := &deck{from: rand.New(rand.NewPCG(1, 2))}
 	sigma := math.Sqrt(math.Log1p(s.cv * s.cv))
-	return s.mean * math.Exp(sigma*z-sigma*sigma/2)
+	sum := 0.0
+	for i := range d.cards {
+		z := math.Sqrt2 * math.Erfinv((2*float64(i)+1)/float64(len(d.cards))-1)
+		d.cards[i] = math.Exp(sigma * z)
+		sum += d.cards[i]
+	}
+	for i := range d.cards {
+		d.cards[i] *= s.mean * float64(len(d.cards)) / sum
+	}
+	return d
+}
+
+func (d *deck) draw() float64 {
+	at := d.dealt % len(d.cards)
+	d.dealt++
+	other := at + d.from.IntN(len(d.cards)-at)
+	d.cards[at], d.cards[other] = d.cards[other], d.cards[at]
+	return d.cards[at]
 }

@@ -108,7 +108,7 @@ func (p *numbers) needs(v view, target float64) need {
 	}
 	n.workers = p.sizeWorkers(v, n)
 	q.workers = n.workers
-	cpu := q.preparing(v) + n.collect + v.cost(spinning)*loop
+	cpu := q.preparing(v) + v.cost(spinning)*loop
 	n.cores = p.gpus * cpu / n.input
 	return n
 }

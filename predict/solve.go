@@ -147,8 +147,7 @@ func (c *solution) demand() Demand {
 	with := c.numbers
 	with.workers = math.Max(1, with.workers)
 	cpu := inViews(func(v view) float64 { return with.preparing(v) })
-	cores := inViews(func(v view) float64 { return with.preparing(v) + orNone(with.collecting(v)) })
-	d.Cores = scaled(sum(over(cores, step), spinning), c.gpus)
+	d.Cores = scaled(sum(over(cpu, step), spinning), c.gpus)
 	read := scaled(given(c.time(onRead)), 1/c.gpus)
 	if read.Known() {
 		cpu = sum(cpu, read)

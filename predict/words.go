@@ -82,7 +82,7 @@ func (c *solution) how(part int) (text, source string) {
 	case onWorker:
 		return c.howPrepared(batch)
 	case onCPU:
-		return fmt.Sprintf("core time of all workers, collecting and launching / %s cores", amount(c.cores[likely])), "launching: 0.1 to 1 core per GPU while it works (assumption)"
+		return fmt.Sprintf("core time of all workers and launching / %s cores", amount(c.cores[likely])), "launching: 0.1 to 1 core per GPU while it works (assumption)"
 	case onCollect:
 		if c.given {
 			return fmt.Sprintf("%s x %s in the trainer's process", batch, ranged(c.HandOver, duration)), ""
