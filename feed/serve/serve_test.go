@@ -389,6 +389,8 @@ func TestListBeside(t *testing.T) {
 	if a := open(another, 1, "", 16); a.Type != "opened" {
 		t.Errorf("the second rank: %+v", a)
 	}
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	if string(engine.list) != "paths and labels" || engine.opened != 1 {
 		t.Errorf("the list is %q, %d loaders", engine.list, engine.opened)
 	}

@@ -46,16 +46,19 @@ class Fake:
                 if end is self.listener:
                     self.ends[end.accept()[0]] = None
                 else:
-                    self.packet(end)
+                    try:
+                        self.packet(end)
+                    except ConnectionError:  # it went away while it was being answered
+                        self.drop(end)
+
+    def drop(self, end):
+        end.close()
+        del self.ends[end]
 
     def packet(self, end):
-        try:
-            data, descriptors, _, _ = socket.recv_fds(end, 1 << 17, 4)
-        except ConnectionError:
-            data = b""
+        data, descriptors, _, _ = socket.recv_fds(end, 1 << 17, 4)
         if not data:
-            end.close()
-            del self.ends[end]
+            self.drop(end)
             return
         packet = json.loads(data)
         if "spec_bytes" in packet:
@@ -86,8 +89,7 @@ class Fake:
         elif kind == "ping":
             send(end, {"type": "pong", "n": packet["n"], "state": "the fake is thinking"})
         elif kind == "close":
-            end.close()
-            del self.ends[end]
+            self.drop(end)
 
 
 class Session:

@@ -83,8 +83,8 @@ def _begin():
         os.set_inheritable(number, True)  # what was closed is open for us and for what we start
     os.close(number)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)  # what is ignored is inherited, what is handled is not
+        if signal.getsignal(number) is signal.SIG_IGN:  # which is inherited; what is handled is not
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else lambda *_: None)
     folder = tempfile.mkdtemp(prefix="st-")
     os.environ.update(TMPDIR=folder, XDG_RUNTIME_DIR=folder + "/run", XDG_CACHE_HOME=folder + "/cache")
     for name in ("run", "cache"):
