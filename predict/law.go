@@ -323,8 +323,18 @@ func (p *numbers) complete(t times) bool {
 	return true
 }
 
-// fits reports whether the batch fits into device memory, as far as is known.
-func (p *numbers) fits() bool { return !(p.need() > p.capacity) }
+// fits reports whether the batch fits into device memory. A room or a need that
+// nobody knows is no room.
+func (p *numbers) fits() Truth {
+	need := p.need()
+	switch {
+	case need > p.capacity:
+		return No
+	case need <= p.capacity:
+		return Yes
+	}
+	return NotKnown
+}
 
 func (p *numbers) need() float64 { return p.weights + p.memory*p.batch }
 

@@ -15,7 +15,7 @@ func (s Setup) Solve() (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if !p.fits() {
+	if p.fits() == No {
 		return Answer{}, p.tooLarge(s)
 	}
 	c := &solution{Setup: s, numbers: p}

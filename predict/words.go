@@ -137,6 +137,8 @@ func (c *solution) linkSource() string {
 	return link.Pageable[0].Source
 }
 
+const deviceMemory = "device memory"
+
 // missingInputs names what nobody gave, with what the device needs it to be.
 func (c *solution) missingInputs(d Demand) []Missing {
 	var all []Missing
@@ -144,6 +146,13 @@ func (c *solution) missingInputs(d Demand) []Missing {
 	t := c.t[likely]
 	if math.IsNaN(t[onCompute]) {
 		add("step time", "name the model and the GPU, or give the time of a step")
+	}
+	if c.fits() == NotKnown && c.curved {
+		needs := "name a GPU whose memory is known"
+		if need := c.need(); !math.IsNaN(need) {
+			needs = "at least " + size(need)
+		}
+		add(deviceMemory, needs)
 	}
 	if !set(c.Sample) && (c.Cached < 1 || set(c.PrepareRate)) {
 		add("sample", "give the stored bytes of one sample")
@@ -297,7 +306,10 @@ func (c *solution) wrong(a Answer) []string {
 	}
 	for _, m := range a.Unknown {
 		text := m.Input + " is unknown: the part that depends on it may bind"
-		if strings.HasPrefix(m.Needs, "a") { // about, at least, at most
+		switch {
+		case m.Input == deviceMemory:
+			text = deviceMemory + " is unknown: the batch may not fit"
+		case strings.HasPrefix(m.Needs, "a"): // about, at least, at most
 			text = fmt.Sprintf("%s is unknown: it binds unless it is %s", m.Input, m.Needs)
 		}
 		all = append(all, text)

@@ -38,7 +38,7 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.gpus, "gpus", "", "GPUs that share this machine's cores and storage (default 1)")
 	fs.StringVar(&f.model, "model", "", "network (--list models)")
 	fs.BoolVar(&f.inference, "inference", false, "forward passes only; else training")
-	fs.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16 (or bf16), fp8, int8 (default fp16)")
+	fs.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16, bf16, fp8, int8; unnamed means the whole spread")
 	fs.StringVar(&f.software, "software", "", "eager, channels-last, compiled, engine; unnamed means the whole spread")
 	fs.StringVar(&f.batch, "batch", "", "samples per step and GPU")
 	fs.StringVar(&f.tokens, "tokens", "", "tokens per sample, where samples are sequences")
@@ -126,8 +126,7 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 			return unknownName("gpu", f.gpu, table.GPUNames())
 		}
 		d.Load.GPU = gpu
-		peak := gpu.Peak(d.Load.Precision)
-		d.note("gpu", fmt.Sprintf("%s, %s in %s, memory %s", gpu.Title, report.FLOPS(nanOf(peak.Value)), d.Load.Precision, report.Speed(nanOf(gpu.MemoryRate.Value))), or(peak.Source, "given"))
+		d.noteGPU()
 	}
 	if f.step != "" {
 		step, err := quantity("step", f.step, stoker.ParseSeconds)
@@ -143,18 +142,31 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 	return nil
 }
 
+// noteGPU lists what the device can do in the precision.
+func (d *described) noteGPU() {
+	gpu, p := d.Load.GPU, d.Load.Precision
+	memory := "memory " + report.Speed(nanOf(gpu.MemoryRate.Value))
+	if p == predict.AnyPrecision {
+		d.note("gpu", gpu.Title+", "+memory, or(gpu.MemoryRate.Source, given))
+		return
+	}
+	peak := gpu.Peak(p)
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, report.FLOPS(nanOf(peak.Value)), p, memory), or(peak.Source, given))
+}
+
 // name is the title's beginning.
 func (d *described) name(f *predictFlags) {
 	kind := "training"
 	if f.inference {
 		kind = "inference"
 	}
-	d.named = append(d.named, d.Load.Workload.Title, kind, string(d.Load.Precision))
-	source := given
-	if f.precision == "" {
-		source = "assumed; --precision"
+	d.named = append(d.named, d.Load.Workload.Title, kind)
+	if d.Load.Precision == predict.AnyPrecision {
+		d.note("precision", "unnamed: from 16 bits to what PyTorch takes by itself", "--precision narrows it")
+	} else {
+		d.named = append(d.named, string(d.Load.Precision))
+		d.note("precision", string(d.Load.Precision), given)
 	}
-	d.note("precision", string(d.Load.Precision), source)
 	if d.Load.Software == predict.AnySoftware {
 		d.note("software", "unnamed: the whole spread of public measurements", "--software narrows it")
 		return
@@ -382,11 +394,12 @@ func storageIn(table hardware.Table, text string) (hardware.Storage, error) {
 }
 
 func precisionOf(text string) (hardware.Precision, error) {
-	all := []hardware.Precision{hardware.FP32, hardware.TF32, hardware.FP16, hardware.FP8, hardware.INT8}
 	switch p := hardware.Precision(strings.ToLower(text)); {
-	case p == "" || p == "bf16" || p == "amp":
+	case p == "":
+		return predict.AnyPrecision, nil
+	case p == "amp": // torch.autocast's default on CUDA
 		return hardware.FP16, nil
-	case slices.Contains(all, p):
+	case slices.Contains(hardware.Precisions, p):
 		return p, nil
 	}
 	return "", fmt.Errorf("--precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", text)

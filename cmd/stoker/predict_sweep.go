@@ -106,6 +106,10 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 	if s.Load.GPU.Name == "" {
 		return errors.New("--roofline needs --gpu")
 	}
+	if s.Load.Precision == predict.AnyPrecision {
+		s.Load.Precision = hardware.FP16
+		s.note("precision", string(hardware.FP16), "assumed; --precision")
+	}
 	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
 	if f.model != "" {
 		if s.Batch == 0 {

@@ -25,9 +25,9 @@ func TestPredict(t *testing.T) {
 		want []string // in stdout
 	}{
 		{[]string{"predict", "--help"}, []string{"--roofline", "stoker predict --tutorial", "Exit codes:"}},
-		{job("--batch", "256"), []string{"ResNet-50, training, fp16, batch 256 on NVIDIA H100", "utilisation", "binds", "what idling costs, of 24 GPU hours", "taken without being told", "--sources"}},
+		{job("--batch", "256"), []string{"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed", "utilisation", "binds", "what idling costs, of 24 GPU hours", "taken without being told", "--sources"}},
 		{job("--batch", "256", "--gpus", "8"), []string{"8 x NVIDIA H100", "of 192 GPU hours", " each"}},
-		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, fp16, eager", "memory pinned (given)"}},
+		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, bf16, eager", "memory pinned (given)"}},
 		{job("--batch", "256", "--for", "95%"), []string{"what 95 % utilisation takes"}},
 		{job("--batch", "256", "--walls", "--ranks", "8", "--checkpoint", "1GB/s", "--mtbf", "24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
 		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100", "--sources"), []string{"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France", "PUE 1.1: given", "$0.1 per kWh: given"}},
@@ -98,6 +98,10 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--link", "pcie9"), "nearest: pcie"},
 		{job("--batch", "256", "--cached", "150%"), "more than the whole"},
 		{job("--batch", "256", "--precision", "fp12"), "expected fp32"},
+		{job("--batch", "256", "--gpu", "v100-sxm-16gb", "--precision", "bf16"), "stoker: hint: --precision fp16\n"},
+		{job("--batch", "256", "--gpu", "t4", "--precision", "bf16"), "know fp16 and no bf16"},
+		{job("--batch", "256", "--gpu", "t4", "--precision", "tf32"), "stoker: hint: --precision fp32\n"},
+		{job("--batch", "256", "--gpu", "a100-80gb-sxm", "--precision", "fp8"), "stoker: hint: --precision bf16\n"},
 		{job("--batch", "256", "--software", "fast"), "expected eager"},
 		{job("--batch", "256", "--tokens", "5"), "no sequences"},
 		{job("--batch", "256", "--cpu", "1GB/s", "--prepare", "1ms"), "give one"},
