@@ -14,7 +14,7 @@ type GPU struct {
 	MemoryBytes  Figure
 	MemoryRate   Figure // bytes/s
 	Link         string // key of the host link
-	NVLink       Figure // bytes/s to the other GPUs, one direction; zero where there is none, or only a bridge sold apart
+	NVLink       Figure // bytes/s to all other GPUs of the machine together, one direction; zero where there is none, or only a bridge sold apart
 	PowerLimit   Figure // watts
 	IdlePower    Figure // watts with no process on the device
 	Price        Figure // dollars per hour, on demand, one GPU with its share of the host

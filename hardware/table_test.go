@@ -154,7 +154,7 @@ func TestFindGPU(t *testing.T) {
 
 // No row hides another one, and each answers to all of its own names.
 func TestNamesAreUnique(t *testing.T) {
-	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
+	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
 		seen := map[string]bool{}
 		for _, name := range list {
 			if seen[name] || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
@@ -363,7 +363,7 @@ func TestDocNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, names := range map[string][]string{
-		"GPUs": Known.GPUNames(), "links": Known.LinkNames(), "storage": Known.StorageNames(),
+		"GPUs": Known.GPUNames(), "links": Known.LinkNames(), "networks": Known.NetworkNames(), "storage": Known.StorageNames(),
 		"CPU cores": Known.CPUNames(), "grids": Known.GridNames(),
 	} {
 		_, line, _ := strings.Cut(string(page), "\n| "+row+" | ")

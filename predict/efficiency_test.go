@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoker"
 	"stoker/internal/stat"
 )
 
@@ -82,6 +83,9 @@ type judgement struct {
 	unseen        bool    // no chip of its architecture was known in its precision
 	low, high     float64 // ends of the interval, seconds
 }
+
+// own is the device's part of the prediction, by the error so far.
+func (j judgement) own() float64 { return j.proof.own / math.Exp(j.error) }
 
 // predicted is the point, seconds.
 func (j judgement) predicted() float64 { return j.Step() / math.Exp(j.error) }
@@ -156,7 +160,9 @@ func judge(p *proof, e efficiency, others clues) judgement {
 		w.device = math.Hypot(w.device, unseenChip)
 	}
 	half := math.Exp(j.device*w.device + (1-j.device)*w.launch)
-	j.low, j.high = j.predicted()/half, j.predicted()*half
+	at := stoker.Interval{Low: j.own() / half, Point: j.own(), High: j.own() * half}
+	at = sum(at, p.exchanged(p.load, at))
+	j.error, j.low, j.high = math.Log(p.Step()/at.Point), at.Low, at.High
 	return j
 }
 
@@ -293,6 +299,7 @@ func examined(t *testing.T) []judgement {
 			t.Fatalf("%+v: %v", m, err)
 		}
 		at := curve.At(m.Batch)
+		at = sum(at, m.exchanged(load, at))
 		all = append(all, judgement{proof: &proof{Measurement: m, load: load}, error: math.Log(m.Step() / at.Point), low: at.Low, high: at.High})
 	}
 	return all

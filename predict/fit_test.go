@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"stoker"
 )
 
 // proof is a measured step, ready to be compared.
@@ -11,6 +13,7 @@ type proof struct {
 	Measurement
 	load Load
 	clue clue
+	own  float64 // of the step, seconds: without what is seen of the exchange between ranks
 }
 
 type proofs []*proof
@@ -35,7 +38,8 @@ func resolve(t *testing.T, rows []Measurement) proofs {
 		if err := load.check(); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, &proof{Measurement: m, load: load, clue: clue{
+		own := m.Step() - m.exchanged(load, stoker.Exactly(m.Step())).Point
+		all = append(all, &proof{Measurement: m, load: load, own: own, clue: clue{
 			network: m.Workload, training: m.Training, gpu: m.GPU, precision: units(m.Precision), software: m.Software,
 			tokens: load.Workload.Tokens, side: load.Workload.Side, batch: m.Batch, weight: 1 / math.Sqrt(count[m.sheet()]),
 		}})
@@ -69,7 +73,7 @@ func (all proofs) against(e efficiency) clues {
 // compare is the logarithm of measured over predicted step time, and how much of
 // the predicted one is the device's.
 func (p *proof) compare(t Terms) (wrong, device float64) {
-	return math.Log(p.Step() / t.at(p.Batch)), t.deviceBound(p.Batch)
+	return math.Log(p.own / t.at(p.Batch)), t.deviceBound(p.Batch)
 }
 
 // fit is a least-squares problem in the logarithms of the efficiencies.
@@ -153,7 +157,7 @@ func (f fit) normal(theta []float64, kept []bool) ([][]float64, []float64) {
 			continue
 		}
 		predicted, slopes := f.row(r, theta)
-		off := (math.Log(p.Step()) - predicted) / noise
+		off := (math.Log(p.own) - predicted) / noise
 		w := p.clue.weight * p.clue.weight / (noise * noise) / math.Sqrt(1+p.clue.weight*p.clue.weight*off*off/2)
 		for _, i := range slopes {
 			b[i.place] += w * i.slope * off * noise

@@ -35,6 +35,7 @@ const (
 	onCollect        // the trainer's process, taking batches from workers
 	onCopy           // host link
 	onCompute        // device
+	onSync           // exchange between ranks, what is seen of it
 	parts
 )
 
@@ -45,6 +46,7 @@ var limits = [parts]Limit{
 	onCollect: {Stage: stoker.Prepare, Resource: stoker.MainThread},
 	onCopy:    {Stage: stoker.Transfer, Resource: stoker.Link},
 	onCompute: {Stage: stoker.Compute, Resource: stoker.GPU},
+	onSync:    {Stage: stoker.Sync, Resource: stoker.Network},
 }
 
 // times are the seconds per step of each part; NaN is unknown.
@@ -63,7 +65,9 @@ type numbers struct {
 	terms                             [3]Terms
 	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
 
-	memory, weights, capacity float64 // bytes of device memory; NaN unknown
+	memory, weights, shared, capacity float64 // bytes of device memory; NaN unknown
+
+	sync exchange // between ranks
 }
 
 // compile turns a checked setup into numbers.
@@ -72,7 +76,7 @@ func (s Setup) compile() (numbers, error) {
 		batch: s.Batch, gpus: s.sharing(), workers: s.Workers, cores: s.Cores, phys: s.PhysCores, spread: stat0(s.Spread),
 		sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded), collect: costs(s.HandOver), given: set(s.HandOver),
 		rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()), pinned: s.Pinned,
-		misses: costs(Misses(s.Cached)), step: costs(s.Step), memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
+		misses: costs(Misses(s.Cached)), step: costs(s.Step), memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
 	}
 	if p.cores == 0 {
 		p.cores = math.NaN()
@@ -88,7 +92,7 @@ func (s Setup) compile() (numbers, error) {
 		return numbers{}, err
 	}
 	if known {
-		p.curved, p.memory, p.weights = true, curve.Memory, curve.Weights
+		p.curved, p.memory, p.weights, p.shared = true, curve.Memory, curve.Weights, curve.Shared
 		p.terms = [3]Terms{curve.Low, curve.Point, curve.High}
 	}
 	if known && set(s.Step) { // the curve's shape, through the step time that was given
@@ -179,6 +183,7 @@ func (p *numbers) compute(v view) float64 {
 // times are the parts of a step in one view of the device and one of its input.
 func (p *numbers) times(device, input view) (t times) {
 	t[onCompute] = p.compute(device)
+	t[onSync] = p.sync.shown(input, p.gpus, t[onCompute])
 	t[onCopy] = p.batch * p.decoded[input] / p.link[input]
 	alone := 0.0
 	if p.misses[input] > 0 {
@@ -240,9 +245,10 @@ func orNone(v float64) float64 {
 
 // loop is the time of a step whose input is there: the copy from pageable memory
 // adds to the kernels, one from page-locked memory runs beside them unless it is
-// queued on their stream, as the pessimist expects.
+// queued on their stream, as the pessimist expects. What is seen of the exchange
+// between ranks follows them.
 func (p *numbers) loop(t times, v view) float64 {
-	compute, copied := orNone(t[onCompute]), orNone(t[onCopy])
+	compute, copied := orNone(t[onCompute])+orNone(t[onSync]), orNone(t[onCopy])
 	if p.pinned && v != pessimist {
 		return Overlapped(copied, compute)
 	}
@@ -275,8 +281,10 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 	loop = p.loop(t, v)
 	input, slowest := p.input(t)
 	bound = onCompute
-	if t[onCopy] > orNone(t[onCompute]) {
-		bound = onCopy
+	for _, part := range []int{onCopy, onSync} {
+		if t[part] > orNone(t[bound]) {
+			bound = part
+		}
 	}
 	if p.workers == 0 {
 		step = Serial(input, loop)
@@ -336,7 +344,10 @@ func (p *numbers) fits() Truth {
 	return NotKnown
 }
 
-func (p *numbers) need() float64 { return p.weights + p.memory*p.batch }
+func (p *numbers) need() float64 { return p.state() + p.memory*p.batch }
+
+// state is what a rank keeps whatever the batch.
+func (p *numbers) state() float64 { return p.weights + p.shared/p.sync.ranksOf(p.gpus) }
 
 // point solves the setup: three views of the step, and the two corners between
 // which utilisation lies (a slow device with fast input, and the reverse).

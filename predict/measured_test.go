@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoker"
 	"stoker/hardware"
 )
 
@@ -60,7 +61,16 @@ func (m Measurement) Load() (Load, error) {
 		return Load{}, fmt.Errorf("measurement of %s on %q: no such GPU: name one of hardware.GPUs", m.Workload, m.GPU)
 	}
 	w = w.WithSide(m.Image).WithTokens(m.Tokens).resized(m.Weights)
-	return Load{Workload: w, GPU: gpu, Precision: m.Precision, Software: m.Software, Training: m.Training, Recompute: m.Recompute}, nil
+	return Load{Workload: w, GPU: gpu, Precision: m.Precision, Software: m.Software, Training: m.Training, Recompute: m.Recompute, Shard: Shard(m.Shard)}, nil
+}
+
+// exchanged is how much longer a step of the row's ranks is for their exchange,
+// beside a device that takes so long. Runs over several machines are not in the
+// table but for one, whose network nobody names: it counts as one machine.
+func (m Measurement) exchanged(l Load, device stoker.Interval) stoker.Interval {
+	e := Setup{Load: l, GPUs: float64(m.GPUs)}.exchange()
+	ends := [3]float64{device.Low, device.Point, device.High}
+	return inViews(func(v view) float64 { return e.shown(v, float64(m.GPUs), ends[v]) })
 }
 
 // resized is a network of the same layers and width that multiplies each token
@@ -109,8 +119,8 @@ func (m Measurement) sheet() sheet {
 	return sheet{m.Workload, m.GPU, m.file(), m.Precision, m.Software, m.Training}
 }
 
-// readRows reads a file of measurements.
-func readRows(t *testing.T, path string) []Measurement {
+// readTable reads a file of values by column.
+func readTable(t *testing.T, path string) (rows []map[string]string) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -121,12 +131,20 @@ func readRows(t *testing.T, path string) []Measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []Measurement
 	for _, line := range lines[1:] {
 		field := map[string]string{}
 		for i, name := range lines[0] {
 			field[name] = line[i]
 		}
+		rows = append(rows, field)
+	}
+	return rows
+}
+
+// readRows reads a file of measurements.
+func readRows(t *testing.T, path string) (rows []Measurement) {
+	t.Helper()
+	for _, field := range readTable(t, path) {
 		rows = append(rows, Measurement{
 			Workload: field["workload"], Variant: field["variant"], Weights: number(t, field["weights"]),
 			GPU: field["gpu"], Precision: hardware.Precision(field["precision"]), Software: Software(field["software"]),

@@ -17,6 +17,7 @@ type Setup struct {
 	Load  Load
 	Batch float64         // samples per step and GPU
 	GPUs  float64         // that share this machine's cores and storage; 0 means 1
+	Ranks float64         // GPUs that train together, in all machines; 0: those of this one
 	Step  stoker.Interval // seconds per step at this batch where it is known; else it comes from Curve
 	Curve Curve           // step time over batch where it is known; else it comes from Load
 
@@ -38,7 +39,8 @@ type Setup struct {
 	Storage stoker.Interval // bytes/s that storage delivers to this machine
 	Cached  float64         // share of the data set that lies in memory, 0 to 1
 	Link    hardware.Link
-	Pinned  bool // batches are copied from page-locked memory
+	Pinned  bool            // batches are copied from page-locked memory
+	Network stoker.Interval // bytes/s of this machine to others, one direction, where Ranks reach over several
 }
 
 // set reports whether an interval was given and is known.
@@ -60,6 +62,9 @@ func (s Setup) Check() error {
 	}
 	if s.GPUs != 0 && !(s.GPUs >= 1 && s.GPUs <= mostCount) {
 		return fmt.Errorf("gpus is %v: expected 1 to %v", s.GPUs, mostCount)
+	}
+	if s.Ranks != 0 && !(s.Ranks >= 1 && s.Ranks <= mostCount) {
+		return fmt.Errorf("ranks is %v: expected 1 to %v, or 0 for the GPUs of this machine", s.Ranks, mostCount)
 	}
 	for _, n := range []struct {
 		name  string
@@ -94,6 +99,7 @@ func (s Setup) checkIntervals() error {
 		{"hand-over", "seconds per sample", s.HandOver},
 		{"prepare rate", "bytes/s", s.PrepareRate},
 		{"storage rate", "bytes/s", s.Storage},
+		{"network rate", "bytes/s", s.Network},
 	} {
 		i := f.value
 		if !set(i) {

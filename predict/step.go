@@ -17,7 +17,8 @@ type Load struct {
 	Precision hardware.Precision // AnyPrecision where nobody said
 	Software  Software           // AnySoftware where nobody said
 	Training  bool
-	Recompute bool // training computes the forward pass again instead of keeping what the backward pass needs
+	Recompute bool  // training computes the forward pass again instead of keeping what the backward pass needs
+	Shard     Shard // what data-parallel ranks share; NoShard: a copy each
 }
 
 // AnyPrecision says that nobody named a precision: the whole spread from 16 bits
@@ -36,6 +37,7 @@ type Curve struct {
 
 	Memory  float64 // bytes of device memory per sample at least, NaN where unknown
 	Weights float64 // bytes of device memory whatever the batch at least, NaN where unknown
+	Shared  float64 // more of them, which all ranks share: each keeps its part
 }
 
 // The kinds of Curve.
@@ -168,7 +170,8 @@ func (l Load) classes() []Software {
 func spread(a, b Curve) Curve {
 	a.Low = each(a.Low, b.Low, math.Min)
 	a.High = each(a.High, b.High, math.Max)
-	a.Memory, a.Weights = math.Min(a.Memory, b.Memory), math.Min(a.Weights, b.Weights) // at least
+	a.Memory = math.Min(a.Memory, b.Memory) // at least
+	a.Weights, a.Shared = math.Min(a.Weights, b.Weights), math.Min(a.Shared, b.Shared)
 	if a.Kind != b.Kind {
 		a.Kind = FromEfficiency
 	}
@@ -222,10 +225,10 @@ func (l Load) slower() []Load {
 }
 
 // dominates reports whether a chip has as much of all that makes a step quick as
-// another one.
+// another one, as far as sheets agree.
 func dominates(a, b hardware.GPU, p hardware.Precision) bool {
 	for _, pair := range [][2]hardware.Figure{{a.Peak(p), b.Peak(p)}, {a.MemoryRate, b.MemoryRate}, {a.PowerLimit, b.PowerLimit}} {
-		if !(pair[0].Value >= pair[1].Value) || !pair[1].Known() {
+		if !(alikeFigures*pair[0].Value >= pair[1].Value) || !pair[1].Known() {
 			return false
 		}
 	}
@@ -244,8 +247,9 @@ func (l Load) ofItself() (Curve, finding) {
 	}
 	c := Curve{
 		Low: point.scaled(math.Exp(-w.launch), math.Exp(-w.device)), Point: point, High: point.scaled(math.Exp(w.launch), math.Exp(w.device)),
-		Kind: FromEfficiency, Memory: l.memory(), Weights: l.weights(),
+		Kind: FromEfficiency, Memory: l.memory(),
 	}
+	c.Weights, c.Shared = l.weights()
 	if found.level == exact {
 		c.Kind = FromMeasurements
 	}
@@ -265,6 +269,9 @@ func (l Load) check() error {
 	}
 	if l.Recompute && !l.Training {
 		return fmt.Errorf("step time of %s: inference keeps nothing for a backward pass, so that nothing is recomputed: leave recomputation out, or ask for training", w.Title)
+	}
+	if err := l.checkShard(); err != nil {
+		return err
 	}
 	switch l.Software {
 	case AnySoftware, Eager, ChannelsLast, Compiled:

@@ -246,6 +246,8 @@ func class(p Prediction, l predict.Limit) *string {
 		return text("cpu-bound")
 	case stoker.Link:
 		return text("transfer-bound")
+	case stoker.Network:
+		return text("network-bound")
 	}
 	return nil
 }

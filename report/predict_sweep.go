@@ -108,7 +108,7 @@ func (p *page) grid(f Prediction) {
 	p.b.WriteString("\n")
 }
 
-var boundLetters = map[string]string{"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m", "link": "l"}
+var boundLetters = map[string]string{"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m", "link": "l", "network": "n"}
 
 func (p *page) cell(q predict.Point) string {
 	switch {

@@ -83,6 +83,8 @@ func (a *app) exit(err error) int {
 			hint = "stoker " + names[0] + " --help"
 		} else if errors.As(err, &precision) {
 			hint = "--precision " + string(precision.Instead)
+		} else if remedy := roomier(err); remedy != "" {
+			hint = remedy
 		}
 		a.hint(hint)
 		return exitUsage
