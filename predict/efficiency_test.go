@@ -119,10 +119,10 @@ func (f fit) leaveOut(w whole, fitted efficiency) []judgement {
 				others = append(others, p)
 			}
 		}
-		clues := others.against(solved)
+		known := knowledge{solved, others.against(solved)}
 		for _, i := range group {
 			order[f.rows[i]] = i
-			judged = append(judged, judge(f.rows[i], solved, clues))
+			judged = append(judged, judge(f.rows[i], known))
 		}
 	}
 	sort.Slice(judged, func(i, j int) bool { return order[judged[i].proof] < order[judged[j].proof] })
@@ -149,16 +149,11 @@ func (f fit) without(kept []bool, fitted efficiency) efficiency {
 	return solved
 }
 
-func judge(p *proof, e efficiency, others clues) judgement {
-	found := others.about(&p.load)
-	i := p.load.ideal()
-	wrong, device := p.compare(e.terms(i).scaled(math.Exp(found.launch), math.Exp(found.device)))
-	_, known := e[i.keys().chip()]
-	j := judgement{proof: p, error: wrong, device: device, level: found.level, unseen: !known}
-	w := widths[j.level][training(j.Training)]
-	if j.unseen {
-		w.device = math.Hypot(w.device, unseenChip)
-	}
+func judge(p *proof, known knowledge) judgement {
+	point, w, found := known.of(&p.load)
+	wrong, device := p.compare(point)
+	_, seen := known.efficient[p.load.ideal().keys().chip()]
+	j := judgement{proof: p, error: wrong, device: device, level: found.level, unseen: !seen}
 	half := math.Exp(j.device*w.device + (1-j.device)*w.launch)
 	at := stoker.Interval{Low: j.own() / half, Point: j.own(), High: j.own() * half}
 	at = sum(at, p.exchanged(p.load, at))

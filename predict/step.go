@@ -33,7 +33,7 @@ type Curve struct {
 	Low, Point, High Terms
 
 	Source string // where the figures come from, for people: "measured: NVIDIA DeepLearningExamples, 2023-01, batch 256"
-	Kind   string // "measured" or "efficiency"
+	Kind   string // "measured", "efficiency" or "anchor"
 
 	Memory  float64 // bytes of device memory per sample at least, NaN where unknown
 	Weights float64 // bytes of device memory whatever the batch at least, NaN where unknown
@@ -44,6 +44,7 @@ type Curve struct {
 const (
 	FromMeasurements = "measured"   // this network, chip, precision and software class were measured
 	FromEfficiency   = "efficiency" // FLOP and bytes at efficiencies that others reached
+	FromAnchor       = "anchor"     // a measured step of the same program
 )
 
 // Terms are the coefficients of one end of a Curve, seconds.
@@ -96,24 +97,31 @@ func (l Load) Curve() (Curve, error) {
 	if err := l.check(); err != nil {
 		return Curve{}, err
 	}
+	return l.spanned(func(one Load) Curve { return one.curve() }), nil
+}
+
+// spanned is the curve over all precisions and software classes that a load may
+// have.
+func (l Load) spanned(curve func(Load) Curve) Curve {
 	var all Curve
+	var slowest Terms
 	spans := 0
 	for _, p := range l.precisions() {
 		for _, class := range l.classes() {
 			one := l
 			one.Precision, one.Software = p, class
-			c := one.curve()
+			c := curve(one)
 			if spans++; spans == 1 {
-				all = c
+				all, slowest = c, c.Point
 			}
-			all = spread(all, c)
+			all, slowest = spread(all, c), each(slowest, c.Point, math.Max)
 		}
 	}
 	if spans > 1 {
-		all.Point = each(all.Low, all.High, func(a, b float64) float64 { return math.Sqrt(a * b) })
+		all.Point = each(all.Point, slowest, func(a, b float64) float64 { return math.Sqrt(a * b) })
 		all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest; " + all.Source
 	}
-	return all, nil
+	return all
 }
 
 // unnamed says what the curve spans.
@@ -166,9 +174,9 @@ func (l Load) classes() []Software {
 	return classes
 }
 
-// spread is the curve that reaches over both.
+// spread is the curve that reaches over both, its point the quicker one's.
 func spread(a, b Curve) Curve {
-	a.Low = each(a.Low, b.Low, math.Min)
+	a.Low, a.Point = each(a.Low, b.Low, math.Min), each(a.Point, b.Point, math.Min)
 	a.High = each(a.High, b.High, math.Max)
 	a.Memory = math.Min(a.Memory, b.Memory) // at least
 	a.Weights, a.Shared = math.Min(a.Weights, b.Weights), math.Min(a.Shared, b.Shared)
@@ -235,21 +243,42 @@ func dominates(a, b hardware.GPU, p hardware.Precision) bool {
 	return true
 }
 
-// ofItself is the curve by the figures of its own chip and software class.
-func (l Load) ofItself() (Curve, finding) {
+// knowledge is what step times are computed from: efficiencies, and published steps
+// beside them.
+type knowledge struct {
+	efficient efficiency
+	evidence  clues
+}
+
+// published are all that are known.
+var published = knowledge{efficient, evidence}
+
+// of is the likely curve of a load by its own chip and software class, its doubt,
+// and what it rests on.
+func (f knowledge) of(l *Load) (Terms, width, finding) {
 	ideal := l.ideal()
-	first := efficient.terms(ideal)
-	found := evidence.about(&l)
-	point := first.scaled(math.Exp(found.launch), math.Exp(found.device))
+	found := f.evidence.about(l)
 	w := widths[found.level][training(l.Training)]
-	if _, measured := efficient[ideal.keys().chip()]; !measured {
+	if _, measured := f.efficient[ideal.keys().chip()]; !measured {
 		w.device = math.Hypot(w.device, unseenChip)
 	}
+	return f.efficient.terms(ideal).scaled(math.Exp(found.launch), math.Exp(found.device)), w, found
+}
+
+// between is the curve of a load around a likely one.
+func (l Load) between(point Terms, w width, kind string) Curve {
 	c := Curve{
 		Low: point.scaled(math.Exp(-w.launch), math.Exp(-w.device)), Point: point, High: point.scaled(math.Exp(w.launch), math.Exp(w.device)),
-		Kind: FromEfficiency, Memory: l.memory(),
+		Kind: kind, Memory: l.memory(),
 	}
 	c.Weights, c.Shared = l.weights()
+	return c
+}
+
+// ofItself is the curve by the figures of its own chip and software class.
+func (l Load) ofItself() (Curve, finding) {
+	point, w, found := published.of(&l)
+	c := l.between(point, w, FromEfficiency)
 	if found.level == exact {
 		c.Kind = FromMeasurements
 	}
