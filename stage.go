@@ -39,4 +39,5 @@ const (
 	MainThread Resource = "main-thread" // the thread that launches work and, without workers, loads as well
 	Link       Resource = "link"        // host to device: PCIe, NVLink-C2C
 	GPU        Resource = "gpu"         // the device
+	Network    Resource = "network"     // between ranks: NVLink or PCIe in a machine, the wire between machines
 )

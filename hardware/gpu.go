@@ -14,7 +14,7 @@ type GPU struct {
 	MemoryBytes  Figure
 	MemoryRate   Figure // bytes/s
 	Link         string // key of the host link
-	NVLink       Figure // bytes/s to the other GPUs, one direction; zero where there is none, or only a bridge sold apart
+	NVLink       Figure // bytes/s to all other GPUs of the machine together, one direction; zero where there is none, or only a bridge sold apart
 	PowerLimit   Figure // watts
 	IdlePower    Figure // watts with no process on the device
 	Price        Figure // dollars per hour, on demand, one GPU with its share of the host
@@ -29,10 +29,14 @@ type Precision string
 const (
 	FP32 Precision = "fp32" // without Tensor Cores
 	TF32 Precision = "tf32"
-	FP16 Precision = "fp16" // or bf16: the peaks are the same
+	FP16 Precision = "fp16"
+	BF16 Precision = "bf16" // as fast as fp16 where a device has it
 	FP8  Precision = "fp8"
 	INT8 Precision = "int8"
 )
+
+// Precisions are all of them, the widest first.
+var Precisions = []Precision{FP32, TF32, FP16, BF16, FP8, INT8}
 
 // Peak is the dense peak in a precision, FLOP/s; the zero Figure where the device
 // has no such unit or it is not known.
@@ -44,6 +48,11 @@ func (g GPU) Peak(p Precision) Figure {
 		return g.TF32
 	case FP16:
 		return g.FP16
+	case BF16:
+		if !g.HasBF16() {
+			return Figure{}
+		}
+		return g.FP16
 	case FP8:
 		return g.FP8
 	case INT8:
@@ -51,6 +60,11 @@ func (g GPU) Peak(p Precision) Figure {
 	}
 	return Figure{}
 }
+
+// HasBF16 reports whether the device multiplies matrices in bf16 as fast as in
+// fp16: NVIDIA's do from compute capability 8.0 on (CUDA C++ Programming Guide,
+// arithmetic instructions: bf16 is added with 8.x), AMD's Instinct since the MI100.
+func (g GPU) HasBF16() bool { return g.ComputeMajor == 0 || g.ComputeMajor >= 8 }
 
 // ContextPower is what an open CUDA context adds to a device's idle power, watts,
 // low and high: a job that waits for input pays it, a machine without a job does

@@ -15,6 +15,7 @@ const (
 	h200Sheet = "NVIDIA H200 data sheet, 2023-11; sparse figures halved; read second-hand (hmc-tech.com, 2026-11)"
 	b200Sheet = "NVIDIA Blackwell data sheet, HGX B200 at 1,000 W; sparse figures halved; read second-hand (glennklockwood.com/garden/processors/B200, 2026-11)"
 	b200Probe = "device properties of a B200, github.com/pytorch/ao pull request 4002, 2026-03"
+	v100PCIe  = "NVIDIA V100 data sheet, 2018, PCIe column; read second-hand (table in a public repository, 2026-11: 14 and 112 TFLOP/s, 900 GB/s, 250 W)"
 	t4Sheet   = "NVIDIA T4 data sheet, 2018; read second-hand (geektopia.es, 2018-09; sysrqmts.com/en/gpus/nvidia/tesla/t4, 2026-11)"
 	a10Sheet  = "NVIDIA A10 data sheet, 2021, dense figures; read second-hand (table in a public repository, 2026-11; sysrqmts.com, 2026-11)"
 	l4Sheet   = "NVIDIA L4 data sheet, 2023; sparse figures halved; read second-hand (grokipedia.com/page/NVIDIA_L4_vs_L40S and store.sourcecode.com, 2026-11)"
@@ -55,6 +56,14 @@ var GPUs = []GPU{
 		MemoryBytes: Figure{32510 * mib, "nvidia-smi: 32510 MiB of 32 GiB (public repositories, 2026-11)"}, MemoryRate: Figure{900e9, a100Paper},
 		Link: "pcie3", NVLink: Figure{150e9, nvlink + "6 links"}, PowerLimit: Figure{300, "nvidia-smi -q, github.com/NVIDIA/nvidia-docker issue 1076"},
 		IdlePower:    Figure{41, idleOf + "9, 37 to 55 W; 56.58 W in github.com/NVIDIA/nvidia-docker issue 1076" + idleAt},
+		ComputeMajor: 7,
+	},
+	{
+		Name: "v100-pcie-16gb", Title: "Tesla V100-PCIE-16GB", Match: []string{"V100 PCIe 16GB"},
+		FP32: Figure{14e12, v100PCIe}, FP16: Figure{112e12, v100PCIe}, SMs: Figure{80, a100Paper + "; the same chip"},
+		MemoryBytes: Figure{16160 * mib, "assumption: as the SXM2 board with the same memory and ECC; nvidia-smi shows 16384 MiB without ECC (public repository, 2026-11)"}, MemoryRate: Figure{900e9, v100PCIe},
+		Link: "pcie3", PowerLimit: Figure{250, v100PCIe},
+		IdlePower:    Figure{24, "nvidia-smi without a process, as printed in a public repository (text search, 2026-11), one reading" + idleAt},
 		ComputeMajor: 7,
 	},
 	{

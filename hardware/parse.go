@@ -17,7 +17,7 @@ import (
 const maxFile = 1 << 20
 
 // Parse reads rows that a user wrote, as docs/hardware.md shows: a JSON object
-// with lists named gpus, links, storages, cpus and grids. Quantities are text with
+// with lists named gpus, links, networks, storages, cpus and grids. Quantities are text with
 // units ("312 TFLOP/s"). Every figure has a source: its own, or its row's. A row
 // may begin as a copy of a known one or of one above it ("like": "h100-sxm").
 //
@@ -43,7 +43,7 @@ func Parse(name string, data []byte) (Table, error) {
 
 // tables reads all lists.
 func tables(lists map[string]json.RawMessage) (t Table, err error) {
-	known := []string{"gpus", "links", "storages", "cpus", "grids"}
+	known := []string{"gpus", "links", "networks", "storages", "cpus", "grids"}
 	for _, list := range sorted(lists) {
 		if !slices.Contains(known, list) {
 			return Table{}, unknown("list", list, known)
@@ -53,6 +53,9 @@ func tables(lists map[string]json.RawMessage) (t Table, err error) {
 		return Table{}, err
 	}
 	if t.Links, err = rows(lists, "links", Links, (*row).link); err != nil {
+		return Table{}, err
+	}
+	if t.Networks, err = rows(lists, "networks", Networks, (*row).network); err != nil {
 		return Table{}, err
 	}
 	if t.Storages, err = rows(lists, "storages", Storages, (*row).storage); err != nil {
@@ -105,6 +108,13 @@ func (r *row) link(l Link) Link {
 		}
 	}
 	return l
+}
+
+func (r *row) network(n Network) Network {
+	n.Name = r.key
+	n.Title = r.text("title", r.otherwise(n.Title))
+	r.figure("rate", &n.Rate, plain(stoker.ParseRate))
+	return n
 }
 
 func (r *row) storage(s Storage) Storage {

@@ -10,13 +10,14 @@ import (
 type Table struct {
 	GPUs     []GPU
 	Links    []Link
+	Networks []Network
 	Storages []Storage
 	CPUs     []CPU
 	Grids    []Grid
 }
 
 // Known is the built-in table.
-var Known = Table{GPUs: GPUs, Links: Links, Storages: Storages, CPUs: CPUs, Grids: Grids}
+var Known = Table{GPUs: GPUs, Links: Links, Networks: Networks, Storages: Storages, CPUs: CPUs, Grids: Grids}
 
 // Machine is the hardware that a forecast is for.
 type Machine struct {
@@ -31,6 +32,7 @@ func (t Table) With(other Table) Table {
 	return Table{
 		GPUs:     merge(other.GPUs, t.GPUs),
 		Links:    merge(other.Links, t.Links),
+		Networks: merge(other.Networks, t.Networks),
 		Storages: merge(other.Storages, t.Storages),
 		CPUs:     merge(other.CPUs, t.CPUs),
 		Grids:    merge(other.Grids, t.Grids),
@@ -60,6 +62,9 @@ func (t Table) GPU(name string) (GPU, bool) {
 
 // Link returns a host link by name; false where there is none.
 func (t Table) Link(name string) (Link, bool) { return find(t.Links, name) }
+
+// Network returns a network between machines by name; false where there is none.
+func (t Table) Network(name string) (Network, bool) { return find(t.Networks, name) }
 
 // Storage returns a class of storage by name; false where there is none.
 func (t Table) Storage(name string) (Storage, bool) { return find(t.Storages, name) }
@@ -102,6 +107,9 @@ func (t Table) GPUNames() []string { return names(t.GPUs) }
 
 // LinkNames are the keys of the host links.
 func (t Table) LinkNames() []string { return names(t.Links) }
+
+// NetworkNames are the keys of the networks between machines.
+func (t Table) NetworkNames() []string { return names(t.Networks) }
 
 // StorageNames are the keys of the classes of storage.
 func (t Table) StorageNames() []string { return names(t.Storages) }
@@ -167,6 +175,7 @@ type named interface{ key() string }
 
 func (g GPU) key() string     { return g.Name }
 func (l Link) key() string    { return l.Name }
+func (n Network) key() string { return n.Name }
 func (s Storage) key() string { return s.Name }
 func (c CPU) key() string     { return c.Name }
 func (g Grid) key() string    { return g.Name }

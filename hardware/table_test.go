@@ -54,11 +54,12 @@ func TestEveryFigureHasASource(t *testing.T) {
 // else is there.
 func TestMissingFigures(t *testing.T) {
 	noUnit := map[string][]string{
-		"v100-sxm-16gb": {"TF32", "FP8", "INT8"}, // INT8 only without Tensor Cores
-		"v100-sxm-32gb": {"TF32", "FP8", "INT8", "Price"},
-		"t4":            {"TF32", "FP8", "NVLink"},
-		"a10":           {"FP8", "NVLink"},
-		"l4":            {"NVLink"}, "l40s": {"NVLink"}, "rtx-4090": {"NVLink"}, "h100-pcie": {"NVLink"},
+		"v100-sxm-16gb":  {"TF32", "FP8", "INT8"}, // INT8 only without Tensor Cores
+		"v100-sxm-32gb":  {"TF32", "FP8", "INT8", "Price"},
+		"v100-pcie-16gb": {"TF32", "FP8", "INT8", "NVLink", "Price"},
+		"t4":             {"TF32", "FP8", "NVLink"},
+		"a10":            {"FP8", "NVLink"},
+		"l4":             {"NVLink"}, "l40s": {"NVLink"}, "rtx-4090": {"NVLink"}, "h100-pcie": {"NVLink"},
 		"a100-40gb-pcie": {"FP8", "NVLink"}, "a100-80gb-pcie": {"FP8", "NVLink"},
 		"a100-40gb-sxm": {"FP8"}, "a100-80gb-sxm": {"FP8"},
 		"rtx-3090": {"FP8", "INT8", "NVLink"},
@@ -114,6 +115,7 @@ func TestFindGPU(t *testing.T) {
 		"Tesla T4":                         "t4",
 		"Tesla V100-SXM2-16GB":             "v100-sxm-16gb",
 		"Tesla V100-SXM2-32GB":             "v100-sxm-32gb",
+		"Tesla V100-PCIE-16GB":             "v100-pcie-16gb",
 		"NVIDIA GeForce RTX 4090":          "rtx-4090",
 		"rtx 4090":                         "rtx-4090",
 		"NVIDIA GeForce RTX 3090":          "rtx-3090",
@@ -130,7 +132,7 @@ func TestFindGPU(t *testing.T) {
 		"NVIDIA GH200 480GB":                 "",
 		"NVIDIA L40":                         "",
 		"Tesla V100-SXM3-32GB":               "",
-		"Tesla V100-PCIE-16GB":               "",
+		"Tesla V100-PCIE-32GB":               "",
 		"NVIDIA GeForce RTX 4090 D":          "",
 		"NVIDIA GeForce RTX 4090 Laptop GPU": "",
 		"NVIDIA GeForce RTX 3090 Ti":         "",
@@ -152,7 +154,7 @@ func TestFindGPU(t *testing.T) {
 
 // No row hides another one, and each answers to all of its own names.
 func TestNamesAreUnique(t *testing.T) {
-	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
+	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
 		seen := map[string]bool{}
 		for _, name := range list {
 			if seen[name] || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
@@ -230,7 +232,7 @@ func TestPeaksAreDense(t *testing.T) {
 // error correction and the driver keep.
 func TestMemoryIsTheDriversFigure(t *testing.T) {
 	label := map[string]float64{
-		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "t4": 16, "a10": 24, "l4": 24, "l40s": 48,
+		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "a10": 24, "l4": 24, "l40s": 48,
 		"a100-40gb-pcie": 40, "a100-40gb-sxm": 40, "a100-80gb-pcie": 80, "a100-80gb-sxm": 80,
 		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "mi300x": 192,
 	}
@@ -256,6 +258,19 @@ func TestPeak(t *testing.T) {
 	for p, want := range map[Precision]float64{FP32: 8.1e12, TF32: 0, FP16: 65e12, FP8: 0, INT8: 130e12, "fp4": 0} {
 		if got := gpu.Peak(p); got.Value != want || got.Known() != (want > 0) {
 			t.Errorf("%s: %v, want %v", p, got.Value, want)
+		}
+	}
+}
+
+// bf16 came with Ampere, fp8 with Ada and Hopper, tf32 with Ampere.
+func TestPrecisionsByArchitecture(t *testing.T) {
+	for _, gpu := range GPUs {
+		nvidia := gpu.ComputeMajor > 0
+		for p, from := range map[Precision][2]int{BF16: {8, 0}, TF32: {8, 0}, FP8: {8, 9}, FP16: {7, 0}} {
+			has := !nvidia || gpu.ComputeMajor > from[0] || gpu.ComputeMajor == from[0] && gpu.ComputeMinor >= from[1]
+			if gpu.Peak(p).Known() != has {
+				t.Errorf("%s: %s known is %v, want %v", gpu.Name, p, gpu.Peak(p).Known(), has)
+			}
 		}
 	}
 }
@@ -348,7 +363,7 @@ func TestDocNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, names := range map[string][]string{
-		"GPUs": Known.GPUNames(), "links": Known.LinkNames(), "storage": Known.StorageNames(),
+		"GPUs": Known.GPUNames(), "links": Known.LinkNames(), "networks": Known.NetworkNames(), "storage": Known.StorageNames(),
 		"CPU cores": Known.CPUNames(), "grids": Known.GridNames(),
 	} {
 		_, line, _ := strings.Cut(string(page), "\n| "+row+" | ")

@@ -79,5 +79,5 @@ type Point struct {
 	Utilization stoker.Interval
 	Bound       stoker.Resource
 	BoundStage  stoker.Stage
-	Fits        bool // in device memory, as far as that is known
+	Fits        Truth // in device memory
 }

@@ -47,12 +47,20 @@ func (i ideal) keys() keys {
 			"pass/" + family + "/" + training(i.load.Training).String(),
 			"network/" + i.load.Workload.Name,
 		},
-		compute: [2]string{"architecture/" + chip, "chip/" + chip + "/" + string(i.load.Precision)},
+		compute: [2]string{"architecture/" + chip, "chip/" + chip + "/" + string(units(i.load.Precision))},
 	}
 }
 
 // chip is the key of the architecture in the precision.
 func (k keys) chip() string { return k.compute[1] }
+
+// units is the precision whose units a precision runs on: bf16 runs on those of fp16.
+func units(p hardware.Precision) hardware.Precision {
+	if p == hardware.BF16 {
+		return hardware.FP16
+	}
+	return p
+}
 
 // terms is the step time that follows from an ideal and the efficiencies.
 // Computing and moving are joined by the root of their squares: they overlap in
@@ -110,6 +118,8 @@ func priorOf(key string) prior {
 		return prior{0, 0.2}
 	case strings.HasPrefix(key, "network/"):
 		return prior{0, 0.15}
+	case strings.HasPrefix(key, "source/"):
+		return prior{0, 0.25}
 	}
 	return prior{0, 0.5} // class and pass
 }
@@ -153,7 +163,8 @@ type width struct{ launch, device float64 }
 type level int
 
 const (
-	exact   level = iota // the same workload, GPU, precision and software class
-	alike                // the same workload and class, another GPU or precision
-	distant              // none of these
+	exact    level = iota // the same network, chip, precision and software class
+	alike                 // the same network and class, another chip or precision
+	distant               // the same network in another software class
+	stranger              // a network that nobody measured
 )

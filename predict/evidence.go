@@ -3,19 +3,23 @@ package predict
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"stoker/hardware"
 )
 
-// clue is what a measured step says of the efficiencies' errors. Clues are
-// prepared when the efficiencies are fitted, so that no start of a program has to.
+// clue is what a published step says of the efficiencies' errors. Clues are
+// prepared when the efficiencies are fitted (fitted.go), so that no start of a
+// program has to.
 type clue struct {
-	row      int      // in Measurements
-	chip     string   // architecture of its GPU
-	software Software // class of the row
-	tokens   float64  // of a sample; 0 where samples are not sequences
-	side     float64  // of a sample; 0 where samples have none
+	network   string // key of the workload
+	training  bool
+	gpu       string // key of the hardware row
+	precision hardware.Precision
+	software  Software
+	tokens    float64 // of a sample; 0 where samples are not sequences
+	side      float64 // of a sample; 0 where samples have none
+	batch     float64
+	source    int // in sources
 
 	weight float64 // 1 over the root of the number of rows in its table, which share their errors
 	error  float64 // logarithm of measured over predicted step time
@@ -24,26 +28,6 @@ type clue struct {
 
 // clues are all that is known.
 type clues []clue
-
-// measured is the row behind a clue.
-func (c *clue) measured() *Measurement { return &Measurements[c.row] }
-
-// engines are words of sources whose compiled rows ran in an inference engine.
-var engines = []string{"TensorRT", "FasterTransformer", "AITemplate", "llama.cpp"}
-
-// class is the software class of a row. Tables were split into fitted and kept
-// rows before engines were a class of their own, and the split goes by what the
-// rows say: so they still say compiled, and are told apart by their source.
-func (m Measurement) class() Software {
-	if m.Software == Compiled && !m.Training {
-		for _, name := range engines {
-			if strings.Contains(m.Source, name) {
-				return Engine
-			}
-		}
-	}
-	return m.Software
-}
 
 // finding is what the measurements say about one load.
 type finding struct {
@@ -63,7 +47,7 @@ type hint struct {
 // standing still counts. Chosen on a coarse grid by the errors at groups of rows
 // that were left out (efficiency_test.go); the minimum is flat.
 const (
-	sameArchitecture = 0.5  // another GPU of the same architecture
+	sameArchitecture = 0.5  // another chip of the same architecture
 	otherChip        = 0.1  // of another one
 	otherPrecision   = 0.1  //
 	otherSoftware    = 0.05 //
@@ -74,14 +58,53 @@ const (
 	stillExact       = 0.02 // where one was
 )
 
+// kinship is how close a load's chip is to that of a row of the table: 1 is the
+// same one.
+func kinship(l *Load, name string) float64 {
+	other, known := hardware.FindGPU(name)
+	switch {
+	case known && sameChip(l.GPU, other, l.Precision):
+		return 1
+	case known && architecture(l.GPU) == architecture(other):
+		return sameArchitecture
+	}
+	return otherChip
+}
+
+// alikeFigures is how far figures of one chip lie apart in different sheets.
+const alikeFigures = 1.03
+
+// sameChip reports whether two rows are one chip in one variant, whatever their
+// names: the same architecture, peak in the precision, memory bandwidth and power
+// limit. An A100 with 40 GB and one with 80 GB differ in bandwidth, the PCIe and
+// the SXM board in power; a V100 with 16 GB and one with 32 GB in nothing that
+// makes a step faster.
+func sameChip(a, b hardware.GPU, p hardware.Precision) bool {
+	if architecture(a) != architecture(b) {
+		return false
+	}
+	for _, pair := range [][2]hardware.Figure{
+		{a.Peak(p), b.Peak(p)}, {a.MemoryRate, b.MemoryRate}, {a.PowerLimit, b.PowerLimit},
+	} {
+		x, y := pair[0].Value, pair[1].Value
+		if x > 0 && y > 0 && math.Max(x/y, y/x) > alikeFigures {
+			return false
+		}
+	}
+	return true
+}
+
 // about collects what is known of a load.
 func (all clues) about(l *Load) finding {
-	found := finding{level: distant, used: make([]hint, 0, 128)}
-	chip := architecture(l.GPU)
+	found := finding{level: stranger, used: make([]hint, 0, 256)}
+	kin := map[string]float64{}
 	for i := range all {
 		c := &all[i]
-		if m := c.measured(); m.Workload == l.Workload.Name && m.Training == l.Training {
-			h := c.like(l, chip)
+		if c.network == l.Workload.Name && c.training == l.Training {
+			if _, seen := kin[c.gpu]; !seen {
+				kin[c.gpu] = kinship(l, c.gpu)
+			}
+			h := c.like(l, kin[c.gpu])
 			found.level = min(found.level, h.level)
 			found.used = append(found.used, h)
 		}
@@ -123,17 +146,13 @@ func (f finding) centre(share func(*hint) float64) float64 {
 	return centre
 }
 
-// like is the clue in the light of a load on an architecture.
-func (c *clue) like(l *Load, chip string) hint {
-	m, w, at := c.measured(), 1.0, exact
-	if m.GPU != l.GPU.Name {
+// like is the clue in the light of a load on a chip of that kinship.
+func (c *clue) like(l *Load, kin float64) hint {
+	w, at := kin, exact
+	if kin < 1 {
 		at = alike
-		w *= otherChip
-		if c.chip == chip {
-			w *= sameArchitecture / otherChip
-		}
 	}
-	if m.Precision != l.Precision {
+	if c.precision != units(l.Precision) {
 		at = alike
 		w *= otherPrecision
 	}
@@ -167,8 +186,7 @@ func (f finding) source() string {
 	if first == nil {
 		return "FLOP and bytes at the efficiencies of other networks: no published step of this one is known here"
 	}
-	m := first.measured()
-	where := fmt.Sprintf("%s, %s, %s, batch %g: %s", gpuTitle(m.GPU), m.Precision, first.software, m.Batch, m.Source)
+	where := fmt.Sprintf("%s, %s, %s, batch %g: %s", gpuTitle(first.gpu), first.precision, first.software, first.batch, sources[first.source])
 	if f.level == exact {
 		return fmt.Sprintf("measured: %s, such as %s", publishedSteps(count), where)
 	}

@@ -109,6 +109,7 @@ const (
 	onCollect        // the trainer's process, taking batches from workers
 	onCopy           // host link
 	onCompute        // device
+	onSync           // exchange between ranks, what is seen of it
 	parts
 
 	// Of one process that makes a batch all by itself.
@@ -124,6 +125,7 @@ var limits = [parts]Limit{
 	onCollect: {Stage: stoker.Prepare, Resource: stoker.MainThread},
 	onCopy:    {Stage: stoker.Transfer, Resource: stoker.Link},
 	onCompute: {Stage: stoker.Compute, Resource: stoker.GPU},
+	onSync:    {Stage: stoker.Sync, Resource: stoker.Network},
 }
 
 // times are the seconds per step of each part; NaN is unknown.
@@ -160,7 +162,9 @@ type numbers struct {
 	feeds      bool // stoker's loader
 	exactly    bool // the queue is played, where it is known what is in it; else the closed form answers
 
-	memory, weights, capacity float64 // bytes of device memory; NaN unknown
+	memory, weights, sharded, capacity float64 // bytes of device memory; NaN unknown; sharded: each rank has a part
+
+	sync exchange // between ranks
 }
 
 // compile turns a checked setup into numbers.
@@ -172,7 +176,7 @@ func (s Setup) compile() (numbers, error) {
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
 		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
 		overlap: views{1, 0, 0}, prefetch: s.Prefetch, persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
-		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
+		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
 	}
 	if p.cv == 0 {
 		p.cv = stat.Or(s.Spread, 0) / math.Sqrt(s.Batch) // batches average their samples
@@ -220,7 +224,7 @@ func (p *numbers) setCurve(s Setup) error {
 		return err
 	}
 	if known {
-		p.curved, p.memory, p.weights = true, curve.Memory, curve.Weights
+		p.curved, p.memory, p.weights, p.sharded = true, curve.Memory, curve.Weights, curve.Shared
 		p.terms = [3]Terms{curve.Low, curve.Point, curve.High}
 	}
 	if known && set(s.Step) { // the curve's shape, through the step time that was given
@@ -300,6 +304,9 @@ func Misses(cached float64) stoker.Interval {
 	return stoker.Interval{Low: low, Point: (low + high) / 2, High: high}
 }
 
+// ranks is how many GPUs train together.
+func (p *numbers) ranks() float64 { return p.gpus * p.nodes }
+
 // compute is the device's time for a step.
 func (p *numbers) compute(v view) float64 {
 	if p.curved {
@@ -311,6 +318,7 @@ func (p *numbers) compute(v view) float64 {
 // times are the parts of a step in one view of the device and one of its input.
 func (p *numbers) times(device, input view) (t times) {
 	t[onCompute] = p.compute(device)
+	t[onSync] = p.sync.shown(input, p.gpus, t[onCompute])
 	t[onCopy] = p.batch * p.decoded[input] / p.link[input]
 	if !math.IsNaN(p.copied[input]) {
 		t[onCopy] = p.copied[input]
@@ -423,9 +431,9 @@ func orNone(v float64) float64 {
 // loop is the time of a step whose input is there: the copy from pageable memory
 // adds to the kernels, one from page-locked memory runs beside them unless it is
 // queued on their stream, as the pessimist expects. A copy that was measured is
-// what the device waited for it.
+// what the device waited for it. What is seen of the exchange between ranks follows.
 func (p *numbers) loop(t times, v view) float64 {
-	compute, copied := orNone(t[onCompute]), orNone(t[onCopy])
+	compute, copied := orNone(t[onCompute])+orNone(t[onSync]), orNone(t[onCopy])
 	if p.pinned && v != pessimist && math.IsNaN(p.copied[v]) {
 		return Overlapped(copied, compute)
 	}
@@ -458,8 +466,10 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 	loop = p.loop(t, v)
 	input, slowest := p.input(t)
 	bound = onCompute
-	if t[onCopy] > orNone(t[onCompute]) {
-		bound = onCopy
+	for _, part := range []int{onCopy, onSync} {
+		if t[part] > orNone(t[bound]) {
+			bound = part
+		}
 	}
 	if p.workers == 0 {
 		step = Serial(input, loop) - p.overlap[v]*min(input, loop)
@@ -590,10 +600,23 @@ func (p *numbers) complete(t times) bool {
 	return true
 }
 
-// fits reports whether the batch fits into device memory, as far as is known.
-func (p *numbers) fits() bool { return !(p.need() > p.capacity) }
+// fits reports whether the batch fits into device memory. A room or a need that
+// nobody knows is no room.
+func (p *numbers) fits() Truth {
+	need := p.need()
+	switch {
+	case need > p.capacity:
+		return No
+	case need <= p.capacity:
+		return Yes
+	}
+	return NotKnown
+}
 
-func (p *numbers) need() float64 { return p.weights + p.memory*p.batch }
+func (p *numbers) need() float64 { return p.state() + p.memory*p.batch }
+
+// state is what a rank keeps whatever the batch.
+func (p *numbers) state() float64 { return p.weights + p.sharded/p.ranks() }
 
 // point solves the setup: three views of the step, and the two corners between
 // which utilisation lies (a slow device with fast input, and the reverse).

@@ -133,15 +133,6 @@ func (r *Roofline) Add(s Setup) error {
 	return nil
 }
 
-// passes is how often a network is run through in a step: training goes back
-// through it for the gradients of inputs and of weights.
-func (l Load) passes() float64 {
-	if l.Training {
-		return 3
-	}
-	return 1
-}
-
 // flop is the work of a step on one GPU.
 func (s Setup) flop() float64 {
 	return s.Load.passes() * s.Load.Workload.Forward.Value * s.Batch
@@ -149,7 +140,7 @@ func (s Setup) flop() float64 {
 
 // deviceBytes is what a step moves through device memory, bytes.
 func (s Setup) deviceBytes() float64 {
-	i := s.Load.ideal(s.Load.passes())
+	i := s.Load.ideal()
 	moved := (i.move*s.Batch + i.weights) * s.Load.GPU.MemoryRate.Value
 	if !(moved > 0) {
 		return math.NaN()

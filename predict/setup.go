@@ -53,7 +53,8 @@ type Setup struct {
 	PerFile stoker.Interval // reads that a sample takes; not set: what is read lies in a row
 	Cached  float64         // share of the data set that lies in memory, 0 to 1
 	Link    hardware.Link
-	Pinned  bool // batches are copied from page-locked memory
+	Pinned  bool            // batches are copied from page-locked memory
+	Network stoker.Interval // bytes/s of a machine to others, one direction, where there are several
 
 	// What only a run tells; each adds to or takes the place of what the above gives.
 	Wait    stoker.Interval // seconds per sample that its process does nothing but wait
@@ -128,6 +129,7 @@ func (s Setup) checkIntervals() error {
 		{"reads", "reads/s", s.Reads},
 		{"latency", "seconds", s.Latency},
 		{"reads per sample", "reads", s.PerFile},
+		{"network rate", "bytes/s", s.Network},
 	} {
 		i := f.value
 		if !set(i) {

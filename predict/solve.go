@@ -15,7 +15,7 @@ func (s Setup) Solve() (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if !p.fits() {
+	if p.fits() == No {
 		return Answer{}, p.tooLarge(s)
 	}
 	p.exactly = true
@@ -44,29 +44,6 @@ func (s Setup) ready() (numbers, error) {
 		return numbers{}, err
 	}
 	return s.compile()
-}
-
-// MemoryError says that a batch does not fit into device memory. Bytes.
-type MemoryError struct {
-	Batch, Need, Have float64
-	Largest           float64 // batch that fits; 0 where not even one sample does
-	GPU               string
-}
-
-// Error names need, room and the largest batch that fits.
-func (e *MemoryError) Error() string {
-	text := fmt.Sprintf("batch %.0f needs at least %s of device memory and %s has %s", e.Batch, size(e.Need), e.GPU, size(e.Have))
-	if e.Largest < 1 {
-		return text + ": not even one sample fits. Spread the model over several GPUs, or choose a smaller one"
-	}
-	return text + fmt.Sprintf(": the largest batch that fits is about %.0f", e.Largest)
-}
-
-func (p *numbers) tooLarge(s Setup) error {
-	return &MemoryError{
-		Batch: p.batch, Need: p.need(), Have: p.capacity, GPU: s.Load.GPU.Title,
-		Largest: max(0, math.Floor((p.capacity-p.weights)/p.memory)),
-	}
 }
 
 // solution is a setup on its way to an Answer, with its parts in each view.

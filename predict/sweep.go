@@ -273,7 +273,7 @@ func (p *numbers) set(name string, v float64) {
 	case "prepare":
 		p.prepare = all
 	case "gpus":
-		p.gpus = v
+		p.gpus = v / p.nodes
 	case "cached":
 		p.misses = costs(Misses(v))
 	}

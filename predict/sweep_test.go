@@ -127,7 +127,7 @@ func TestSweepAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if per > 200 { // compiling the setup; nothing per setting
+	if per > 400 { // compiling the setup, a curve per class and chip; nothing per setting
 		t.Errorf("%v allocations for 4096 settings", per)
 	}
 }

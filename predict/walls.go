@@ -21,11 +21,6 @@ type Wall struct {
 // Cluster is what walls outside one machine need to know. What is zero is not
 // set.
 type Cluster struct {
-	Ranks   float64          // data-parallel GPUs in all; 0: those of the setup
-	Link    stoker.Interval  // bytes/s in one direction between two ranks; not set: the GPU's NVLink
-	Latency float64          // seconds per message; 0: nvlinkLatency
-	Overlap *stoker.Interval // share of the exchange that runs behind compute; nil: hidden
-
 	Write    stoker.Interval // bytes/s that a checkpoint is written with, of all writers together
 	Interval float64         // seconds between checkpoints; 0: Young's best where MTBF is known
 	MTBF     float64         // seconds between failures of the whole job
@@ -33,25 +28,13 @@ type Cluster struct {
 }
 
 const (
-	// nvlinkLatency is from mlsysim's constants (NVLink 500 ns; InfiniBand NDR 5 us,
-	// RoCE 10 us, TCP 50 us), read 2026-11.
-	nvlinkLatency = 500e-9
-
 	// restart is mlsysim's constant, read 2026-11.
 	restart = 300
 
 	// adamBytes is what a checkpoint holds per parameter: weights at 16 bits, and
 	// master copy and two moments of Adam at 32 (mlsysim, Wall 19).
 	adamBytes = 14
-
-	// gradientBytes is the width of a gradient on its way between ranks: PyTorch
-	// keeps gradients as wide as weights, which under autocast is 32 bits.
-	gradientBytes = 4
 )
-
-// hidden is the share of the gradient exchange that runs behind the backward
-// pass. Assumption: from none, to the 0.85 that mlsysim takes.
-var hidden = stoker.Interval{Low: 0, Point: 0.5, High: 0.85}
 
 // Walls holds the setup against each wall that a training job can run into.
 func (s Setup) Walls(c Cluster) ([]Wall, error) {
@@ -68,7 +51,7 @@ func (s Setup) Walls(c Cluster) ([]Wall, error) {
 	}
 	walls := []Wall{sol.memoryWall(), sol.dispatchWall(), sol.ingestionWall(), sol.transformationWall(), sol.localityWall()}
 	if s.Load.Training {
-		walls = append(walls, sol.communicationWall(c), sol.checkpointWall(c))
+		walls = append(walls, sol.communicationWall(), sol.checkpointWall(c))
 	}
 	return walls, nil
 }
@@ -77,21 +60,13 @@ func (c Cluster) check() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"ranks", c.Ranks}, {"latency", c.Latency}, {"checkpoint interval", c.Interval}, {"MTBF", c.MTBF}, {"restart", c.Restart}} {
+	}{{"checkpoint interval", c.Interval}, {"MTBF", c.MTBF}, {"restart", c.Restart}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 0) {
 			return fmt.Errorf("%s is %v: expected more than 0, or 0 where it is not set", f.name, f.value)
 		}
 	}
-	for _, f := range []struct {
-		name string
-		i    stoker.Interval
-	}{{"link between ranks", c.Link}, {"checkpoint rate", c.Write}} {
-		if set(f.i) && !(f.i.Low > 0 && f.i.Low <= f.i.Point && f.i.Point <= f.i.High) || math.IsInf(f.i.High, 0) {
-			return fmt.Errorf("%s is %v: expected more than 0 bytes/s", f.name, f.i.Point)
-		}
-	}
-	if o := c.Overlap; o != nil && !(o.Low >= 0 && o.Low <= o.Point && o.Point <= o.High && o.High <= 1) {
-		return fmt.Errorf("overlap is %v: expected a share from 0 to 1", o.Point)
+	if w := c.Write; set(w) && !(w.Low > 0 && w.Low <= w.Point && w.Point <= w.High) || math.IsInf(w.High, 0) {
+		return fmt.Errorf("checkpoint rate is %v: expected more than 0 bytes/s", w.Point)
 	}
 	return nil
 }
@@ -167,47 +142,16 @@ func (c *solution) localityWall() Wall {
 		"a device needs %s of its host link's %s (%s); that rate is for memory and workers on the device's own NUMA node, less from another", speed(need.Point), speed(have.Point), kind))
 }
 
-// communicationWall is the exchange of gradients in a ring.
-func (c *solution) communicationWall(k Cluster) Wall {
-	ranks := k.Ranks
-	if ranks == 0 {
-		ranks = c.gpus
-	}
-	link := given(k.Link)
-	if !link.Known() && c.Load.GPU.NVLink.Known() {
-		link = stoker.Exactly(c.Load.GPU.NVLink.Value)
-	}
-	latency := k.Latency
-	if latency == 0 {
-		latency = nvlinkLatency
-	}
-	overlap := hidden
-	if k.Overlap != nil {
-		overlap = *k.Overlap
-	}
-	bytes := c.Load.Workload.Params.Value * gradientBytes
-	if bytes == 0 {
-		bytes = math.NaN()
-	}
-	exchange := AllReduce(ranks, bytes, link, latency)
-	shown := by(exchange, stoker.Interval{Low: 1 - overlap.High, Point: 1 - overlap.Point, High: 1 - overlap.Low})
+// communicationWall is the exchange between ranks.
+func (c *solution) communicationWall() Wall {
+	exchange := inViews(func(v view) float64 { return c.sync.time(v, c.gpus) })
+	ranks := c.ranks()
 	w := wall("communication", "seconds", exchange, c.time(onCompute),
-		fmt.Sprintf("%s ranks exchange %s of gradients per step in %s, of which about %s are not hidden behind compute", amount(ranks), size(bytes), duration(exchange.Point), duration(shown.Point)))
+		fmt.Sprintf("%s ranks exchange %s each per step in %s; the step is about %s longer for it", amount(ranks), size(c.sync.bytes[likely]), duration(exchange.Point), duration(c.time(onSync).Point)))
 	if ranks == 1 {
 		w.Text = "one rank has nobody to exchange gradients with"
 	}
 	return w
-}
-
-// AllReduce is the time in which that many ranks sum that many bytes in a ring:
-// 2(N-1)/N bytes/link + 2(N-1) latency. link is bytes/s in one direction.
-// Seconds; 0 for one rank.
-func AllReduce(ranks, bytes float64, link stoker.Interval, latency float64) stoker.Interval {
-	if ranks <= 1 {
-		return stoker.Exactly(0)
-	}
-	moved := stoker.Exactly(2 * (ranks - 1) / ranks * bytes)
-	return sum(over(moved, link), stoker.Exactly(2*(ranks-1)*latency))
 }
 
 // checkpointWall is what saving the state costs.

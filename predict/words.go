@@ -62,7 +62,7 @@ func (c *solution) stages() []StageTime {
 // unused reports whether a setup has no such part: nobody collects without
 // workers, and a rate that was given asks for no cores.
 func (c *solution) unused(part int) bool {
-	return part == onCollect && c.workers == 0 || part == onCPU && set(c.PrepareRate)
+	return part == onCollect && c.workers == 0 || part == onCPU && set(c.PrepareRate) || part == onSync && c.t[likely][onSync] == 0
 }
 
 // how says in words how a part's time follows from the setup.
@@ -97,6 +97,8 @@ func (c *solution) how(part int) (text, source string) {
 		source = c.linkSource()
 	case onCompute:
 		return c.howComputed()
+	case onSync:
+		return c.howExchanged()
 	}
 	return text, source
 }
@@ -137,6 +139,19 @@ func (c *solution) linkSource() string {
 	return link.Pageable[0].Source
 }
 
+// missingExchange says what to give.
+func (c *solution) missingExchange() string {
+	switch {
+	case math.IsNaN(c.sync.bytes[likely]):
+		return "name a model whose parameters are known"
+	case math.IsNaN(c.sync.near[likely]) && c.gpus > 1:
+		return "give the rate of NVLink, or of the host link"
+	}
+	return "give the network between machines"
+}
+
+const deviceMemory = "device memory"
+
 // missingInputs names what nobody gave, with what the device needs it to be.
 func (c *solution) missingInputs(d Demand) []Missing {
 	var all []Missing
@@ -144,6 +159,16 @@ func (c *solution) missingInputs(d Demand) []Missing {
 	t := c.t[likely]
 	if math.IsNaN(t[onCompute]) {
 		add("step time", "name the model and the GPU, or give the time of a step")
+	}
+	if c.fits() == NotKnown && c.curved {
+		needs := "name a GPU whose memory is known"
+		if need := c.need(); !math.IsNaN(need) {
+			needs = "at least " + size(need)
+		}
+		add(deviceMemory, needs)
+	}
+	if math.IsNaN(t[onSync]) {
+		add("exchange between ranks", c.missingExchange())
 	}
 	if !set(c.Sample) && (c.Cached < 1 || set(c.PrepareRate)) {
 		add("sample", "give the stored bytes of one sample")
@@ -297,7 +322,10 @@ func (c *solution) wrong(a Answer) []string {
 	}
 	for _, m := range a.Unknown {
 		text := m.Input + " is unknown: the part that depends on it may bind"
-		if strings.HasPrefix(m.Needs, "a") { // about, at least, at most
+		switch {
+		case m.Input == deviceMemory:
+			text = deviceMemory + " is unknown: the batch may not fit"
+		case strings.HasPrefix(m.Needs, "a"): // about, at least, at most
 			text = fmt.Sprintf("%s is unknown: it binds unless it is %s", m.Input, m.Needs)
 		}
 		all = append(all, text)

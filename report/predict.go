@@ -41,7 +41,7 @@ type Input struct {
 }
 
 // Bounds are the words for what can bind; pictures colour them in this order.
-var Bounds = []string{"compute", "workers", "cores", "storage", "main thread", "link"}
+var Bounds = []string{"compute", "workers", "cores", "storage", "main thread", "link", "network"}
 
 // Binds is the word for a part of the path: for what binds, and in rows.
 func Binds(stage stoker.Stage, r stoker.Resource) string {
@@ -58,6 +58,8 @@ func Binds(stage stoker.Stage, r stoker.Resource) string {
 		return "link"
 	case stoker.GPU:
 		return "compute"
+	case stoker.Network:
+		return "network"
 	}
 	if r == "" {
 		return "unknown"
@@ -71,7 +73,7 @@ func partOf(f Prediction, stage stoker.Stage, r stoker.Resource) string {
 		return "launching thread"
 	}
 	return map[string]string{
-		"storage": "storage", "workers": "workers", "cores": "cores", "main thread": "collecting process", "link": "host link", "compute": "device",
+		"storage": "storage", "workers": "workers", "cores": "cores", "main thread": "collecting process", "link": "host link", "compute": "device", "network": "exchange",
 	}[Binds(stage, r)]
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"stoker"
 	"stoker/internal/safe"
+	"stoker/predict"
 )
 
 // PredictCSV writes the rows of a prediction: the settings of a sweep, else the
@@ -57,9 +58,14 @@ func sweepRows(p Prediction) [][]string {
 		for _, i := range []stoker.Interval{q.Utilization, q.Throughput, q.Step} {
 			row = append(row, ends(i)...)
 		}
-		rows = append(rows, append(row, stageOf(q), string(q.Bound), strconv.FormatBool(q.Fits)))
+		rows = append(rows, append(row, stageOf(q), string(q.Bound), fits(q.Fits)))
 	}
 	return rows
+}
+
+// fits is empty where nobody knows.
+func fits(t predict.Truth) string {
+	return map[predict.Truth]string{predict.Yes: "true", predict.No: "false"}[t]
 }
 
 func stageRows(p Prediction) [][]string {

@@ -155,7 +155,7 @@ type jsonPoint struct {
 	Step        *interval `json:"step_s"`
 	Binds       string    `json:"binds"`
 	Stage       string    `json:"stage"`
-	Fits        bool      `json:"fits"`
+	Fits        *bool     `json:"fits"`
 }
 
 type jsonRoofline struct {
@@ -246,6 +246,8 @@ func class(p Prediction, l predict.Limit) *string {
 		return text("cpu-bound")
 	case stoker.Link:
 		return text("transfer-bound")
+	case stoker.Network:
+		return text("network-bound")
 	}
 	return nil
 }
@@ -287,6 +289,15 @@ func wallsJSON(walls []predict.Wall) []jsonWall {
 	return all
 }
 
+// truth is null where nobody knows.
+func truth(t predict.Truth) *bool {
+	if t == predict.NotKnown {
+		return nil
+	}
+	yes := t == predict.Yes
+	return &yes
+}
+
 func sweepJSON(p Prediction) *jsonSweep {
 	o := &jsonSweep{}
 	for _, a := range p.Axes {
@@ -294,7 +305,7 @@ func sweepJSON(p Prediction) *jsonSweep {
 	}
 	for _, q := range p.Points {
 		o.Points = append(o.Points, jsonPoint{
-			q.X, number(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound), stageOf(q), q.Fits,
+			q.X, number(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound), stageOf(q), truth(q.Fits),
 		})
 	}
 	return o

@@ -33,7 +33,7 @@ func (p *page) rows(f Prediction) {
 	each := (len(f.Points) + mostRows - 1) / mostRows
 	for i := 0; i < len(f.Points); i += each {
 		q := f.Points[i]
-		if !q.Fits {
+		if q.Fits == predict.No {
 			rows = append(rows, []string{AxisValue(axis.Name, q.X), "", "", "", "", "no room", "", ""})
 			continue
 		}
@@ -59,7 +59,7 @@ func (p *page) chart(f Prediction) {
 		x = math.Log2
 	}
 	for _, q := range f.Points {
-		if q.Fits && q.Throughput.Known() {
+		if q.Fits != predict.No && q.Throughput.Known() {
 			point = append(point, dot{x(q.X), q.Throughput.Point})
 			low = append(low, dot{x(q.X), q.Throughput.Low})
 			high = append(high, dot{x(q.X), q.Throughput.High})
@@ -108,11 +108,11 @@ func (p *page) grid(f Prediction) {
 	p.b.WriteString("\n")
 }
 
-var boundLetters = map[string]string{"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m", "link": "l"}
+var boundLetters = map[string]string{"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m", "link": "l", "network": "n"}
 
 func (p *page) cell(q predict.Point) string {
 	switch {
-	case !q.Fits:
+	case q.Fits == predict.No:
 		return "no room"
 	case !q.Utilization.Known():
 		return "unknown"

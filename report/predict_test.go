@@ -80,10 +80,10 @@ func swept(axes ...predict.Axis) report.Prediction {
 		for j, y := range second {
 			u := 1 / (1 + 0.4*float64(i) + 0.2*float64(j))
 			q := predict.Point{
-				X: x, Y: y, Step: stoker.Exactly(0.1 / u), Throughput: about(900*u, 1000*u, 1200*u), Utilization: about(0.8*u, u, 1), Bound: resources[(i+j)%4], BoundStage: stoker.Prepare, Fits: true,
+				X: x, Y: y, Step: stoker.Exactly(0.1 / u), Throughput: about(900*u, 1000*u, 1200*u), Utilization: about(0.8*u, u, 1), Bound: resources[(i+j)%4], BoundStage: stoker.Prepare, Fits: predict.Yes,
 			}
 			if i == len(axes[0].Values)-1 {
-				q.Fits = false
+				q.Fits = predict.No
 			}
 			if i == 2 {
 				q.Step, q.Throughput, q.Utilization, q.Bound = stoker.Unknown(), stoker.Unknown(), stoker.Unknown(), ""

@@ -342,6 +342,8 @@ func binds(r stoker.Resource) string {
 		return "storage binds"
 	case stoker.Link:
 		return "the host link binds"
+	case stoker.Network:
+		return "the exchange between ranks binds"
 	}
 	return string(r) + " binds"
 }

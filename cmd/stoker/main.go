@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"stoker/predict"
 )
 
 // version is set by the linker: -X main.version=v0.1.0.
@@ -75,11 +77,16 @@ func (a *app) exit(err error) int {
 	case errors.As(err, &usage) || !a.began:
 		text, nearest, misspelt := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's
 		a.error(errors.New(text))
+		hint := "stoker --help, or stoker VERB --help"
+		var precision *predict.PrecisionError
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
-			a.hint("stoker " + names[0] + " --help")
-		} else {
-			a.hint("stoker --help, or stoker VERB --help")
+			hint = "stoker " + names[0] + " --help"
+		} else if errors.As(err, &precision) {
+			hint = "--precision " + string(precision.Instead)
+		} else if remedy := roomier(err); remedy != "" {
+			hint = remedy
 		}
+		a.hint(hint)
 		return exitUsage
 	}
 	a.error(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // lists are the tables that --list prints.
-var lists = []string{"gpus", "models", "storage", "profiles", "grids", "links", "cpus"}
+var lists = []string{"gpus", "models", "storage", "profiles", "grids", "links", "networks", "cpus"}
 
 // list prints one of the tables that predictions rest on.
 func (a *app) list(f *predictFlags, table hardware.Table) error {
@@ -43,6 +43,8 @@ func rowsOf(name string, table hardware.Table) [][]string {
 		return gridRows(table)
 	case "links":
 		return linkRows(table)
+	case "networks":
+		return networkRows(table)
 	case "cpus":
 		return cpuRows(table)
 	}
@@ -114,6 +116,14 @@ func linkRows(table hardware.Table) [][]string {
 	for _, l := range table.Links {
 		pageable := show(l.Pageable[0], report.Speed) + " to " + show(l.Pageable[1], report.Speed)
 		rows = append(rows, []string{l.Name, show(l.Nominal, report.Speed), show(l.Pinned, report.Speed), pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0])})
+	}
+	return rows
+}
+
+func networkRows(table hardware.Table) [][]string {
+	rows := [][]string{{"name", "title", "rate of a machine", "source"}}
+	for _, n := range table.Networks {
+		rows = append(rows, []string{n.Name, n.Title, show(n.Rate, report.Speed), n.Rate.Source})
 	}
 	return rows
 }

@@ -21,11 +21,12 @@ type predictFlags struct {
 	data, sample, decoded                                            string
 	workers, cores, prepare, cpu, spread, handOver                   string
 	storage, cached, link                                            string
-	inference, pinned                                                bool
+	inference, pinned, recompute                                     bool
+	nodes, network, shard                                            string
 
 	priceFlags
 	target, hours                        string
-	ranks, exchange, checkpoint, mtbf    string
+	checkpoint, mtbf                     string
 	hardware, out, list                  string
 	roofline, walls, tutorial, json, csv bool
 	sources                              bool
@@ -35,11 +36,15 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.gpu, "gpu", "", "GPU by key or by the driver's name (--list gpus)")
-	fs.StringVar(&f.gpus, "gpus", "", "GPUs that share this machine's cores and storage (default 1)")
+	fs.StringVar(&f.gpus, "gpus", "", "GPUs that train together (default 1)")
 	fs.StringVar(&f.model, "model", "", "network (--list models)")
 	fs.BoolVar(&f.inference, "inference", false, "forward passes only; else training")
-	fs.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16 (or bf16), fp8, int8 (default fp16)")
+	fs.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16, bf16, fp8, int8; unnamed means the whole spread")
 	fs.StringVar(&f.software, "software", "", "eager, channels-last, compiled, engine; unnamed means the whole spread")
+	fs.StringVar(&f.shard, "shard", "", "what the GPUs that train together share: zero1 (optimiser), zero2 (gradients too), zero3 (weights too; fsdp)")
+	fs.BoolVar(&f.recompute, "recompute", false, "training computes activations again in the backward pass instead of keeping them")
+	fs.StringVar(&f.nodes, "nodes", "", "machines that share the GPUs evenly; cores and storage are those of one (default 1)")
+	fs.StringVar(&f.network, "network", "", "network between machines (--list networks) or its rate per machine, one direction")
 	fs.StringVar(&f.batch, "batch", "", "samples per step and GPU")
 	fs.StringVar(&f.tokens, "tokens", "", "tokens per sample, where samples are sequences")
 	fs.StringVar(&f.side, "side", "", "pixels or voxels along a side of a sample, where samples have sides")
@@ -65,8 +70,6 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.hardware, "hardware", "", "file with your own rows (default hardware.json in ~/.config/stoker, where it is)")
 	f.priceFlags.register(fs)
 	fs.StringVar(&f.hours, "hours", "", "GPU hours that the cost of idling is for (default a day of all GPUs)")
-	fs.StringVar(&f.ranks, "ranks", "", "for --walls: data-parallel GPUs in all")
-	fs.StringVar(&f.exchange, "exchange", "", "for --walls: rate between two ranks, one direction")
 	fs.StringVar(&f.checkpoint, "checkpoint", "", "for --walls: rate at which a checkpoint is written")
 	fs.StringVar(&f.mtbf, "mtbf", "", "for --walls: mean time between failures of the job: 24h")
 	fs.StringVarP(&f.out, "out", "o", "", "draw a sweep or roofline: FILE.svg or FILE.png")
@@ -92,7 +95,7 @@ const given = report.Given
 // setup reads the flags. An error names the flag.
 func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*described, error) {
 	d := &described{Setup: predict.Setup{Workers: math.NaN(), Cores: math.NaN(), Pinned: f.pinned}}
-	for _, read := range []func(*described, hardware.Table) error{f.readLoad, f.readData, f.readHost, f.readSupply} {
+	for _, read := range []func(*described, hardware.Table) error{f.readLoad, f.readRanks, f.readData, f.readHost, f.readSupply} {
 		if err := read(d, table); err != nil {
 			return nil, err
 		}
@@ -126,8 +129,7 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 			return unknownName("gpu", f.gpu, table.GPUNames())
 		}
 		d.Load.GPU = gpu
-		peak := gpu.Peak(d.Load.Precision)
-		d.note("gpu", fmt.Sprintf("%s, %s in %s, memory %s", gpu.Title, report.FLOPS(nanOf(peak.Value)), d.Load.Precision, report.Speed(nanOf(gpu.MemoryRate.Value))), or(peak.Source, "given"))
+		d.noteGPU()
 	}
 	if f.step != "" {
 		step, err := quantity("step", f.step, stoker.ParseSeconds)
@@ -143,24 +145,108 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 	return nil
 }
 
+// readRanks is who trains together, and what they share.
+func (f *predictFlags) readRanks(d *described, table hardware.Table) (err error) {
+	d.Load.Recompute = f.recompute
+	if f.recompute {
+		d.note("recompute", "activations", given)
+	}
+	if d.Load.Shard, err = shardOf(f.shard); err != nil {
+		return err
+	}
+	if f.shard != "" {
+		d.note("shard", string(d.Load.Shard), given)
+	}
+	if f.network == "" {
+		return nil
+	}
+	row, known := table.Network(f.network)
+	if !known {
+		if !strings.ContainsAny(f.network[:1], "0123456789.-") {
+			return unknownName("network", f.network, table.NetworkNames())
+		}
+		rate, err := quantity("network", f.network, stoker.ParseRate)
+		if err != nil {
+			return err
+		}
+		row.Rate = hardware.Figure{Value: float64(rate), Source: given}
+	}
+	d.Network = stoker.Exactly(row.Rate.Value)
+	d.note("network", strings.TrimSpace(row.Title+" "+report.Speed(row.Rate.Value)), row.Rate.Source)
+	return nil
+}
+
+func shardOf(text string) (predict.Shard, error) {
+	switch s := predict.Shard(strings.ToLower(text)); {
+	case s == predict.NoShard || slices.Contains(predict.Shards, s):
+		return s, nil
+	case s == "fsdp":
+		return predict.ZeRO3, nil
+	}
+	return "", fmt.Errorf("--shard %q: expected %s, %s, %s or fsdp; leave it out for a copy on each GPU", text, predict.ZeRO1, predict.ZeRO2, predict.ZeRO3)
+}
+
+// noteGPU lists what the device can do in the precision.
+func (d *described) noteGPU() {
+	gpu, p := d.Load.GPU, d.Load.Precision
+	memory := "memory " + report.Speed(nanOf(gpu.MemoryRate.Value))
+	if p == predict.AnyPrecision {
+		d.note("gpu", gpu.Title+", "+memory, or(gpu.MemoryRate.Source, given))
+		return
+	}
+	peak := gpu.Peak(p)
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, report.FLOPS(nanOf(peak.Value)), p, memory), or(peak.Source, given))
+}
+
 // name is the title's beginning.
 func (d *described) name(f *predictFlags) {
 	kind := "training"
 	if f.inference {
 		kind = "inference"
 	}
-	d.named = append(d.named, d.Load.Workload.Title, kind, string(d.Load.Precision))
-	source := given
-	if f.precision == "" {
-		source = "assumed; --precision"
+	d.named = append(d.named, d.Load.Workload.Title, kind)
+	if d.Load.Precision == predict.AnyPrecision {
+		d.note("precision", "unnamed: from 16 bits to what PyTorch takes by itself", "--precision narrows it")
+	} else {
+		d.named = append(d.named, string(d.Load.Precision))
+		d.note("precision", string(d.Load.Precision), given)
 	}
-	d.note("precision", string(d.Load.Precision), source)
 	if d.Load.Software == predict.AnySoftware {
 		d.note("software", "unnamed: the whole spread of public measurements", "--software narrows it")
 		return
 	}
 	d.named = append(d.named, string(d.Load.Software))
 	d.note("software", string(d.Load.Software), given)
+}
+
+// roomier is what to ask for instead where a batch has no room, as flags.
+func roomier(err error) string {
+	var memory *predict.MemoryError
+	if !errors.As(err, &memory) {
+		return ""
+	}
+	if memory.Largest >= 1 {
+		return fmt.Sprintf("--batch %.0f", memory.Largest)
+	}
+	shard, recompute := memory.Remedy()
+	switch {
+	case shard != predict.NoShard:
+		return "--shard " + string(shard) + " --gpus 8 --recompute"
+	case recompute:
+		return "--recompute"
+	}
+	return ""
+}
+
+// shared is how the title says what is shared and recomputed.
+func (d *described) shared() (words []string) {
+	if d.Load.Shard != predict.NoShard {
+		words = append(words, string(d.Load.Shard))
+	}
+	if d.Load.Recompute {
+		words = append(words, "recomputed")
+	}
+	return words
 }
 
 func (f *predictFlags) readModel(d *described) error {
@@ -268,7 +354,7 @@ func (f *predictFlags) readHost(d *described, _ hardware.Table) error {
 		flag, text string
 		value      *float64
 		zero       bool
-	}{{"batch", f.batch, &d.Batch, false}, {"gpus", f.gpus, &d.GPUs, false}, {"workers", f.workers, &d.Workers, true}} {
+	}{{"batch", f.batch, &d.Batch, false}, {"gpus", f.gpus, &d.GPUs, false}, {"nodes", f.nodes, &d.Nodes, false}, {"workers", f.workers, &d.Workers, true}} {
 		text := f.single(n.flag, n.text)
 		if text == "" || text == unknownWord {
 			continue
@@ -382,11 +468,12 @@ func storageIn(table hardware.Table, text string) (hardware.Storage, error) {
 }
 
 func precisionOf(text string) (hardware.Precision, error) {
-	all := []hardware.Precision{hardware.FP32, hardware.TF32, hardware.FP16, hardware.FP8, hardware.INT8}
 	switch p := hardware.Precision(strings.ToLower(text)); {
-	case p == "" || p == "bf16" || p == "amp":
+	case p == "":
+		return predict.AnyPrecision, nil
+	case p == "amp": // torch.autocast's default on CUDA
 		return hardware.FP16, nil
-	case slices.Contains(all, p):
+	case slices.Contains(hardware.Precisions, p):
 		return p, nil
 	}
 	return "", fmt.Errorf("--precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", text)
@@ -405,7 +492,7 @@ func softwareOf(text string) (predict.Software, error) {
 
 // title names what is asked.
 func (d *described) title() string {
-	words := append([]string{}, d.named...)
+	words := append(append([]string{}, d.named...), d.shared()...)
 	if d.Batch > 0 && !slices.ContainsFunc(d.axes, func(a predict.Axis) bool { return a.Name == "batch" }) {
 		words = append(words, fmt.Sprintf("batch %.0f", d.Batch))
 	}

@@ -106,6 +106,10 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 	if s.Load.GPU.Name == "" {
 		return errors.New("--roofline needs --gpu")
 	}
+	if s.Load.Precision == predict.AnyPrecision {
+		s.Load.Precision = hardware.FP16
+		s.note("precision", string(hardware.FP16), "assumed; --precision")
+	}
 	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
 	if f.model != "" {
 		if s.Batch == 0 {
@@ -172,25 +176,12 @@ func (f *predictFlags) size(s *described) (*predict.Sizing, error) {
 
 // cluster is what walls outside the machine need.
 func (f *predictFlags) cluster() (c predict.Cluster, err error) {
-	if f.ranks != "" {
-		n, err := quantity("ranks", f.ranks, stoker.ParseCount)
+	if f.checkpoint != "" {
+		rate, err := quantity("checkpoint", f.checkpoint, stoker.ParseRate)
 		if err != nil {
 			return c, err
 		}
-		c.Ranks = float64(n)
-	}
-	for _, r := range []struct {
-		flag, text string
-		to         *stoker.Interval
-	}{{"exchange", f.exchange, &c.Link}, {"checkpoint", f.checkpoint, &c.Write}} {
-		if r.text == "" {
-			continue
-		}
-		rate, err := quantity(r.flag, r.text, stoker.ParseRate)
-		if err != nil {
-			return c, err
-		}
-		*r.to = stoker.Exactly(float64(rate))
+		c.Write = stoker.Exactly(float64(rate))
 	}
 	if f.mtbf != "" {
 		t, err := quantity("mtbf", f.mtbf, stoker.ParseSeconds)

@@ -25,11 +25,11 @@ func TestPredict(t *testing.T) {
 		want []string // in stdout
 	}{
 		{[]string{"predict", "--help"}, []string{"--roofline", "stoker predict --tutorial", "Exit codes:"}},
-		{job("--batch", "256"), []string{"ResNet-50, training, fp16, batch 256 on NVIDIA H100", "utilisation", "binds", "what idling costs, of 24 GPU hours", "taken without being told", "--sources"}},
+		{job("--batch", "256"), []string{"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed", "utilisation", "binds", "what idling costs, of 24 GPU hours", "taken without being told", "--sources"}},
 		{job("--batch", "256", "--gpus", "8"), []string{"8 x NVIDIA H100", "of 192 GPU hours", " each"}},
-		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, fp16, eager", "memory pinned (given)"}},
+		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, bf16, eager", "memory pinned (given)"}},
 		{job("--batch", "256", "--for", "95%"), []string{"what 95 % utilisation takes"}},
-		{job("--batch", "256", "--walls", "--ranks", "8", "--checkpoint", "1GB/s", "--mtbf", "24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
+		{job("--batch", "256", "--walls", "--gpus", "8", "--network", "ib-ndr", "--checkpoint", "1GB/s", "--mtbf", "24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
 		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100", "--sources"), []string{"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France", "PUE 1.1: given", "$0.1 per kWh: given"}},
 		{job("--batch", "32..1024"), []string{"over batch", "1024", "samples/s: likely"}},
 		{job("--batch", "32..1024", "--csv"), []string{"batch,utilization_ratio", "\n1024,"}},
@@ -51,10 +51,14 @@ func TestPredict(t *testing.T) {
 		{[]string{"predict", "--list", "grids", "--csv"}, []string{"name,title,g CO2e/kWh", "fr,France,56"}},
 		{[]string{"predict", "--list", "links", "--json"}, []string{`"links"`, `"pcie5"`}},
 		{[]string{"predict", "--list", "cpus"}, []string{"zen4"}},
+		{[]string{"predict", "--list", "networks"}, []string{"ib-ndr", "50 GB/s", "eth-10g"}},
+		{strings.Fields("predict --gpu h100-sxm --model llama-8b --precision bf16 --batch 1 --gpus 8 --shard fsdp --recompute --walls"), []string{"zero3, recomputed, batch 1 on 8 x NVIDIA H100", "sync      exchange", "of 85.5 GB device memory", "8 ranks exchange 64.2 GB"}},
+		{strings.Fields("predict --gpu h100-sxm --model llama-8b --precision bf16 --batch 1 --gpus 64 --nodes 8 --shard zero3 --network 40GB/s --sources"), []string{"64 ranks exchange", "network 40 GB/s"}},
+		{strings.Fields("predict --gpu h100-sxm --model bert-large --precision bf16 --batch 1 --gpus 64 --nodes 8"), []string{"exchange between ranks: give the network between machines", "unknown"}},
 		{[]string{"predict", "transformation", "--batch", "256", "--sample", "500KB", "--cpu", "2GB/s", "--step", "11.74ms"}, []string{"18.3 %"}},
 	} {
 		code, out, errs := call(t, c.args...)
-		if code != exitFine || errs != "" || strings.Contains(out, "NaN") || strings.Contains(out, "Inf") {
+		if code != exitFine || errs != "" || strings.Contains(out, "NaN") || strings.Contains(strings.ReplaceAll(out, "InfiniBand", ""), "Inf") {
 			t.Errorf("stoker %s: code %d, stderr %q\n%s", strings.Join(c.args, " "), code, errs, out)
 		}
 		for _, want := range c.want {
@@ -98,6 +102,16 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--link", "pcie9"), "nearest: pcie"},
 		{job("--batch", "256", "--cached", "150%"), "more than the whole"},
 		{job("--batch", "256", "--precision", "fp12"), "expected fp32"},
+		{job("--batch", "256", "--gpu", "v100-sxm-16gb", "--precision", "bf16"), "stoker: hint: --precision fp16\n"},
+		{job("--batch", "256", "--gpu", "t4", "--precision", "bf16"), "know fp16 and no bf16"},
+		{job("--batch", "256", "--gpu", "t4", "--precision", "tf32"), "stoker: hint: --precision fp32\n"},
+		{job("--batch", "256", "--gpu", "a100-80gb-sxm", "--precision", "fp8"), "stoker: hint: --precision bf16\n"},
+		{job("--batch", "256", "--shard", "zero9"), "expected zero1, zero2, zero3 or fsdp"},
+		{job("--batch", "256", "--shard", "zero3", "--inference"), "sharding is for training"},
+		{job("--batch", "256", "--recompute", "--inference"), "nothing is recomputed"},
+		{job("--batch", "256", "--network", "ib-ndrr"), "nearest: ib-ndr"},
+		{strings.Fields("predict --gpu h100-sxm --model llama-8b --batch 1"), "stoker: hint: --shard zero3 --gpus 8 --recompute\n"},
+		{strings.Fields("predict --gpu a100-40gb-sxm --model llama-8b --batch 1 --gpus 8 --shard zero3"), "stoker: hint: --recompute\n"},
 		{job("--batch", "256", "--software", "fast"), "expected eager"},
 		{job("--batch", "256", "--tokens", "5"), "no sequences"},
 		{job("--batch", "256", "--cpu", "1GB/s", "--prepare", "1ms"), "give one"},

@@ -105,7 +105,7 @@ _UNITS = {
     "storage": "B/s",
     "cpu": "B/s",
     "link": "B/s",
-    "exchange": "B/s",
+    "network": "B/s",
     "checkpoint": "B/s",
     "step": "s",
     "prepare": "s",

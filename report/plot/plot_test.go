@@ -28,9 +28,12 @@ func points(axes ...predict.Axis) (all []predict.Point) {
 	for i, x := range axes[0].Values {
 		for _, y := range second {
 			u := 1 / (1 + float64(i))
-			q := predict.Point{X: x, Y: y, Throughput: stoker.Interval{Low: math.NaN(), Point: 1000 * u, High: 1200 * u}, Utilization: stoker.Exactly(u), Bound: stoker.Worker, BoundStage: stoker.Prepare, Fits: i != 3}
+			q := predict.Point{X: x, Y: y, Throughput: stoker.Interval{Low: math.NaN(), Point: 1000 * u, High: 1200 * u}, Utilization: stoker.Exactly(u), Bound: stoker.Worker, BoundStage: stoker.Prepare, Fits: predict.Yes}
+			if i == 3 {
+				q.Fits = predict.No
+			}
 			if i == 2 {
-				q = predict.Point{X: x, Y: y, Throughput: stoker.Unknown(), Utilization: stoker.Unknown(), Fits: true}
+				q = predict.Point{X: x, Y: y, Throughput: stoker.Unknown(), Utilization: stoker.Unknown(), Fits: predict.Yes}
 			}
 			all = append(all, q)
 		}

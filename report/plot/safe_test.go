@@ -22,7 +22,7 @@ func TestPicturesHoldNothingFromOutsideRaw(t *testing.T) {
 	for name, draw := range map[string]func(*bytes.Buffer) error{
 		"roofline": func(b *bytes.Buffer) error { return plot.Roofline(b, plot.SVG, words, r) },
 		"sweep": func(b *bytes.Buffer) error {
-			return plot.Sweep(b, plot.SVG, words, axes, []predict.Point{{X: 1, Fits: true}, {X: 2, Fits: true}})
+			return plot.Sweep(b, plot.SVG, words, axes, []predict.Point{{X: 1, Fits: predict.Yes}, {X: 2, Fits: predict.Yes}})
 		},
 	} {
 		var b bytes.Buffer

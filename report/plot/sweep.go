@@ -110,7 +110,7 @@ func (sheet *page) curve(p *plot.Plot, x scale, points []predict.Point, of func(
 	each := (len(points) + mostDots - 1) / mostDots
 	for n, point := range points {
 		i, at := of(point), x.at(point.X)
-		if !finite(i.Point) || !point.Fits {
+		if !finite(i.Point) || point.Fits == predict.No {
 			continue
 		}
 		line = append(line, plotter.XY{X: at, Y: i.Point})
@@ -151,7 +151,7 @@ func (sheet *page) curve(p *plot.Plot, x scale, points []predict.Point, of func(
 func (sheet *page) alone(p *plot.Plot, x scale, points []predict.Point) {
 	var line plotter.XYs
 	for _, point := range points {
-		if v := point.Throughput.Point / point.Utilization.Point; finite(v) && point.Fits {
+		if v := point.Throughput.Point / point.Utilization.Point; finite(v) && point.Fits != predict.No {
 			line = append(line, plotter.XY{X: x.at(point.X), Y: v})
 		}
 	}
@@ -190,7 +190,7 @@ func heat(w io.Writer, f Format, words Words, axes []predict.Axis, points []pred
 	p.X.Padding, p.Y.Padding = 0, 0
 	sheet := &page{words: words, pictures: []*plot.Plot{p}}
 	for _, u := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		fill, _ := shade(predict.Point{Utilization: stoker.Exactly(u), Fits: true})
+		fill, _ := shade(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
 		sheet.explain("utilisation "+share(u), patch{fill})
 	}
 	return sheet.write(w, f)
@@ -249,7 +249,7 @@ func letter(dc draw.Canvas, r vg.Rectangle, point predict.Point, ink color.Color
 	s := style(8, ink)
 	s.XAlign = draw.XCenter
 	middle := vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}
-	if !point.Fits {
+	if point.Fits == predict.No {
 		dc.FillText(s, middle, "no room")
 		return
 	}
@@ -274,7 +274,7 @@ func share(v float64) string {
 // viridis, by way of its middle); grey where nothing is known or nothing fits.
 func shade(p predict.Point) (fill, ink color.NRGBA) {
 	u := p.Utilization.Point
-	if !finite(u) || !p.Fits {
+	if !finite(u) || p.Fits == predict.No {
 		return pale, grey
 	}
 	stops := []color.NRGBA{{59, 28, 98, 255}, {49, 104, 142, 255}, {53, 183, 121, 255}, {253, 231, 37, 255}}

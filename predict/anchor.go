@@ -1,0 +1,226 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker/hardware"
+)
+
+// Anchor is one measured step of a program. It tells more of the same program
+// elsewhere than all published steps of other programs.
+type Anchor struct {
+	// Load is what was measured. What is not set is taken to be as in the question:
+	// it is the same program.
+	Load  Load
+	Batch float64 // samples per step and GPU
+	Step  float64 // seconds, with input always there
+	GPUs  float64 // of one machine that trained together; 0: alone
+
+	Text string // for people: "2,470 samples/s at batch 256 on a100-80gb-sxm"
+}
+
+// likeness is how much of what a program's step was off at one setting it is off
+// at another: the correlation of the two errors, where one thing differs.
+type likeness struct {
+	batch, length float64 // lost per e-fold of batch, of tokens or of the side
+	generation    float64 // another chip of the same architecture
+	chip          float64 // of another one
+	precision     float64
+	software      float64
+}
+
+// likenesses are chosen on a coarse grid, so that the interval holds 80 %
+// of the transfers within files of repositories that were left out
+// (TestPublishedAnchors); what differs in several things loses by each.
+var likenesses = map[training]likeness{
+	true:  {batch: 0.05, length: 0.2, generation: 0.9, chip: 0.75, precision: 0.5, software: 0.55},
+	false: {batch: 0.03, length: 0.03, generation: 0.85, chip: 0.7, precision: 0.6, software: 0.6},
+}
+
+// measuring is the error of one measured step, as a logarithm: runs of one program
+// on one machine differ by some per cent. Assumption.
+const measuring = 0.03
+
+// spreads is how many standard deviations a width is: 85 % of a normal distribution
+// lie within.
+const spreads = 1.44
+
+// Anchored is the step time of the load over its batch size, carried from a
+// measured step of the same program to another batch size, length, GPU, precision
+// or software:
+//
+//  1. the anchor says by how much its own curve is off there, in launching and in
+//     computing: as much as makes it agree, each by its doubt;
+//  2. the load's curve is off by that times their likeness;
+//  3. what is left of the doubt is the interval.
+//
+// The interval is that of the batch size of those asked for that is furthest from
+// the anchor's. It fails where the anchor is of another network, or cannot be.
+func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
+	meet(&l, &a.Load)
+	if err := a.check(&l); err != nil {
+		return Curve{}, err
+	}
+	for _, one := range []Load{l, a.Load} {
+		if err := one.check(); err != nil {
+			return Curve{}, err
+		}
+	}
+	away := 0.0
+	for _, b := range batches {
+		away = max(away, math.Abs(math.Log(b/a.Batch)))
+	}
+	c := l.spanned(func(one Load) Curve {
+		at := a
+		meet(&one, &at.Load)
+		point, w := published.carried(&one, at, away)
+		return one.between(point, w, FromAnchor)
+	})
+	c.Source += a.source(&l)
+	return c, nil
+}
+
+// meet fills in what one load says and the other does not: it is one program.
+func meet(a, b *Load) {
+	share := func(a, b *Load) {
+		if a.Workload.Name == "" {
+			a.Workload = b.Workload
+		}
+		if a.GPU.Name == "" {
+			a.GPU = b.GPU
+		}
+		if a.Precision == AnyPrecision {
+			a.Precision = b.Precision
+		}
+		if a.Software == AnySoftware {
+			a.Software = b.Software
+		}
+	}
+	share(a, b)
+	share(b, a)
+}
+
+func (a Anchor) check(l *Load) error {
+	switch {
+	case !positive(a.Step) || !(a.Batch >= 1 && a.Batch <= mostCount):
+		return fmt.Errorf("measured step of %v s at batch %v: expected more than 0 seconds and a batch of 1 to %v", a.Step, a.Batch, mostCount)
+	case a.Load.Workload.Name != l.Workload.Name:
+		return fmt.Errorf("the measured step is of %s, the question of %s: an anchor carries over to the same network only", a.Load.Workload.Title, l.Workload.Title)
+	case a.Load.Training != l.Training:
+		return fmt.Errorf("the measured step is of %s, the question of %s: an anchor carries over to the same only", training(a.Load.Training), training(l.Training))
+	}
+	return nil
+}
+
+// carried is the likely curve of a load and its doubt, by a measured step of its
+// program; away is how far the batch is from the anchor's, as a logarithm.
+func (f knowledge) carried(l *Load, a Anchor, away float64) (Terms, width) {
+	from, doubt, _ := f.of(&a.Load)
+	off, left := settle(from, doubt, a.Batch, a.own())
+	to, own, _ := f.of(l)
+	like := alikeness(l, &a.Load, away)
+	to = to.scaled(math.Exp(like*off.launch), math.Exp(like*off.device))
+	return to, width{launch: remaining(like, own.launch, left.launch), device: remaining(like, own.device, left.device)}
+}
+
+// own is the device's part of the step: what is seen of the exchange between ranks
+// is not the program's.
+func (a Anchor) own() float64 {
+	if a.GPUs <= 1 {
+		return a.Step
+	}
+	e := Setup{Load: a.Load, GPUs: a.GPUs}.exchange()
+	if shown := e.shown(likely, a.GPUs, a.Step); shown < a.Step/2 {
+		return a.Step - shown
+	}
+	return a.Step // unknown, or more than can be: the step says nothing of it
+}
+
+// settle is by how much launching and computing are off, as logarithms, where a
+// curve takes that long at a batch; and what doubt is left of either. Of two parts
+// that are both seen the more doubtful one gives more.
+func settle(t Terms, doubt width, batch, step float64) (off, left width) {
+	launch, device := doubt.launch/spreads, doubt.device/spreads
+	for range 200 {
+		now := t.scaled(math.Exp(off.launch), math.Exp(off.device))
+		bound := now.deviceBound(batch)
+		wrong := math.Log(step / now.at(batch))
+		a, b := bound*device*device, (1-bound)*launch*launch
+		total := bound*a + (1-bound)*b
+		if math.Abs(wrong) < 1e-9 || !(total > 0) {
+			break
+		}
+		off.device += wrong * a / total
+		off.launch += wrong * b / total
+	}
+	bound := t.scaled(math.Exp(off.launch), math.Exp(off.device)).deviceBound(batch)
+	seen := bound*bound*device*device + (1-bound)*(1-bound)*launch*launch + measuring*measuring
+	left.device = doubt.device * math.Sqrt(1-bound*bound*device*device/seen)
+	left.launch = doubt.launch * math.Sqrt(1-(1-bound)*(1-bound)*launch*launch/seen)
+	return off, left
+}
+
+// remaining is the doubt where a share of an error is known up to what is left.
+func remaining(like, own, left float64) float64 {
+	return math.Sqrt((1-like*like)*own*own + like*like*left*left)
+}
+
+// alikeness is how much of the anchor's error is the load's.
+func alikeness(l, a *Load, away float64) float64 {
+	by := likenesses[training(l.Training)]
+	like := math.Exp(-by.batch * away)
+	for _, pair := range [][2]float64{{l.Workload.Tokens, a.Workload.Tokens}, {l.Workload.Side, a.Workload.Side}} {
+		if pair[0] > 0 && pair[1] > 0 && (pair[0] != pair[1]) {
+			like *= math.Exp(-by.length * math.Abs(math.Log(pair[0]/pair[1])))
+			break // the tokens of an image follow from its side
+		}
+	}
+	switch {
+	case sameChip(l.GPU, a.GPU, l.Precision):
+	case architecture(l.GPU) == architecture(a.GPU):
+		like *= by.generation
+	default:
+		like *= by.chip
+	}
+	if units(l.Precision) != units(a.Precision) {
+		like *= by.precision
+	}
+	if l.Software != a.Software {
+		like *= by.software
+	}
+	return like
+}
+
+// source says for people what was carried, and over what.
+func (a Anchor) source(l *Load) string {
+	var over []string
+	if a.Load.Workload.Tokens != l.Workload.Tokens {
+		over = append(over, fmt.Sprintf("%s to %s tokens", amount(a.Load.Workload.Tokens), amount(l.Workload.Tokens)))
+	} else if a.Load.Workload.Side != l.Workload.Side {
+		over = append(over, fmt.Sprintf("side %s to %s", amount(a.Load.Workload.Side), amount(l.Workload.Side)))
+	}
+	if a.Load.GPU.Name != l.GPU.Name {
+		over = append(over, a.Load.GPU.Title+" to "+l.GPU.Title)
+	}
+	if a.Load.Precision != l.Precision {
+		over = append(over, fmt.Sprintf("%s to %s", precisionWord(a.Load.Precision), precisionWord(l.Precision)))
+	}
+	if a.Load.Software != l.Software {
+		over = append(over, fmt.Sprintf("%s to %s", a.Load.Software, l.Software))
+	}
+	text := "measured: " + a.Text
+	if len(over) > 0 {
+		text += "; carried from " + strings.Join(over, ", ")
+	}
+	return text
+}
+
+// precisionWord is a precision for people.
+func precisionWord(p hardware.Precision) string {
+	if p == AnyPrecision {
+		return "any precision"
+	}
+	return string(p)
+}
