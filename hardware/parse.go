@@ -123,6 +123,7 @@ func (r *row) storage(s Storage) Storage {
 	r.figure("rate", &s.Rate, plain(stoker.ParseRate))
 	r.figure("iops", &s.IOPS, plain(stoker.ParseNumber))
 	r.figure("latency", &s.Latency, plain(stoker.ParseSeconds))
+	s.Object = r.truth("object", s.Object)
 	return s
 }
 
@@ -249,6 +250,19 @@ func (r *row) text(name, otherwise string) string {
 		r.fail(name, fmt.Errorf("expected text, got %s", short(raw)))
 	}
 	return strings.TrimSpace(s)
+}
+
+// truth reads a field that is true or false; otherwise where it is not given.
+func (r *row) truth(name string, otherwise bool) bool {
+	raw, given := r.take(name)
+	if !given {
+		return otherwise
+	}
+	yes := otherwise
+	if err := json.Unmarshal(raw, &yes); err != nil {
+		r.fail(name, fmt.Errorf("expected true or false, got %s", short(raw)))
+	}
+	return yes
 }
 
 // texts reads a field that is a list of texts; otherwise where it is not given.

@@ -7,6 +7,7 @@ type Storage struct {
 	Rate    Figure // bytes/s, sequential read with enough requests in flight
 	IOPS    Figure // random reads per second, 4 KiB unless the source says otherwise
 	Latency Figure // seconds of one random read with no other in flight
+	Object  bool   // an object store: a sample that is an object takes one request
 }
 
 const (
@@ -19,34 +20,46 @@ const (
 	nfsBench = "measured, one 10 GbE interface, files in the server's memory: 50 GB in 50 s (B. Gregg, by c0t0d0s0.org, 2008-12)"
 )
 
+// What is said of several classes.
+var (
+	nvmeLatency   = Figure{1 / 19e3, "Samsung 970 EVO Plus 1 TB: 19,000 random reads/s with one in flight (digit.in, 2019); other NVMe drives are taken to be alike"}
+	volumeLatency = Figure{1e-3, "assumption: 1 ms, as clouds promise \"single-digit milliseconds\""}
+	serverLatency = Figure{500e-6, "assumption: 0.5 ms for a request over the network to a server that has it in memory or on an SSD"}
+)
+
+const (
+	cachedRead  = 3.1e-6
+	cachedReads = "measured, open, read of 4 KiB and close of cached files with Python, ext4, one thread, AMD EPYC virtual machine, 2026-11-22: 2.9 to 4.5 us, median 3.1 (n = 20)"
+)
+
 // Storages are the known classes of storage. Drives are as announced: what a full
 // or worn drive, a RAID or an encrypted file system gives is less.
 var Storages = []Storage{
 	{
 		Name: "nvme", Title: "one NVMe drive, PCIe 4.0 x4",
 		Rate: Figure{7e9, "Samsung 980 PRO as announced: 7,000 MB/s (gamebastion.com, 2022-08)"},
-		IOPS: Figure{1000e3, "the same announcement: 1,000,000 random reads/s"},
+		IOPS: Figure{1000e3, "the same announcement: 1,000,000 random reads/s"}, Latency: nvmeLatency,
 	},
 	{
 		Name: "nvme3", Title: "one NVMe drive, PCIe 3.0 x4",
 		Rate:    Figure{3.5e9, "Samsung 970 EVO Plus 1 TB: 3,500 MB/s (digit.in, 2019)"},
 		IOPS:    Figure{600e3, "the same data: 600,000 random reads/s with 32 in flight"},
-		Latency: Figure{1 / 19e3, "the same data: 19,000 random reads/s with one in flight"},
+		Latency: nvmeLatency,
 	},
 	{
 		Name: "nvme5", Title: "one NVMe drive, PCIe 5.0 x4",
 		Rate: Figure{14.7e9, "Samsung 9100 PRO: 14,700 MB/s (news.warptechlab.com, read 2026-11)"},
-		IOPS: Figure{1850e3, "the same article: 1,850,000 random reads/s"},
+		IOPS: Figure{1850e3, "the same article: 1,850,000 random reads/s"}, Latency: nvmeLatency,
 	},
 	{
 		Name: "nvme-server", Title: "one NVMe drive for servers, PCIe 4.0 x4",
 		Rate: Figure{6.5e9, "Samsung PM9A3 as announced: 6,500 MB/s sequential read (computerbase.de, 2020-05)"},
-		IOPS: Figure{900e3, "the same announcement: 900,000 random reads/s"},
+		IOPS: Figure{900e3, "the same announcement: 900,000 random reads/s"}, Latency: nvmeLatency,
 	},
 	{
 		Name: "sata-ssd", Title: "one SATA SSD, 6 Gbit/s",
 		Rate: Figure{550e6, "Samsung 860 EVO 500 GB: 550 MB/s (techplayboy.com, 2018)"},
-		IOPS: Figure{98e3, "the same review: 98,000 random reads/s"},
+		IOPS: Figure{98e3, "the same review: 98,000 random reads/s"}, Latency: Figure{100e-6, "assumption: twice that of an NVMe drive"},
 	},
 	{
 		Name: "hdd", Title: "one hard disk, 7,200 rpm",
@@ -56,56 +69,58 @@ var Storages = []Storage{
 	},
 	{
 		Name: "gp3", Title: "AWS EBS gp3 volume as it comes",
-		Rate: Figure{125 * mib, gp3Guide + ": baseline 125 MiB/s"}, IOPS: Figure{3000, gp3Guide + ": baseline, 16 KiB"},
+		Rate: Figure{125 * mib, gp3Guide + ": baseline 125 MiB/s"}, IOPS: Figure{3000, gp3Guide + ": baseline, 16 KiB"}, Latency: volumeLatency,
 	},
 	{
 		Name: "gp3-max", Title: "AWS EBS gp3 volume, fully provisioned",
-		Rate: Figure{1000 * mib, gp3Guide + ": at most 1,000 MiB/s"}, IOPS: Figure{16000, gp3Guide + ": at most, 16 KiB"},
+		Rate: Figure{1000 * mib, gp3Guide + ": at most 1,000 MiB/s"}, IOPS: Figure{16000, gp3Guide + ": at most, 16 KiB"}, Latency: volumeLatency,
 	},
 	{
 		Name: "pd-ssd", Title: "Google Cloud SSD persistent disk, 2.5 TiB or larger",
-		Rate: Figure{1200 * mib, pdGuide + ": 1,200 MiB/s per instance, 0.48 MiB/s per GiB"}, IOPS: Figure{100e3, pdGuide + ": 30 per GiB, at most 100,000"},
+		Rate: Figure{1200 * mib, pdGuide + ": 1,200 MiB/s per instance, 0.48 MiB/s per GiB"}, IOPS: Figure{100e3, pdGuide + ": 30 per GiB, at most 100,000"}, Latency: volumeLatency,
 	},
 	{
 		Name: "nfs-10g", Title: "NFS over 10 Gbit/s Ethernet, one client",
-		Rate: Figure{1e9, nfsBench},
+		Rate: Figure{1e9, nfsBench}, Latency: serverLatency,
 	},
 	{
 		Name: "nfs-25g", Title: "NFS over 25 Gbit/s Ethernet, one client, several connections",
-		Rate: Figure{2.5e9, "assumption: the same 80 % of the line rate as on 10 Gbit/s; " + nfsBench},
+		Rate: Figure{2.5e9, "assumption: the same 80 % of the line rate as on 10 Gbit/s; " + nfsBench}, Latency: serverLatency,
 	},
 	{
 		Name: "nfs-100g", Title: "NFS over 100 Gbit/s Ethernet, one client, several connections",
-		Rate: Figure{10e9, "about 10 GB/s per 100 Gbit/s interface, with many connections (taras.glek.net/post/nfs-for-fio, read 2026-11)"},
+		Rate: Figure{10e9, "about 10 GB/s per 100 Gbit/s interface, with many connections (taras.glek.net/post/nfs-for-fio, read 2026-11)"}, Latency: serverLatency,
 	},
-	{Name: "fsx-125", Title: "FSx for Lustre, persistent SSD 125, for each TiB", Rate: Figure{125e6, fsxGuide}},
-	{Name: "fsx-250", Title: "FSx for Lustre, persistent SSD 250, for each TiB", Rate: Figure{250e6, fsxGuide}},
-	{Name: "fsx-500", Title: "FSx for Lustre, persistent SSD 500, for each TiB", Rate: Figure{500e6, fsxGuide}},
-	{Name: "fsx-1000", Title: "FSx for Lustre, persistent SSD 1000, for each TiB", Rate: Figure{1000e6, fsxGuide}},
+	{Name: "fsx-125", Title: "FSx for Lustre, persistent SSD 125, for each TiB", Rate: Figure{125e6, fsxGuide}, Latency: serverLatency},
+	{Name: "fsx-250", Title: "FSx for Lustre, persistent SSD 250, for each TiB", Rate: Figure{250e6, fsxGuide}, Latency: serverLatency},
+	{Name: "fsx-500", Title: "FSx for Lustre, persistent SSD 500, for each TiB", Rate: Figure{500e6, fsxGuide}, Latency: serverLatency},
+	{Name: "fsx-1000", Title: "FSx for Lustre, persistent SSD 1000, for each TiB", Rate: Figure{1000e6, fsxGuide}, Latency: serverLatency},
 	{
-		Name: "s3", Title: "Amazon S3 from an instance with 25 Gbit/s, many connections",
+		Name: "s3", Object: true, Title: "Amazon S3 from an instance with 25 Gbit/s, many connections",
 		Rate:    Figure{2851e6, s3Bench + "c5n.4xlarge, 2,851 MB/s"},
 		IOPS:    Figure{5500, s3Guide + "5,500 GET requests/s per prefix"},
 		Latency: Figure{0.15, s3Guide + "100 to 200 ms to the first byte of a small object, the middle"},
 	},
 	{
-		Name: "s3-100g", Title: "Amazon S3 from an instance with 100 Gbit/s, many connections",
+		Name: "s3-100g", Object: true, Title: "Amazon S3 from an instance with 100 Gbit/s, many connections",
 		Rate:    Figure{8003e6, s3Bench + "c5n.18xlarge, 8,003 MB/s"},
 		IOPS:    Figure{5500, s3Guide + "5,500 GET requests/s per prefix"},
 		Latency: Figure{0.15, s3Guide + "100 to 200 ms to the first byte of a small object, the middle"},
 	},
 	{
-		Name: "s3-connection", Title: "Amazon S3, one connection",
+		Name: "s3-connection", Object: true, Title: "Amazon S3, one connection",
 		Rate:    Figure{87.5e6, s3Guide + "one request for each 85 to 90 MB/s"},
 		Latency: Figure{0.15, s3Guide + "100 to 200 ms to the first byte of a small object, the middle"},
 	},
 	{
-		Name: "gcs", Title: "Google Cloud Storage through gcsfuse, 100 Gbit/s, files of 5 MB and more",
+		Name: "gcs", Object: true, Title: "Google Cloud Storage through gcsfuse, 100 Gbit/s, files of 5 MB and more",
 		Rate: Figure{7700 * mib, gcsBench + "7,564 to 7,741 MiB/s for 5 MB to 1 GB"},
-		IOPS: Figure{765 * 8, gcsBench + "765 MiB/s for files of 128 KiB: 8 files to the MiB"},
+		IOPS: Figure{765 * 8, gcsBench + "765 MiB/s for files of 128 KiB: 8 files to the MiB"}, Latency: Figure{0.15, "assumption: as of Amazon S3"},
 	},
 	{
 		Name: "page-cache", Title: "files in the page cache, one reading thread",
-		Rate: Figure{12e9, "measured, dd of a cached 3 GB file in blocks of 128 KiB, one thread, AMD EPYC virtual machine, 2026-11: 10.1 to 12.5 GB/s; 13.4 to 18.7 GB/s in blocks of 1 MiB"},
+		Rate:    Figure{12e9, "measured, dd of a cached 3 GB file in blocks of 128 KiB, one thread, AMD EPYC virtual machine, 2026-11: 10.1 to 12.5 GB/s; 13.4 to 18.7 GB/s in blocks of 1 MiB"},
+		IOPS:    Figure{1 / cachedRead, cachedReads},
+		Latency: Figure{cachedRead, cachedReads},
 	},
 }

@@ -6,9 +6,10 @@ import (
 
 // Answer is what Solve says about a Setup. NaN is unknown; a ratio is 0 to 1.
 //
-// Where an input of some stage is unknown, Step and what follows from it count
-// the known stages only: Step.High, Throughput.Low and Utilization.Low are then
-// NaN, Point is what the known stages give, and Unknown says what was missing.
+// Where an input of some stage is unknown, that stage may take any time. Of Step,
+// Slowdown and Stall only Low is known then, of Throughput and Utilization only High;
+// Bound is unknown unless what binds of the known stages is the one that is not known
+// whole. Unknown says what was missing.
 type Answer struct {
 	Stages []StageTime // in the order in which a batch passes, unknown ones included
 
@@ -19,9 +20,10 @@ type Answer struct {
 	Slowdown    stoker.Interval // step over compute: 1 where the device never waits
 	Stall       stoker.Interval // share of a step in which the device waits for input
 
-	Bound Limit           // what binds: its part of the path, and how long that takes per step
-	Next  Limit           // what binds when that one is free
-	Gain  stoker.Interval // how many times faster a step gets until Next binds
+	Bound   Limit           // what binds: its part of the path, and how long that takes per step
+	Longest Limit           // what binds of what is known
+	Next    Limit           // what binds when that one is free
+	Gain    stoker.Interval // how many times faster a step gets until Next binds
 
 	Demand    Demand
 	Crossover Crossover
@@ -51,6 +53,7 @@ type Limit struct {
 // setup has. Unknown where the costs are.
 type Demand struct {
 	Storage  stoker.Interval // bytes/s, of the machine
+	Reads    stoker.Interval // reads/s, of the machine, where samples are files
 	Prepared stoker.Interval // stored bytes/s that have to be prepared, of the machine
 	Cores    stoker.Interval // of the machine
 	Workers  stoker.Interval // per GPU

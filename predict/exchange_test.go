@@ -177,7 +177,7 @@ func TestSharding(t *testing.T) {
 		}
 	}
 	s.Load.Shard, s.Load.Recompute = ZeRO3, true
-	if a, err := s.Solve(); err != nil || !a.Step.Known() {
+	if a, err := s.Solve(); err != nil || !(a.Step.Low > 0) {
 		t.Errorf("recomputed: %v", err)
 	}
 	s.GPUs = 1

@@ -360,6 +360,13 @@ func (p *numbers) reading(v view) (busy, alone float64) {
 	return busy, alone
 }
 
+// answered is for how long a worker waits for what it reads of a batch, where nobody
+// else asks; as far as that is known.
+func (p *numbers) answered(v view) float64 {
+	samples := p.batch * p.misses[v]
+	return orNone(samples*p.sample[v]/p.storage[v]) + orNone(samples*p.perFile[v]*p.latency[v])
+}
+
 // preparing is the core time of one batch.
 func (p *numbers) preparing(v view) float64 {
 	bytes := p.batch * orNone(p.decoded[v])
@@ -582,18 +589,29 @@ func (p *numbers) resource(part int) stoker.Resource {
 	return limits[part].Resource
 }
 
-// missing reports whether a part's time is unknown though the step may depend on
-// it.
+// missing reports whether a part's time is unknown, or known as a lower bound only,
+// though the step may depend on it.
 func (p *numbers) missing(t times, part int) bool {
-	if part == onCPU && (t[onWorker] > 0 && p.rate[likely] > 0 || p.workers == 0 && p.gpus == 1) {
+	given := p.rate[likely] > 0
+	switch {
+	case part == onCPU && (t[onWorker] > 0 && given || p.workers == 0 && p.gpus == 1):
 		return false // given as one rate; or one thread, which has a core
+	case part == onRead && p.misses[likely]*p.perFile[likely] > 0 && math.IsNaN(p.reads[likely]):
+		return true
+	case part == onWorker && !given && p.misses[likely]*p.perFile[likely] > 0 && math.IsNaN(p.latency[likely]):
+		return true
 	}
 	return math.IsNaN(t[part])
 }
 
-func (p *numbers) complete(t times) bool {
+// complete reports whether all parts are known.
+func (p *numbers) complete(t times) bool { return p.certain(t, parts) }
+
+// certain reports whether a part binds whatever the unknown ones take: they are
+// none, or itself.
+func (p *numbers) certain(t times, bound int) bool {
 	for part := range parts {
-		if p.missing(t, part) {
+		if part != bound && p.missing(t, part) {
 			return false
 		}
 	}
@@ -630,7 +648,10 @@ func (p *numbers) point() Point {
 	r.Bound, r.BoundStage = p.resource(bound), limits[bound].Stage
 	r.Utilization = p.utilization(t, step)
 	if !p.complete(t) {
-		r.Step.High, r.Utilization.Low = math.NaN(), math.NaN()
+		r.Step, r.Utilization = atLeastLow(r.Step), atMostHigh(r.Utilization)
+	}
+	if !p.certain(t, bound) {
+		r.Bound = ""
 	}
 	if step == 0 {
 		r.Step, r.Bound = stoker.Unknown(), ""
@@ -645,6 +666,16 @@ func (p *numbers) utilization(t times, step float64) stoker.Interval {
 	fast, _, _ := p.combine(best, optimist)
 	slow, _, _ := p.combine(worst, pessimist)
 	return sorted(worst[onCompute]/(slow*lawError.High), t[onCompute]/step, best[onCompute]/fast)
+}
+
+// atLeastLow is an interval of which only the lower end is known, atMostHigh one of
+// which only the upper is: what is unknown takes time.
+func atLeastLow(i stoker.Interval) stoker.Interval {
+	return stoker.Interval{Low: i.Low, Point: math.NaN(), High: math.NaN()}
+}
+
+func atMostHigh(i stoker.Interval) stoker.Interval {
+	return stoker.Interval{Low: math.NaN(), Point: math.NaN(), High: i.High}
 }
 
 // threads is by how much that many busy threads slow each other down on so many

@@ -137,7 +137,7 @@ func TestNothingChanged(t *testing.T) {
 func TestReadsBind(t *testing.T) {
 	s := images(t)
 	s.Workers, s.Cores, s.Sample, s.Storage = 16, 64, stoker.Exactly(110e3), stoker.Exactly(270e6)
-	s.Reads, s.PerFile = stoker.Exactly(152), stoker.Exactly(1)
+	s.Reads, s.PerFile, s.Latency = stoker.Exactly(152), stoker.Exactly(1), stoker.Exactly(1/152.)
 	if a := mustSolve(t, s); !near(a.Step.Point, 256.0/152, 0.01) || a.Bound.Resource != stoker.Storage {
 		t.Errorf("a hard disk reads 256 files in %v s, %s binds; want 1.7 s", a.Step.Point, a.Bound.Resource)
 	}

@@ -78,6 +78,8 @@ func atLeastOne(n float64) float64 {
 	return n
 }
 
+func integer(n float64) bool { return n == math.Trunc(n) }
+
 // Check returns an error where a field cannot be: it names the field, its value
 // and what is expected. An unknown field is fine.
 func (s Setup) Check() error {
@@ -87,8 +89,8 @@ func (s Setup) Check() error {
 	if s.GPUs != 0 && !(s.GPUs >= 1 && s.GPUs <= mostCount) {
 		return fmt.Errorf("gpus is %v: expected 1 to %v", s.GPUs, mostCount)
 	}
-	if s.Nodes != 0 && !(s.Nodes >= 1 && s.Nodes <= atLeastOne(s.GPUs)) {
-		return fmt.Errorf("nodes is %v: expected 1 to %v, the number of GPUs", s.Nodes, atLeastOne(s.GPUs))
+	if nodes := atLeastOne(s.Nodes); !(nodes >= 1 && nodes <= atLeastOne(s.GPUs)) || !integer(atLeastOne(s.GPUs)/nodes) {
+		return fmt.Errorf("nodes is %v and gpus %v: expected a whole number of GPUs for each machine", nodes, atLeastOne(s.GPUs))
 	}
 	for _, n := range []struct {
 		name  string
@@ -167,9 +169,9 @@ func (s Setup) WithProfile(p Profile) Setup {
 	return s
 }
 
-// WithStorage sets what a class of storage delivers. In shards samples lie in a row;
-// a file per sample costs at least one read and at most three (directory, inode,
-// data: assumption), each of which waits for its answer.
+// WithStorage sets what a class of storage delivers. In shards samples lie in a row; a
+// sample that is a file costs a read, at most three where directory and inode are not
+// in memory (assumption), one that is an object a request. Each waits for its answer.
 func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 	figure := func(f hardware.Figure) stoker.Interval {
 		if !f.Known() {
@@ -181,9 +183,12 @@ func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 	if access == Files {
 		s.PerFile = readsPerFile
 	}
+	if access == Files && storage.Object {
+		s.PerFile = stoker.Exactly(1)
+	}
 	return s
 }
 
-var readsPerFile = stoker.Interval{Low: 1, Point: 2, High: 3}
+var readsPerFile = stoker.Interval{Low: 1, Point: 1, High: 3}
 
 func sqrt4(v float64) float64 { return math.Sqrt(math.Sqrt(v)) }

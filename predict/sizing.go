@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"stoker"
 	"stoker/hardware"
@@ -29,10 +30,10 @@ type Sizing struct {
 
 // Need is one thing that has to change to reach a target.
 type Need struct {
-	Input string // "workers", "cores", "storage rate", "reads", "link", "prepare rate"
+	Input string // "workers", "cores", "storage rate", "reads", "link", "prepare rate", "pin_memory"
 	From  float64
 	To    stoker.Interval
-	Unit  string // "per GPU", "", "bytes/s"
+	Unit  string // "per GPU", "", "bytes/s", "reads/s", "bool"
 }
 
 // Size says what the setup needs so that its devices compute for the target
@@ -54,7 +55,13 @@ func (s Setup) Size(target float64) (Sizing, error) {
 	if math.IsNaN(compute) {
 		return Sizing{}, fmt.Errorf("the time of a step is unknown: name a model and a GPU, or give it; without it nothing can be sized")
 	}
-	z := Sizing{Target: target, Step: compute / target, Unknown: a.Unknown, Setup: s, Reached: a.Utilization.Point >= target-rounding}
+	z := Sizing{Target: target, Step: compute / target, Setup: s, Reached: a.Utilization.Point >= target-rounding}
+	if !z.Reached && p.copiesTooLong(target) {
+		z.pin()
+		if p, err = z.Setup.compile(); err != nil {
+			return Sizing{}, err
+		}
+	}
 	var needs [3]need
 	for _, v := range []view{optimist, likely, pessimist} {
 		needs[v] = p.needs(v, target)
@@ -65,7 +72,32 @@ func (s Setup) Size(target float64) (Sizing, error) {
 		z.change(&p, needs[likely])
 		z.raise()
 	}
+	z.Unknown = z.left(a.Unknown)
 	return z, nil
+}
+
+// copiesTooLong reports whether copies from pageable memory, which add to compute, take
+// more than the target leaves.
+func (p *numbers) copiesTooLong(target float64) bool {
+	n := p.needs(likely, target)
+	return !p.pinned && p.link[likely] < n.link
+}
+
+// pin is the first thing to do about copies: a faster link is bought, page-locked
+// memory is a word.
+func (z *Sizing) pin() {
+	z.Setup.Pinned = true
+	z.Changes = append(z.Changes, Need{Input: "pin_memory", From: 0, To: stoker.Exactly(1), Unit: "bool"})
+}
+
+// left are the unknown inputs that were not sized.
+func (z *Sizing) left(unknown []Missing) (all []Missing) {
+	for _, m := range unknown {
+		if !slices.ContainsFunc(z.Changes, func(n Need) bool { return n.Input == m.Input }) {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // rounding is what adding and dividing in another order may differ by.
@@ -182,9 +214,6 @@ func (z *Sizing) spread(n [3]need) {
 func (p *numbers) impossible(n need, target float64) []string {
 	var all []string
 	percent := amount(100*target) + " %"
-	if math.IsInf(n.link, 1) {
-		all = append(all, fmt.Sprintf("%s cannot be reached with pageable memory: each copy adds to compute, however fast the link; pin the memory, so that copies run beside it", percent))
-	}
 	if !(n.input > 0) {
 		all = append(all, fmt.Sprintf("%s cannot be reached while batches differ in cost: nearly equal stages hold each other up; ask for a little less, or for larger batches", percent))
 	} else if n.collect > n.input*(1+rounding) {
@@ -196,22 +225,22 @@ func (p *numbers) impossible(n need, target float64) []string {
 
 // change lists what falls short, and mends the setup.
 func (z *Sizing) change(p *numbers, n need) {
-	mend := func(input, unit string, from, likely float64, to stoker.Interval, less bool, set func(float64)) {
-		if math.IsNaN(likely) || math.IsInf(likely, 0) || !less {
-			return
+	mend := func(input, unit string, from, likely float64, to stoker.Interval, set func(float64)) {
+		if math.IsNaN(likely) || math.IsInf(likely, 0) || likely == 0 || from >= likely {
+			return // an unknown one falls short
 		}
 		z.Changes = append(z.Changes, Need{input, from, to, unit})
 		set(likely)
 	}
 	s := &z.Setup
-	mend("storage rate", "bytes/s", p.storage[likely], n.storage, z.Storage, p.storage[likely] < n.storage, func(v float64) { s.Storage = stoker.Exactly(v) })
-	mend("reads", "reads/s", p.reads[likely], n.reads, z.Reads, p.reads[likely] < n.reads, func(v float64) { s.Reads = stoker.Exactly(v) })
-	mend("prepare rate", "bytes/s", p.rate[likely], n.rate, z.PrepareRate, p.rate[likely] < n.rate, func(v float64) { s.PrepareRate = stoker.Exactly(v) })
+	mend("storage rate", "bytes/s", p.storage[likely], n.storage, z.Storage, func(v float64) { s.Storage = stoker.Exactly(v) })
+	mend("reads", "reads/s", p.reads[likely], n.reads, z.Reads, func(v float64) { s.Reads = stoker.Exactly(v) })
+	mend("prepare rate", "bytes/s", p.rate[likely], n.rate, z.PrepareRate, func(v float64) { s.PrepareRate = stoker.Exactly(v) })
 	if !set(s.PrepareRate) {
-		mend("workers", "per GPU", p.workers, n.workers, z.Workers, p.workers < n.workers, func(v float64) { s.Workers = v })
-		mend("cores", "", p.cores[likely], n.cores, z.Cores, p.cores[likely] < n.cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
+		mend("workers", "per GPU", p.workers, n.workers, z.Workers, func(v float64) { s.Workers = v })
+		mend("cores", "", p.cores[likely], n.cores, z.Cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
 	}
-	mend("link", "bytes/s", p.link[likely], n.link, z.Link, p.link[likely] < n.link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
+	mend("link", "bytes/s", p.link[likely], n.link, z.Link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
 }
 
 // raise adds workers and cores until the played queue reaches the target as well: what is

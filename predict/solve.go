@@ -29,7 +29,7 @@ func (s Setup) Solve() (Answer, error) {
 		Slowdown: over(stoker.Exactly(1), point.Utilization), Stall: c.stall(),
 	}
 	a.Stages = c.stages()
-	a.Bound, a.Next, a.Gain = c.limits()
+	a.Bound, a.Longest, a.Next, a.Gain = c.limits()
 	a.Demand = c.demand()
 	a.Crossover = c.crossover()
 	a.Unknown = c.missingInputs(a.Demand)
@@ -53,12 +53,17 @@ type solution struct {
 	t [3]times
 }
 
-// time is how long a part takes per step.
+// time is how long a part takes per step; of one that is not known whole, how long at
+// least.
 func (c *solution) time(part int) stoker.Interval {
 	if math.IsNaN(c.t[likely][part]) {
 		return stoker.Unknown()
 	}
-	return sorted(c.t[optimist][part], c.t[likely][part], c.t[pessimist][part])
+	i := sorted(c.t[optimist][part], c.t[likely][part], c.t[pessimist][part])
+	if c.missing(c.t[likely], part) {
+		return atLeastLow(i)
+	}
+	return i
 }
 
 // stall is the share of a step in which the device waits for input.
@@ -71,18 +76,32 @@ func (c *solution) stall() stoker.Interval {
 		return max(0, 1-loop/(step*err))
 	}
 	s := sorted(share(pessimist, optimist, 1), share(likely, likely, 1), share(optimist, pessimist, lawError.High))
+	for _, end := range []*float64{&s.Low, &s.Point, &s.High} {
+		if *end < unseen {
+			*end = 0
+		}
+	}
 	if !c.complete(c.t[likely]) {
-		s.High = math.NaN()
+		s = atLeastLow(s)
 	}
 	return s
 }
 
-// limits finds what binds, and what binds when that is free.
-func (c *solution) limits() (bound, next Limit, gain stoker.Interval) {
+// unseen is the share of a step that is nothing.
+const unseen = 1e-4
+
+// limits finds what binds, and what binds when that is free; of what is known, where
+// not all is.
+func (c *solution) limits() (bound, longest, next Limit, gain stoker.Interval) {
 	step, _, first := c.combine(c.t[likely], likely)
 	gain = stoker.Unknown()
+	none := Limit{Time: stoker.Unknown()}
 	if step == 0 {
-		return Limit{Time: stoker.Unknown()}, Limit{Time: stoker.Unknown()}, gain
+		return none, none, none, gain
+	}
+	longest = c.limit(first)
+	if !c.certain(c.t[likely], first) {
+		return none, longest, none, gain
 	}
 	var faster [3]float64
 	second := first
@@ -94,13 +113,11 @@ func (c *solution) limits() (bound, next Limit, gain stoker.Interval) {
 			second = at
 		}
 	}
-	bound, next = c.limit(first), c.limit(second)
-	if next.Time.Point > 0 && second != first {
-		gain = sorted(faster[optimist], faster[likely], faster[pessimist])
-	} else {
-		next = Limit{Time: stoker.Unknown()} // nothing else is known to take time
+	next = c.limit(second)
+	if !(next.Time.Point > 0) || second == first {
+		return longest, longest, none, gain // nothing else is known to take time
 	}
-	return bound, next, gain
+	return longest, longest, next, sorted(faster[optimist], faster[likely], faster[pessimist])
 }
 
 func (c *solution) limit(part int) Limit {
@@ -116,8 +133,9 @@ func (c *solution) demand() Demand {
 	sample, decoded := given(c.Sample), given(c.Decoded)
 	d := Demand{
 		Samples: samples, Prepared: by(samples, sample), Storage: by(by(samples, sample), Misses(c.Cached)),
-		Link: over(scaled(decoded, c.batch), step), Cores: stoker.Unknown(), Workers: stoker.Unknown(),
+		Reads: by(samples, given(c.PerFile)), Link: over(scaled(decoded, c.batch), step), Cores: stoker.Unknown(), Workers: stoker.Unknown(),
 	}
+	d.Reads = by(d.Reads, Misses(c.Cached))
 	if !set(c.PrepareCPU) || set(c.PrepareRate) {
 		return d
 	}
@@ -125,11 +143,7 @@ func (c *solution) demand() Demand {
 	with.workers = math.Max(1, with.workers)
 	cpu := inViews(func(v view) float64 { return with.preparing(v) })
 	d.Cores = scaled(sum(over(cpu, step), spinning), c.gpus)
-	read := scaled(given(c.time(onRead)), 1/c.gpus)
-	if read.Known() {
-		cpu = sum(cpu, read)
-	}
-	w := over(cpu, step)
+	w := over(sum(cpu, inViews(with.answered)), step)
 	d.Workers = stoker.Interval{Low: math.Ceil(w.Low), Point: math.Ceil(w.Point), High: math.Ceil(w.High)}
 	return d
 }

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"stoker"
+	"stoker/hardware"
 )
 
 // Axis is one setting that a sweep varies.
 type Axis struct {
-	Name   string // one of AxisNames
-	Values []float64
+	Name     string // one of AxisNames
+	Values   []float64
+	Storages []hardware.Storage // of "storage": the classes whose rates Values are, where it sweeps classes
 }
 
 // AxisNames are the settings that can be swept: samples per step and GPU,
@@ -46,7 +48,8 @@ func ParseAxis(name, text string) (Axis, error) {
 	if err != nil {
 		return Axis{}, fmt.Errorf("%s %q: %w", name, text, err)
 	}
-	return Axis{name, values}, checkAxis(Axis{name, values})
+	a := Axis{Name: name, Values: values}
+	return a, checkAxis(a)
 }
 
 func axisValues(name, text string) ([]float64, error) {
@@ -239,21 +242,35 @@ func (p *numbers) sweepable(a Axis) error {
 
 func (p *numbers) sweep(axes []Axis, each func(Point)) {
 	x := axes[0]
-	for _, v := range x.Values {
-		p.set(x.Name, v)
+	for i, v := range x.Values {
+		p.move(x, i)
 		if len(axes) == 1 {
 			r := p.point()
 			r.X, r.Y = v, math.NaN()
 			each(r)
 			continue
 		}
-		for _, w := range axes[1].Values {
-			p.set(axes[1].Name, w)
+		for j, w := range axes[1].Values {
+			p.move(axes[1], j)
 			r := p.point()
 			r.X, r.Y = v, w
 			each(r)
 		}
 	}
+}
+
+// move sets an axis to one of its values.
+func (p *numbers) move(a Axis, i int) {
+	p.set(a.Name, a.Values[i])
+	if len(a.Storages) == 0 {
+		return
+	}
+	access := Sequential
+	if p.perFile[likely] > 0 {
+		access = Files
+	}
+	s := Setup{}.WithStorage(a.Storages[i], access)
+	p.reads, p.latency, p.perFile = rates(s.Reads), costs(s.Latency), costs(s.PerFile)
 }
 
 // set moves one setting, without doubt.

@@ -73,7 +73,7 @@ func TestSweepIsSolve(t *testing.T) {
 				if unit[name] > 0 {
 					u = unit[name]
 				}
-				return Axis{name, []float64{1 * u, 3 * u, 8 * u}}
+				return Axis{Name: name, Values: []float64{1 * u, 3 * u, 8 * u}}
 			}
 			first, second := axis(one), axis(two)
 			at := 0
@@ -99,13 +99,13 @@ func TestSweepIsSolve(t *testing.T) {
 }
 
 func TestBadSweeps(t *testing.T) {
-	batch, none := Axis{"batch", []float64{1, 2}}, func(Point) {}
+	batch, none := Axis{Name: "batch", Values: []float64{1, 2}}, func(Point) {}
 	for name, err := range map[string]error{
 		"no axis":       Sweep(trained(t), nil, none),
 		"three":         Sweep(trained(t), []Axis{batch, batch, batch}, none),
 		"twice":         Sweep(trained(t), []Axis{batch, batch}, none),
-		"batch 0":       Sweep(trained(t), []Axis{{"batch", []float64{0}}}, none),
-		"NaN":           Sweep(trained(t), []Axis{{"cores", []float64{math.NaN()}}}, none),
+		"batch 0":       Sweep(trained(t), []Axis{{Name: "batch", Values: []float64{0}}}, none),
+		"NaN":           Sweep(trained(t), []Axis{{Name: "cores", Values: []float64{math.NaN()}}}, none),
 		"step was once": Sweep(images(t), []Axis{batch}, none),
 		"bad setup":     Sweep(Setup{}, []Axis{batch}, none),
 	} {
@@ -117,7 +117,7 @@ func TestBadSweeps(t *testing.T) {
 
 func TestSweepAllocatesNothing(t *testing.T) {
 	s := trained(t)
-	axis := Axis{"batch", make([]float64, 4096)}
+	axis := Axis{Name: "batch", Values: make([]float64, 4096)}
 	for i := range axis.Values {
 		axis.Values[i] = float64(i + 1)
 	}
@@ -137,7 +137,7 @@ func BenchmarkSweep(b *testing.B) {
 	s := trained(b)
 	s.Spread = 0.5 // the dearer branch: batches differ in cost
 	s.Batch = 8
-	axes := []Axis{{"workers", make([]float64, 256)}, {"batch", make([]float64, 256)}}
+	axes := []Axis{{Name: "workers", Values: make([]float64, 256)}, {Name: "batch", Values: make([]float64, 256)}}
 	for i := range 256 {
 		axes[0].Values[i], axes[1].Values[i] = float64(i), float64(i+1)
 	}

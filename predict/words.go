@@ -75,9 +75,13 @@ func (c *solution) how(part int) (text, source string) {
 			machine = fmt.Sprintf("%s GPUs x ", amount(c.gpus))
 		}
 		text = fmt.Sprintf("%s%s x %s / %s", machine, batch, ranged(given(c.Sample), size), ranged(given(c.Storage), speed))
+		if set(c.PerFile) {
+			text += fmt.Sprintf(", at least %s%s x %s reads / %s reads/s", machine, batch, ranged(c.PerFile, amount), ranged(given(c.Reads), amount))
+			source = "a file is read at once where its directory and inode are in memory, else in three (assumption); an object is one request"
+		}
 		if c.Cached > 0 {
 			text += fmt.Sprintf(" x %s misses", ranged(scaled(Misses(c.Cached), 100), amount)+" %")
-			source = "misses: from a cache that evicts nothing to least recently used under a shuffle, c + (1-c) ln(1-c) hits"
+			source = strings.TrimPrefix(source+"; ", "; ") + "misses: from a cache that evicts nothing to least recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
 	case onWorker:
 		return c.howPrepared(batch)
@@ -114,7 +118,11 @@ func (c *solution) howPrepared(batch string) (text, source string) {
 	case math.IsNaN(c.workers):
 		return fmt.Sprintf("%s x %s / an unknown number of workers", batch, cost), ""
 	}
-	return fmt.Sprintf("(%s x %s, reading and handing over) / %s workers", batch, cost, amount(c.workers)), "handing over: 1.1 to 1.9 ns/byte, measured 2026-11-21 with bench/handover.py"
+	reads := "reading"
+	if set(c.PerFile) && set(c.Latency) && c.Cached < 1 {
+		reads = fmt.Sprintf("%s for the answer to each read", ranged(c.Latency, duration))
+	}
+	return fmt.Sprintf("(%s x %s, %s, and handing over) / %s workers", batch, cost, reads, amount(c.workers)), "handing over: 1.1 to 1.9 ns/byte, measured 2026-11-21 with bench/handover.py"
 }
 
 func (c *solution) howComputed() (text, source string) {
@@ -176,6 +184,12 @@ func (c *solution) missingInputs(d Demand) []Missing {
 	if !set(c.Storage) && c.Cached < 1 {
 		add("storage rate", atLeast(d.Storage, speed))
 	}
+	if set(c.PerFile) && c.Cached < 1 && !set(c.Reads) {
+		add("reads", atLeast(d.Reads, func(v float64) string { return amount(v) + " reads/s" }))
+	}
+	if set(c.PerFile) && c.Cached < 1 && !set(c.Latency) && !set(c.PrepareRate) {
+		add("latency", c.latencyNeeded())
+	}
 	c.missingPrepare(d, add)
 	if !set(c.Decoded) {
 		add("decoded", "give the bytes of one sample as it is copied to the device")
@@ -183,6 +197,16 @@ func (c *solution) missingInputs(d Demand) []Missing {
 		add("link", atLeast(d.Link, speed))
 	}
 	return all
+}
+
+// latencyNeeded is how long a read may take, where its worker does nothing meanwhile.
+func (c *solution) latencyNeeded() string {
+	room := c.workers*c.t[likely][onCompute] - c.numbers.preparing(likely)
+	per := room / (c.batch * c.misses[likely] * c.perFile[likely])
+	if !(per > 0) || math.IsInf(per, 0) {
+		return ""
+	}
+	return fmt.Sprintf("at most %s with %s workers", duration(per), amount(c.workers))
 }
 
 func (c *solution) missingPrepare(d Demand, add func(input, needs string)) {
@@ -249,12 +273,20 @@ func (c *solution) knobs() []knob {
 			worse: words + less + " than %s instead of %s", better: words + more + " than %s instead of %s",
 		})
 	}
-	add(onRead, false, given(c.Storage), speed, "storage", "deliver")
+	if byReads := orNone(c.perFile[likely] / c.reads[likely]); byReads > c.sample[likely]/c.storage[likely] {
+		add(onRead, false, given(c.Reads), func(v float64) string { return amount(v) + " reads/s" }, "storage", "answer")
+	} else {
+		add(onRead, false, given(c.Storage), speed, "storage", "deliver")
+	}
 	if set(c.PrepareRate) {
 		add(onWorker, false, c.PrepareRate, speed, "the workers", "prepare")
 	} else {
 		add(onWorker, true, given(c.PrepareCPU), duration, "preparing a sample", "take")
-		c.fixPrepare(all)
+		c.leave(all, onWorker, func(p *numbers) { p.prepare[likely] = 0 })
+		if set(c.PerFile) {
+			add(onWorker, true, given(c.Latency), duration, "the answer to a read", "take")
+			c.leave(all, onWorker, func(p *numbers) { p.latency[likely] = 0 })
+		}
 	}
 	if c.cores[likely] > 0 {
 		add(onCPU, false, stoker.Exactly(c.cores[likely]), func(v float64) string { return amount(v) + " cores" }, "the machine", "have")
@@ -267,17 +299,17 @@ func (c *solution) knobs() []knob {
 	return all
 }
 
-// fixPrepare takes what is not preparation out of the last knob: a worker reads
-// and hands over as well.
-func (c *solution) fixPrepare(all []knob) {
-	if len(all) == 0 || all[len(all)-1].part != onWorker {
+// leave takes out of the last knob what its part takes without it: a worker reads,
+// prepares and hands over.
+func (c *solution) leave(all []knob, part int, without func(p *numbers)) {
+	if len(all) == 0 || all[len(all)-1].part != part {
 		return
 	}
 	k := &all[len(all)-1]
 	free := c.numbers
-	free.prepare[likely] = 0
-	k.base = free.times(likely, likely)[onWorker]
-	k.slope = (c.t[likely][onWorker] - k.base) / k.value.Point
+	without(&free)
+	k.base = free.times(likely, likely)[part]
+	k.slope = (c.t[likely][part] - k.base) / k.value.Point
 }
 
 // at is the value at which the part takes so long; NaN where none does.
@@ -294,8 +326,8 @@ func (k knob) at(time float64) float64 {
 
 // wrong says what would have to be true for another part to bind.
 func (c *solution) wrong(a Answer) []string {
-	if a.Bound.Resource == "" || !a.Step.Known() {
-		return nil
+	if !a.Step.Known() {
+		return unless(a.Unknown)
 	}
 	var all []string
 	_, _, bound := c.combine(c.t[likely], likely)
@@ -320,7 +352,12 @@ func (c *solution) wrong(a Answer) []string {
 		}
 		all = append(all, text)
 	}
-	for _, m := range a.Unknown {
+	return append(all, unless(a.Unknown)...)
+}
+
+// unless says what unknown inputs would have to be for the rest to decide.
+func unless(unknown []Missing) (all []string) {
+	for _, m := range unknown {
 		text := m.Input + " is unknown: the part that depends on it may bind"
 		switch {
 		case m.Input == deviceMemory:
@@ -338,6 +375,9 @@ func (c *solution) notes() []string {
 	var all []string
 	if c.workers == 0 {
 		all = append(all, "without workers loading and computing take turns; the low end of the step is a loop that never waits for the device, so that queued work covers the loading")
+	}
+	if c.gpus > 1 {
+		all = append(all, fmt.Sprintf("%s GPUs share the cores and the storage of a machine", amount(c.gpus)))
 	}
 	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores[likely] {
 		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding may cost up to %.0f %%", amount(c.gpus*(c.workers+1)), amount(c.cores[likely]), 100*(crowding.High-1)))

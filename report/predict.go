@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"stoker"
@@ -20,6 +21,7 @@ type Prediction struct {
 
 	Setup  predict.Setup
 	Answer predict.Answer
+	First  *predict.Answer // of the first epoch, where later ones find samples in memory
 
 	Sizing *predict.Sizing
 	Walls  []predict.Wall
@@ -117,6 +119,9 @@ func (p *page) answer(f Prediction) {
 	row("throughput", ranges(a.Throughput, Amount)+" samples/s"+perGPU(f))
 	row("step", ranges(a.Step, Duration))
 	row("waiting", ranges(a.Stall, Share)+" of it, the device for input")
+	if f.First != nil {
+		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing lies in memory yet", ranges(f.First.Utilization, Share), ranges(f.First.Step, Duration)))
+	}
 	p.b.WriteString("\n")
 	p.stages(f)
 	p.bound(f)
@@ -178,13 +183,14 @@ func bars(i stoker.Interval, longest float64, width int) string {
 // bound says what binds and what comes after it.
 func (p *page) bound(f Prediction) {
 	a := f.Answer
-	if a.Bound.Resource == "" {
-		p.wrapped("  ", "  ", "What binds is unknown.")
-		p.b.WriteString("\n")
-		return
+	text := "What binds is unknown."
+	switch {
+	case a.Bound.Resource != "":
+		text = sentence(fmt.Sprintf("%s binds (%s).", a.Bound.Stage, partOf(f, a.Bound.Stage, a.Bound.Resource)))
+	case a.Longest.Resource != "":
+		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage, partOf(f, a.Longest.Stage, a.Longest.Resource))
 	}
-	text := sentence(fmt.Sprintf("%s binds (%s).", a.Bound.Stage, partOf(f, a.Bound.Stage, a.Bound.Resource)))
-	if a.Next.Resource != "" {
+	if a.Bound.Resource != "" && a.Next.Resource != "" {
 		times := func(v float64) string { return Amount(v) + "x" }
 		text += fmt.Sprintf(" With that free a step gets %s faster; then %s binds (%s).", ranges(a.Gain, times), a.Next.Stage, partOf(f, a.Next.Stage, a.Next.Resource))
 	}
@@ -197,8 +203,15 @@ func (p *page) bound(f Prediction) {
 	}
 	p.wrapped("  ", "  ", text)
 	d := a.Demand
-	p.wrapped("  ", "  ", fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s, %s cores, %s workers per GPU, link %s.",
-		ranges(d.Samples, Amount), ranges(d.Storage, Speed), ranges(d.Cores, Amount), ranges(d.Workers, Amount), ranges(d.Link, Speed)))
+	reads, copies := "", ""
+	if d.Reads.Point > 0 {
+		reads = fmt.Sprintf(" and %s reads/s", ranges(d.Reads, Amount))
+	}
+	if !f.Setup.Pinned {
+		copies = " from pinned memory (copies from pageable memory add to compute)"
+	}
+	p.wrapped("  ", "  ", fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per GPU, link %s%s.",
+		ranges(d.Samples, Amount), ranges(d.Storage, Speed), reads, ranges(d.Cores, Amount), ranges(d.Workers, Amount), ranges(d.Link, Speed), copies))
 	p.b.WriteString("\n")
 }
 
@@ -226,8 +239,11 @@ func (p *page) sizing(z predict.Sizing) {
 }
 
 func needText(n predict.Need) func(float64) string {
-	if n.Unit == "bytes/s" {
+	switch n.Unit {
+	case "bytes/s":
 		return Speed
+	case "bool":
+		return func(v float64) string { return strconv.FormatBool(v != 0) }
 	}
 	return func(v float64) string {
 		if !finite(v) {
@@ -238,10 +254,7 @@ func needText(n predict.Need) func(float64) string {
 }
 
 func unitOf(n predict.Need) string {
-	if n.Unit == "per GPU" {
-		return " per GPU"
-	}
-	return ""
+	return map[string]string{"per GPU": " per GPU", "reads/s": "/s"}[n.Unit]
 }
 
 // walls is a row per wall: how much of it the job takes.
@@ -333,9 +346,16 @@ func (p *page) inputs(f Prediction) {
 	p.list("what this rests on", lines)
 }
 
-// ranges prints an interval: "41 % (30 to 60)", or one value without doubt.
+// ranges prints an interval: "41 % (30 to 60)", or one value without doubt, or the end
+// that is known.
 func ranges(i stoker.Interval, text func(float64) string) string {
-	if !i.Known() {
+	switch {
+	case i.Known():
+	case finite(i.High):
+		return "at most " + text(i.High)
+	case i.Low > 0:
+		return "at least " + text(i.Low)
+	default:
 		return "unknown"
 	}
 	low, high := text(i.Low), text(i.High)
@@ -343,6 +363,19 @@ func ranges(i stoker.Interval, text func(float64) string) string {
 		return text(i.Point)
 	}
 	return fmt.Sprintf("%s (%s to %s)", text(i.Point), low, high)
+}
+
+// known prints the point of an interval, or the end of it that is known.
+func known(i stoker.Interval, text func(float64) string) string {
+	switch {
+	case i.Known():
+		return text(i.Point)
+	case finite(i.High):
+		return "<= " + text(i.High)
+	case i.Low > 0:
+		return ">= " + text(i.Low)
+	}
+	return "unknown"
 }
 
 func sentence(s string) string {

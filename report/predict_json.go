@@ -23,6 +23,7 @@ type prediction struct {
 	Title      string        `json:"title"`
 	Inputs     []jsonInput   `json:"inputs"`
 	Prediction *jsonForecast `json:"prediction"`
+	First      *jsonFirst    `json:"first_epoch"`
 	Stages     []jsonPart    `json:"stages"`
 	Unknown    []jsonMissing `json:"unknown"`
 	Wrong      []string      `json:"wrong_if"`
@@ -56,10 +57,20 @@ type jsonForecast struct {
 	Slowdown    *interval   `json:"slowdown"`
 	Stall       *interval   `json:"stall"`
 	Binds       *jsonLimit  `json:"binds"`
+	Longest     *jsonLimit  `json:"longest_known"`
 	Next        *jsonLimit  `json:"next"`
 	Gain        *interval   `json:"speedup_until_next"`
 	Demand      jsonDemand  `json:"demand"`
 	Crossover   jsonCrosses `json:"crossover"`
+}
+
+// jsonFirst is a first epoch, of which nothing lies in memory; null where later ones are
+// like it.
+type jsonFirst struct {
+	Utilization *interval  `json:"utilization"`
+	Throughput  *interval  `json:"samples_per_s"`
+	Step        *interval  `json:"step_s"`
+	Binds       *jsonLimit `json:"binds"`
 }
 
 type jsonLimit struct {
@@ -71,6 +82,7 @@ type jsonLimit struct {
 type jsonDemand struct {
 	Samples  *interval `json:"samples_per_s"`
 	Storage  *interval `json:"storage_bytes_per_s"`
+	Reads    *interval `json:"reads_per_s"`
 	Prepared *interval `json:"prepared_bytes_per_s"`
 	Cores    *interval `json:"cores"`
 	Workers  *interval `json:"workers_per_gpu"`
@@ -102,6 +114,7 @@ type jsonSizing struct {
 	Workers     *interval     `json:"workers_per_gpu"`
 	Cores       *interval     `json:"cores"`
 	Storage     *interval     `json:"storage_bytes_per_s"`
+	Reads       *interval     `json:"reads_per_s"`
 	Link        *interval     `json:"link_bytes_per_s"`
 	PrepareRate *interval     `json:"prepare_bytes_per_s"`
 	Changes     []jsonNeed    `json:"changes"`
@@ -217,11 +230,14 @@ func (o *prediction) answer(p Prediction) {
 	o.Step.Median = number(a.Step.Point)
 	o.Prediction = &jsonForecast{
 		Utilization: spread(a.Utilization), Throughput: spread(a.Throughput), PerGPU: spread(a.PerGPU), Step: spread(a.Step),
-		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Next: limitJSON(a.Next), Gain: spread(a.Gain),
+		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest), Next: limitJSON(a.Next), Gain: spread(a.Gain),
 		Demand: jsonDemand{
-			spread(a.Demand.Samples), spread(a.Demand.Storage), spread(a.Demand.Prepared), spread(a.Demand.Cores), spread(a.Demand.Workers), spread(a.Demand.Link),
+			spread(a.Demand.Samples), spread(a.Demand.Storage), spread(a.Demand.Reads), spread(a.Demand.Prepared), spread(a.Demand.Cores), spread(a.Demand.Workers), spread(a.Demand.Link),
 		},
 		Crossover: jsonCrosses{spread(a.Crossover.Batch), a.Crossover.Text},
+	}
+	if first := p.First; first != nil {
+		o.First = &jsonFirst{spread(first.Utilization), spread(first.Throughput), spread(first.Step), limitJSON(first.Bound)}
 	}
 	for _, s := range a.Stages {
 		o.Stages = append(o.Stages, jsonPart{s.Stage, s.Resource, spread(s.Time), s.Text, s.Source})
@@ -272,7 +288,7 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 		return nil
 	}
 	o := &jsonSizing{
-		Target: z.Target, Step: number(z.Step), Reached: z.Reached, Workers: spread(z.Workers), Cores: spread(z.Cores), Storage: spread(z.Storage),
+		Target: z.Target, Step: number(z.Step), Reached: z.Reached, Workers: spread(z.Workers), Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
 		Link: spread(z.Link), PrepareRate: spread(z.PrepareRate), Changes: []jsonNeed{}, Impossible: append([]string{}, z.Impossible...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {

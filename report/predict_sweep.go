@@ -31,16 +31,22 @@ func (p *page) rows(f Prediction) {
 	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}
 	width := max(10, p.width()-76)
 	each := (len(f.Points) + mostRows - 1) / mostRows
+	value := func(i int) string {
+		if len(axis.Storages) > 0 {
+			return axis.Storages[i].Name
+		}
+		return AxisValue(axis.Name, f.Points[i].X)
+	}
 	for i := 0; i < len(f.Points); i += each {
 		q := f.Points[i]
 		if q.Fits == predict.No {
-			rows = append(rows, []string{AxisValue(axis.Name, q.X), "", "", "", "", "no room", "", ""})
+			rows = append(rows, []string{value(i), "", "", "", "", "no room", "", ""})
 			continue
 		}
 		bar := p.colour(useColour(q.Utilization.Point), bars(stoker.Exactly(q.Utilization.Point), 1, width))
 		rows = append(rows, []string{
-			AxisValue(axis.Name, q.X), Duration(q.Step.Point), Amount(q.Throughput.Point), Amount(q.Throughput.Low), Amount(q.Throughput.High),
-			Binds(q.BoundStage, q.Bound), Share(q.Utilization.Point), bar,
+			value(i), known(q.Step, Duration), known(q.Throughput, Amount), Amount(q.Throughput.Low), Amount(q.Throughput.High),
+			Binds(q.BoundStage, q.Bound), known(q.Utilization, Share), bar,
 		})
 	}
 	p.table(rows, "rrrrrlrl")
@@ -53,6 +59,9 @@ func (p *page) rows(f Prediction) {
 
 // chart draws throughput over the setting in braille.
 func (p *page) chart(f Prediction) {
+	if len(f.Axes[0].Storages) > 0 {
+		return // classes lie on no line
+	}
 	var point, low, high line
 	x := func(v float64) float64 { return v }
 	if values := f.Axes[0].Values; values[0] > 0 && values[len(values)-1]/values[0] >= 8 {
@@ -115,7 +124,7 @@ func (p *page) cell(q predict.Point) string {
 	case q.Fits == predict.No:
 		return "no room"
 	case !q.Utilization.Known():
-		return "unknown"
+		return known(q.Utilization, Share)
 	}
 	text := fmt.Sprintf("%3.0f%% %s", 100*q.Utilization.Point, boundLetters[Binds(q.BoundStage, q.Bound)])
 	return p.colour(useColour(q.Utilization.Point), text)

@@ -136,6 +136,9 @@ func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Pred
 	if p.Answer, err = s.Solve(); err != nil {
 		return err
 	}
+	if err := f.askFirst(s, p); err != nil {
+		return err
+	}
 	if f.target != "" {
 		if p.Sizing, err = f.size(s); err != nil {
 			return err
@@ -151,6 +154,19 @@ func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Pred
 		}
 	}
 	return f.waste(s, table, p)
+}
+
+// askFirst solves the first epoch, where later ones find a part of the data set in
+// memory.
+func (f *predictFlags) askFirst(s *described, p *report.Prediction) error {
+	if f.cached == "" && f.dataset == "" || s.Cached == 0 {
+		return nil
+	}
+	first := s.Setup
+	first.Cached = 0
+	a, err := first.Solve()
+	p.First = &a
+	return err
 }
 
 // mostPoints of a sweep are kept and shown.

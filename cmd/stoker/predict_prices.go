@@ -60,7 +60,7 @@ func (f *predictFlags) waste(s *described, table hardware.Table, p *report.Predi
 		p.Hours = float64(n)
 	}
 	w := predict.Idle(s.Load.GPU, p.Answer.Stall, p.Hours, p.Prices)
-	if w.Dollars.Known() || w.KWh.Known() {
+	if w.Dollars.Low >= 0 || w.KWh.Low >= 0 {
 		p.Waste = &w
 	}
 	return nil

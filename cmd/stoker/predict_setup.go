@@ -20,7 +20,7 @@ type predictFlags struct {
 	gpu, gpus, model, precision, software, batch, tokens, side, step string
 	data, sample, decoded                                            string
 	workers, cores, prepare, cpu, spread, handOver                   string
-	storage, cached, link                                            string
+	storage, access, reads, latency, cached, dataset, memory, link   string
 	inference, pinned, recompute                                     bool
 	nodes, network, shard                                            string
 
@@ -59,6 +59,11 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.spread, "spread", "", "coefficient of variation of --prepare from sample to sample: 0.5")
 	fs.StringVar(&f.handOver, "hand-over", "", "time of the training process to collect a sample from a worker: 200us")
 	fs.StringVar(&f.storage, "storage", "", "class of storage (--list storage) or its rate: nvme, 1.2GB/s")
+	fs.StringVar(&f.access, "access", "", "how samples lie there: files (one each) or sequential (shards); default: as --data usually does")
+	fs.StringVar(&f.reads, "reads", "", "reads/s that a machine's storage answers: 5500")
+	fs.StringVar(&f.latency, "latency", "", "time until it has answered one read, for which a worker waits: 150ms")
+	fs.StringVar(&f.dataset, "dataset", "", "stored size of the data set, to be held against --memory: 150GB")
+	fs.StringVar(&f.memory, "memory", "", "memory of a machine that is left to keep samples in: 400GB")
 	fs.StringVar(&f.cached, "cached", "", "share of the data set that lies in memory: 50%")
 	fs.StringVar(&f.link, "link", "", "host link (--list links) or its rate (default: the GPU's)")
 	fs.BoolVar(&f.pinned, "pinned", false, "batches are copied from page-locked memory (pin_memory=True)")
@@ -83,7 +88,8 @@ type described struct {
 	predict.Setup
 	inputs []report.Input
 	axes   []predict.Axis
-	named  []string // words of the title
+	named  []string       // words of the title
+	usual  predict.Access // how samples lie in storage
 }
 
 func (d *described) note(name, value, source string) {
@@ -103,10 +109,38 @@ func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*describ
 	if err := f.readAxes(d, cmd, table); err != nil {
 		return nil, err
 	}
+	if err := d.checkMachines(); err != nil {
+		return nil, err
+	}
 	if d.Batch == 0 && !f.roofline {
 		return nil, errors.New("--batch is missing: how many samples does a step take on each GPU?")
 	}
 	return d, nil
+}
+
+// mostGPUs of one machine: NVIDIA's HGX-2 and AWS's p2.16xlarge have 16, no machine of
+// the table has more.
+const mostGPUs = 16
+
+// checkMachines asks how many machines there are where one cannot have all GPUs: cores
+// and storage are those of one, and would be shared by all.
+func (d *described) checkMachines() error {
+	gpus := []float64{max(1, d.GPUs)}
+	for _, axis := range d.axes {
+		if axis.Name == "gpus" {
+			gpus = axis.Values
+		}
+	}
+	nodes := max(1, d.Nodes)
+	for _, n := range gpus {
+		if n/nodes > mostGPUs {
+			return fmt.Errorf("--gpus %.0f on %.0f machine(s): expected at most %d on each, since --cores and --storage are those of one machine; say how many machines there are: --nodes %.0f", n, nodes, mostGPUs, math.Ceil(n/8))
+		}
+		if math.Mod(n, nodes) != 0 {
+			return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine", n, nodes)
+		}
+	}
+	return nil
 }
 
 // readLoad is what the device is asked to do.
@@ -384,21 +418,11 @@ func (f *predictFlags) readHost(d *described, _ hardware.Table) error {
 
 // readSupply is storage, cache and link.
 func (f *predictFlags) readSupply(d *described, table hardware.Table) error {
-	if text := f.single("storage", f.storage); text != "" && text != unknownWord {
-		row, err := storageIn(table, text)
-		if err != nil {
-			return err
-		}
-		d.Storage = stoker.Exactly(row.Rate.Value)
-		d.note("storage", strings.TrimSpace(row.Title+" "+report.Speed(row.Rate.Value)), row.Rate.Source)
+	if err := f.readStorage(d, table); err != nil {
+		return err
 	}
-	if text := f.single("cached", f.cached); text != "" {
-		v, err := stoker.ParseShare(text)
-		if err != nil {
-			return fmt.Errorf("--cached: %w", err)
-		}
-		d.Cached = float64(v)
-		d.note("cached", v.String(), given)
+	if err := f.readCached(d); err != nil {
+		return err
 	}
 	kind, source := "pageable", "PyTorch's default; --pinned"
 	if f.pinned {
@@ -406,6 +430,119 @@ func (f *predictFlags) readSupply(d *described, table hardware.Table) error {
 	}
 	d.note("memory", kind, source)
 	return f.readLink(d, table)
+}
+
+// readStorage is what storage delivers: all that is known of a class, or a rate, which
+// is then what it delivers of such samples.
+func (f *predictFlags) readStorage(d *described, table hardware.Table) error {
+	access, err := f.accessOf(d)
+	if err != nil {
+		return err
+	}
+	d.usual = access
+	if text := f.single("storage", f.storage); text != "" && text != unknownWord {
+		row, known := table.Storage(text)
+		if !known {
+			rate, err := rateOf(table, text)
+			if err != nil {
+				return err
+			}
+			access, row = predict.Sequential, hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: given}}
+		}
+		d.Setup = d.WithStorage(row, access)
+		d.noteStorage(row, access)
+	} else if !isRange(f.storage) {
+		d.Setup = d.WithStorage(hardware.Storage{}, access)
+	}
+	for _, q := range []struct {
+		flag, text string
+		to         *stoker.Interval
+		read       func(string) (float64, error)
+		show       func(float64) string
+	}{
+		{"reads", f.reads, &d.Reads, func(text string) (float64, error) {
+			v, err := quantity("reads", text, stoker.ParseNumber)
+			return float64(v), err
+		}, report.Amount},
+		{"latency", f.latency, &d.Latency, func(text string) (float64, error) {
+			v, err := quantity("latency", text, stoker.ParseSeconds)
+			return float64(v), err
+		}, report.Duration},
+	} {
+		if q.text == "" {
+			continue
+		}
+		v, err := q.read(q.text)
+		if err != nil {
+			return err
+		}
+		*q.to = stoker.Exactly(v)
+		if d.PerFile == (stoker.Interval{}) {
+			d.PerFile = stoker.Exactly(1) // whoever gives it reads one by one
+		}
+		d.note(q.flag, q.show(v), given)
+	}
+	return nil
+}
+
+func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
+	d.note("storage", strings.TrimSpace(row.Title+" "+report.Speed(nanOf(row.Rate.Value))), row.Rate.Source)
+	if access != predict.Files {
+		return
+	}
+	d.note("reads", report.Amount(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table; --reads"))
+	d.note("latency", report.Duration(nanOf(row.Latency.Value)), or(row.Latency.Source, "not in the table; --latency"))
+}
+
+// accessOf is how samples lie in storage: as given, else as the kind of data usually
+// does, else a file each.
+func (f *predictFlags) accessOf(d *described) (predict.Access, error) {
+	usual := predict.Files
+	if profile, err := f.profile(&described{Setup: d.Setup}); err == nil && profile.Access != "" {
+		usual = profile.Access
+	}
+	switch access := predict.Access(f.access); access {
+	case "":
+		return usual, nil
+	case predict.Files, predict.Sequential:
+		d.note("access", f.access, given)
+		return access, nil
+	}
+	return "", fmt.Errorf("--access %q: expected %s (one for each sample) or %s (shards, or one large file)", f.access, predict.Files, predict.Sequential)
+}
+
+// readCached is the share of the data set that lies in memory: given, or what memory
+// there is over what a data set takes.
+func (f *predictFlags) readCached(d *described) error {
+	if text := f.single("cached", f.cached); text != "" {
+		if f.dataset != "" || f.memory != "" {
+			return errors.New("--cached and --dataset with --memory say the same in two ways: give one")
+		}
+		v, err := stoker.ParseShare(text)
+		if err != nil {
+			return fmt.Errorf("--cached: %w", err)
+		}
+		d.Cached = float64(v)
+		d.note("cached", v.String(), given)
+		return nil
+	}
+	if f.dataset == "" && f.memory == "" {
+		return nil
+	}
+	if f.dataset == "" || f.memory == "" {
+		return errors.New("--dataset and --memory go together: what the samples take in storage, and the memory of a machine that is left to keep them")
+	}
+	size, err := quantity("dataset", f.dataset, stoker.ParseBytes)
+	if err != nil {
+		return err
+	}
+	memory, err := quantity("memory", f.memory, stoker.ParseBytes)
+	if err != nil {
+		return err
+	}
+	d.Cached = math.Min(1, float64(memory)/float64(size))
+	d.note("cached", fmt.Sprintf("%s of %s in %s of memory", report.Share(d.Cached), size, memory), given)
+	return nil
 }
 
 func (f *predictFlags) readLink(d *described, table hardware.Table) error {
@@ -455,16 +592,12 @@ func interval[Q interface {
 	return stoker.Interval{}, nil
 }
 
-// storageIn is a row of the table, or a rate.
-func storageIn(table hardware.Table, text string) (hardware.Storage, error) {
-	if row, known := table.Storage(text); known {
-		return row, nil
-	}
+// rateOf is what a storage that is no class delivers.
+func rateOf(table hardware.Table, text string) (stoker.Rate, error) {
 	if !strings.ContainsAny(text[:1], "0123456789.-") {
-		return hardware.Storage{}, unknownName("storage", text, table.StorageNames())
+		return 0, unknownName("storage", text, table.StorageNames())
 	}
-	rate, err := quantity("storage", text, stoker.ParseRate)
-	return hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: given}}, err
+	return quantity("storage", text, stoker.ParseRate)
 }
 
 func precisionOf(text string) (hardware.Precision, error) {

@@ -55,10 +55,12 @@ func (f *predictFlags) readAxes(d *described, cmd *cobra.Command, table hardware
 // axisOf reads a range; classes of storage stand for their rates.
 func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	items := strings.Split(text, ",")
+	var classes []hardware.Storage
 	for i, item := range items {
 		item = strings.TrimSpace(item)
 		if row, known := table.Storage(item); known && flag == "storage" {
 			items[i] = stoker.Rate(row.Rate.Value).String()
+			classes = append(classes, row)
 		}
 		if i > 0 && len(item) == 3 && item[0] == '0' {
 			return predict.Axis{}, fmt.Errorf("--%s %q: a comma separates values here: write one thousand as 1000", flag, text)
@@ -68,6 +70,10 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	if err != nil {
 		return axis, fmt.Errorf("--%w", err)
 	}
+	if len(classes) > 0 && len(classes) != len(axis.Values) {
+		return axis, fmt.Errorf("--%s %q: expected classes or rates: a class has reads/s and a latency besides its rate", flag, text)
+	}
+	axis.Storages = classes
 	return axis, nil
 }
 
@@ -89,6 +95,9 @@ func (d *described) begin(a predict.Axis) {
 		d.Sample = stoker.Exactly(v)
 	case "storage":
 		d.Storage = stoker.Exactly(v)
+		if len(a.Storages) > 0 {
+			d.Setup = d.WithStorage(a.Storages[0], d.usual)
+		}
 	case "prepare":
 		d.PrepareCPU = stoker.Exactly(v)
 	}

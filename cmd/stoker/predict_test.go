@@ -33,7 +33,16 @@ func TestPredict(t *testing.T) {
 		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100", "--sources"), []string{"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France", "PUE 1.1: given", "$0.1 per kWh: given"}},
 		{job("--batch", "32..1024"), []string{"over batch", "1024", "samples/s: likely"}},
 		{job("--batch", "32..1024", "--csv"), []string{"batch,utilization_ratio", "\n1024,"}},
-		{job("--batch", "256", "--storage", "hdd,nvme"), []string{"over storage", "270 MB/s", "7 GB/s"}},
+		{job("--batch", "256", "--storage", "hdd"), []string{"1.68 s", "Read binds (storage)", "reads/s"}},
+		{job("--batch", "256", "--workers", "16", "--storage", "s3"), []string{"2.46 s", "Prepare binds (workers)"}},
+		{job("--batch", "256", "--storage", "s3", "--access", "sequential"), []string{"10.3 ms"}},
+		{job("--batch", "256", "--storage", "fsx-1000"), []string{"What binds is unknown", "reads: about"}},
+		{job("--batch", "256", "--storage", "fsx-1000", "--reads", "100"), []string{"Read binds (storage)"}},
+		{job("--batch", "256", "--storage", "hdd", "--dataset", "150GB", "--memory", "100GB"), []string{"first epoch", "nothing lies in memory yet"}},
+		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256"}, []string{"utilisation  at most", "What binds is unknown", "needs"}},
+		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256", "--for", "95%"}, []string{"pin_memory", "workers per GPU  unknown", "reads/s"}},
+		{job("--batch", "256", "--storage", "hdd,nvme"), []string{"over storage", "hdd", "nvme", "152"}},
+		{job("--batch", "256", "--storage", "270MB/s,7GB/s"), []string{"over storage", "270 MB/s", "7 GB/s"}},
 		{job("--workers", "1..8:1", "--batch", "64,128"), []string{`workers \ batch`}},
 		{[]string{"predict", "--gpu", "h100-sxm", "--roofline"}, []string{"295 FLOP/B", "Llama-class 1 B"}},
 		{job("--roofline", "--batch", "64"), []string{"input supply", "ResNet-50"}},
@@ -91,6 +100,15 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "1..4", "--cores", "1..4", "--workers", "1..4"), "3 settings have a range"},
 		{job("--batch", "256", "--sample", "110"), "has no unit"},
 		{job("--batch", "256", "--sample", "0KB"), "--sample is 0 B"},
+		{job("--batch", "256", "--storage", "hdd,7GB/s"), "expected classes or rates"},
+		{job("--batch", "256", "--access", "tape"), "expected files"},
+		{job("--batch", "256", "--latency", "150"), "no unit"},
+		{job("--batch", "256", "--reads", "-1"), "negative"},
+		{job("--batch", "256", "--dataset", "150GB"), "--memory go together"},
+		{job("--batch", "256", "--dataset", "150GB", "--memory", "1TB", "--cached", "50%"), "give one"},
+		{job("--batch", "256", "--gpus", "500"), "--nodes 63"},
+		{job("--batch", "256", "--gpus", "1..500"), "--nodes"},
+		{job("--batch", "256", "--gpus", "500", "--nodes", "63"), "as many GPUs on each machine"},
 		{job("--batch", "256", "--storage", "2GB"), "is a size, expected a rate"},
 		{job("--batch", "256", "--storage", "nvmee"), "nearest: nvme"},
 		{job("--batch", "256", "--storage", "0 GB/s"), "expected more than 0"},
@@ -198,7 +216,7 @@ func TestPredictDraws(t *testing.T) {
 func TestPredictOwnRows(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
-	rows := `{"gpus": [{"name": "ours", "like": "h100-sxm", "price": {"value": "$1.10/h", "source": "our books"}}], "storages": [{"name": "attic", "rate": "40 MB/s", "source": "dd"}]}`
+	rows := `{"gpus": [{"name": "ours", "like": "h100-sxm", "price": {"value": "$1.10/h", "source": "our books"}}], "storages": [{"name": "attic", "rate": "40 MB/s", "iops": "2,000", "latency": "1 ms", "source": "dd"}]}`
 	file := filepath.Join(config, "stoker", "hardware.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
