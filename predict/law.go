@@ -138,8 +138,10 @@ type views [3]float64
 // arithmetic only. NaN is unknown; costs[optimist] is the lowest, rates[optimist]
 // the highest.
 type numbers struct {
-	batch, gpus, nodes, workers, phys, cv float64 // GPUs of one node; cv of the time of a batch
-	cores                                 views
+	batch, gpus, nodes, workers, phys float64 // GPUs of one node
+	spread, measuredCV, cv            float64 // of a sample's time; of a batch's, as measured, as it is
+	straggling, sharp                 float64 // of the closed form
+	cores                             views
 
 	sample, prepare, decoded, collect views // per sample: bytes, core seconds, bytes, seconds
 	rate, storage, link               views // bytes/s
@@ -171,15 +173,12 @@ type numbers struct {
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
 		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes), workers: s.Workers, phys: s.PhysCores,
-		cv: s.BatchCV, cores: s.coresInViews(), sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
+		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: s.coresInViews(), sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
 		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
 		overlap: views{1, 0, 0}, prefetch: s.Prefetch, persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
-	}
-	if p.cv == 0 {
-		p.cv = stat.Or(s.Spread, 0) / math.Sqrt(s.Batch) // batches average their samples
 	}
 	if p.prefetch == 0 {
 		p.prefetch = usualPrefetch
@@ -196,7 +195,17 @@ func (s Setup) compile() (numbers, error) {
 	if s.Load.GPU.MemoryBytes.Value > 0 {
 		p.capacity = s.Load.GPU.MemoryBytes.Value
 	}
+	p.settle()
 	return p, p.setCurve(s)
+}
+
+// settle takes down what follows from batch and workers alone, once they are set.
+func (p *numbers) settle() {
+	p.cv = p.measuredCV
+	if p.cv == 0 {
+		p.cv = p.spread / math.Sqrt(p.batch) // batches average their samples
+	}
+	p.straggling, p.sharp = p.stragglingNow(), p.sharpNow()
 }
 
 // usualPrefetch is PyTorch's prefetch_factor where there are workers.
@@ -335,7 +344,7 @@ func (p *numbers) times(device, input view) (t times) {
 	t[making] = cpu*p.queue[input] + orNone(t[waiting])
 	t[onWorker] = cpu * p.queue[input]
 	if p.workers != 0 {
-		t[onWorker] = t[making] / p.workers * p.straggling()
+		t[onWorker] = t[making] / p.workers * p.straggling
 	}
 	beside := p.loopCPU[input]
 	if math.IsNaN(beside) {
@@ -494,7 +503,7 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 	if step, played := p.play(t, v, loop); played {
 		return max(step, loop), loop, bound
 	}
-	return joint(input, loop, p.sharp()) + p.refill(t, v, loop, input > loop), loop, bound
+	return joint(input, loop, p.sharp) + p.refill(t, v, loop, input > loop), loop, bound
 }
 
 // play is the step of the loader's queue, batch by batch; false where it is not
@@ -520,12 +529,12 @@ func (p *numbers) play(t times, v view, loop float64) (float64, bool) {
 	return step, true
 }
 
-// straggling is by how much workers are slower together than each by itself,
+// stragglingNow is by how much workers are slower together than each by itself,
 // because batches are handed out in order: while the one that comes next is late, the
 // others have done their share and wait. Fitted with sharp to the queue that play plays,
 // 1 to 64 workers, prefetch 2 to 8, CV up to 1, by least squares on 2026-11-22: 0.5 % off
 // in the mean, 6 % at most (queue_test.go).
-func (p *numbers) straggling() float64 {
+func (p *numbers) stragglingNow() float64 {
 	if p.cv == 0 || p.anyOrder || p.feeds || !(p.workers > 1) {
 		return 1
 	}
@@ -535,9 +544,9 @@ func (p *numbers) straggling() float64 {
 // leastCV is the spread of batches below which they count as alike.
 const leastCV = 0.02
 
-// sharp is the exponent of joint, fitted to the same queue: the more batches lie
+// sharpNow is the exponent of joint, fitted to the same queue: the more batches lie
 // ready, the less the two sides feel each other.
-func (p *numbers) sharp() float64 {
+func (p *numbers) sharpNow() float64 {
 	if p.cv < leastCV {
 		return math.Inf(1)
 	}
@@ -700,10 +709,14 @@ func Overlapped(load, compute float64) float64 { return max(load, compute) }
 // other through a short queue.
 func joint(a, b, sharp float64) float64 {
 	slow, fast := Overlapped(a, b), min(a, b)
-	if math.IsInf(sharp, 1) || slow == 0 {
+	if math.IsInf(sharp, 1) || fast == 0 {
 		return slow
 	}
-	return slow * math.Pow(1+math.Pow(fast/slow, sharp), 1/sharp)
+	x := sharp * math.Log(fast/slow)
+	if x < -36 { // less than rounding
+		return slow
+	}
+	return slow * math.Exp(math.Log1p(math.Exp(x))/sharp)
 }
 
 // sorted makes an interval whose point lies inside: the three views move several

@@ -118,6 +118,7 @@ func (p *numbers) needs(v view, target float64) need {
 	q := *p
 	if q.workers == 0 || math.IsNaN(q.workers) {
 		q.workers = 1
+		q.settle()
 	}
 	n := need{link: math.NaN(), rate: math.NaN()}
 	n.link = p.batch * p.decoded[v] / p.roomForCopy(allowed, compute)
@@ -139,7 +140,7 @@ func (p *numbers) needs(v view, target float64) need {
 		return n
 	}
 	n.workers = p.sizeWorkers(v, n)
-	q.workers = n.workers
+	q.workers = n.workers // of which preparing depends
 	cpu := q.preparing(v) + v.cost(spinning)*loop
 	n.cores = p.gpus * cpu / n.input
 	return n
@@ -156,7 +157,7 @@ func (p *numbers) roomForCopy(allowed, compute float64) float64 {
 // room is how long input may take beside a loop, so that the step is allowed: the
 // inverse of joint.
 func (p *numbers) room(allowed, loop float64) float64 {
-	sharp := p.sharp()
+	sharp := p.sharp
 	if math.IsInf(sharp, 1) {
 		return allowed
 	}
@@ -178,7 +179,8 @@ func (p *numbers) sizeWorkers(v view, n need) float64 {
 	q.workers = 1
 	count := 1.0
 	for range 4 {
-		count = math.Ceil((q.preparing(v)+alone)*q.straggling()/n.input - rounding)
+		q.settle()
+		count = math.Ceil((q.preparing(v)+alone)*q.straggling/n.input - rounding)
 		q.workers = math.Max(1, count)
 	}
 	if math.IsNaN(count) {

@@ -180,6 +180,7 @@ func (c *solution) crossing(device, input view) float64 {
 	p := c.numbers
 	above := func(batch float64) bool {
 		p.batch = batch
+		p.settle()
 		t := p.times(device, input)
 		in, _ := p.input(t)
 		return in > orNone(t[onCompute])

@@ -262,14 +262,19 @@ func (p *numbers) sweep(axes []Axis, each func(Point)) {
 // move sets an axis to one of its values.
 func (p *numbers) move(a Axis, i int) {
 	p.set(a.Name, a.Values[i])
-	if len(a.Storages) == 0 {
-		return
+	p.settle()
+	if len(a.Storages) > 0 {
+		p.stored(a.Storages[i])
 	}
+}
+
+// stored sets what a class of storage answers besides its rate.
+func (p *numbers) stored(class hardware.Storage) {
 	access := Sequential
 	if p.perFile[likely] > 0 {
 		access = Files
 	}
-	s := Setup{}.WithStorage(a.Storages[i], access)
+	s := Setup{}.WithStorage(class, access)
 	p.reads, p.latency, p.perFile = rates(s.Reads), costs(s.Latency), costs(s.PerFile)
 }
 

@@ -54,7 +54,14 @@ func TestParseAxis(t *testing.T) {
 
 // Each point of a sweep is what Solve says of that setting.
 func TestSweepIsSolve(t *testing.T) {
-	s := trained(t)
+	for _, spread := range []float64{0, 0.5} {
+		s := trained(t)
+		s.Spread = spread
+		sweepIsSolve(t, s)
+	}
+}
+
+func sweepIsSolve(t *testing.T, s Setup) {
 	axes := map[string]func(*Setup, float64){
 		"batch": func(s *Setup, v float64) { s.Batch = v }, "workers": func(s *Setup, v float64) { s.Workers = v },
 		"cores": func(s *Setup, v float64) { s.Cores = v }, "gpus": func(s *Setup, v float64) { s.GPUs = v },
@@ -81,8 +88,18 @@ func TestSweepIsSolve(t *testing.T) {
 				moved := s
 				axes[one](&moved, []float64{1, 3, 8}[at/3])
 				axes[two](&moved, []float64{1, 3, 8}[at%3])
-				a := mustSolve(t, moved)
+				n, err := moved.ready()
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, closed := mustSolve(t, moved), n.point()
 				at++
+				if p.X, p.Y = 0, 0; p.Step != closed.Step || p.Utilization != closed.Utilization || p.Bound != closed.Bound {
+					t.Errorf("%s, %s: %+v, the same setup by itself %+v", one, two, p, closed)
+				}
+				if s.Spread > 0 {
+					return // which Solve plays
+				}
 				if a.Step != p.Step || a.Throughput != p.Throughput || a.Utilization != p.Utilization || a.Bound.Resource == stoker.CPU && p.Bound != stoker.CPU {
 					t.Errorf("%s %v, %s %v: step %+v, Solve says %+v", one, p.X, two, p.Y, p.Step, a.Step)
 				}

@@ -382,7 +382,7 @@ func (c *solution) notes() []string {
 	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores[likely] {
 		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding may cost up to %.0f %%", amount(c.gpus*(c.workers+1)), amount(c.cores[likely]), 100*(crowding.High-1)))
 	}
-	if c.workers > 0 && !math.IsInf(c.sharp(), 1) {
+	if c.workers > 0 && !math.IsInf(c.sharp, 1) {
 		all = append(all, "batches differ in cost: in order, a late one holds up the others, and nearly equal stages each other")
 	}
 	if set(c.HandOver) || c.workers == 0 || !set(c.Decoded) {
