@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -49,13 +50,117 @@ const (
 // threads of stoker feed.
 const StokerLoader = "stoker"
 
-// order is the order in which settings are printed.
-var order = []Setting{
-	BatchSize, NumWorkers, PrefetchFactor, PinMemory, NonBlocking, PersistentWorkers,
-	InOrder, Precision, TF32, StorageKind, Cores, ComputeOn,
-	Compile, CUDAGraphs, FusedOptimizer, BucketMB, Allocator, ManualGC,
-	SideStream, MergeCopies, SyncEvery, Accumulation, Device,
-	LoaderKind, FastPixels, OnDevice,
+// known is what there is to know of a setting by itself; what it does to a forecast
+// stands in predict and predict/replay, how it is written for a program in advise/emit.
+type known struct {
+	name           Setting
+	title, expects string
+	valid          func(value any) bool
+}
+
+// table is every setting, in the order in which they are printed.
+var table = []known{
+	{BatchSize, "samples per step and rank", "a number from 1", from(1)},
+	{NumWorkers, "worker processes of a DataLoader", "a number of workers from 0", from(0)},
+	{PrefetchFactor, "batches that each worker prepares ahead", "a number of batches from 1", from(1)},
+	{PinMemory, "batches arrive in page-locked memory", "true or false", truth},
+	{NonBlocking, "batches are copied without blocking", "true or false", truth},
+	{PersistentWorkers, "workers outlive an epoch", "true or false", truth},
+	{InOrder, "batches are delivered in the sampler's order", "true or false", truth},
+	{Precision, "data type that the model computes in", "bf16, fp16 or another", word()},
+	{TF32, "matmuls of float32 run on Tensor Cores", "true or false", truth},
+	{StorageKind, "where the data set lies", "page cache, or as found", word(PageCache, "as found")},
+	{Cores, "CPU cores that the job may use", "a number of cores", above(0)},
+	{ComputeOn, "what the model computes on", "cpu or cuda", word("cpu", "cuda")},
+	{Compile, "mode of torch.compile", "default, reduce-overhead or max-autotune", word("", "default", "reduce-overhead", "max-autotune")},
+	{CUDAGraphs, "the step is captured once and launched as one", "true or false", truth},
+	{FusedOptimizer, "the optimizer updates all parameters in one kernel", "true or false", truth},
+	{BucketMB, "gradients that DistributedDataParallel sends at once, MiB", "a number above 0", above(0)},
+	{Allocator, "PYTORCH_CUDA_ALLOC_CONF", "a value of PYTORCH_CUDA_ALLOC_CONF", word()},
+	{ManualGC, "steps between two garbage collections, at a place of their own", "a number of steps", above(0)},
+	{SideStream, "batches are copied on a stream of their own, one step ahead", "true or false", truth},
+	{MergeCopies, "small tensors go to the device in one copy", "true or false", truth},
+	{SyncEvery, "steps between two values of the device that the loop reads", "a number of steps, 0 for never", from(0)},
+	{Accumulation, "steps whose gradients are added up before the optimizer runs", "a number of steps from 1", from(1)},
+	{Device, "device in the hardware table", "a device of stoker predict --list gpus", word()},
+	{LoaderKind, "what prepares batches; unknown is PyTorch's", StokerLoader, word(StokerLoader)},
+	{FastPixels, "pixels of stoker.DataLoader with a bounded error, not Pillow's", "true or false", truth},
+	{OnDevice, "stoker.DataLoader sends uint8, the device normalises it", "true or false", truth},
+}
+
+// PageCache is the StorageKind of a data set that lies in memory.
+const PageCache = "page cache"
+
+// AllSettings are the settings that Stoker knows, in printing order.
+func AllSettings() []Setting {
+	names := make([]Setting, len(table))
+	for i, k := range table {
+		names[i] = k.name
+	}
+	return names
+}
+
+// Title says in words what is set; "" of a setting that Stoker does not know.
+func (s Setting) Title() string { return s.known().title }
+
+// Expects says which values there are; "" of a setting that Stoker does not know.
+func (s Setting) Expects() string { return s.known().expects }
+
+func (s Setting) known() known {
+	if i := rank(s); i < len(table) {
+		return table[i]
+	}
+	return known{}
+}
+
+// Check returns an error where a setting cannot have a value. A number may be a
+// multiple of what it was, such as "2x".
+func (s Setting) Check(value any) error {
+	k := s.known()
+	if k.name == "" {
+		return fmt.Errorf("%s is no setting that Stoker knows", s)
+	}
+	if !k.valid(value) {
+		return fmt.Errorf("%s=%v: expected %s", s, value, k.expects)
+	}
+	return nil
+}
+
+// Multiple reads a value that is a multiple of what a setting was: "2x".
+func Multiple(value any) (float64, bool) {
+	text, _ := value.(string)
+	digits, found := strings.CutSuffix(text, "x")
+	n, err := strconv.ParseFloat(digits, 64)
+	return n, found && err == nil && n > 0 && n <= math.MaxInt32
+}
+
+// from accepts whole numbers from one on.
+func from(least float64) func(any) bool {
+	return func(v any) bool {
+		if _, times := Multiple(v); times {
+			return true
+		}
+		n, known := Settings{"v": v}.Float("v")
+		return known && n >= least && n == math.Trunc(n) && n <= math.MaxInt32
+	}
+}
+
+// above accepts numbers.
+func above(least float64) func(any) bool {
+	return func(v any) bool {
+		n, known := Settings{"v": v}.Float("v")
+		return known && n > least && n <= math.MaxInt32
+	}
+}
+
+func truth(v any) bool { _, known := v.(bool); return known }
+
+// word accepts some words, or any.
+func word(some ...string) func(any) bool {
+	return func(v any) bool {
+		text, known := v.(string)
+		return known && (len(some) == 0 && text != "" || slices.Contains(some, text))
+	}
 }
 
 // Settings are the settings of one loader and of the job around it, as found.
@@ -202,13 +307,12 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// rank is a setting's place in the table, its length for a stranger.
 func rank(name Setting) int {
-	for i, known := range order {
-		if known == name {
-			return i
-		}
+	if i := slices.IndexFunc(table, func(k known) bool { return k.name == name }); i >= 0 {
+		return i
 	}
-	return len(order)
+	return len(table)
 }
 
 func sameValue(a, b any) bool {

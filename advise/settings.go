@@ -91,7 +91,7 @@ func (a adviser) storage() (Fix, string) {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.StorageKind), Title: "serve the data set from memory or a faster disk", Effort: Data, Risk: MemoryRisk}
-	fix.Changes = []stoker.Change{{Setting: stoker.StorageKind, From: "as found", To: predict.PageCache}}
+	fix.Changes = []stoker.Change{{Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache}}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"the forecast is for reads that cost no waiting at all, as from the page cache: an upper bound for a faster disk",

@@ -126,70 +126,66 @@ func (b Baseline) with(changes []stoker.Change) (s Setup, changed bool, notes []
 		if now, known := b.Settings[c.Setting]; known && now == c.To {
 			continue
 		}
-		if apply, modelled := settings[c.Setting]; !modelled {
+		apply, modelled := settings[c.Setting]
+		if !modelled {
 			notes = append(notes, fmt.Sprintf("the law has no model of %s: its effect is left out", c.Setting))
-		} else if !apply(&s, c.To) {
-			notes = append(notes, fmt.Sprintf("%v is no value that the law knows of %s: its effect is left out", c.To, c.Setting))
+		} else if err := c.Setting.Check(c.To); err != nil {
+			notes = append(notes, err.Error()+": its effect is left out")
 		} else {
+			apply(&s, c.To)
 			changed = true
 		}
 	}
 	return s, changed, notes
 }
 
-// PageCache is the value of the storage setting that says that the data set lies
-// in memory.
-const PageCache = "page cache"
+// Models reports whether the law knows what a setting does.
+func Models(s stoker.Setting) bool { return settings[s] != nil }
 
 // asUint8 is the share of a float32 batch's bytes that it has as uint8.
 const asUint8 = 0.25
 
-// settings are what changes of settings do to a setup; false: the value is none.
-var settings = map[stoker.Setting]func(s *Setup, to any) bool{
-	stoker.NumWorkers: func(s *Setup, to any) (ok bool) {
-		if workers, _ := numeric(to); (workers > 0) != (s.Workers > 0) {
+// settings are what values of settings, which were checked, do to a setup.
+var settings = map[stoker.Setting]func(s *Setup, to any){
+	stoker.NumWorkers: func(s *Setup, to any) {
+		workers := numeric(to, s.Workers)
+		if (workers > 0) != (s.Workers > 0) {
 			s.elsewhere()
 		}
-		s.Workers, ok = numeric(to)
-		return ok
+		s.Workers = workers
 	},
-	stoker.PrefetchFactor:    func(s *Setup, to any) (ok bool) { s.Prefetch, ok = numeric(to); return ok },
-	stoker.PersistentWorkers: func(s *Setup, to any) (ok bool) { s.Persistent, ok = to.(bool); return ok },
-	stoker.InOrder: func(s *Setup, to any) bool {
-		ordered, ok := to.(bool)
-		s.AnyOrder = !ordered
-		return ok
-	},
-	stoker.PinMemory: func(s *Setup, to any) bool {
-		pinned, ok := to.(bool)
-		if pinned && !s.Pinned {
+	stoker.PrefetchFactor:    func(s *Setup, to any) { s.Prefetch = numeric(to, s.prefetch()) },
+	stoker.PersistentWorkers: func(s *Setup, to any) { s.Persistent = to == true },
+	stoker.InOrder:           func(s *Setup, to any) { s.AnyOrder = to != true },
+	stoker.PinMemory: func(s *Setup, to any) {
+		if to == true && !s.Pinned {
 			s.pin()
 		}
-		s.Pinned = pinned
-		return ok
+		s.Pinned = to == true
 	},
-	stoker.NonBlocking: func(*Setup, any) bool { return true }, // what it is worth is pinned memory's
-	stoker.StorageKind: func(s *Setup, to any) bool {
-		s.Cached, s.Wait = 1, stoker.Exactly(0)
-		return to == PageCache
+	stoker.NonBlocking: func(*Setup, any) {}, // what it is worth is pinned memory's
+	stoker.StorageKind: func(s *Setup, to any) {
+		if to == stoker.PageCache {
+			s.Cached, s.Wait = 1, stoker.Exactly(0)
+		}
 	},
-	stoker.Cores: func(s *Setup, to any) (ok bool) {
-		s.Cores, ok = numeric(to)
+	stoker.Cores: func(s *Setup, to any) {
+		s.Cores = numeric(to, s.Cores)
 		s.CoresMost, s.PhysCores, s.Queue = 0, 0, stoker.Exactly(1) // what lies behind other cores is not known
-		return ok
 	},
-	stoker.LoaderKind: func(s *Setup, to any) bool {
+	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()
 		s.Feeds, s.PrepareCPU = true, by(s.PrepareCPU, oneOfSeveral(feedCost))
-		return to == stoker.StokerLoader
 	},
-	stoker.FastPixels: func(s *Setup, to any) bool {
-		s.PrepareCPU = by(s.PrepareCPU, oneOfSeveral(fastCost))
-		return to == true
+	stoker.FastPixels: func(s *Setup, to any) {
+		if to == true {
+			s.PrepareCPU = by(s.PrepareCPU, oneOfSeveral(fastCost))
+		}
 	},
-	stoker.OnDevice: func(s *Setup, to any) bool {
-		s.Copy, s.Decoded = scaled(s.Copy, asUint8), scaled(s.Decoded, asUint8)
-		return to == true
+	stoker.OnDevice: func(s *Setup, to any) {
+		if to == true {
+			s.Copy, s.Decoded = scaled(s.Copy, asUint8), scaled(s.Decoded, asUint8)
+		}
 	},
 }
 
@@ -209,4 +205,11 @@ func (s *Setup) elsewhere() {
 	}
 }
 
-func numeric(v any) (float64, bool) { return stoker.Settings{"v": v}.Float("v") }
+// numeric is a number as it becomes, or as many times what it was.
+func numeric(to any, was float64) float64 {
+	if times, ok := stoker.Multiple(to); ok {
+		return times * was
+	}
+	n, _ := stoker.Settings{"v": to}.Float("v")
+	return n
+}

@@ -78,7 +78,7 @@ func TestSharedWaits(t *testing.T) {
 	if f := with(p, stoker.NumWorkers, 8); f.Speedup.Point < 5 {
 		t.Errorf("waits of their own: %+v", f.Speedup)
 	}
-	if f := with(p, stoker.StorageKind, PageCache); !near(f.Step.Point, 0.011, 0.001) {
+	if f := with(p, stoker.StorageKind, stoker.PageCache); !near(f.Step.Point, 0.011, 0.001) {
 		t.Errorf("page cache: %+v, want load 1 ms + loop 10 ms", f.Step)
 	}
 }

@@ -177,11 +177,8 @@ func (s Setup) compile() (numbers, error) {
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
 		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
-		overlap: views{1, 0, 0}, prefetch: s.Prefetch, persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
+		overlap: views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
-	}
-	if p.prefetch == 0 {
-		p.prefetch = usualPrefetch
 	}
 	if s.Epoch > 0 && !s.Feeds { // which goes on into the next epoch by itself
 		p.epoch = math.Ceil(s.Epoch / s.Batch)
@@ -208,8 +205,13 @@ func (p *numbers) settle() {
 	p.straggling, p.sharp = p.stragglingNow(), p.sharpNow()
 }
 
-// usualPrefetch is PyTorch's prefetch_factor where there are workers.
-const usualPrefetch = 2
+// prefetch is PyTorch's prefetch_factor unless it is set.
+func (s Setup) prefetch() float64 {
+	if s.Prefetch == 0 {
+		return 2
+	}
+	return s.Prefetch
+}
 
 func startOf(method string) views {
 	if method == "spawn" || method == "forkserver" {

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"stoker"
-	"stoker/predict"
 	"stoker/recording"
 )
 
@@ -24,7 +23,7 @@ func Changes(before, after *recording.Run) []stoker.Change {
 		list = append(list, stoker.Change{Setting: stoker.Cores, From: a, To: b})
 	}
 	if disk := was.costs.DiskRate; disk > 1e6 && was.costs.OnDisk > 0.2 && now.costs.DiskRate < cached*disk {
-		list = append(list, stoker.Change{Setting: stoker.StorageKind, From: "as found", To: predict.PageCache})
+		list = append(list, stoker.Change{Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache})
 	}
 	return list
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"stoker"
 	"stoker/hardware"
 	"stoker/predict"
+	"stoker/predict/replay"
 	"stoker/report"
 )
 
 // lists are the tables that --list prints.
-var lists = []string{"gpus", "models", "storage", "profiles", "grids", "links", "networks", "cpus"}
+var lists = []string{"gpus", "models", "storage", "profiles", "grids", "links", "networks", "cpus", "settings"}
 
 // list prints one of the tables that predictions rest on.
 func (a *app) list(f *predictFlags, table hardware.Table) error {
@@ -47,8 +49,21 @@ func rowsOf(name string, table hardware.Table) [][]string {
 		return networkRows(table)
 	case "cpus":
 		return cpuRows(table)
+	case "settings":
+		return settingRows()
 	}
 	return nil
+}
+
+// settingRows are the settings with what knows their effect: the law of a live run, the
+// replay of a trace.
+func settingRows() [][]string {
+	yes := map[bool]string{true: "yes"}
+	rows := [][]string{{"name", "values", "law", "replay", "what"}}
+	for _, s := range stoker.AllSettings() {
+		rows = append(rows, []string{string(s), s.Expects(), yes[predict.Models(s)], yes[replay.Models(s)], s.Title()})
+	}
+	return rows
 }
 
 func gpuRows(table hardware.Table) [][]string {

@@ -79,58 +79,52 @@ func (e Edit) with(o Edit) Edit {
 	return e
 }
 
-// reading turns the value of one setting into an edit.
+// reading turns a value that a setting can have into an edit; false where a replay
+// cannot follow it.
 type reading struct {
-	expects string
-	edit    func(value any) (Edit, bool)
+	edit func(value any) (Edit, bool)
+	only string // the values that a replay can follow, where they are not all
 }
 
 // readings are the settings of which a replay has a model.
 var readings = map[stoker.Setting]reading{
-	stoker.NumWorkers: {"a number of workers from 1, or a multiple such as 2x", func(v any) (Edit, bool) {
-		if n, ok := times(v); ok && n == float64(int(n)) {
+	stoker.NumWorkers: {func(v any) (Edit, bool) {
+		if n, ok := stoker.Multiple(v); ok && n == float64(int(n)) {
 			return Edit{Times: int(n)}, n >= 1
 		}
 		n, ok := whole(v)
 		return Edit{Workers: n}, ok && n >= 1
-	}},
-	stoker.PrefetchFactor:    {"a number of batches from 1", func(v any) (Edit, bool) { n, ok := whole(v); return Edit{Prefetch: n}, ok && n >= 1 }},
-	stoker.Cores:             {"a number of cores", func(v any) (Edit, bool) { n, ok := number(v); return Edit{Cores: n}, ok && n > 0 }},
-	stoker.PinMemory:         {"true", yes(Edit{PinMemory: true})},
-	stoker.NonBlocking:       {"true", yes(Edit{NonBlocking: true, PinMemory: true})},
-	stoker.SideStream:        {"true", yes(Edit{SideStream: true})},
-	stoker.MergeCopies:       {"true", yes(Edit{MergeCopies: true})},
-	stoker.CUDAGraphs:        {"true", yes(Edit{Graphs: true})},
-	stoker.TF32:              {"true", yes(Edit{TF32: true})},
-	stoker.PersistentWorkers: {"true", yes(Edit{})},
-	stoker.SyncEvery: {"a number of steps, 0 for never", func(v any) (Edit, bool) {
+	}, "a number of workers from 1, or a multiple such as 2x"},
+	stoker.PrefetchFactor:    {func(v any) (Edit, bool) { n, ok := whole(v); return Edit{Prefetch: n}, ok }, ""},
+	stoker.Cores:             {func(v any) (Edit, bool) { n, ok := number(v); return Edit{Cores: n}, ok }, ""},
+	stoker.PinMemory:         yes(Edit{PinMemory: true}),
+	stoker.NonBlocking:       yes(Edit{NonBlocking: true, PinMemory: true}),
+	stoker.SideStream:        yes(Edit{SideStream: true}),
+	stoker.MergeCopies:       yes(Edit{MergeCopies: true}),
+	stoker.CUDAGraphs:        yes(Edit{Graphs: true}),
+	stoker.TF32:              yes(Edit{TF32: true}),
+	stoker.PersistentWorkers: yes(Edit{}),
+	stoker.SyncEvery: {func(v any) (Edit, bool) {
 		n, ok := whole(v)
 		if n == 0 {
 			n = Never
 		}
-		return Edit{SyncEvery: n}, ok && n > 0
-	}},
-	stoker.Accumulation: {"a number of steps from 1", func(v any) (Edit, bool) {
-		n, ok := whole(v)
-		return Edit{Accumulate: n}, ok && n >= 1 && n < Never
-	}},
-	stoker.BatchSize: {"a multiple such as 2x: a trace does not tell the batch size", func(v any) (Edit, bool) {
-		n, ok := times(v)
-		return Edit{Batch: n}, ok && n > 0 && n <= 1024
-	}},
-	stoker.Precision: {"bf16 or fp16", func(v any) (Edit, bool) {
-		return Edit{Half: true}, v == "bf16" || v == "fp16" || v == "half"
-	}},
-	stoker.Compile: {"default, reduce-overhead or max-autotune", func(v any) (Edit, bool) {
-		return Edit{Fused: true, Graphs: v != "default"}, v == "default" || v == "reduce-overhead" || v == "max-autotune"
-	}},
-	stoker.Allocator: {"a value of PYTORCH_CUDA_ALLOC_CONF", func(v any) (Edit, bool) { return Edit{NoAllocator: true}, v != "" }},
-	stoker.ManualGC:  {"a number of steps", func(any) (Edit, bool) { return Edit{NoCollector: true}, true }},
-	stoker.Device: {"a device of stoker predict --list gpus", func(v any) (Edit, bool) {
+		return Edit{SyncEvery: n}, ok
+	}, ""},
+	stoker.Accumulation: {func(v any) (Edit, bool) { n, ok := whole(v); return Edit{Accumulate: n}, ok && n < Never }, ""},
+	stoker.BatchSize: {func(v any) (Edit, bool) {
+		n, ok := stoker.Multiple(v)
+		return Edit{Batch: n}, ok && n <= 1024
+	}, "a multiple such as 2x: a trace does not tell the batch size"},
+	stoker.Precision: {func(v any) (Edit, bool) { return Edit{Half: true}, v == "bf16" || v == "fp16" || v == "half" }, "bf16 or fp16"},
+	stoker.Compile:   {func(v any) (Edit, bool) { return Edit{Fused: true, Graphs: v != "default"}, v != "" }, ""},
+	stoker.Allocator: {func(any) (Edit, bool) { return Edit{NoAllocator: true}, true }, ""},
+	stoker.ManualGC:  {func(any) (Edit, bool) { return Edit{NoCollector: true}, true }, ""},
+	stoker.Device: {func(v any) (Edit, bool) {
 		name, _ := v.(string)
 		gpu, known := hardware.FindGPU(name)
 		return Edit{GPU: &gpu}, known
-	}},
+	}, ""},
 }
 
 func editOf(c stoker.Change) (edit Edit, modelled bool, err error) {
@@ -138,12 +132,18 @@ func editOf(c stoker.Change) (edit Edit, modelled bool, err error) {
 	if !modelled {
 		return Edit{}, false, fmt.Errorf("a replay has no model of %q: it knows %s", c.Setting, strings.Join(modelledNames(), ", "))
 	}
-	edit, ok := r.edit(c.To)
-	if !ok {
-		return Edit{}, true, fmt.Errorf("%s=%v: expected %s", c.Setting, c.To, r.expects)
+	expects := r.only
+	if expects == "" {
+		expects = c.Setting.Expects()
 	}
-	return edit, true, nil
+	if edit, ok := r.edit(c.To); ok && c.Setting.Check(c.To) == nil {
+		return edit, true, nil
+	}
+	return Edit{}, true, fmt.Errorf("%s=%v: expected %s", c.Setting, c.To, expects)
 }
+
+// Models reports whether a replay knows what a setting does.
+func Models(s stoker.Setting) bool { _, modelled := readings[s]; return modelled }
 
 func modelledNames() []string {
 	var names []string
@@ -154,18 +154,11 @@ func modelledNames() []string {
 	return names
 }
 
-func yes(e Edit) func(any) (Edit, bool) {
-	return func(v any) (Edit, bool) { return e, v == true }
+// yes is of a setting that a replay can turn on and not off.
+func yes(e Edit) reading {
+	return reading{func(v any) (Edit, bool) { return e, v == true }, "true"}
 }
 
 func whole(v any) (int, bool) { return stoker.Settings{"v": v}.Int("v") }
 
 func number(v any) (float64, bool) { return stoker.Settings{"v": v}.Float("v") }
-
-// times reads a multiple: "2x".
-func times(v any) (float64, bool) {
-	text, _ := v.(string)
-	digits, found := strings.CutSuffix(text, "x")
-	n, err := strconv.ParseFloat(digits, 64)
-	return n, found && err == nil
-}
