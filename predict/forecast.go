@@ -10,7 +10,7 @@ import (
 // Forecast is how fast a job would be after changes. Unknown intervals hold NaN.
 type Forecast struct {
 	Step       stoker.Interval // seconds
-	Speedup    stoker.Interval // Step as measured over Step as forecast
+	Speedup    stoker.Interval // time per sample as measured over that as forecast
 	Throughput stoker.Interval // samples/s; unknown where the batch size is
 	Stall      stoker.Interval // share of a step in which the device waits for input
 	Bound      stoker.Resource // what binds after the change
@@ -113,10 +113,15 @@ func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
 		f.Step = sorted(low*lawError.Low, f.Step.Point*lawError.Point, high*lawError.High)
 	}
 	f.Stall = sorted(stall[optimist], stall[likely], stall[pessimist])
-	f.Speedup = over(stoker.Exactly(b.Took), f.Step)
-	if samples, known := b.Settings.Float(stoker.BatchSize); known && samples > 0 || b.Batch > 1 {
-		f.Throughput = over(stoker.Exactly(b.Batch), f.Step)
+	f.Speedup = scaled(over(stoker.Exactly(b.Took), f.Step), is.batch/b.Batch)
+	if b.batchKnown() {
+		f.Throughput = over(stoker.Exactly(is.batch), f.Step)
 	}
+}
+
+func (b Baseline) batchKnown() bool {
+	samples, known := b.Settings.Float(stoker.BatchSize)
+	return known && samples > 0 || b.Batch > 1
 }
 
 // with applies changes to the setup.
@@ -129,6 +134,8 @@ func (b Baseline) with(changes []stoker.Change) (s Setup, changed bool, notes []
 		apply, modelled := settings[c.Setting]
 		if !modelled {
 			notes = append(notes, fmt.Sprintf("the law has no model of %s: its effect is left out", c.Setting))
+		} else if _, times := stoker.Multiple(c.To); c.Setting == stoker.BatchSize && !times && !b.batchKnown() {
+			notes = append(notes, "the batch size as it was is unknown: what another one does is left out")
 		} else if err := c.Setting.Check(c.To); err != nil {
 			notes = append(notes, err.Error()+": its effect is left out")
 		} else {
@@ -154,6 +161,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 		}
 		s.Workers = workers
 	},
+	stoker.BatchSize:         func(s *Setup, to any) { s.resize(numeric(to, s.Batch)) },
 	stoker.PrefetchFactor:    func(s *Setup, to any) { s.Prefetch = numeric(to, s.prefetch()) },
 	stoker.PersistentWorkers: func(s *Setup, to any) { s.Persistent = to == true },
 	stoker.InOrder:           func(s *Setup, to any) { s.AnyOrder = to != true },
@@ -187,6 +195,20 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 			s.Copy, s.Decoded = scaled(s.Copy, asUint8), scaled(s.Decoded, asUint8)
 		}
 	},
+}
+
+// resize makes batches of another size of the same samples. The device computes as
+// much longer, launching takes as long as before.
+func (s *Setup) resize(batch float64) {
+	times := batch / s.Batch
+	grown := func(step, fixed float64) float64 { return max(least, min(step, fixed)+times*(step-min(step, fixed))) }
+	fixed := given(s.Fixed)
+	step := stoker.Interval{Low: grown(s.Step.Low, fixed.High), Point: grown(s.Step.Point, fixed.Point), High: grown(s.Step.High, fixed.Low)}
+	if times < 1 {
+		step.Low, step.High = grown(s.Step.Low, fixed.Low), grown(s.Step.High, fixed.High)
+	}
+	s.LoopCPU = scaled(s.LoopCPU, step.Point/s.Step.Point)
+	s.Batch, s.Step, s.Copy, s.BatchCV = batch, step, scaled(s.Copy, times), s.BatchCV/math.Sqrt(times)
 }
 
 // pin takes what page-locked memory saves off a copy that was measured.

@@ -72,6 +72,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	loop := c.loop(len(run.Facts.GPUs) > 0)
 	b.Copy = c.transfer(b.Setup, loop)
 	b.Step = loop
+	b.Fixed = c.fixed(loop)
 	if copied := b.Copy; copied.Known() { // what saves most is taken off first: the optimist's loop is the shortest
 		b.Step = stoker.Interval{Low: max(least, loop.Low-copied.High), Point: max(least, loop.Point-copied.Point), High: max(least, loop.High-copied.Low)}
 	}
@@ -115,6 +116,15 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 		point = high
 	}
 	return stoker.Interval{Low: low, Point: point, High: high}
+}
+
+// fixed is what of a loop does not grow with the batch: launching does not, kernels do.
+func (c Costs) fixed(loop stoker.Interval) stoker.Interval {
+	if math.IsNaN(c.Busy) {
+		return stoker.Interval{Low: 0, Point: loop.Point / 2, High: loop.Low}
+	}
+	rest := max(0, loop.Point-c.Busy*c.Step)
+	return stoker.Interval{Low: 0, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
 }
 
 // loopCPU is the core time of the loop. A launching thread that waits for the
