@@ -191,7 +191,7 @@ func (m *memories) half(power float64) float64 {
 		widest = max(widest, m.scale[i])
 	}
 	lower, upper := 0.0, 3*widest // t of 18 degrees or more is within 3 in more than 95 %
-	for range 40 {
+	for range 30 {
 		half, within := (lower+upper)/2, 0.0
 		for i, weight := range weights {
 			if weight > 1e-9 {
@@ -228,9 +228,10 @@ func (low transforms) remembering(r float64) (scale, likelihood float64) {
 // 26.7.4).
 func student(t float64, degrees int) float64 {
 	nu := float64(degrees)
+	within := nu / (nu + t*t)
 	sum, term := 1.0, 1.0
 	for k := 1; k < degrees/2; k++ {
-		term *= nu / (nu + t*t) * float64(2*k-1) / float64(2*k)
+		term *= within * (1 - 0.5/float64(k))
 		sum += term
 	}
 	return t / math.Sqrt(nu+t*t) * sum

@@ -106,34 +106,36 @@ func TestStepsWithoutDoubt(t *testing.T) {
 }
 
 // Where an interval cannot be had, the page says so: a drift, a walk, a few steps that
-// take ten times as long. Steady runs, few and many steps, are not blamed.
+// take ten times as long. Steady runs, few and many steps, are not blamed. The bounds
+// are what 2,000 runs gave, and two and a half errors of what 300 tell.
 func TestTrust(t *testing.T) {
+	const runs = 300
 	for _, c := range []struct {
 		process process
 		n       int
-		least   int // of 100 runs that are warned of
+		least   int // percent of runs that are warned of
 		most    int
 	}{
-		{remembering(0), 20, 0, 6},
+		{remembering(0), 20, 0, 8}, // 5
 		{remembering(0), 400, 0, 0},
-		{remembering(0.5), 100, 0, 2},
-		{remembering(0.9), 400, 0, 10},
-		{remembering(0.9), 20, 95, 100},
-		{logNormal(0.5, 0), 100, 0, 6},
-		{drifting(0.3), 100, 95, 100},
-		{drifting(0.3), 1000, 95, 100},
-		{walking(), 1000, 95, 100},
-		{stragglers(0.01, 10, 0), 200, 65, 100}, // 13 % of such runs have no straggler at all
-		{periodic(50, 5), 100, 95, 100},
+		{remembering(0.5), 100, 0, 0},
+		{remembering(0.9), 400, 0, 1},
+		{remembering(0.9), 20, 89, 100}, // 93
+		{logNormal(0.5, 0), 100, 0, 3},  // 1
+		{drifting(0.3), 100, 96, 100},   // 98
+		{drifting(0.3), 1000, 96, 100},
+		{walking(), 1000, 92, 100},              // 96
+		{stragglers(0.01, 10, 0), 200, 65, 100}, // 71: 13 % of such runs have no straggler at all
+		{periodic(50, 5), 100, 100, 100},
 	} {
 		warned := 0
-		for seed := range uint64(100) {
+		for seed := range uint64(runs) {
 			if len(measure(steps(c.process, c.n, seed)).trust("before")) > 0 {
 				warned++
 			}
 		}
-		if warned < c.least || warned > c.most {
-			t.Errorf("%s, n %d: %d of 100 runs are warned of, want %d to %d", c.process.name, c.n, warned, c.least, c.most)
+		if 100*warned < c.least*runs || 100*warned > c.most*runs {
+			t.Errorf("%s, n %d: %d of %d runs are warned of, want %d to %d %%", c.process.name, c.n, warned, runs, c.least, c.most)
 		}
 	}
 }
