@@ -5,10 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"stoker/recording"
 )
 
 // process makes n steps of a kind of run and says what their mean would be in a run
@@ -300,4 +304,47 @@ func simulated(lengths []int, pairs int) []row {
 	}
 	all.Wait()
 	return rows
+}
+
+// Pieces of one real run are the same job: they are called faster or slower as seldom
+// as unchanged runs, though the machines were shared and did change their pace.
+func TestPiecesOfRealRuns(t *testing.T) {
+	files, err := filepath.Glob("../testdata/cases/*/run.jsonl.gz")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d recordings, %v", len(files), err)
+	}
+	for _, n := range []int{20, 40, 100} {
+		pairs, called, short, from := 0, 0, 0, 0
+		for _, file := range files {
+			run, err := recording.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pieces []sample
+			for piece := range slices.Chunk(observe(run).window.Times(), n) {
+				if len(piece) == n {
+					pieces = append(pieces, measure(piece))
+				}
+			}
+			if len(pieces) > 1 {
+				from++
+			}
+			for i, a := range pieces {
+				for _, b := range pieces[:i] {
+					switch pairs++; differ(a.over(b)) {
+					case Faster, Slower:
+						called++
+					case TooShort:
+						short++
+					default:
+					}
+				}
+			}
+		}
+		share := 100 * float64(called) / float64(pairs)
+		t.Logf("n %d: %d pairs of pieces of %d runs: %.1f %% called, %.0f %% too short", n, pairs, from, share, 100*float64(short)/float64(pairs))
+		if share > 5 {
+			t.Errorf("n %d: %.1f %% of %d pairs of pieces of the same run are called faster or slower", n, share, pairs)
+		}
+	}
 }

@@ -51,7 +51,7 @@ const (
 	// before anything is seen. For one mean all memories count alike. Of a ratio two
 	// errors add up, which seldom are both at their worst: long memories count less,
 	// else its interval would hold the truth in 99 of 100.
-	powerAlone, powerPaired = 0, 0.7
+	powerAlone, powerPaired = 0, 0.8
 
 	// A run that counts as fewer independent steps than this shows too little of its
 	// slowest changes to bound them: its interval is doubled.
