@@ -64,7 +64,7 @@ func (p *page) sides(o verify.Outcome) {
 		fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", Percent(*o.Noise))
 	}
 	if before, after := o.Before.Needed, o.After.Needed; before != nil && after != nil {
-		fmt.Fprintf(&p.b, "  needed       %s before, %s after\n", length(*before), length(*after))
+		fmt.Fprintf(&p.b, "  needed       at least %s before, %s after\n", length(*before), length(*after))
 	}
 }
 

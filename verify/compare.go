@@ -101,6 +101,9 @@ func (s observed) side() Side {
 	if n := s.samples(); n > 0 {
 		side.Samples = &n
 	}
+	if n := float64(side.Steps); n > 0 && n < leastSteps {
+		side.Needed = &Length{Steps: leastSteps, Seconds: side.Seconds * leastSteps / n}
+	}
 	return side
 }
 
@@ -130,7 +133,8 @@ func tooFew(was, now observed) string {
 				side.name, len(side.run.Steps), leastSteps)
 		}
 		if n < leastSteps {
-			return fmt.Sprintf("the run %s is too short: %d steady steps, %d are needed", side.name, n, leastSteps)
+			return fmt.Sprintf("the run %s is too short: %d steady steps in %.1f s, %d are needed, about %.1f s at the least",
+				side.name, n, side.side().Seconds, leastSteps, side.side().Needed.Seconds)
 		}
 		if !(side.costs.Step > 0) {
 			return fmt.Sprintf("the run %s has steps whose length is unknown", side.name)

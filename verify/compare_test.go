@@ -269,14 +269,18 @@ func TestFewSteps(t *testing.T) {
 	for steps, want := range map[int]string{
 		0:  "0 steps were recorded",
 		2:  "2 steps were recorded",
-		15: "steady steps, 20 are needed",
+		15: "12 steady steps in 1.2 s, 20 are needed, about 2.0 s at the least",
 	} {
 		short := typical()
 		short.steps = steps
-		for _, o := range []Outcome{Compare(short.run(), twice().run(), nothing), Compare(typical().run(), short.run(), nothing)} {
+		first, second := Compare(short.run(), twice().run(), nothing), Compare(typical().run(), short.run(), nothing)
+		for _, o := range []Outcome{first, second} {
 			if !strings.Contains(o.Refused, want) || o.Speedup != nil {
 				t.Errorf("%d steps: refused %q, want %q", steps, o.Refused, want)
 			}
+		}
+		if known := steps == 15; known != (first.Before.Needed != nil) || first.After.Needed != nil || second.Before.Needed != nil {
+			t.Errorf("%d steps: needed %v before, %v after", steps, first.Before.Needed, first.After.Needed)
 		}
 	}
 }

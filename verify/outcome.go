@@ -48,8 +48,9 @@ type Side struct {
 	// these, of which neighbours are alike.
 	Independent *float64 `json:"independent"`
 
-	// Needed is how long this run would have to be where both were too short; nil
-	// where they were not, and where no length would do.
+	// Needed is how long this run would have to be, where the runs are too short to
+	// tell, or this one to be compared at all; nil where they are not, and where no
+	// length would do.
 	Needed *Length `json:"needed"`
 }
 
