@@ -255,11 +255,10 @@ func TestCoverageTable(t *testing.T) {
 		title string
 		text  func(tally) string
 	}{
-		{"ratio's interval holds the truth, %", func(t tally) string { return fmt.Sprintf("%.1f", t.percent(t.ratio)) }},
-		{"one run's interval holds its mean, %", func(t tally) string { return fmt.Sprintf("%.1f", t.percent(t.mean)) }},
-		{"unchanged runs called faster or slower, %", func(t tally) string { return fmt.Sprintf("%.1f", t.percent(t.called)) }},
-		{"called too short, %", func(t tally) string { return fmt.Sprintf("%.0f", t.percent(t.short)) }},
-		{"width over that of one who knows the scatter", func(t tally) string { return fmt.Sprintf("%.2f", t.wider()) }},
+		{"held, called, too short, %", func(t tally) string {
+			return fmt.Sprintf("%.1f, %.1f, %.0f", t.percent(t.ratio), t.percent(t.called), t.percent(t.short))
+		}},
+		{"mean held, %; width", func(t tally) string { return fmt.Sprintf("%.1f; %.2f", t.percent(t.mean), t.wider()) }},
 	} {
 		fmt.Printf("\n| %s | %s |\n|---|%s\n", column.title, strings.Trim(strings.Replace(fmt.Sprint(lengths), " ", " | ", -1), "[]"), strings.Repeat("---|", len(lengths)))
 		for _, row := range table(lengths, pairs) {

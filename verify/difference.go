@@ -62,8 +62,12 @@ func (o *Outcome) need() {
 	}
 }
 
-// trust says where a side's steps are of a kind that its interval does not cover well.
+// trust says where a side's steps are of a kind that its interval does not cover well;
+// not where that is less than what starting again does.
 func (s sample) trust(name string) (warnings []string) {
+	if s.alone < restart {
+		return nil
+	}
 	if s.independent < fewIndependent {
 		warnings = append(warnings, fmt.Sprintf("the run %s drifts, or is short beside its own swings: its %.0f steps tell as much of their mean as %.1f independent ones, and its interval is doubled",
 			name, s.steps, s.independent))

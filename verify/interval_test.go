@@ -139,3 +139,17 @@ func TestTrust(t *testing.T) {
 		}
 	}
 }
+
+// What moves the mean by less than starting again does is no matter, however it looks.
+func TestTrustOfSteadyRuns(t *testing.T) {
+	for _, p := range []process{periodic(50, 5), drifting(0.3)} {
+		x := steps(p, 100, 1)
+		loud := measure(x).trust("before")
+		for i := range x {
+			x[i] = 1 + x[i]/1000
+		}
+		if quiet := measure(x).trust("before"); len(loud) == 0 || len(quiet) > 0 {
+			t.Errorf("%s: %q; a thousandth of it: %q", p.name, loud, quiet)
+		}
+	}
+}
