@@ -23,8 +23,8 @@ func TestOutcomes(t *testing.T) {
 	nothing := predict.Forecast{Speedup: stoker.Unknown()}
 	for name, o := range map[string]verify.Outcome{
 		"kept":           verify.Compare(before, after, promise(2.9, 3.49, 3.6)),
-		"kept-or-better": verify.Compare(before, after, promise(2.9, 3.1, 3.2)),
-		"better":         verify.Compare(before, after, promise(0.97, 1.03, 1.1)),
+		"kept-or-better": verify.Compare(before, after, promise(3.1, 3.25, 3.3)),
+		"better":         verify.Compare(before, after, promise(0.99, 1.03, 3.24)),
 		"missed":         verify.Compare(before, after, promise(4, 4.5, 5)),
 		"not-decided":    verify.Compare(before, after, promise(3.3, 3.5, 3.6)),
 		"slower":         verify.Compare(after, before, nothing),

@@ -158,6 +158,9 @@ func TestHold(t *testing.T) {
 		{about(0.97, 1.03, 1.1), about(1.02, 2.6, 6.6), PromiseReached},
 		{about(0.97, 1.03, 1.1), about(0.9, 2.6, 7.5), PromiseUndecided}, // was "kept", in the review
 		{about(0.97, 1.03, 1.1), about(2.3, 2.6, 2.9), PromiseExceeded},
+		{about(0.99, 1.03, 2.52), about(2.45, 2.6, 2.76), PromiseExceeded}, // the very figures: the ends touch
+		{about(1.8, 2, 2.2), about(2.1, 2.3, 2.5), PromiseExceeded},
+		{about(1.8, 2, 2.2), about(2.1, 2.15, 2.2), PromiseKept},  // within what was promised
 		{about(0.97, 1, 1.03), about(0.99, 1, 1.01), PromiseKept}, // that nothing comes of it is a promise too
 		{about(0.97, 1, 1.03), about(0.8, 1, 1.25), PromiseUndecided},
 	} {

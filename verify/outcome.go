@@ -125,8 +125,8 @@ type Kept string
 const (
 	PromiseMissed    Kept = "missed"               // achieved lies wholly below
 	PromiseKept      Kept = "kept"                 // wholly above the low end, and its point not above the high end
-	PromiseReached   Kept = "kept or better"       // wholly above the low end, its point above the high end
-	PromiseExceeded  Kept = "better than promised" // wholly above the high end
+	PromiseReached   Kept = "kept or better"       // the same, its point above the high end
+	PromiseExceeded  Kept = "better than promised" // wholly above the promise's point, its own above the high end
 	PromiseUndecided Kept = "not decided"          // the low end lies within: longer runs would tell
 	NotPromised      Kept = "not promised"         // there was no forecast
 	PromiseUntested  Kept = "not compared"         // there was one, but the runs cannot be compared

@@ -4,7 +4,8 @@ import "stoker"
 
 // hold sets what was achieved beside what was promised. That two intervals meet
 // proves nothing: a wide one meets every promise. So a promise was kept only where the
-// whole interval reaches it, and missed only where the whole interval lies below.
+// whole interval reaches it, and missed only where the whole interval lies below. More
+// than the high end is better than promised, unless what was promised lies within.
 func hold(speedup, achieved stoker.Interval) Promise {
 	p := Promise{Kept: NotPromised, Achieved: &achieved}
 	if !promised(speedup) {
@@ -15,10 +16,10 @@ func hold(speedup, achieved stoker.Interval) Promise {
 	switch {
 	case achieved.High < low:
 		p.Kept = PromiseMissed
-	case achieved.Low > high:
-		p.Kept = PromiseExceeded
 	case achieved.Low < low:
 		p.Kept = PromiseUndecided
+	case achieved.Point > high && achieved.Low > speedup.Point*(1+restart):
+		p.Kept = PromiseExceeded
 	case achieved.Point > high:
 		p.Kept = PromiseReached
 	default:
