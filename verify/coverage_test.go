@@ -260,7 +260,7 @@ func TestCoverageTable(t *testing.T) {
 		}},
 		{"mean held, %; width", func(t tally) string { return fmt.Sprintf("%.1f; %.2f", t.percent(t.mean), t.wider()) }},
 	} {
-		fmt.Printf("\n| %s | %s |\n|---|%s\n", column.title, strings.Trim(strings.Replace(fmt.Sprint(lengths), " ", " | ", -1), "[]"), strings.Repeat("---|", len(lengths)))
+		fmt.Printf("\n| %s | %s |\n|---|%s\n", column.title, strings.Trim(strings.ReplaceAll(fmt.Sprint(lengths), " ", " | "), "[]"), strings.Repeat("---|", len(lengths)))
 		for _, row := range table(lengths, pairs) {
 			fmt.Printf("| %s |", row.name)
 			for _, cell := range row.cells {

@@ -94,7 +94,8 @@ func measure(times []float64) sample {
 // doubt widens a half-width where it rests on too little, and says how many
 // independent steps would give it.
 func (s sample) doubt(half float64) (wide, independent float64) {
-	independent = min(s.steps, math.Pow(normal95*s.spread/half, 2))
+	root := normal95 * s.spread / half
+	independent = min(s.steps, root*root)
 	if independent < fewIndependent {
 		return 2 * half, independent
 	}
