@@ -32,7 +32,7 @@ func (p *page) outcomeHeadline(o verify.Outcome) {
 		p.wrapped("  ", "  ", o.Refused)
 		return
 	}
-	code := map[verify.Difference]string{verify.Faster: "1;32", verify.Slower: "1;31", verify.None: "1;33"}[o.Difference]
+	code := map[verify.Difference]string{verify.Faster: "1;32", verify.Slower: "1;31", verify.None: "1;33", verify.TooShort: "1;33"}[o.Difference]
 	line := string(o.Difference)
 	if o.Speedup != nil {
 		line = fmt.Sprintf("%s: %.2fx (%.2f to %.2f)", o.Difference, o.Speedup.Point, o.Speedup.Low, o.Speedup.High)
@@ -61,8 +61,16 @@ func (p *page) sides(o verify.Outcome) {
 		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", Percent(*o.Stall.Before), Percent(*o.Stall.After))
 	}
 	if o.Noise != nil {
-		fmt.Fprintf(&p.b, "  noise floor  %s: what parts of one run differ by\n", Percent(*o.Noise))
+		fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", Percent(*o.Noise))
 	}
+	if before, after := o.Before.Needed, o.After.Needed; before != nil && after != nil {
+		fmt.Fprintf(&p.b, "  needed       at least %s before, %s after\n", length(*before), length(*after))
+	}
+}
+
+// length is how long a run has to be, rounded up: less would not do.
+func length(l verify.Length) string {
+	return fmt.Sprintf("%.0f s (%.0f steps)", math.Ceil(l.Seconds), math.Ceil(l.Steps))
 }
 
 // time is a mean with its interval and n.
@@ -74,16 +82,23 @@ func (p *page) time(s verify.Side) string {
 	return fmt.Sprintf("%s (%s to %s, n %d)", Seconds(m.Point), Seconds(m.Low), Seconds(m.High), s.Steps)
 }
 
+// promises are the words and colours for how a promise ended.
+var promises = map[verify.Kept]struct{ text, colour string }{
+	verify.PromiseMissed:    {"promise missed", "31"},
+	verify.PromiseKept:      {"promise kept", "32"},
+	verify.PromiseReached:   {"promise kept, or better", "32"},
+	verify.PromiseExceeded:  {"better than promised", "32"},
+	verify.PromiseUndecided: {"promise not decided", "33"},
+}
+
 func (p *page) promise(o verify.Outcome) {
-	line := p.colour(map[verify.Kept]string{
-		verify.PromiseKept: "32", verify.PromiseExceeded: "32", verify.PromiseMissed: "31",
-	}[o.Promise.Kept], string(o.Promise.Kept))
 	if o.Promise.Promised == nil || o.Promise.Achieved == nil {
-		fmt.Fprintf(&p.b, "  promise      %s\n", line)
+		fmt.Fprintf(&p.b, "  promise      %s\n", o.Promise.Kept)
 		return
 	}
-	fmt.Fprintf(&p.b, "  promised     %s\n  achieved     %s   promise %s\n",
-		times(*o.Promise.Promised), times(*o.Promise.Achieved), line)
+	ended := promises[o.Promise.Kept]
+	fmt.Fprintf(&p.b, "  promised     %s\n  achieved     %s   %s\n",
+		times(*o.Promise.Promised), times(*o.Promise.Achieved), p.colour(ended.colour, ended.text))
 }
 
 func times(i stoker.Interval) string {

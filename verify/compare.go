@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"stoker"
-	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
 )
@@ -54,14 +53,17 @@ func (o *Outcome) judge(was, now observed, forecast predict.Forecast) {
 			o.Warnings = append(o.Warnings, "the promise was made for steps of the same size and is held against times per sample")
 		}
 	}
-	a := resample(scaled(was.window.Times(), 1/unit(was)), seedBefore)
-	b := resample(scaled(now.window.Times(), 1/unit(now)), seedAfter)
+	a := measure(scaled(was.window.Times(), 1/unit(was)))
+	b := measure(scaled(now.window.Times(), 1/unit(now)))
 	o.Before.fill(a, was.samples()/unit(was))
 	o.After.fill(b, now.samples()/unit(now))
-	ratio, floor := a.over(b), max(*o.Before.Noise, *o.After.Noise)
+	o.Warnings = append(append(o.Warnings, a.trust("before")...), b.trust("after")...)
+	ratio := a.over(b)
+	floor := noise(ratio)
 	o.Speedup, o.Noise = &ratio, &floor
-	o.Difference = beyond(ratio, floor)
-	o.Promise = hold(forecast.Speedup, ratio, floor)
+	o.Difference = differ(ratio)
+	o.Promise = hold(forecast.Speedup, ratio)
+	o.need()
 }
 
 // observed is one run's judged window with its costs.
@@ -99,15 +101,17 @@ func (s observed) side() Side {
 	if n := s.samples(); n > 0 {
 		side.Samples = &n
 	}
+	if n := float64(side.Steps); n > 0 && n < leastSteps {
+		side.Needed = &Length{Steps: leastSteps, Seconds: side.Seconds * leastSteps / n}
+	}
 	return side
 }
 
 // fill adds the figures of a side; samples is how many one of its times covers,
 // 0 where unknown.
 func (side *Side) fill(s sample, samples float64) {
-	noise := s.noise()
-	side.Block, side.Noise = s.block, &noise
-	side.Time = &Estimate{Mean: s.mean(), Median: stat.Median(s.times)}
+	side.Independent = &s.independent
+	side.Time = &Estimate{Mean: s.interval(), Median: s.median}
 	if samples > 0 {
 		t := side.Time
 		side.Throughput = &Estimate{
@@ -129,7 +133,8 @@ func tooFew(was, now observed) string {
 				side.name, len(side.run.Steps), leastSteps)
 		}
 		if n < leastSteps {
-			return fmt.Sprintf("the run %s is too short: %d steady steps, %d are needed", side.name, n, leastSteps)
+			return fmt.Sprintf("the run %s is too short: %d steady steps in %.1f s, %d are needed, about %.1f s at the least",
+				side.name, n, side.side().Seconds, leastSteps, side.side().Needed.Seconds)
 		}
 		if !(side.costs.Step > 0) {
 			return fmt.Sprintf("the run %s has steps whose length is unknown", side.name)

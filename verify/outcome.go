@@ -13,9 +13,13 @@ type Outcome struct {
 	Before Side  `json:"before"`
 	After  Side  `json:"after"`
 
-	Speedup    *stoker.Interval `json:"speedup"`    // mean time before over after, 95 % interval; nil where refused
-	Noise      *float64         `json:"noise"`      // the larger noise of the two sides
-	Difference Difference       `json:"difference"` // what of the speed-up lies beyond interval and noise
+	Speedup *stoker.Interval `json:"speedup"` // mean time before over after, 95 % interval; nil where refused
+
+	// Noise is the share by which two runs like these differ at most, in 19 of 20
+	// cases, though nothing was changed; never less than what starting again may do.
+	Noise *float64 `json:"noise_floor"`
+
+	Difference Difference `json:"difference"` // what the interval says
 
 	Promise Promise `json:"promise"`
 	Stall   Stall   `json:"stall"`
@@ -40,18 +44,25 @@ type Side struct {
 	// Throughput is samples per second and rank.
 	Throughput *Estimate `json:"throughput"`
 
-	// Noise is by which share parts of this run differ from each other though
-	// nothing was changed.
-	Noise *float64 `json:"noise"`
+	// Independent is how many independent steps would tell as much of the mean as
+	// these, of which neighbours are alike.
+	Independent *float64 `json:"independent"`
 
-	// Block is the length in steps of the blocks that the bootstrap kept
-	// together: how long neighbouring steps resemble each other.
-	Block int `json:"block"`
+	// Needed is how long this run would have to be, where the runs are too short to
+	// tell, or this one to be compared at all; nil where they are not, and where no
+	// length would do.
+	Needed *Length `json:"needed"`
+}
+
+// Length is how long a run is.
+type Length struct {
+	Steps   float64 `json:"steps"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Estimate is a mean with its 95 % interval, and the median beside it.
 type Estimate struct {
-	Mean   stoker.Interval `json:"mean"` // moving-block bootstrap
+	Mean   stoker.Interval `json:"mean"`
 	Median float64         `json:"median"`
 }
 
@@ -87,6 +98,7 @@ const (
 	Faster      Difference = "faster"
 	Slower      Difference = "slower"
 	None        Difference = "no detectable difference"
+	TooShort    Difference = "too short to tell" // the interval holds 1, and much beside it
 	NotCompared Difference = "not compared"
 )
 
@@ -100,19 +112,22 @@ func (d Difference) Symbol() string {
 		return "-"
 	case None:
 		return "~"
-	case NotCompared:
+	case TooShort, NotCompared:
 	}
 	return "?"
 }
 
-// Kept says whether a promise was kept.
+// Kept says whether a promise was kept: where the achieved interval lies beside the
+// promised one.
 type Kept string
 
 // The ways in which a promise can end.
 const (
-	PromiseKept     Kept = "kept"         // the intervals meet
-	PromiseExceeded Kept = "exceeded"     // achieved lies wholly above promised, beyond noise
-	PromiseMissed   Kept = "missed"       // achieved lies wholly below promised, beyond noise
-	NotPromised     Kept = "not promised" // there was no forecast
-	PromiseUntested Kept = "not compared" // there was one, but the runs cannot be compared
+	PromiseMissed    Kept = "missed"               // achieved lies wholly below
+	PromiseKept      Kept = "kept"                 // wholly above the low end, and its point not above the high end
+	PromiseReached   Kept = "kept or better"       // the same, its point above the high end
+	PromiseExceeded  Kept = "better than promised" // wholly above the promise's point, its own above the high end
+	PromiseUndecided Kept = "not decided"          // the low end lies within: longer runs would tell
+	NotPromised      Kept = "not promised"         // there was no forecast
+	PromiseUntested  Kept = "not compared"         // there was one, but the runs cannot be compared
 )

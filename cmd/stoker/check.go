@@ -225,9 +225,13 @@ func (a *app) checked(c *checkFlag, v diagnose.Verdict) error {
 
 // kept ends verify with 4 where its --check asks for a promise that was missed.
 func (a *app) kept(c *checkFlag, p verify.Promise) error {
-	if !c.promise || p.Kept != verify.PromiseMissed {
-		return nil
+	switch {
+	case !c.promise:
+	case p.Kept == verify.PromiseMissed:
+		a.say("check: the prediction was missed")
+		return exitCode(exitMissed)
+	case p.Kept == verify.PromiseUndecided:
+		a.say("check: whether the prediction was missed is not decided: longer runs would tell")
 	}
-	a.say("check: the prediction was missed")
-	return exitCode(exitMissed)
+	return nil
 }

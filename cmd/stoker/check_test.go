@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"stoker/diagnose"
+	"stoker/verify"
 )
 
 func caseFile(name string) string { return filepath.Join("../../testdata/cases", name) }
@@ -186,6 +189,29 @@ func TestJoinChecks(t *testing.T) {
 	} {
 		if got := strings.Join(joinChecks(strings.Fields(in)), " "); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A promise that was missed fails, one that is not decided passes and says so.
+func TestCheckPromise(t *testing.T) {
+	for kept, c := range map[verify.Kept]struct {
+		code int
+		want string
+	}{
+		verify.PromiseKept:      {exitFine, ""},
+		verify.PromiseReached:   {exitFine, ""},
+		verify.PromiseExceeded:  {exitFine, ""},
+		verify.NotPromised:      {exitFine, ""},
+		verify.PromiseUndecided: {exitFine, "longer runs would tell"},
+		verify.PromiseMissed:    {exitMissed, "the prediction was missed"},
+	} {
+		var said bytes.Buffer
+		a := &app{stderr: &said}
+		err := a.kept(&checkFlag{promise: true}, verify.Promise{Kept: kept})
+		var code exitCode
+		if errors.As(err, &code); int(code) != c.code || !strings.Contains(said.String(), c.want) || c.want == "" && said.Len() > 0 {
+			t.Errorf("%s: %v, said %q", kept, err, said.String())
 		}
 	}
 }

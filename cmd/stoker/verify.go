@@ -18,9 +18,10 @@ func (a *app) verify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify BEFORE AFTER",
 		Short: "Did it help, as much as predicted, beyond noise",
-		Long: `Compare two recordings of the same work: step time and throughput with bootstrap intervals,
-the noise floor, what had been promised for just these changes of settings beside what was
-achieved, and what binds now. Runs of different work are refused, or compared per sample.`,
+		Long: `Compare two recordings of the same work: step time and throughput with 95 % intervals, what
+had been promised for just these changes of settings beside what was achieved, and what binds
+now. The answer is faster, slower, no detectable difference, or too short to tell, with the
+seconds that both would have to run. Runs of different work are refused, or compared per sample.`,
 		Example: `  stoker verify stoker-runs/before.jsonl.gz stoker-runs/after.jsonl.gz
   stoker verify --json BEFORE AFTER | jq .outcome.promise`,
 		Args: func(_ *cobra.Command, args []string) error {

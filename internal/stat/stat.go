@@ -4,7 +4,6 @@ package stat
 
 import (
 	"math"
-	"math/rand/v2"
 	"sort"
 )
 
@@ -67,31 +66,4 @@ func Ramp(v, low, high float64) float64 {
 		return 0
 	}
 	return min(1, max(0, (v-low)/(high-low)))
-}
-
-// BlockMeans draws bootstrap means of x by resampling whole blocks of length
-// block, so that neighbouring values that depend on each other stay together
-// (moving block bootstrap, Künsch 1989). The same seed gives the same draws.
-func BlockMeans(x []float64, block, draws int, seed uint64) []float64 {
-	n := len(x)
-	if n == 0 {
-		return nil
-	}
-	block = min(max(block, 1), n)
-	sums := make([]float64, n+1)
-	for i, v := range x {
-		sums[i+1] = sums[i] + v
-	}
-	source := rand.New(rand.NewPCG(seed, 0x5704e3))
-	blocks := (n + block - 1) / block
-	means := make([]float64, draws)
-	for d := range means {
-		total := 0.0
-		for range blocks {
-			at := source.IntN(n - block + 1)
-			total += sums[at+block] - sums[at]
-		}
-		means[d] = total / float64(blocks*block)
-	}
-	return means
 }

@@ -76,7 +76,7 @@ def advise(run: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def verify(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> dict[str, Any]:
-    """Compare two recordings; the answer stands in "outcome"."""
+    """Compare two recordings; the answer stands in "outcome", whose fields docs/verify.md lists."""
     return _call("verify", before, after)
 
 
