@@ -122,3 +122,22 @@ func TestAsynchronousLoops(t *testing.T) {
 }
 
 func near(got, want, by float64) bool { return math.Abs(got-want) <= by }
+
+// Twice the batch is twice the work of workers and device; what a launch costs is
+// shared by twice the samples.
+func TestABatchOfAnotherSize(t *testing.T) {
+	b := loader(0.060, 0.020, 8, 1)
+	b.Batch, b.PrepareCPU = 32, stoker.Exactly(0.060/32)
+	if f := with(b, stoker.BatchSize, 64); !near(f.Step.Point, 0.120, 0.003) || !near(f.Speedup.Point, 1, 0.02) || !near(f.Throughput.Point, 64/0.120, 10) {
+		t.Errorf("a saturated worker: step %+v, %+v per sample; want 120 ms and 1x", f.Step, f.Speedup)
+	}
+	b = loader(0.040, 0.035, 8, 0)
+	b.Batch, b.PrepareCPU, b.Fixed = 32, stoker.Exactly(0.040/32), stoker.Exactly(0.015)
+	if f := with(b, stoker.BatchSize, "2x"); !near(f.Step.Point, 0.080+0.015+0.040, 0.004) || !near(f.Speedup.Point, 2*0.075/0.135, 0.04) {
+		t.Errorf("launches of 15 ms: step %+v, %+v per sample; want 135 ms and 1.11x", f.Step, f.Speedup)
+	}
+	b.Batch = 1 // unknown
+	if f := with(b, stoker.BatchSize, 64); len(f.Notes) == 0 || f.Step != stoker.Exactly(b.Took) {
+		t.Errorf("of an unknown batch: %+v", f)
+	}
+}
