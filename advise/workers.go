@@ -156,7 +156,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	gain := f.Step.Point/more.Step.Point - 1
 	switch f.Bound {
 	case stoker.CPU:
-		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.base.Cores, 100*gain)
+		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.base.CoresGot(float64(workers)), 100*gain)
 	case stoker.GPU:
 		return fmt.Sprintf("the loop itself (%.1f ms) is then the limit (one more: %+.0f %%)", 1e3*a.base.Loop().Point, 100*gain)
 	case stoker.Storage:
@@ -169,7 +169,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 func (a adviser) memoryNote(workers int) string {
 	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
 	return fmt.Sprintf("checked: at most %s more memory of %s free; %s queued in /dev/shm of %s; %s cores",
-		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.base.Cores))
+		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.base.CoresGot(float64(workers))))
 }
 
 func unknownIfZero(v float64) float64 {

@@ -179,7 +179,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.Cores: func(s *Setup, to any) {
 		s.Cores = numeric(to, s.Cores)
-		s.CoresMost, s.PhysCores, s.Queue = 0, 0, stoker.Exactly(1) // what lies behind other cores is not known
+		s.Others, s.PhysCores, s.Queue = 0, 0, stoker.Exactly(1) // what lies behind other cores is not known
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()

@@ -59,7 +59,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	m := run.Facts.Machine
 	b := Baseline{Took: c.Step, Settings: stoker.Settings{}}
 	b.Setup = Setup{
-		Batch: 1, Workers: float64(c.Workers), Cores: stat.Or(c.Cores, 0), CoresMost: m.Cores(), PhysCores: float64(m.PhysCores),
+		Batch: 1, Workers: float64(c.Workers), Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
 		LoopCPU: c.loopCPU(), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
 	}
 	if samples := c.Window.Samples(); samples > 0 {

@@ -142,6 +142,7 @@ type numbers struct {
 	spread, measuredCV, cv            float64 // of a sample's time; of a batch's, as measured, as it is
 	straggling, sharp                 float64 // of the closed form
 	cores                             views
+	others                            float64 // cores that other users take
 
 	sample, prepare, decoded, collect views // per sample: bytes, core seconds, bytes, seconds
 	rate, storage, link               views // bytes/s
@@ -173,7 +174,7 @@ type numbers struct {
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
 		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes), workers: s.Workers, phys: s.PhysCores,
-		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: s.coresInViews(), sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
+		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others, sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
 		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
@@ -220,14 +221,31 @@ func startOf(method string) views {
 	return costs(forkStart)
 }
 
-// coresInViews is how many cores the job gets. Its neighbours may stay as they are;
-// the optimist sees half of them go.
-func (s Setup) coresInViews() views {
-	if s.Cores == 0 || math.IsNaN(s.Cores) {
-		return views{math.NaN(), math.NaN(), math.NaN()}
+// coresFor is how many cores so many busy threads of the job get beside the machine's
+// other users: what those leave, and no less than a fair share, as a kernel gives threads
+// of one priority. The optimist sees half of the others go, the pessimist expects that
+// twice as many of them would run if they could.
+func (p *numbers) coresFor(v view, threads float64) float64 {
+	others := p.others * [...]float64{0.5, 1, 1}[v]
+	if others == 0 {
+		return p.cores[v]
 	}
-	return views{s.Cores + max(0, s.CoresMost-s.Cores)/2, s.Cores, s.Cores}
+	waiting := [...]float64{0.5, 1, 2}[v] * p.others
+	return max(p.cores[v]-others, p.cores[v]*threads/(threads+waiting))
 }
+
+// CoresGot is how many cores the job likely gets with that many workers; NaN unknown.
+func (s Setup) CoresGot(workers float64) float64 {
+	s.Workers = workers
+	p, err := s.compile()
+	if err != nil {
+		return math.NaN()
+	}
+	return p.coresFor(likely, p.threads())
+}
+
+// threads are those of the job that want a core.
+func (p *numbers) threads() float64 { return p.gpus * (p.workers + 1) }
 
 func (p *numbers) setCurve(s Setup) error {
 	curve, known, err := s.curve()
@@ -277,6 +295,14 @@ func (s Setup) linkRate() stoker.Interval {
 	}
 	low, high := link.Pageable[0].Value, link.Pageable[1].Value
 	return stoker.Interval{Low: low, Point: math.Sqrt(low * high), High: high}
+}
+
+// coresOf takes 0 as unknown.
+func coresOf(n float64) views {
+	if n == 0 {
+		n = math.NaN()
+	}
+	return views{n, n, n}
 }
 
 func costs(i stoker.Interval) views {
@@ -352,7 +378,7 @@ func (p *numbers) times(device, input view) (t times) {
 	if math.IsNaN(beside) {
 		beside = input.cost(spinning) * orNone(p.loop(t, input))
 	}
-	t[onCPU] = p.gpus * (cpu + beside) / p.cores[input]
+	t[onCPU] = p.gpus * (cpu + beside) / p.coresFor(input, p.threads())
 	return t
 }
 
@@ -420,11 +446,11 @@ func Crowding() stoker.Interval { return crowding }
 
 // crowd is by how much a core slows down when all workers run.
 func (p *numbers) crowd(v view) float64 {
-	busy := p.gpus * (p.workers + 1)
+	busy := p.threads()
 	if busy <= 2 {
 		return 1
 	}
-	return v.part(crowding) * v.threads(min(busy, p.cores[v]), p.phys)
+	return v.part(crowding) * v.threads(min(busy, p.coresFor(v, busy)), p.phys)
 }
 
 // collecting is the time of the trainer's process for one batch of its workers.

@@ -27,7 +27,7 @@ type Setup struct {
 
 	Workers    float64         // loader processes per GPU; NaN: unknown, 0 loads in the launching thread
 	Cores      float64         // logical cores of a machine that the job may use; 0 or NaN: unknown
-	CoresMost  float64         // what Cores would be if the machine's other users went away; 0: no more
+	Others     float64         // cores that the machine's other users take; 0: none
 	PhysCores  float64         // physical cores behind them; 0: as many
 	PrepareCPU stoker.Interval // core seconds to prepare one sample in the launching thread, which hands nothing over
 	Spread     float64         // coefficient of variation of that time from sample to sample; 0: none
