@@ -22,7 +22,17 @@ type Plan struct {
 	// Replay is a trace's replay without a change: a sanity check, no accuracy. Nil
 	// where nothing was replayed.
 	Replay *replay.Check
+
+	// Law is what the law makes of the job as it is. Nil where it was not asked.
+	Law *Explained
 }
+
+// Explained is a measured step beside what the law makes of its own costs, seconds.
+// What that leaves out is inside of every forecast's interval.
+type Explained struct{ Measured, Law float64 }
+
+// Residual is 1 where the costs explain all of a step.
+func (e Explained) Residual() float64 { return e.Measured / e.Law }
 
 // Fix is one piece of advice.
 type Fix struct {
@@ -106,6 +116,9 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	}
 	a.base = a.costs.Baseline(run)
 	var plan Plan
+	if residual := a.base.Residual(); residual > 0 {
+		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
+	}
 	for _, propose := range []func() (Fix, string){
 		a.workers, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
 	} {

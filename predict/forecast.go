@@ -119,6 +119,10 @@ func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
 	}
 }
 
+// Residual is the measured step over what the law makes of its own costs: 1 where they
+// explain all of it, NaN where that cannot be said.
+func (b Baseline) Residual() float64 { return b.Forecast().Residual }
+
 func (b Baseline) batchKnown() bool {
 	samples, known := b.Settings.Float(stoker.BatchSize)
 	return known && samples > 0 || b.Batch > 1

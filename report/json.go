@@ -32,6 +32,7 @@ type object struct {
 	Window   *jsonWindow     `json:"window"`
 	Findings []jsonFinding   `json:"findings"`
 	Rejected []jsonRejected  `json:"rejected"`
+	Law      *jsonLaw        `json:"law"` // null where the law was not asked
 	Scores   []jsonScore     `json:"scores"`
 	Settings stoker.Settings `json:"settings"`
 	Emulated bool            `json:"emulated"`
@@ -198,6 +199,9 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	for _, r := range plan.Rejected {
 		o.Rejected = append(o.Rejected, jsonRejected{r.Name, r.Why})
 	}
+	if l := plan.Law; l != nil {
+		o.Law = &jsonLaw{number(l.Measured), number(l.Law), number(l.Residual())}
+	}
 	if v.HasSteps {
 		o.steps(run, v)
 	}
@@ -215,6 +219,13 @@ func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
 	if l := run.Loader(window.PID, window.Loader); l != nil {
 		o.Settings = l.Settings
 	}
+}
+
+// jsonLaw is the job as it is, by the law.
+type jsonLaw struct {
+	Measured *float64 `json:"measured_s"`
+	Law      *float64 `json:"step_s"`
+	Residual *float64 `json:"residual"`
 }
 
 func fixJSON(f advise.Fix) jsonFix {

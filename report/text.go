@@ -272,6 +272,10 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 	if plan.Replay != nil && len(plan.Fixes) > 0 {
 		p.wrapped("  ", "  ", replayText(*plan.Replay))
 	}
+	if law := plan.Law; law != nil && len(plan.Fixes) > 0 && math.Abs(law.Residual()-1) > wellExplained {
+		p.wrapped("  ", "  ", fmt.Sprintf("by its own costs a step would take %s, and %s were measured: what they do not explain may grow, stay or go after a change, and the intervals allow for each",
+			Seconds(law.Law), Seconds(law.Measured)))
+	}
 	for i, f := range plan.Fixes {
 		p.fix(i+1, f)
 	}
@@ -290,6 +294,9 @@ func replayText(c replay.Check) string {
 	return fmt.Sprintf("by replaying the trace%s: a step of %s as recorded is %s replayed without a change and %s with usual latencies (a sanity check, not an accuracy)",
 		part, Seconds(c.Recorded), Seconds(c.Replayed), Seconds(c.Usual))
 }
+
+// wellExplained is how far the law may be off before a page says so.
+const wellExplained = 0.1
 
 func nothingToDo(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
