@@ -55,7 +55,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "labelled"))
-from labelled import IMAGES, LOOP, ROOT, Bench, Observed, _from_root, steps_per_second  # noqa: E402
+from labelled import IMAGES, LOOP, ROOT, Bench, Observed, from_root, steps_per_second  # noqa: E402
 
 TRAIN = "examples/imagefolder/train.py"
 #: The bar of --strict.
@@ -517,7 +517,7 @@ def main() -> int:
             print(f"{case.name:27} {case.before}\n{'':27} then {case.after or ('with stoker.DataLoader' if case.fed else 'the same')}; neighbours: {case.neighbours}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours go then, too
-    bench = Bench(_from_root(arguments.stoker), _from_root(arguments.python), _from_root(arguments.out), arguments.seconds)
+    bench = Bench(from_root(arguments.stoker), from_root(arguments.python), from_root(arguments.out), arguments.seconds)
     (ROOT / bench.out).mkdir(parents=True, exist_ok=True, mode=0o700)
     started, rows = time.monotonic(), []
     for case in chosen:

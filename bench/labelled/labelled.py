@@ -506,7 +506,7 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def _from_root(path: Path) -> Path:
+def from_root(path: Path) -> Path:
     """A path as one types it in the checkout; a venv's python is a link that must not be followed."""
     absolute = Path(os.path.abspath(path))
     return absolute.relative_to(ROOT) if absolute.is_relative_to(ROOT) else absolute
@@ -520,7 +520,7 @@ def main() -> int:
             print(f"{scenario.name:19} {scenario.expected:30} {scenario.flags}\n{'':19} {scenario.why}")
         return 0
     started = time.monotonic()
-    bench = Bench(_from_root(arguments.stoker), _from_root(arguments.python), _from_root(arguments.out), arguments.seconds)
+    bench = Bench(from_root(arguments.stoker), from_root(arguments.python), from_root(arguments.out), arguments.seconds)
     results = run_all(bench, chosen, arguments.repeat)
     print(f"\n{HEADER}")
     for rows in results.values():
