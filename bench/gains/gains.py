@@ -87,7 +87,7 @@ BURN = "--load-ms 60 --launch-ms 3 --device-ms 36 --item"
 WAIT = "--load-kind sleep --load-ms 80 --launch-ms 3 --device-ms 30 --item"
 JPEG = f"--load-kind jpeg --data {IMAGES} --batch 16 --launch-ms 3 --device-ms 25 --item"
 COPIES = "--load-ms 2 --launch-ms 2 --device-ms 20 --pageable-mb 200"
-SLOW = "--slow-every 100 --slow-times 50"
+SLOW = "--slow-every 50 --slow-times 20"
 FOLDER = f"--data {IMAGES} --batch 32 --print-every 50"
 WORKERS, PREFETCH, PERSISTENT = ("num_workers",), ("prefetch_factor",), ("persistent_workers",)
 
@@ -102,18 +102,18 @@ CASES = (
     Case("workers-1-2-epochs", "--workers 1 --load-ms 50 --launch-ms 3 --device-ms 20 --item --epoch 640", "--workers 2", WORKERS),
     Case("workers-0-1-beside-1", f"{BURN} --workers 0", "--workers 1", WORKERS, neighbours=1),
     Case("workers-1-2-beside-1", "--workers 1 --load-ms 50 --launch-ms 3 --device-ms 20 --item", "--workers 2", WORKERS, neighbours=1),
-    Case("workers-0-2-beside-2", f"{BURN} --workers 0", "--workers 2", WORKERS, neighbours=2),
+    Case("workers-0-2-beside-2", f"{BURN} --workers 0", "--workers 2", WORKERS, neighbours=2, least=20),
     # Workers, samples that wait; and JPEGs.
     Case("wait-0-2", f"{WAIT} --workers 0", "--workers 2", WORKERS, quick=True),
     Case("wait-2-4", f"{WAIT} --workers 2", "--workers 4", WORKERS),
     Case("wait-0-1-beside-2", f"{WAIT} --workers 0", "--workers 1", WORKERS, neighbours=2),
     Case("jpeg-0-2", f"{JPEG} --workers 0", "--workers 2", WORKERS),
-    Case("jpeg-1-2-beside-1", f"{JPEG} --workers 1", "--workers 2", WORKERS, neighbours=1),
+    Case("jpeg-1-2-beside-1", f"{JPEG} --workers 1", "--workers 2", WORKERS, neighbours=1, least=20),
     # How far workers work ahead, and in which order batches come.
     Case("prefetch-saturated", f"{BURN} --workers 1", "--prefetch-factor 4", PREFETCH, idle=True, quick=True),
-    Case("prefetch-uneven", f"--load-kind sleep --load-ms 54 --launch-ms 3 --device-ms 25 --item --workers 2 {SLOW}", "--prefetch-factor 4", PREFETCH),
-    Case("order-uneven-wait", f"--load-kind sleep --load-ms 80 --launch-ms 3 --device-ms 20 --item --workers 2 {SLOW}", "--no-in-order", ("in_order",)),
-    Case("order-uneven-burn-beside-1", f"--load-ms 50 --launch-ms 3 --device-ms 20 --item --workers 2 {SLOW}", "--no-in-order", ("in_order",), neighbours=1),
+    Case("prefetch-uneven", f"--load-kind sleep --load-ms 54 --launch-ms 3 --device-ms 25 --item --workers 2 {SLOW}", "--prefetch-factor 4", PREFETCH, least=20),
+    Case("order-uneven-wait", f"--load-kind sleep --load-ms 80 --launch-ms 3 --device-ms 20 --item --workers 2 {SLOW}", "--no-in-order", ("in_order",), least=20),
+    Case("order-uneven-burn-beside-1", f"--load-ms 50 --launch-ms 3 --device-ms 20 --item --workers 2 {SLOW}", "--no-in-order", ("in_order",), neighbours=1, least=20),
     # Workers that begin anew with each epoch, of 1.5, 5 and 12 seconds.
     Case("persistent-1.5s", "--load-kind sleep --load-ms 60 --launch-ms 3 --device-ms 22 --item --workers 2 --epoch 800", "--persistent-workers", PERSISTENT),
     Case("persistent-1.5s-beside-1", "--load-ms 30 --launch-ms 3 --device-ms 22 --item --workers 1 --epoch 720", "--persistent-workers", PERSISTENT, neighbours=1),
@@ -347,6 +347,8 @@ def evaluate(bench: Bench, case: Case) -> Row:
         before, after = (bench.out / f"{case.name}-{side}.jsonl.gz" for side in ("before", "after"))
         outcome = ask(bench, "verify", before, after)["outcome"]
         compare(row, case, outcome)
+        if row.problem:
+            return row
         diagnoses = [ask(bench, "diagnose", path) for path in (before, after)]
         row.states = [diagnosis["verdict"]["state"] for diagnosis in diagnoses]
         costs = costs_of(read(ROOT / before), diagnoses[0])
@@ -485,7 +487,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="four pairs")
     parser.add_argument("--list", action="store_true", help="print the pairs and end")
     parser.add_argument("--reuse", action="store_true", help="record nothing, evaluate the recordings of -o again")
-    parser.add_argument("--seconds", type=float, default=14, help="length of a run, longer where a pair asks for more (default 14)")
+    parser.add_argument("--seconds", type=float, default=13, help="length of a run, longer where a pair asks for more (default 13)")
     parser.add_argument("--strict", action="store_true", help="exit with 1 where the median error is above 5 %% or less than 80 %% are inside")
     parser.add_argument("--json", metavar="OUT", help="write everything to OUT as well")
     parser.add_argument("-o", "--out", type=Path, default=ROOT / "stoker-runs" / "gains", help="folder of the recordings (default stoker-runs/gains)")
