@@ -392,9 +392,10 @@ def table(rows: list[Row]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         others = ", ".join(f"{cores:.1f}" for cores in row.others)
+        plain = f"{row.plain:.2f}" if row.plain else "–"
         yield (
             f"| {row.name} | {row.neighbours} | {', '.join(row.found) or '–'} | {interval(row.promised)} | {interval(row.achieved)} | {percent(row.error)} "
-            f"| {'yes' if row.inside else 'NO'} | {percent(row.width)} | {row.plain or math.nan:.2f} | {percent(row.plain_error)} | {others} | {'; '.join(row.remarks())} |"
+            f"| {'yes' if row.inside else 'NO'} | {percent(row.width)} | {plain} | {percent(row.plain_error)} | {others} | {'; '.join(row.remarks())} |"
         )
 
 
