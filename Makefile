@@ -116,6 +116,10 @@ demo: build emulate torch ## observe, advise, apply, verify, feed on an emulated
 labelled: build emulate torch ## all runs whose answer is known by construction
 	$(TORCH) bench/labelled/labelled.py
 
+.PHONY: gains
+gains: build emulate torch ## promised gains against achieved ones: pairs of runs (20 minutes, wants a quiet machine)
+	$(PYTHON) bench/gains/gains.py
+
 .PHONY: overhead
 overhead: build emulate torch ## what observing costs the observed program
 	$(TORCH) bench/overhead.py

@@ -137,16 +137,21 @@ class Bench:
     seconds: float
 
     def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None) -> Observed:
-        recording, truth = self.out / f"{name}.jsonl.gz", self.out / f"{name}.truth.json"
-        (ROOT / recording).unlink(missing_ok=True)
+        truth = self.out / f"{name}.truth.json"
         loop = [str(self.python), LOOP, *flags, "--seconds", f"{self.seconds:g}", "--truth", str(truth)]
-        command = [str(self.stoker), "observe", "-o", str(recording), "--", *_pinned_to(cores), *loop]
+        recording, others = self.record(name, [*_pinned_to(cores), *loop], group)
+        diagnosis = self.ask("diagnose", recording)
+        return Observed(recording, diagnosis, json.loads((ROOT / truth).read_text()), others)
+
+    def record(self, name: str, program: list[str], group: Path | None = None) -> tuple[Path, float]:
+        """Observe a program; return its recording and how many cores others used meanwhile."""
+        recording = self.out / f"{name}.jsonl.gz"
+        (ROOT / recording).unlink(missing_ok=True)
+        command = [str(self.stoker), "observe", "-o", str(recording), "--", *program]
         if group:
             command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh", *command]
         print(f"$ STOKER_EMULATE=1 {shlex.join(command)}", flush=True)
-        others = self._run(command, ROOT / self.out / f"{name}.log")
-        diagnosis = self.ask("diagnose", recording)
-        return Observed(recording, diagnosis, json.loads((ROOT / truth).read_text()), others)
+        return recording, self._run(command, ROOT / self.out / f"{name}.log")
 
     def ask(self, verb: str, *recordings: Path) -> dict:
         command = [str(self.stoker), verb, "--json", *map(str, recordings)]
@@ -157,7 +162,8 @@ class Bench:
 
     def _run(self, command: list[str], log: Path) -> float:
         """Run a command; return how many cores others used meanwhile."""
-        environment = os.environ | {"STOKER_EMULATE": "1"}
+        path = os.pathsep.join(filter(None, (str(ROOT / "python"), os.environ.get("PYTHONPATH"))))
+        environment = os.environ | {"STOKER_EMULATE": "1", "PYTHONPATH": path, "STOKER_BIN": str(ROOT / self.stoker)}
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         own, machine, start = _own_core_s(), _machine_core_s(), time.monotonic()
         with log.open("w") as file:
@@ -500,7 +506,7 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def _from_root(path: Path) -> Path:
+def from_root(path: Path) -> Path:
     """A path as one types it in the checkout; a venv's python is a link that must not be followed."""
     absolute = Path(os.path.abspath(path))
     return absolute.relative_to(ROOT) if absolute.is_relative_to(ROOT) else absolute
@@ -514,7 +520,7 @@ def main() -> int:
             print(f"{scenario.name:19} {scenario.expected:30} {scenario.flags}\n{'':19} {scenario.why}")
         return 0
     started = time.monotonic()
-    bench = Bench(_from_root(arguments.stoker), _from_root(arguments.python), _from_root(arguments.out), arguments.seconds)
+    bench = Bench(from_root(arguments.stoker), from_root(arguments.python), from_root(arguments.out), arguments.seconds)
     results = run_all(bench, chosen, arguments.repeat)
     print(f"\n{HEADER}")
     for rows in results.values():

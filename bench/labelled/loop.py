@@ -47,18 +47,20 @@ def burn(seconds: float) -> None:
 
 
 class Costly(Dataset):
-    """Samples that cost a given time each, as core time or asleep."""
+    """Samples that cost a given time each in the mean, as core time or asleep; one in slow_every costs slow_times the others."""
 
-    def __init__(self, seconds: float, asleep: bool) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float, asleep: bool, samples: int = ENDLESS, slow_every: int = 1, slow_times: float = 1) -> None:
+        self.samples = samples
+        self.slow_every, self.slow_times = slow_every, slow_times
+        self.seconds = seconds * slow_every / (slow_every - 1 + slow_times)
         self.spend = time.sleep if asleep else burn
 
     def __len__(self) -> int:
-        return ENDLESS
+        return self.samples
 
     def __getitem__(self, index: int) -> torch.Tensor:
         if self.seconds:
-            self.spend(self.seconds)
+            self.spend(self.seconds * (1 if index % self.slow_every else self.slow_times))
         return torch.full((3, 32, 32), index % 256, dtype=torch.float32)
 
 
@@ -114,7 +116,7 @@ def make_loader(arguments: argparse.Namespace) -> DataLoader:
     elif arguments.load_kind == "disk":
         data = Files(arguments.data, seconds)
     else:
-        data = Costly(seconds, asleep=arguments.load_kind == "sleep")
+        data = Costly(seconds, arguments.load_kind == "sleep", arguments.epoch, arguments.slow_every, arguments.slow_times)
     return DataLoader(
         data,
         batch_size=arguments.batch,
@@ -124,6 +126,7 @@ def make_loader(arguments: argparse.Namespace) -> DataLoader:
         prefetch_factor=arguments.prefetch_factor if arguments.workers else None,
         persistent_workers=arguments.persistent_workers and arguments.workers > 0,
         pin_memory=arguments.pin,
+        in_order=arguments.in_order,
         collate_fn=Once(arguments.pageable_mb * 1_000_000) if arguments.pageable_mb else None,
     )
 
@@ -186,6 +189,12 @@ class Waits:
             asked = time.monotonic_ns()
 
 
+def epochs(loader: DataLoader) -> Iterator[torch.Tensor]:
+    """Iterate over the loader again and again."""
+    while True:
+        yield from loader
+
+
 def prefetched(batches: Iterable[torch.Tensor], stop: threading.Event) -> Iterator[torch.Tensor]:
     """Iterate in a thread of our own, a few batches ahead."""
     ready: queue.Queue[torch.Tensor] = queue.Queue(maxsize=4)
@@ -210,7 +219,8 @@ def train(arguments: argparse.Namespace) -> dict[str, object]:
     """Run the loop for a while; return the truth about it."""
     step = CpuStep(arguments) if arguments.cpu_model else EmulatedStep(arguments)
     waits, stop = Waits(), threading.Event()
-    batches = waits.around(make_loader(arguments))
+    torch.manual_seed(0)  # the same order of samples in each run, for pairs of runs
+    batches = waits.around(epochs(make_loader(arguments)))
     if arguments.prefetch_thread:
         batches = prefetched(batches, stop)
     start, steps = time.monotonic(), 0
@@ -252,6 +262,10 @@ def parse_arguments() -> argparse.Namespace:
     loading.add_argument("--workers", type=int, default=0)
     loading.add_argument("--prefetch-factor", type=int)
     loading.add_argument("--persistent-workers", action=switch, default=False)
+    loading.add_argument("--in-order", action=switch, default=True)
+    loading.add_argument("--epoch", type=int, default=ENDLESS, metavar="SAMPLES", help="length of --load-kind cpu and sleep (default: longer than any run)")
+    loading.add_argument("--slow-every", type=int, default=1, metavar="N", help="one sample in N of --load-kind cpu and sleep is a slow one")
+    loading.add_argument("--slow-times", type=float, default=1, help="what a slow one costs, in times of the others; the mean stays (default 1)")
     loading.add_argument("--pin", action=switch, default=False, help="pin_memory, and pinned copies to the device")
     loading.add_argument("--pageable-mb", type=int, default=0, help="batches of this many MB, in a buffer used again, copied in each step")
     loading.add_argument("--prefetch-thread", action=switch, default=False, help="iterate in a thread of our own")
