@@ -149,17 +149,20 @@ func (c *Costs) fetching(run *recording.Run) {
 // queued is the time per batch in which the fetching threads were runnable
 // without a core.
 func (c *Costs) queued(run *recording.Run) float64 {
+	from, to := c.Window.Start, c.Window.End
+	if c.Workers == 0 {
+		return run.Find(recording.ThreadQueue, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
+	}
 	sum, seen := 0.0, false
-	for _, thread := range c.threads(run) {
-		if rate := run.Find(recording.ThreadQueue, thread).Rate(c.Window.Start, c.Window.End); !math.IsNaN(rate) {
-			sum += rate
-			seen = true
-		}
+	for _, p := range run.Workers(c.Window.PID) {
+		queue := run.Find(recording.ThreadQueue, fmt.Sprintf("thread/%d", p.PID))
+		seen = seen || !math.IsNaN(queue.Rate(from, to))
+		sum += spent(queue, p, from, to)
 	}
 	if !seen {
 		return math.NaN()
 	}
-	return sum * c.HostStep
+	return sum / (to - from) * c.HostStep
 }
 
 // threads are the subjects of the threads that fetch.
@@ -212,12 +215,12 @@ func (c *Costs) cpu(run *recording.Run) {
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
 }
 
-// spent is the core time of a process in [from, to], 0 where nothing is known. Of one
+// spent is what a process's counter of seconds grew by in [from, to], 0 where nothing is known. Of one
 // that was born inside all of its counter was spent there, also what came before its
 // first sample.
-func spent(cpu *recording.Series, p recording.Process, from, to float64) float64 {
-	seen := cpu.Between(from, to)
-	by, over := cpu.Growth(from, to)
+func spent(counter *recording.Series, p recording.Process, from, to float64) float64 {
+	seen := counter.Between(from, to)
+	by, over := counter.Growth(from, to)
 	switch {
 	case len(seen.V) == 0:
 		return 0

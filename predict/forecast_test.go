@@ -132,7 +132,7 @@ func TestABatchOfAnotherSize(t *testing.T) {
 		t.Errorf("a saturated worker: step %+v, %+v per sample; want 120 ms and 1x", f.Step, f.Speedup)
 	}
 	b = loader(0.040, 0.035, 8, 0)
-	b.Batch, b.PrepareCPU, b.Fixed = 32, stoker.Exactly(0.040/32), stoker.Exactly(0.015)
+	b.Batch, b.PrepareCPU, b.Launch = 32, stoker.Exactly(0.040/32), stoker.Exactly(0.015)
 	if f := with(b, stoker.BatchSize, "2x"); !near(f.Step.Point, 0.080+0.015+0.040, 0.004) || !near(f.Speedup.Point, 2*0.075/0.135, 0.04) {
 		t.Errorf("launches of 15 ms: step %+v, %+v per sample; want 135 ms and 1.11x", f.Step, f.Speedup)
 	}

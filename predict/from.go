@@ -72,10 +72,11 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	loop := c.loop(len(run.Facts.GPUs) > 0)
 	b.Copy = c.transfer(b.Setup, loop)
 	b.Step = loop
-	b.Fixed = c.fixed(loop)
+	b.Launch = c.launch(loop)
 	if copied := b.Copy; copied.Known() { // what saves most is taken off first: the optimist's loop is the shortest
 		b.Step = stoker.Interval{Low: max(least, loop.Low-copied.High), Point: max(least, loop.Point-copied.Point), High: max(least, loop.High-copied.Low)}
 	}
+	b.unhurried()
 	c.input(run, &b.Setup)
 	return b
 }
@@ -118,13 +119,25 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 	return stoker.Interval{Low: low, Point: point, High: high}
 }
 
-// fixed is what of a loop does not grow with the batch: launching does not, kernels do.
-func (c Costs) fixed(loop stoker.Interval) stoker.Interval {
+// launch is what of a loop does not grow with the batch: launching does not, kernels do.
+func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 	if math.IsNaN(c.Busy) {
 		return stoker.Interval{Low: 0, Point: loop.Point / 2, High: loop.Low}
 	}
 	rest := max(0, loop.Point-c.Busy*c.Step)
 	return stoker.Interval{Low: 0, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
+}
+
+// unhurried takes off the loop what its launching thread waited for a core.
+func (b *Baseline) unhurried() {
+	p, err := b.Setup.compile()
+	if err != nil {
+		return
+	}
+	share := p.share(likely)
+	off := scaled(b.Launch, 1-share)
+	b.Step = stoker.Interval{Low: max(least, b.Step.Low-off.High), Point: max(least, b.Step.Point-off.Point), High: max(least, b.Step.High-off.Low)}
+	b.Launch = scaled(b.Launch, share)
 }
 
 // loopCPU is the core time of the loop. A launching thread that waits for the

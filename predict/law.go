@@ -151,7 +151,7 @@ type numbers struct {
 	wait, shared                      views // seconds per sample, share of it: as measured
 	single, queue                     views // factors
 	waiters, moving                   float64
-	copied, loopCPU                   views // seconds per step: as measured
+	copied, loopCPU, launch           views // seconds per step: as measured
 	step                              views // seconds at any batch, where there is no curve
 	terms                             [3]Terms
 	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
@@ -177,7 +177,7 @@ func (s Setup) compile() (numbers, error) {
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others, sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
-		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
+		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), launch: costs(s.Launch), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
 		overlap: views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
 	}
@@ -242,6 +242,22 @@ func (s Setup) CoresGot(workers float64) float64 {
 		return math.NaN()
 	}
 	return p.coresFor(likely, p.threads())
+}
+
+// share is the part of a core that one of the job's threads gets beside other users.
+func (p *numbers) share(v view) float64 {
+	if threads := p.threads(); p.others > 0 && threads > 0 {
+		return min(1, p.coresFor(v, threads)/threads)
+	}
+	return 1
+}
+
+// hurried is for how long launching a step waits for a core beside other users.
+func (p *numbers) hurried(v view) float64 {
+	if share := p.share(v); share < 1 {
+		return orNone(p.launch[v]) * (1/share - 1)
+	}
+	return 0
 }
 
 // threads are those of the job that want a core.
@@ -477,7 +493,7 @@ func orNone(v float64) float64 {
 // queued on their stream, as the pessimist expects. A copy that was measured is
 // what the device waited for it. What is seen of the exchange between ranks follows.
 func (p *numbers) loop(t times, v view) float64 {
-	compute, copied := orNone(t[onCompute])+orNone(t[onSync]), orNone(t[onCopy])
+	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.hurried(v), orNone(t[onCopy])
 	if p.pinned && v != pessimist && math.IsNaN(p.copied[v]) {
 		return Overlapped(copied, compute)
 	}

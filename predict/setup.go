@@ -60,7 +60,7 @@ type Setup struct {
 	Wait    stoker.Interval // seconds per sample that its process does nothing but wait
 	Shared  stoker.Interval // share of Wait in a queue that all processes share: 0 where each waits for itself, 1 where the device is saturated
 	Waiters float64         // processes that stood in that queue; 0: 1
-	Fixed   stoker.Interval // of Step, seconds that do not grow with the batch
+	Launch  stoker.Interval // of Step, seconds of launching: they do not grow with the batch, and beside others they wait for a core
 	Copy    stoker.Interval // seconds per step that the device waits for copies
 	LoopCPU stoker.Interval // core seconds per step of everything but loading
 	Single  stoker.Interval // core time of a process with one thread over PrepareCPU, for which the launching thread had helpers; not set: 1
