@@ -17,6 +17,7 @@ type Anchor struct {
 	Batch float64 // samples per step and GPU
 	Step  float64 // seconds, with input always there
 	GPUs  float64 // of one machine that trained together; 0: alone
+	Doubt float64 // how far Step may be off, as a logarithm, beyond what runs of one program differ
 
 	Text string // for people: "2,470 samples/s at batch 256 on a100-80gb-sxm"
 }
@@ -77,7 +78,7 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 		meet(&one, &at.Load)
 		point, w := published.carried(&one, at, away)
 		return one.between(point, w, FromAnchor)
-	})
+	}, batches...)
 	c.Source += a.source(&l)
 	return c, nil
 }
@@ -87,6 +88,9 @@ func meet(a, b *Load) {
 	share := func(a, b *Load) {
 		if a.Workload.Name == "" {
 			a.Workload = b.Workload
+		}
+		if a.Workload.Family == AnyFamily {
+			a.Workload.Family = b.Workload.Family
 		}
 		if a.GPU.Name == "" {
 			a.GPU = b.GPU
@@ -118,7 +122,7 @@ func (a Anchor) check(l *Load) error {
 // program; away is how far the batch is from the anchor's, as a logarithm.
 func (f knowledge) carried(l *Load, a Anchor, away float64) (Terms, width) {
 	from, doubt, _ := f.of(&a.Load)
-	off, left := settle(from, doubt, a.Batch, a.own())
+	off, left := settle(from, doubt, a)
 	to, own, _ := f.of(l)
 	like := alikeness(l, &a.Load, away)
 	to = to.scaled(math.Exp(like*off.launch), math.Exp(like*off.device))
@@ -141,7 +145,8 @@ func (a Anchor) own() float64 {
 // settle is by how much launching and computing are off, as logarithms, where a
 // curve takes that long at a batch; and what doubt is left of either. Of two parts
 // that are both seen the more doubtful one gives more.
-func settle(t Terms, doubt width, batch, step float64) (off, left width) {
+func settle(t Terms, doubt width, a Anchor) (off, left width) {
+	batch, step, wide := a.Batch, a.own(), math.Hypot(measuring, a.Doubt/spreads)
 	launch, device := doubt.launch/spreads, doubt.device/spreads
 	for range 200 {
 		now := t.scaled(math.Exp(off.launch), math.Exp(off.device))
@@ -156,7 +161,7 @@ func settle(t Terms, doubt width, batch, step float64) (off, left width) {
 		off.launch += wrong * b / total
 	}
 	bound := t.scaled(math.Exp(off.launch), math.Exp(off.device)).deviceBound(batch)
-	seen := bound*bound*device*device + (1-bound)*(1-bound)*launch*launch + measuring*measuring
+	seen := bound*bound*device*device + (1-bound)*(1-bound)*launch*launch + wide*wide
 	left.device = doubt.device * math.Sqrt(1-bound*bound*device*device/seen)
 	left.launch = doubt.launch * math.Sqrt(1-(1-bound)*(1-bound)*launch*launch/seen)
 	return off, left

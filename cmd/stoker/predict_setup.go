@@ -22,7 +22,7 @@ type predictFlags struct {
 	workers, cores, prepare, cpu, spread, handOver                   string
 	storage, cached, link                                            string
 	inference, pinned, recompute                                     bool
-	ranks, network, shard                                            string
+	ranks, network, shard, measured, like                            string
 
 	priceFlags
 	target, hours                        string
@@ -49,6 +49,8 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.tokens, "tokens", "", "tokens per sample, where samples are sequences")
 	fs.StringVar(&f.side, "side", "", "pixels or voxels along a side of a sample, where samples have sides")
 	fs.StringVar(&f.step, "step", "", "the device's time for a step, where you know it: 103ms")
+	fs.StringVar(&f.measured, "measured", "", "a measured step of the same program, carried over to what is asked: '2,470 samples/s at batch 256 on a100-80gb-sxm'")
+	fs.StringVar(&f.like, "like", "", "a recording whose measured step, without its waits, is carried over")
 	fs.StringVar(&f.data, "data", "", "kind of data, fills in what you do not give (--list profiles; default: what the model usually reads)")
 	fs.StringVar(&f.sample, "sample", "", "stored size of a sample: 110KB")
 	fs.StringVar(&f.decoded, "decoded", "", "size of a sample as it is copied to the device: 602KB")
@@ -95,6 +97,10 @@ const given = report.Given
 // setup reads the flags. An error names the flag.
 func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*described, error) {
 	d := &described{Setup: predict.Setup{Workers: math.NaN(), Cores: math.NaN(), Pinned: f.pinned}}
+	measured, err := f.readMeasured(table)
+	if err != nil {
+		return nil, err
+	}
 	for _, read := range []func(*described, hardware.Table) error{f.readLoad, f.readRanks, f.readData, f.readHost, f.readSupply} {
 		if err := read(d, table); err != nil {
 			return nil, err
@@ -106,7 +112,7 @@ func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*describ
 	if d.Batch == 0 && !f.roofline {
 		return nil, errors.New("--batch is missing: how many samples does a step take on each GPU?")
 	}
-	return d, nil
+	return d, d.carry(measured)
 }
 
 // readLoad is what the device is asked to do.
