@@ -37,7 +37,7 @@ type likeness struct {
 // of the transfers within files of repositories that were left out, counted by
 // pairs and by repositories (TestPublishedAnchors); what differs in several things loses by each.
 var likenesses = map[training]likeness{
-	true:  {batch: 0.05, length: 0.35, generation: 0.9, chip: 0.67, precision: 0.5, software: 0.55, units: 0.42},
+	true:  {batch: 0.05, length: 0.35, generation: 0.9, chip: 0.62, precision: 0.5, software: 0.55, units: 0.42},
 	false: {batch: 0.03, length: 0.03, generation: 0.85, chip: 0.7, precision: 0.6, software: 0.6},
 }
 
@@ -124,15 +124,12 @@ func (a Anchor) check(l *Load) error {
 func (f knowledge) carried(l *Load, a Anchor, away float64) (Terms, width) {
 	from, doubt, _ := f.of(&a.Load)
 	off, left := settle(from, doubt, a)
-	to, own, found := f.of(l)
+	to, own, _ := f.of(l)
 	like := alikeness(l, &a.Load, away)
 	to = to.scaled(math.Exp(like*off.launch), math.Exp(like*off.device))
 	w := width{launch: remaining(like, own.launch, left.launch), device: remaining(like, own.device, left.device)}
 	if units(l.Precision) != units(a.Load.Precision) {
 		w.device = math.Hypot(w.device, likenesses[training(l.Training)].units)
-	}
-	if found.level == exact { // an anchor takes no knowledge away
-		w.device = min(w.device, own.device)
 	}
 	return to, w
 }

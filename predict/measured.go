@@ -28,8 +28,8 @@ type Measured struct {
 	Text string // for people
 }
 
-// measuredExample is what a measured step looks like.
-const measuredExample = "2,470 samples/s at batch 256 on a100-80gb-sxm"
+// MeasuredExample is what a measured step looks like.
+const MeasuredExample = "2,470 samples/s at batch 256 on a100-80gb-sxm"
 
 // longestMeasured ends the reading of what is no sentence about a step.
 const longestMeasured = 300
@@ -44,7 +44,7 @@ const longestMeasured = 300
 // The batch has to be there. Errors quote the words that they are about.
 func ParseMeasured(text string) (Measured, error) {
 	if len(text) > longestMeasured {
-		return Measured{}, fmt.Errorf("a measured step of %d characters: expected %q", len(text), measuredExample)
+		return Measured{}, fmt.Errorf("a measured step of %d characters: expected %q", len(text), MeasuredExample)
 	}
 	m := Measured{Text: strings.Join(strings.Fields(text), " ")}
 	words := strings.Fields(text)
@@ -55,11 +55,11 @@ func ParseMeasured(text string) (Measured, error) {
 	c := &clauses{m: &m, words: words[from:], seen: map[string]bool{}}
 	for len(c.words) > 0 {
 		if err := c.next(); err != nil {
-			return Measured{}, fmt.Errorf("%q: %w, for example %q", m.Text, err, measuredExample)
+			return Measured{}, fmt.Errorf("%q: %w, for example %q", m.Text, err, MeasuredExample)
 		}
 	}
 	if m.Batch == 0 {
-		return Measured{}, fmt.Errorf("%q does not say the batch size: expected it as in %q", m.Text, measuredExample)
+		return Measured{}, fmt.Errorf("%q does not say the batch size: expected it as in %q", m.Text, MeasuredExample)
 	}
 	return m, c.took(strings.Trim(strings.Join(words[:from], " "), ", "))
 }
@@ -75,7 +75,7 @@ func (c *clauses) took(text string) error {
 	if err != nil {
 		rate, wrong := stoker.ParseSampleRate(text)
 		if wrong != nil {
-			return fmt.Errorf("%q: expected a rate of samples or the time of a step first, as in %q or \"104 ms at batch 256\": %w", m.Text, measuredExample, wrong)
+			return fmt.Errorf("%q: expected a rate of samples or the time of a step first, as in %q or \"104 ms at batch 256\": %w", m.Text, MeasuredExample, wrong)
 		}
 		if rate == 0 {
 			return fmt.Errorf("%q: a rate of 0: expected more", m.Text)

@@ -70,7 +70,7 @@ func TestParseMeasuredRefuses(t *testing.T) {
 // Nothing that is typed crashes, and what is read is a step.
 func FuzzParseMeasured(f *testing.F) {
 	for _, seed := range []string{
-		measuredExample, "104 ms at batch 256 on 8 x h100-sxm in bf16, compiled, side 288", "310 samples/s at batch 8, 2048 tokens",
+		MeasuredExample, "104 ms at batch 256 on 8 x h100-sxm in bf16, compiled, side 288", "310 samples/s at batch 8, 2048 tokens",
 		"9 samples/s per gpu at batch 1 on 8x", "on on in in per per", "1e309 s batch 1", ", , ,", "5 ms batch size",
 	} {
 		f.Add(seed)

@@ -33,7 +33,7 @@ func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
 	if m.GPU != "" {
 		var known bool
 		if a.gpu, known = table.GPU(m.GPU); !known {
-			return nil, fmt.Errorf("--%s: %w", flag, unknownName("gpu", m.GPU, table.GPUNames()))
+			return nil, unknownName(flag+": gpu", m.GPU, table.GPUNames())
 		}
 	}
 	f.takeOver(a)
@@ -47,7 +47,7 @@ func (f *predictFlags) checkMeasured() error {
 	case f.step != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
 	case f.model == "":
-		return errors.New("--measured and --like need the network, since its FLOP and bytes carry the step over: name it with --model, or --params and --flops")
+		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the step over: --model, or --params and --flops"), "--model resnet50"}
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (f *predictFlags) checkMeasured() error {
 func (f *predictFlags) measuredStep() (m predict.Measured, flag string, err error) {
 	if f.measured != "" {
 		if m, err = predict.ParseMeasured(f.measured); err != nil {
-			err = fmt.Errorf("--measured %w", err)
+			err = hintedError{fmt.Errorf("--measured %w", err), "--measured '" + predict.MeasuredExample + "'"}
 		}
 		return m, "measured", err
 	}

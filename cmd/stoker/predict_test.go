@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -228,6 +229,18 @@ func TestPredictOwnRows(t *testing.T) {
 	}
 }
 
+// words are those of a command line with single quotes.
+func words(line string) (all []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
 // Every command that the documentation and the help show really runs.
 func TestPredictExamplesRun(t *testing.T) {
 	alone(t)
@@ -236,14 +249,21 @@ func TestPredictExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	help := (&app{}).predict().Example
+	run, err := os.ReadFile("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir(runsFolder, 0o700), os.WriteFile(runsFolder+"/RUN.jsonl.gz", run, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	ran := 0
 	for line := range strings.Lines(string(page) + "\n" + help) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "stoker predict ") {
 			continue
 		}
 		ran++
-		args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(line, "stoker "), "'", ""))
+		args := words(strings.TrimPrefix(line, "stoker "))
 		if code, _, errs := call(t, args...); code != exitFine {
 			t.Errorf("%s: code %d, %s", line, code, errs)
 		}
