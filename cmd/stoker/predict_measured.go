@@ -46,7 +46,7 @@ func (f *predictFlags) checkMeasured() error {
 		return errors.New("--measured and --like both name a measured step: give one")
 	case f.step != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
-	case f.model == "":
+	case !f.describes():
 		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the step over: --model, or --params and --flops"), "--model resnet50"}
 	}
 	return nil

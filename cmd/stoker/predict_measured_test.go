@@ -79,3 +79,41 @@ func TestPredictMeasuredRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A network that is described by its figures gets about the step of the same one
+// in the table, with a wider interval; a measured step narrows it.
+func TestPredictOwnNetwork(t *testing.T) {
+	alone(t)
+	own := strings.Fields("predict --flops 8.18GFLOP --bytes 88.9MB --params 25.6M")
+	gpu := strings.Fields("--gpu a100-80gb-sxm --batch 256 --precision fp16 --software channels-last")
+	_, known, _, _ := stepOf(t, append(strings.Fields("predict --model resnet50"), gpu...)...)
+	low, point, high, source := stepOf(t, append(own, append(gpu, "--layers", "53", "--family", "convnet")...)...)
+	if point/known > 1.3 || known/point > 1.3 || low > known || high < known || !strings.Contains(source, "no published step of this one") {
+		t.Errorf("%v (%v to %v) s, of the network in the table %v; source %q", point, low, high, known, source)
+	}
+	anyLow, _, anyHigh, source := stepOf(t, append(own, gpu...)...)
+	if anyLow > low || anyHigh < high || !strings.Contains(source, "any kind of network") {
+		t.Errorf("of any kind: %v to %v s, of a known one %v to %v; source %q", anyLow, anyHigh, low, high, source)
+	}
+	low, point, high, _ = stepOf(t, append(own, "--measured", measured2470)...)
+	if point < 0.101 || point > 0.106 || high/low > 1.6 {
+		t.Errorf("with a measured step: %v (%v to %v) s", point, low, high)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--flops 8GFLOP --params 25M", "--bytes is missing"},
+		{"--family convnet", "stoker: hint: --flops 8.18GFLOP --bytes 89MB"},
+		{"--model resnet50 --flops 8GFLOP", "give either"},
+		{"--flops 8GB --bytes 89MB --params 25.6M", "is a size, expected an amount of computation"},
+		{"--flops 8GFLOP --bytes 89MB --params many", "--params"},
+		{"--flops 8GFLOP --bytes 89MB --params 0", "--params"},
+		{"--flops 8GFLOP --bytes 89MB --params 9e30T", "expected 1 to 1e18"},
+		{"--flops 8GFLOP --bytes 89MB --params 25.6M --layers 0", "--layers is 0"},
+		{"--flops 8GFLOP --bytes 89MB --params 25.6M --kept 1GB/s", "is a rate"},
+		{"--flops 8GFLOP --bytes 89MB --params 25.6M --family rnn", "expected convnet, transformer or volume"},
+	} {
+		code, _, errs := call(t, append(strings.Fields("predict --gpu a100-80gb-sxm --batch 8 "), strings.Fields(c.args)...)...)
+		if code != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: exit %d, %q, want %q in it", c.args, code, errs, c.want)
+		}
+	}
+}

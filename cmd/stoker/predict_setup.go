@@ -24,6 +24,7 @@ type predictFlags struct {
 	inference, pinned, recompute                                     bool
 	ranks, network, shard, measured, like                            string
 
+	ownFlags
 	priceFlags
 	target, hours                        string
 	checkpoint, mtbf                     string
@@ -38,6 +39,7 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.gpu, "gpu", "", "GPU by key or by the driver's name (--list gpus)")
 	fs.StringVar(&f.gpus, "gpus", "", "GPUs that share this machine's cores and storage (default 1)")
 	fs.StringVar(&f.model, "model", "", "network (--list models)")
+	f.ownFlags.register(fs)
 	fs.BoolVar(&f.inference, "inference", false, "forward passes only; else training")
 	fs.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16, bf16, fp8, int8; unnamed means the whole spread")
 	fs.StringVar(&f.software, "software", "", "eager, channels-last, compiled, engine; unnamed means the whole spread")
@@ -118,10 +120,13 @@ func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*describ
 // readLoad is what the device is asked to do.
 func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) {
 	d.Load.Training = !f.inference
-	if f.model != "" {
-		if err := f.readModel(d); err != nil {
-			return err
-		}
+	if f.given() {
+		err = f.readOwn(d)
+	} else if f.model != "" {
+		err = f.readModel(d)
+	}
+	if err != nil {
+		return err
 	}
 	if d.Load.Precision, err = precisionOf(f.precision); err != nil {
 		return err
@@ -145,7 +150,7 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 		d.Step = stoker.Exactly(float64(step))
 		d.note("step", step.String(), given)
 	}
-	if f.model != "" {
+	if f.describes() {
 		d.name(f)
 	}
 	return nil
