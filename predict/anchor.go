@@ -38,7 +38,7 @@ type likeness struct {
 // pairs and by repositories (TestPublishedAnchors); what differs in several things loses by each.
 var likenesses = map[training]likeness{
 	true:  {batch: 0.05, length: 0.35, generation: 0.9, chip: 0.62, precision: 0.5, software: 0.55, units: 0.42},
-	false: {batch: 0.03, length: 0.03, generation: 0.85, chip: 0.7, precision: 0.6, software: 0.6},
+	false: {batch: 0.03, length: 0.03, generation: 0.85, chip: 0.7, precision: 0.6, software: 0.45},
 }
 
 // measuring is the error of one measured step, as a logarithm: runs of one program
@@ -77,8 +77,7 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 	c := l.spanned(func(one Load) Curve {
 		at := a
 		meet(&one, &at.Load)
-		point, w := published.carried(&one, at, away)
-		return one.between(point, w, FromAnchor)
+		return published.anchored(one, at, away)
 	}, batches...)
 	c.Source += a.source(&l)
 	return c, nil
@@ -117,6 +116,35 @@ func (a Anchor) check(l *Load) error {
 		return fmt.Errorf("the measured step is of %s, the question of %s: an anchor carries over to the same only", training(a.Load.Training), training(l.Training))
 	}
 	return nil
+}
+
+// anchored is the curve of a load by a measured step of its program. What cannot be
+// slower than what was measured is not, and what cannot be quicker neither.
+func (f knowledge) anchored(l Load, a Anchor, away float64) Curve {
+	point, w := f.carried(&l, a, away)
+	c := l.between(point, w, FromAnchor)
+	bound := math.Min
+	switch quick, slow := l.atMost(&a.Load), a.Load.atMost(&l); {
+	case quick == slow: // the same program on the same chip, or nothing is known of their order
+		return c
+	case slow:
+		bound = math.Max
+	}
+	point, w = f.carried(&a.Load, a, away)
+	o := a.Load.between(point, w, FromAnchor)
+	c.Low, c.Point, c.High = each(c.Low, o.Low, bound), each(c.Point, o.Point, bound), each(c.High, o.High, bound)
+	return c
+}
+
+// atMost reports whether a load takes no longer than another one of the same work:
+// on the same chip, or one of its architecture with more of everything, the same
+// program or a compiled one.
+func (l *Load) atMost(o *Load) bool {
+	if l.Workload.Forward.Value != o.Workload.Forward.Value || l.Precision != o.Precision || l.Recompute != o.Recompute {
+		return false
+	}
+	chip := sameChip(l.GPU, o.GPU, l.Precision) || architecture(l.GPU) == architecture(o.GPU) && dominates(l.GPU, o.GPU, l.Precision)
+	return chip && (l.Software == o.Software || l.Software == Compiled && o.Software == Eager)
 }
 
 // carried is the likely curve of a load and its doubt, by a measured step of its

@@ -97,8 +97,7 @@ func carriedWithin(known knowledge, group []int, rows proofs) (all []transfer) {
 				continue
 			}
 			anchor := Anchor{Load: a.load, Batch: a.Batch, Step: a.Step(), GPUs: float64(a.GPUs)}
-			point, w := known.carried(&b.load, anchor, math.Abs(math.Log(b.Batch/a.Batch)))
-			at := b.load.between(point, w, FromAnchor).At(b.Batch)
+			at := known.anchored(b.load, anchor, math.Abs(math.Log(b.Batch/a.Batch))).At(b.Batch)
 			at = sum(at, b.exchanged(b.load, at))
 			all = append(all, transfer{
 				judgement: judgement{proof: b, error: math.Log(b.Step() / at.Point), low: at.Low, high: at.High},
@@ -221,6 +220,33 @@ func TestAnchorFillsIn(t *testing.T) {
 		change(&l, &a)
 		if _, err := l.Anchored(a, 256); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+// A measured step as it comes bounds that of the same program compiled, and one that
+// was compiled bounds that as it comes from below; the same chip under another name
+// takes as long.
+func TestAnchorKeepsTheOrder(t *testing.T) {
+	l := resnetOn(t, "a100-80gb-sxm")
+	for _, step := range []float64{0.05, 0.1, 0.3} {
+		for _, batch := range []float64{1, 8, 64, 256} {
+			l.Software = Compiled
+			a := Anchor{Load: l, Batch: batch, Step: step}
+			a.Load.Software = Eager
+			c, err := l.Anchored(a, batch)
+			if err != nil || c.At(batch).Point > 1.001*step {
+				t.Errorf("%v s at batch %v as it comes: compiled %v, %v", step, batch, c.At(batch), err)
+			}
+			l.Software, a.Load.Software = Eager, Compiled
+			if plain, err := l.Anchored(a, batch); err != nil || plain.At(batch).Point < 0.999*step {
+				t.Errorf("%v s at batch %v compiled: as it comes %v, %v", step, batch, plain.At(batch), err)
+			}
+			l.Software, a.Load.Software = Compiled, Eager
+			a.Load.GPU.Name, a.Load.GPU.Match = "ours", nil
+			if twin, err := l.Anchored(a, batch); err != nil || twin.At(batch) != c.At(batch) {
+				t.Errorf("under another name %v, not %v, %v", twin.At(batch), c.At(batch), err)
+			}
 		}
 	}
 }
