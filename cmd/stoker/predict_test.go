@@ -104,6 +104,7 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--cached", "150%"), "more than the whole"},
 		{job("--batch", "256", "--precision", "fp12"), "expected fp32"},
 		{job("--batch", "256", "--gpu", "v100-sxm-16gb", "--precision", "bf16"), "stoker: hint: --precision fp16\n"},
+		{strings.Fields("predict --gpu t4 --precision bf16 --roofline"), "stoker: hint: --precision fp16\n"},
 		{job("--batch", "256", "--gpu", "t4", "--precision", "bf16"), "know fp16 and no bf16"},
 		{job("--batch", "256", "--gpu", "t4", "--precision", "tf32"), "stoker: hint: --precision fp32\n"},
 		{job("--batch", "256", "--gpu", "a100-80gb-sxm", "--precision", "fp8"), "stoker: hint: --precision bf16\n"},
