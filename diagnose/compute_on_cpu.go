@@ -28,8 +28,10 @@ var computeOnCPU = Rule{
 		}
 		onCPU := c.askFact("Do the optimizer's parameters lie on the CPU?", strings.HasPrefix(m.Device, "cpu"), "they lie on "+m.Device)
 		c.because(onCPU, "ratio", "model.device", "the optimizer's parameters lie in host memory (%s)", m.DType)
-		if math.IsNaN(c.Util) {
+		if math.IsNaN(c.Util) && len(c.Run.Facts.GPUs) == 0 {
 			c.because(0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine")
+		} else if math.IsNaN(c.Util) {
+			c.because(0, "ratio", "gpu.utilisation", "how much the GPU is in use could not be read")
 		} else {
 			c.because(c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", percent(c.Util))
 		}

@@ -44,6 +44,8 @@ func (c *Case) absent(what string) bool {
 
 func (c *Case) whatWasSeen() string {
 	switch {
+	case c.absent("hook") || c.absent("steps"):
+		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that were recorded", c.To)
 	case len(c.Run.Steps) == 0 && len(c.Run.Facts.Loaders) == 0:
 		return fmt.Sprintf("no DataLoader was iterated and no work on a GPU was seen in the %.1f s that were recorded", c.To)
 	case !c.HasSteps:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoker/feed/source"
+	"stoker/internal/leash"
 )
 
 // fake is a loader of files without pixels: a sample's image is its index and the
@@ -68,9 +69,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
-
 // fill has a batch filled and waits for it.
 func (f fake) fill(p *Pass, step int) (Filled, []byte) {
 	f.t.Helper()
@@ -106,10 +104,5 @@ func (f fake) images(memory []byte, count int) (samples []int) {
 
 func await[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(patience):
-		t.Fatal("nothing happens")
-	}
-	return v
+	return leash.Receive(t, "what is to happen", c)
 }

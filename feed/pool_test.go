@@ -8,7 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"stoker/internal/leash"
 )
 
 // TestMostUrgentFirst: of the samples that nobody has taken yet, those of the batch
@@ -89,7 +92,9 @@ func TestCancelWhileReading(t *testing.T) {
 }
 
 // TestCancelWhileWriting: Cancel waits for who writes.
-func TestCancelWhileWriting(t *testing.T) {
+func TestCancelWhileWriting(t *testing.T) { synctest.Test(t, cancelWhileWriting) }
+
+func cancelWhileWriting(t *testing.T) {
 	writing, held := make(chan bool), make(chan bool)
 	release := sync.OnceFunc(func() { close(held) })
 	defer release() // or a failed test would wait for its pool
@@ -98,19 +103,20 @@ func TestCancelWhileWriting(t *testing.T) {
 	l.paint = func(*worker, errand, []byte) error { close(writing); <-held; written.Store(true); return nil }
 	job, err := l.pass(0, 0, 0).Fill(0, make([]byte, l.layout.SlotBytes), time.Now(), func(Filled) { t.Error("a cancelled batch is done") })
 	must(t, err)
-	await(t, writing)
-	cancelled := make(chan bool)
+	<-writing
+	cancelled := make(chan bool, 1)
 	go func() {
 		job.Cancel()
 		cancelled <- written.Load()
 	}()
+	synctest.Wait() // nobody can go on
 	select {
 	case <-cancelled:
 		t.Fatal("Cancel returned while a thread wrote")
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 	release()
-	if !await(t, cancelled) {
+	if !<-cancelled {
 		t.Error("Cancel returned before the thread had written")
 	}
 }
@@ -181,9 +187,7 @@ func TestPoolCloses(t *testing.T) {
 	await(t, started)
 	closed := make(chan bool)
 	go func() { pool.Close(); close(closed) }()
-	for !pool.isClosed() {
-		time.Sleep(time.Millisecond)
-	}
+	leash.Wait(t, "the beginning of the end", pool.isClosed)
 	close(release)
 	await(t, closed)
 }

@@ -19,7 +19,7 @@ type Spec struct {
 	World   int    `json:"world"` // ranks
 	Seed    uint64 `json:"seed"`
 	Shuffle bool   `json:"shuffle"`
-	Tail    string `json:"tail"` // "drop", "pad", "short"
+	Tail    string `json:"tail"` // "drop", "pad", "short", "even", "trim", "even-drop"
 
 	OnError string  `json:"on_error"`          // "fail", "substitute", "mask"
 	MaxBad  float64 `json:"max_bad,omitempty"` // share of an epoch's samples that may be bad, default 0.001 (at least 1 sample)

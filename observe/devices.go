@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -28,8 +29,11 @@ type gpuNews struct {
 	err      error
 }
 
-// gpuPatience is how long the end of a run waits for a driver.
-const gpuPatience = 2 * time.Second
+const (
+	gpuPatience = 2 * time.Second  // that the end of a run has with a driver
+	gpuAgain    = 10 * time.Second // until a driver that was not there is looked for again, then twice as long each time
+	gpuSeldom   = 10 * time.Minute // at the longest
+)
 
 func watchGPU(open func(page string) (GPU, error), page string) *gpuWatch {
 	w := &gpuWatch{news: make(chan gpuNews, 8), quit: make(chan struct{}), done: make(chan struct{})}
@@ -39,9 +43,13 @@ func watchGPU(open func(page string) (GPU, error), page string) *gpuWatch {
 
 func (w *gpuWatch) run(open func(page string) (GPU, error), page string) {
 	defer close(w.done)
-	probe, err := open(page)
-	if err != nil {
-		w.tell(gpuNews{err: err})
+	defer func() {
+		if fault := recover(); fault != nil {
+			w.tell(gpuNews{err: fmt.Errorf("a fault of stoker's own: %v", fault)})
+		}
+	}()
+	probe := w.open(open, page)
+	if probe == nil {
 		return
 	}
 	defer func() { _ = probe.Close() }() // nothing of ours depends on it
@@ -54,6 +62,23 @@ func (w *gpuWatch) run(open func(page string) (GPU, error), page string) {
 			w.tell(gpuNews{facts: probe.Facts(), readings: probe.Read(time.Now()), absent: probe.Absent()})
 			return
 		case <-beat.C:
+		}
+	}
+}
+
+// open tries until there is a driver, or nil at the end: one may be loaded, or a
+// device added, while the program runs.
+func (w *gpuWatch) open(open func(page string) (GPU, error), page string) GPU {
+	for wait := gpuAgain; ; wait = min(2*wait, gpuSeldom) {
+		probe, err := open(page)
+		if err == nil {
+			return probe
+		}
+		w.tell(gpuNews{err: err})
+		select {
+		case <-w.quit:
+			return nil
+		case <-time.After(wait):
 		}
 	}
 }
@@ -80,9 +105,11 @@ func (r *recorder) hearGPU(news gpuNews) {
 		r.absent("gpu", news.err.Error())
 		return
 	}
+	r.absent("gpu", "")
+	r.lacking = nil
 	for _, text := range news.absent {
 		what, why, _ := strings.Cut(text, ": ")
-		r.absent("gpu: "+what, why)
+		r.lacking = append(r.lacking, recording.Absence{What: "gpu: " + what, Why: why})
 	}
 	r.gpuFacts(news.facts)
 	now, device := r.clock.now(), map[int]int{}
@@ -100,7 +127,9 @@ func (r *recorder) hearGPU(news gpuNews) {
 			device[int(pid)] = reading.Index
 		}
 	}
-	r.job.Devices(device)
+	if r.job != nil {
+		r.job.Devices(device)
+	}
 }
 
 func (r *recorder) gpuFacts(f gpu.Facts) {

@@ -20,18 +20,35 @@ import (
 // seconds: imports of large programs go on for a while after it.
 const hookPatience = 20
 
+// maxAbsent bounds what is said to be missing.
+const maxAbsent = 64
+
 // assemble puts the facts together from all that know some.
 func (r *recorder) assemble() recording.Facts {
 	f := r.facts
 	r.intake.Facts(&f)
-	f.Absent = slices.Clone(r.facts.Absent)
+	f.Absent = slices.Concat(r.facts.Absent, r.lacking)
 	f.Notes = append(slices.Clone(r.facts.Notes), r.intake.Notes()...)
 	if r.job != nil {
 		f.Processes = r.job.Processes()
 		f.Absent = append(f.Absent, r.job.Absent()...)
 	}
 	f.Exit = r.exit
+	worksUnseen(&f)
 	return f
+}
+
+// worksUnseen puts right what is said of a GPU whose driver shows nothing (AMD's, one
+// whose library is not in the container) while the program is seen to work on it.
+func worksUnseen(f *recording.Facts) {
+	if f.Model == nil || f.Model.Device == "" || strings.HasPrefix(f.Model.Device, "cpu") || f.Model.Device == "meta" {
+		return
+	}
+	for i := range f.Absent {
+		if a := &f.Absent[i]; a.What == "gpu" {
+			a.Why = fmt.Sprintf("the program computes on %s, but what that does cannot be read here: %s", f.Model.Device, a.Why)
+		}
+	}
 }
 
 // tellJob passes on what the hook said of processes.
@@ -57,24 +74,43 @@ func (r *recorder) tellJob() {
 	}
 }
 
-// silentHook notices a program that loads PyTorch but never hears of the hook.
+// silentHook settles what is said of the hook by what is known of it now. Where
+// any process has answered there is nothing to say: also the flags of a launcher
+// need not be those of what it starts. A process that ended in silence stays one.
 func (r *recorder) silentHook(now float64) {
-	if !r.hooked || r.knowsAbsent("hook") || r.knowsAbsent("steps") || r.intake.Heard() {
+	if !r.hooked {
 		return
 	}
-	if pid, silent := r.job.Loaded(now, hookPatience); silent {
-		r.absent("steps", fmt.Sprintf("process %d has loaded PyTorch, but nothing was heard from the hook in it: "+
-			"PYTHONPATH is ignored (-I, -E or -S?), the torch version is unknown, or it has no DataLoader", pid))
+	if r.intake.Heard() {
+		r.absent("hook", "")
+		r.absent("steps", "")
+		return
+	}
+	pid, flag := 0, shutOut(r.o.Command)
+	if flag == "" && r.job != nil {
+		if pid = r.job.Loaded(now, hookPatience); pid > 0 {
+			flag = shutOut(attachedCommand(pid))
+		}
+	}
+	switch {
+	case flag != "":
+		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored; leave %s away to have steps", flag, flag))
+	case pid > 0:
+		r.absent("steps", fmt.Sprintf("process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and no optimizer "+
+			"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is older than 3.8)", pid))
 	}
 }
 
-func (r *recorder) knowsAbsent(what string) bool {
-	return slices.ContainsFunc(r.facts.Absent, func(a recording.Absence) bool { return a.What == what })
-}
-
-// absent notes once that something cannot be seen.
+// absent says why something cannot be seen now, in the newest words; "" takes the
+// word back.
 func (r *recorder) absent(what, why string) {
-	if !r.knowsAbsent(what) && len(r.facts.Absent) < 64 {
+	at := slices.IndexFunc(r.facts.Absent, func(a recording.Absence) bool { return a.What == what })
+	switch {
+	case why == "" && at >= 0:
+		r.facts.Absent = slices.Delete(r.facts.Absent, at, at+1)
+	case why != "" && at >= 0:
+		r.facts.Absent[at].Why = why
+	case why != "" && len(r.facts.Absent) < maxAbsent:
 		r.facts.Absent = append(r.facts.Absent, recording.Absence{What: what, Why: why})
 	}
 }
@@ -86,11 +122,30 @@ func (r *recorder) note(text string) {
 }
 
 func (r *recorder) warn(text string) {
-	if r.o.Warn == nil || r.warned[text] {
+	if r.warned[text] {
 		return
 	}
 	r.warned[text] = true
-	r.o.Warn(text)
+	r.o.warn(text)
+}
+
+func (o Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+// guarded does a part of the work. A fault of ours in it is said, and is no reason
+// for the command to lose its exit code or its signals.
+func (r *recorder) guarded(what string, work func()) (fine bool) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			r.note(fmt.Sprintf("%s: a fault of stoker's own: %v", what, fault))
+			r.warn(fmt.Sprintf("%s: a fault of stoker's own, please report it: %v; the command is not touched by it", what, fault))
+		}
+	}()
+	work()
+	return true
 }
 
 // running reports whether a process is there and has not ended.
@@ -104,29 +159,40 @@ func running(pid int) bool {
 }
 
 // finish writes what came last and closes everything that run used.
-func (r *recorder) finish() (*recording.Run, error) {
-	r.drain()
-	r.gpus.close()
-	for len(r.gpus.news) > 0 {
-		r.hearGPU(<-r.gpus.news)
-	}
-	r.second()
-	r.endTrace()
+func (r *recorder) finish() (run *recording.Run, err error) {
+	r.guarded("hear the last", func() {
+		r.drain()
+		r.gpus.close()
+		for len(r.gpus.news) > 0 {
+			r.hearGPU(<-r.gpus.news)
+		}
+		r.second()
+	})
+	r.guarded("end the trace", r.endTrace)
 	if r.command != nil {
 		r.command.stop()
-		r.left()
+		r.guarded("look what is left", r.left)
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	}
-	r.facts.Overhead = r.overhead()
-	r.writeFacts()
+	r.guarded("end the recording", func() {
+		r.facts.Overhead = r.overhead()
+		r.writeFacts()
+	})
 	if r.job != nil {
 		r.job.Close()
 	}
-	if r.private != nil {
+	if r.private != nil && r.unused() {
 		r.private.remove()
 	}
-	closing := r.out.Close()
-	return r.out.Snapshot(), closing
+	path := r.out.Path()
+	if err = r.out.Close(); path != r.out.Path() {
+		r.tellPath("")
+	}
+	if !r.guarded("put the run together", func() { run = r.out.Snapshot() }) {
+		run = &recording.Run{}
+	}
+	run.Facts.Exit = r.exit // whatever was written
+	return run, err
 }
 
 // drainTime is how long packets that are still on their way are waited for when

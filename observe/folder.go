@@ -3,116 +3,216 @@
 package observe
 
 import (
+	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/observe/cpu"
 )
 
-// maxSocketPath is what fits into sockaddr_un, with its closing zero.
-const maxSocketPath = 107
-
-// folder is our private place for the hook, its socket and the emulated page:
+// folder is the private place of one run, in one of the user's own (internal/private):
 //
-//	stoker-UID-PID-RANDOM/   0700, locked while we live
+//	PLACE/hook-HASH/sitecustomize.py   of all runs of this version, never removed
+//	PLACE/run-NODE-PID-RANDOM/         0700, of this run
 //	  hook.sock
-//	  hook/sitecustomize.py
-//	  page
+//	  page                             of emulated GPUs
+//	  dynolog, trace-PID_PID.json      with a trace
+//	PLACE/kRANDOM                      a link to it, where a short name is needed
+//
+// A job keeps the paths in its environment for as long as any of its processes
+// lives, so none of them may ever become another user's: that is what the place is
+// for. The hook's folder stays, and so does a run's while something that the
+// command left behind may use it; then it is left to the sweep of a later run.
 type folder struct {
 	path string
-	lock int
+	hook string // "" without
+	link string // "" without
 }
 
-// makeFolder makes it in XDG_RUNTIME_DIR or, where that is none, in the folder
-// for temporary files. It removes what a killed observe left there.
-func makeFolder() (*folder, error) {
-	var failed error
-	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
-		if base == "" || !filepath.IsAbs(base) || len(base) > maxSocketPath-60 {
-			continue
-		}
-		f, err := makeFolderIn(base)
-		if err == nil {
-			sweep(base)
-			return f, nil
-		}
-		failed = err
-	}
-	return nil, fmt.Errorf("make a private folder: %w; set TMPDIR to a folder that can be written", failed)
-}
+const (
+	runPrefix  = "run-"
+	linkPrefix = "k"
+)
 
-func makeFolderIn(base string) (*folder, error) {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
-	path := filepath.Join(base, folderPrefix()+strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(random[:]))
+// makeFolder makes the folder of a run, and removes those that nobody needs.
+func makeFolder(place string) (*folder, error) {
+	path := filepath.Join(place, runPrefix+node()+"-"+strconv.Itoa(os.Getpid())+"-"+random(4))
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err == nil {
-		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(path))
-	}
-	return &folder{path: path, lock: fd}, nil
+	sweep(place)
+	return &folder{path: path}, nil
 }
 
-func folderPrefix() string { return "stoker-" + strconv.Itoa(os.Getuid()) + "-" }
+// random is a text of hexadecimal digits, two for each byte.
+func random(size int) string {
+	b := make([]byte, size)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// node names the PID namespace of this machine since its start: only there does a
+// PID say whether a process lives. A home may be shared by many machines.
+func node() string {
+	host, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, _ := os.Readlink("/proc/self/ns/pid")
+	sum := sha256.Sum256([]byte(host + "\n" + string(boot) + "\n" + space))
+	return hex.EncodeToString(sum[:4])
+}
 
 func (f *folder) socket() string { return filepath.Join(f.path, "hook.sock") }
-func (f *folder) hook() string   { return filepath.Join(f.path, "hook") }
 func (f *folder) page() string   { return filepath.Join(f.path, "page") }
 
-// write puts the hook's source into its own folder.
-func (f *folder) write(source []byte) error {
-	if err := os.Mkdir(f.hook(), 0o700); err != nil {
-		return err
+// short is a name of the folder that has few bytes.
+func (f *folder) short() (string, error) {
+	link := filepath.Join(filepath.Dir(f.path), linkPrefix+random(3))
+	if f.link == "" {
+		if err := os.Symlink(filepath.Base(f.path), link); err != nil {
+			return "", err
+		}
+		f.link = link
 	}
-	return os.WriteFile(filepath.Join(f.hook(), "sitecustomize.py"), source, 0o600)
+	return f.link, nil
 }
 
 func (f *folder) remove() {
+	if f.link != "" {
+		_ = os.Remove(f.link)
+	}
 	_ = os.RemoveAll(f.path)
-	_ = unix.Close(f.lock)
 }
 
-// sweep removes folders of ours whose observe was killed: the PID in the name is
-// dead and nobody holds the lock. The lock is what counts where folders are
-// shared with another PID namespace.
-func sweep(base string) {
-	entries, err := os.ReadDir(base)
+// writeHook puts the hook's source where all runs of this version find it.
+func (f *folder) writeHook(source []byte) error {
+	sum := sha256.Sum256(source)
+	path := filepath.Join(filepath.Dir(f.path), "hook-"+hex.EncodeToString(sum[:8]))
+	if strings.Contains(path, ":") {
+		return fmt.Errorf("%s has a colon, which separates folders in PYTHONPATH", path)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	var s unix.Stat_t
+	if err := unix.Lstat(path, &s); err != nil {
+		return &os.PathError{Op: "look at", Path: path, Err: err}
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is not a folder of yours", path)
+	}
+	if s.Mode&0o7777 != 0o700 {
+		if err := os.Chmod(path, 0o700); err != nil {
+			return err
+		}
+	}
+	f.hook = path
+	return writeWhole(filepath.Join(path, "sitecustomize.py"), source)
+}
+
+// writeWhole sees to it that a file of ours has just this content. Who reads it
+// meanwhile sees the old one or the new one.
+func writeWhole(path string, content []byte) error {
+	if holds(path, content) {
+		return nil
+	}
+	own := path + "." + random(4)
+	if err := os.WriteFile(own, content, 0o600); err != nil {
+		return errors.Join(err, os.Remove(own))
+	}
+	if err := os.Rename(own, path); err != nil {
+		return errors.Join(err, os.Remove(own))
+	}
+	return nil
+}
+
+// holds reports whether a file is a plain one of ours alone with just this content.
+func holds(path string, content []byte) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer func() { _ = file.Close() }()
+	var s unix.Stat_t
+	if unix.Fstat(fd, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Mode&0o7777 != 0o600 || int(s.Uid) != os.Geteuid() || s.Nlink != 1 {
+		return false
+	}
+	found, err := io.ReadAll(io.LimitReader(file, int64(len(content))+1))
+	return err == nil && bytes.Equal(found, content)
+}
+
+// sweep removes folders of runs on this node whose observe has ended and that no
+// process was given, and links to folders that are gone.
+func sweep(place string) {
+	entries, err := os.ReadDir(place)
 	if err != nil {
 		return
 	}
+	prefix := runPrefix + node() + "-"
 	for _, entry := range entries {
-		rest, ours := strings.CutPrefix(entry.Name(), folderPrefix())
-		number, _, _ := strings.Cut(rest, "-")
-		pid, err := strconv.Atoi(number)
-		if !ours || err != nil || !entry.IsDir() || alive(pid) {
+		path := filepath.Join(place, entry.Name())
+		if entry.Type() == os.ModeSymlink && strings.HasPrefix(entry.Name(), linkPrefix) {
+			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+				_ = os.Remove(path)
+			}
 			continue
 		}
-		removeStale(filepath.Join(base, entry.Name()))
+		rest, ours := strings.CutPrefix(entry.Name(), prefix)
+		number, _, _ := strings.Cut(rest, "-")
+		pid, err := strconv.Atoi(number)
+		if ours && err == nil && entry.IsDir() && !alive(pid) && !given(path) {
+			_ = os.RemoveAll(path)
+		}
 	}
 }
 
-func removeStale(path string) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// given reports whether the environment of some process of ours names a folder of a
+// run, so that it, or what it starts, may use it.
+func given(path string) bool {
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return
+		return true // who knows
 	}
-	defer func() { _ = unix.Close(fd) }()
-	var s unix.Stat_t
-	if unix.Fstat(fd, &s) != nil || int(s.Uid) != os.Getuid() || unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return
+	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return false
+		}
+		values, err := cpu.Environment("/proc", pid)
+		if err != nil {
+			return false // another user's, or it has ended
+		}
+		for _, name := range []string{hookSocket, emulatedPage, traceDir} {
+			if strings.HasPrefix(values[name]+"/", path+"/") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// childless reports whether every process that the command started has ended, the
+// orphans included: they are our children where we are their subreaper.
+func childless() bool {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.EINTR), pid > 0: // an orphan that has ended
+		default:
+			return errors.Is(err, unix.ECHILD)
+		}
 	}
-	_ = os.RemoveAll(path)
 }
 
 func alive(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

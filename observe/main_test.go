@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"stoker/internal/leash"
 	"stoker/observe/capture"
 	"stoker/observe/hook"
 )
@@ -20,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	output := os.Getenv("STOKER_TEST_OBSERVE")
 	if output == "" {
-		os.Exit(m.Run())
+		os.Exit(leash.Main(m))
 	}
 	_ = os.Unsetenv("STOKER_TEST_OBSERVE")
 	o := Options{

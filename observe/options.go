@@ -22,8 +22,13 @@ type Options struct {
 	// PID is a process to attach to instead. There is no hook then.
 	PID int
 
-	// Output is the recording's file; it must not be there yet.
+	// Output is the recording's file. One that is there is left as it is, and the
+	// recording gets a name beside it (recording.Beside).
 	Output string
+
+	// Recording is told where the recording lies, at the start and again where that
+	// changes; "" is nowhere.
+	Recording func(path string)
 
 	// HookSource is the start-up hook's text; nil is no hook.
 	HookSource []byte
@@ -64,7 +69,8 @@ type GPU interface {
 }
 
 // CommandError says that the command could not be started. Every other error
-// that comes without a run is a failure of ours before the command began.
+// that comes without a run is a mistake in the Options, or a process to attach to
+// that is not there: no failure of ours keeps a command from starting.
 type CommandError struct {
 	NotFound bool // there is no such command; else it is there and cannot be executed
 	Err      error

@@ -8,11 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/signal"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/private"
 	"stoker/observe/cpu"
 	"stoker/observe/disk"
 	"stoker/observe/gpu"
@@ -33,31 +37,71 @@ const (
 // Cancelling the context ends the observation, never the command. An error
 // without a run means that the command did not begin; see CommandError. An error
 // with a run is trouble with the recording's file.
+//
+// The command is started whatever becomes of us, and its exit is that of the run:
+// what of ours fails is left out and said once. Where not even a process can be
+// started beside us the command takes our place, and Record does not return.
 func Record(ctx context.Context, o Options) (*recording.Run, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	outlive()
 	path := ""
 	if o.PID == 0 {
 		var err error
 		if path, err = find(o.Command[0]); err != nil {
 			return nil, err
 		}
+		if why := cramped(); why != "" {
+			o.warn(unseen + why)
+			return nil, inPlace(o, path)
+		}
 	}
-	r, err := newRecorder(o)
+	r := newRecorder(o)
+	root, err := r.start(path)
 	if err != nil {
 		return nil, err
 	}
-	root, err := r.begin(path)
-	if err != nil {
-		r.undo()
-		return nil, err
-	}
-	if err := r.watch(root); err != nil {
-		r.absent("processes", err.Error())
-	}
+	r.watchGPUs()
+	r.guarded("watch processes", func() {
+		if err := r.watch(root); err != nil {
+			r.absent("processes", err.Error())
+		}
+	})
 	r.run(ctx)
 	return r.finish()
+}
+
+// unseen begins the sentence on why a command is run without us.
+const unseen = "nothing is observed, the command runs as without stoker: "
+
+// outlive keeps the kernel from ending us for a write of our own: to a pipe that
+// nobody reads, to a file that may not be larger. A signal that is caught, other
+// than one that is ignored, is as it was in the command.
+func outlive() {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU)
+}
+
+// start prepares and starts the command. Where that fails for want of something it
+// is tried without us.
+func (r *recorder) start(path string) (root int, err error) {
+	begun := r.guarded("prepare to observe", func() { root, err = r.begin(path) })
+	if begun && err == nil {
+		return root, nil
+	}
+	r.undo()
+	switch {
+	case r.o.PID > 0 && !begun:
+		return 0, errors.New("a fault of stoker's own")
+	case r.o.PID > 0:
+		return 0, err
+	case !begun:
+		err = errors.New("a fault of stoker's own")
+	case slices.ContainsFunc(theirs, func(their error) bool { return errors.Is(err, their) }):
+		return 0, err
+	}
+	r.o.warn(unseen + err.Error())
+	return 0, inPlace(r.o, path)
 }
 
 func (o Options) check() error {
@@ -100,6 +144,8 @@ type recorder struct {
 	written []byte // the facts as they stand in the file
 	warned  map[string]bool
 	private *folder
+	page    string // of emulated GPUs, "" where there is none
+	adopts  bool   // orphans of the command come to us
 	command *command
 	job     *cpu.Job
 	disks   *disk.Probe
@@ -111,14 +157,15 @@ type recorder struct {
 	hooked  bool             // the command was started with the hook
 	tracing *tracing         // nil where no trace is wanted or can be taken
 	exit    *recording.Exit
-	gone    bool // the attached process ended
+	lacking []recording.Absence // what the driver's last answer lacked
+	gone    bool                // the attached process ended
 
 	nextSecond, nextShow, nextFlush float64
 	retry                           float64 // seconds until a full disk is tried again
 }
 
-// newRecorder opens the recording: where that cannot be, nothing has begun yet.
-func newRecorder(o Options) (*recorder, error) {
+// newRecorder opens the recording.
+func newRecorder(o Options) *recorder {
 	r := &recorder{o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{}, paces: map[int]*pace{}}
 	r.facts = recording.Facts{
 		Version: o.Version, Command: redact(o.Command),
@@ -127,13 +174,42 @@ func newRecorder(o Options) (*recorder, error) {
 	if o.PID > 0 {
 		r.facts.Command = attachedCommand(o.PID)
 	}
-	out, err := recording.Create(o.Output, r.facts)
-	if err != nil {
-		return nil, err
+	r.open()
+	r.intake = step.NewIntake(r.clock.mono, paced{r.out, r.paces}, r.gpuIndex)
+	return r
+}
+
+// mostNames bounds how many names are tried.
+const mostNames = 1000
+
+// open begins the recording under its name, or under one beside it. Without it the
+// observation goes on.
+func (r *recorder) open() {
+	path := r.o.Output
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no plain file", path)
+	} else {
+		r.out, err = recording.Create(path, r.facts)
 	}
-	r.out = out
-	r.intake = step.NewIntake(r.clock.mono, paced{out, r.paces}, r.gpuIndex)
-	return r, nil
+	for n := 2; n <= mostNames && errors.Is(err, fs.ErrExist); n++ {
+		path = recording.Beside(r.o.Output, n)
+		r.out, err = recording.Create(path, r.facts)
+	}
+	switch {
+	case err != nil:
+		r.out, path = recording.Nowhere(r.facts), ""
+		r.warn(fmt.Sprintf("nothing is recorded: %v; the run is judged all the same, and -o FILE records it elsewhere", err))
+	case path != r.o.Output:
+		r.warn(fmt.Sprintf("%s is there already and stays as it is: this run is recorded in %s", r.o.Output, path))
+	}
+	r.tellPath(path)
+}
+
+func (r *recorder) tellPath(path string) {
+	if r.o.Recording != nil {
+		r.o.Recording(path)
+	}
 }
 
 func attachedCommand(pid int) []string {
@@ -152,35 +228,53 @@ func attachedCommand(pid int) []string {
 // the tree to watch.
 func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
-		page := os.Getenv(emulatedPage)
-		r.openGPU(page)
+		r.page = os.Getenv(emulatedPage)
 		r.trace()
 		r.absent("hook", "the process was running already: steps are known only to a run that stoker observe starts")
 		return r.o.PID, nil
 	}
-	page := ""
 	if r.hook(); r.o.Emulate {
-		if page = os.Getenv(emulatedPage); page == "" && r.private != nil {
-			page = r.private.page()
+		if r.page = os.Getenv(emulatedPage); r.page == "" && r.private != nil {
+			r.page = r.private.page()
 		}
 	}
 	hook, socket := "", ""
 	if r.hooked {
-		hook, socket = r.private.hook(), r.private.socket()
+		hook, socket = r.private.hook, r.private.socket()
 	}
 	r.trace()
-	env, nested := environment(os.Environ(), hook, socket, page)
+	env, nested := environment(os.Environ(), hook, socket, r.page)
 	env = r.tracing.armed(env)
 	if nested {
 		r.note("started within another stoker observe: the steps of this command are in this recording only")
 	}
 	// Orphans of the command come to us, not to init: so no descendant is lost.
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	if r.command, err = start(r.o, path, env); err != nil {
+	r.adopts = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
+	r.command, err = start(r.o, path, env)
+	if errors.Is(err, unix.E2BIG) { // with what we add it is too long
+		r.bare()
+		env, _ = environment(os.Environ(), "", "", "")
+		r.command, err = start(r.o, path, env)
+	}
+	if err != nil {
 		return 0, err
 	}
-	r.openGPU(page)
 	return r.command.process.Pid, nil
+}
+
+// bare takes back what the command would need a longer environment for.
+func (r *recorder) bare() {
+	const why = "the environment is as long as the kernel allows, so that nothing can be added to it"
+	if r.hooked {
+		r.absent("hook", why)
+		r.warn("the hook is off: " + why)
+	}
+	if r.tracing != nil {
+		r.tracing.undo()
+		r.absent("trace", why)
+		r.warn("no trace will be taken: " + why)
+	}
+	r.hooked, r.tracing = false, nil
 }
 
 // hook prepares the hook. Without it the observation goes on.
@@ -188,32 +282,41 @@ func (r *recorder) hook() {
 	if r.o.HookSource == nil && !r.o.Emulate {
 		return
 	}
-	private, err := makeFolder()
-	if err != nil {
+	if err := private.Try(r.settle); err != nil {
 		r.absent("hook", err.Error())
 		r.warn("the hook is off: " + err.Error())
 		return
 	}
-	r.private = private
-	if r.o.HookSource == nil {
-		return
-	}
-	err = private.write(r.o.HookSource)
-	if err == nil {
-		r.hears, err = step.Listen(private.socket())
-	}
-	if err != nil {
-		r.absent("hook", err.Error())
-		r.warn("the hook is off: " + err.Error())
-		return
-	}
-	r.hooked = true
-	if flag := shutOut(r.o.Command); flag != "" {
-		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored; leave %s away to have steps", flag, flag))
-	}
+	r.hooked = r.o.HookSource != nil
 }
 
-func (r *recorder) openGPU(page string) {
+// settle makes the run's folder in a place, with the hook and its socket where they
+// are wanted.
+func (r *recorder) settle(place string) error {
+	f, err := makeFolder(place)
+	if err == nil && r.o.HookSource != nil {
+		if err = f.writeHook(r.o.HookSource); err == nil {
+			r.hears, err = step.Listen(f.socket())
+		}
+		if err != nil {
+			f.remove()
+		}
+	}
+	if err == nil {
+		r.private = f
+	}
+	return err
+}
+
+// unused reports whether nothing can use the run's folder any more.
+func (r *recorder) unused() bool {
+	if r.command == nil {
+		return r.tracing == nil || len(r.tracing.daemon.Offered()) == 0
+	}
+	return r.exit != nil && r.adopts && childless()
+}
+
+func (r *recorder) watchGPUs() {
 	open := r.o.OpenGPU
 	if open == nil {
 		emulate := r.o.Emulate
@@ -225,7 +328,8 @@ func (r *recorder) openGPU(page string) {
 			return probe, nil
 		}
 	}
-	r.gpus = watchGPU(open, page)
+	r.absent("gpu", "the driver has not answered so far")
+	r.gpus = watchGPU(open, r.page)
 }
 
 func (r *recorder) watch(root int) error {
@@ -252,7 +356,9 @@ func (r *recorder) undo() {
 		r.private.remove()
 	}
 	_ = r.out.Close()
-	_ = os.Remove(r.out.Path()) // nothing is in it
+	if path := r.out.Path(); path != "" {
+		_ = os.Remove(path) // nothing is in it
+	}
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 }
 
@@ -265,7 +371,7 @@ func (r *recorder) run(ctx context.Context) {
 	if r.command != nil {
 		ended, signals = r.command.ended, r.command.signals
 	}
-	r.second()
+	r.guarded("observe", r.second)
 	for !r.gone {
 		select {
 		case <-ctx.Done():
@@ -279,9 +385,14 @@ func (r *recorder) run(ctx context.Context) {
 		case s := <-signals:
 			r.command.relay(s)
 		case news := <-r.gpus.news:
-			r.hearGPU(news)
+			r.guarded("note what the GPUs do", func() { r.hearGPU(news) })
 		case <-beat.C:
-			r.tick()
+			if !r.guarded("observe", r.tick) {
+				if r.command == nil {
+					return
+				}
+				beat.Stop() // the command's end is all that is waited for
+			}
 		}
 	}
 }
@@ -318,14 +429,15 @@ func (r *recorder) second() {
 	if r.job != nil {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
-		r.silentHook(now)
 		r.traceSecond(now)
 	}
+	r.silentHook(now)
 	if r.disks != nil {
+		why := ""
 		if err := r.disks.Second(now, r.out); err != nil {
-			r.absent("disks", err.Error())
-			r.disks = nil
+			why = err.Error()
 		}
+		r.absent("disks", why)
 	}
 	r.writeFacts()
 	r.flush(now)
@@ -341,10 +453,17 @@ func (r *recorder) flush(now float64) {
 	r.retry = min(60, 2*max(second, r.retry))
 	if err := r.out.Flush(); err != nil {
 		r.nextFlush = now + r.retry
-		r.warn(fmt.Sprintf("%v: the run goes on and what was seen is kept in memory; free some space and it is written then", err))
+		r.warn(fmt.Sprintf("%v: the run goes on and what was seen is kept in memory; %s", err, remedy(err)))
 		return
 	}
 	r.retry = 0
+}
+
+func remedy(err error) string {
+	if errors.Is(err, unix.EFBIG) {
+		return "no file may be larger here: raise ulimit -f"
+	}
+	return "free some space and it is written then"
 }
 
 // show hands the run to the caller, and leaves at least 99 % of the time to the
@@ -353,7 +472,10 @@ func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
 		return
 	}
-	r.o.OnTick(r.out.Snapshot(), now)
+	if !r.guarded("judge the run so far", func() { r.o.OnTick(r.out.Snapshot(), now) }) {
+		r.o.OnTick = nil
+		return
+	}
 	took := r.clock.now() - now
 	r.nextShow = now + min(60, max(second/2, 100*took))
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"stoker/internal/private"
 	"stoker/internal/stat"
 	"stoker/observe/capture"
 	"stoker/observe/cpu"
@@ -21,7 +23,6 @@ const (
 	traceDir  = "KINETO_ONDEMAND_TRACE_DIR" // PyTorch 2.15 writes nowhere else
 	logLevel  = "KINETO_LOG_LEVEL"          // 5 is above errors: nothing of it on the command's stderr
 	socketDir = "KINETO_IPC_SOCKET_DIR"     // sockets in a folder instead of the abstract namespace
-	tempDir   = "/tmp"                      // where libkineto may always write
 	asksBy    = 60.0                        // seconds after PyTorch is known to run by which it asks at the latest
 	warmTime  = 20.0                        // seconds after which steps that are not steady are traced all the same
 	stepless  = 90.0                        // the same for a process whose hook has not seen a step
@@ -31,11 +32,12 @@ const (
 // tracing is the part of a recorder that has PyTorch's own profiler write a
 // trace.
 type tracing struct {
-	daemon *capture.Daemon
-	folder *folder // where the job writes
-	heard  float64 // when PyTorch was first known to run in the job, NaN before
-	told   int     // traces that were reported
-	asked  bool    // it was said that a trace was asked for
+	daemon  *capture.Daemon
+	folder  string  // where the job writes
+	sockets string  // where it looks for us, "" is the abstract namespace
+	heard   float64 // when PyTorch was first known to run in the job, NaN before
+	told    int     // traces that were reported
+	asked   bool    // it was said that a trace was asked for
 }
 
 // trace prepares to capture. Without it the observation goes on.
@@ -53,33 +55,47 @@ func (r *recorder) trace() {
 }
 
 func (r *recorder) openTrace() (*tracing, error) {
-	base, sockets := tempDir, os.Getenv(socketDir)
-	if r.o.PID > 0 {
-		values, err := cpu.Environment("/proc", r.o.PID)
-		if err != nil {
-			return nil, fmt.Errorf("read the environment of process %d: %w", r.o.PID, err)
-		}
-		if _, armed := values[useDaemon]; !armed {
-			r.warn(fmt.Sprintf("process %d was started without %s=1: it will not ask for a trace. Start it with that variable, or under stoker observe --trace", r.o.PID, useDaemon))
-		}
-		sockets = values[socketDir]
-		if values[traceDir] != "" {
-			base = values[traceDir]
-		}
+	if r.out.Path() == "" {
+		return nil, errors.New("nothing is recorded, and a trace lies beside the recording")
 	}
-	private, err := makeFolderIn(base)
+	sockets, err := os.Getenv(socketDir), error(nil)
+	if r.o.PID > 0 {
+		sockets, err = r.settleWhereAllowed()
+	} else if r.private == nil { // the hook is off
+		err = private.Try(func(place string) (err error) { r.private, err = makeFolder(place); return err })
+	}
+	if err == nil && r.o.PID == 0 && sockets == "" {
+		sockets, err = r.private.short()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the trace: %w", err)
 	}
-	sweep(base)
 	d, err := capture.Listen(capture.Options{
-		Request: *r.o.Trace, Folder: private.path, SocketDir: sockets, Keep: strings.TrimSuffix(r.o.Output, ".jsonl.gz"),
+		Request: *r.o.Trace, Folder: r.private.path, SocketDir: sockets, Keep: strings.TrimSuffix(r.out.Path(), ".jsonl.gz"),
 	})
 	if err != nil {
-		private.remove()
 		return nil, err
 	}
-	return &tracing{daemon: d, folder: private, heard: math.NaN()}, nil
+	return &tracing{daemon: d, folder: r.private.path, sockets: sockets, heard: math.NaN()}, nil
+}
+
+// settleWhereAllowed makes the folder that a running process is to write to, in the
+// one that it was started with where that is the user's own, and says where the
+// process has its sockets. PyTorch 2.15 writes below that folder only; where it may
+// not write to ours it takes a name in /tmp (capture).
+func (r *recorder) settleWhereAllowed() (sockets string, err error) {
+	values, err := cpu.Environment("/proc", r.o.PID)
+	if err != nil {
+		return "", fmt.Errorf("read the environment of process %d: %w", r.o.PID, err)
+	}
+	if _, armed := values[useDaemon]; !armed {
+		r.warn(fmt.Sprintf("process %d was started without %s=1: it will not ask for a trace. Start it with that variable, or under stoker observe --trace", r.o.PID, useDaemon))
+	}
+	make := func(place string) (err error) { r.private, err = makeFolder(place); return err }
+	if base, err := private.Check(values[traceDir]); err == nil && base == values[traceDir] && make(base) == nil {
+		return values[socketDir], nil
+	}
+	return values[socketDir], private.Try(make)
 }
 
 // armed is the environment with which libkineto asks us for a trace.
@@ -89,12 +105,12 @@ func (t *tracing) armed(env []string) []string {
 	}
 	env = slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return name == useDaemon || name == traceDir
+		return name == useDaemon || name == traceDir || name == socketDir
 	})
 	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, logLevel+"=") }) {
 		env = append(env, logLevel+"=5")
 	}
-	return append(env, useDaemon+"=1", traceDir+"="+t.folder.path)
+	return append(env, useDaemon+"=1", traceDir+"="+t.folder, socketDir+"="+t.sockets)
 }
 
 // traceSecond tells the daemon who may be traced, and the caller what happens.
@@ -151,17 +167,13 @@ func (r *recorder) endTrace() {
 		r.warn("close the socket for libkineto: " + err.Error())
 	}
 	r.hearTraces()
-	if why := t.daemon.Why(); why != "" {
-		r.absent("trace", why)
-	}
-	t.folder.remove()
+	r.absent("trace", t.daemon.Why())
 }
 
 // undoTrace takes back what openTrace did.
 func (t *tracing) undo() {
 	if t != nil {
 		_ = t.daemon.Close()
-		t.folder.remove()
 	}
 }
 

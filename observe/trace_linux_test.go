@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,20 +9,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
-
+	"stoker/internal/leash"
+	"stoker/internal/private/privatetest"
 	"stoker/observe/capture"
 	"stoker/recording"
 )
 
 // libkineto is a program that trains in the hook's words and asks for a trace in
 // libkineto's, over sockets in a folder; its child asks as a loader worker that was
-// spawned does. argv: where to write what each was answered, how long to run.
+// spawned does, until it ends. argv: where to write what each was answered, and how
+// many steps to run at most; it ends when it has written a trace.
 const libkineto = `
 import json, os, socket, struct, sys, time
-log, seconds = sys.argv[1], float(sys.argv[2])
+log, most = sys.argv[1], int(sys.argv[2])
 print("use", os.environ.get("KINETO_USE_DAEMON"), flush=True)
 base = os.environ.get("KINETO_IPC_SOCKET_DIR", "")
 hook = None
@@ -52,20 +53,27 @@ def client(name):
     s.bind(base + "/dynoconfigclient" + name)
     s.settimeout(0.3)
     return s
+lives, parent = os.pipe()
 child = os.fork()
 who = "worker" if child == 0 else "main"
 if child == 0:
     seq, hook = 0, None
-s, until, n, config, wrote = client(who), time.time() + seconds, 0, "", False
+    os.close(parent)
+    os.set_blocking(lives, False)
+def goes_on():
+    if child: return n < most and not wrote
+    try: return os.read(lives, 1) != b""  # as long as the parent lives
+    except BlockingIOError: return True
+s, n, config, wrote = client(who), 0, "", False
 send({"k": "hello", "role": "main", "ppid": os.getppid(), "tid": os.getpid(), "python": "3.12", "torch": "2.15"},
      {"k": "loader", "loader": 0, "t": now(), "num_workers": 1, "batch_size": 16, "dataset": "D", "length": 1000})
 next = 0
-while time.time() < until:
+while goes_on():
     t = now()
     time.sleep(0.02)
     send({"k": "step", "loader": 0, "iter": 0, "n": n, "t": t, "w": 10**6, "p": now() - t, "grad": True, "tid": os.getpid(), "b": 16})
     n += 1
-    if time.time() < next or wrote:
+    if time.time() < next:
         continue
     next = time.time() + 0.3
     text = ask(s, 0 if config else 2)
@@ -78,18 +86,17 @@ while time.time() < until:
         os.rename(path + ".tmp", path)
         wrote = True
 with open(log, "a") as f: f.write("%s ended after %d steps\n" % (who, n))
-if child: os.waitpid(child, 0)
+if child:
+    os.close(parent)
+    os.waitpid(child, 0)
 `
 
 // kinetoCommand is the program, and where it writes what it was answered. Its
 // sockets lie in a folder of the test's own.
-func kinetoCommand(t *testing.T, seconds float64) (command []string, log string) {
+func kinetoCommand(t *testing.T, steps int) (command []string, log string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	leash.Hold(t)
+	dir := privatetest.Folder(t)
 	t.Setenv("KINETO_IPC_SOCKET_DIR", dir)
 	_ = os.Unsetenv("KINETO_USE_DAEMON")
 	script := filepath.Join(dir, "train.py")
@@ -99,7 +106,7 @@ func kinetoCommand(t *testing.T, seconds float64) (command []string, log string)
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3 here")
 	}
-	return []string{"python3", script, dir + "/log", fmt.Sprint(seconds)}, dir + "/log"
+	return []string{"python3", script, dir + "/log", fmt.Sprint(steps)}, dir + "/log"
 }
 
 func read(path string) string {
@@ -107,13 +114,27 @@ func read(path string) string {
 	return string(text)
 }
 
-func traceFolders() []string {
-	found, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(os.Getpid())+"-*"))
-	return found
+// runFolders are those of an observe with this PID, and links to them.
+func runFolders(pid int) []string {
+	place := os.Getenv("XDG_RUNTIME_DIR") + "/stoker"
+	found, _ := filepath.Glob(fmt.Sprintf("%s/run-*-%d-*", place, pid))
+	links, _ := filepath.Glob(place + "/k*")
+	return slices.DeleteFunc(append(found, links...), func(path string) bool {
+		to, err := os.Readlink(path)
+		return err == nil && !strings.Contains(to, fmt.Sprintf("-%d-", pid))
+	})
 }
 
+func traceFolders() []string {
+	return runFolders(os.Getpid())
+}
+
+// untilTraced is far more steps than are made before a trace is written, on any
+// machine: they are slow where it is.
+const untilTraced = 10_000
+
 func TestTraceIsCaptured(t *testing.T) {
-	command, log := kinetoCommand(t, 4)
+	command, log := kinetoCommand(t, untilTraced)
 	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	var said []string
 	run := record(t, Options{
@@ -124,7 +145,7 @@ func TestTraceIsCaptured(t *testing.T) {
 		t.Fatalf("captures %+v, absent %+v\n%s", run.Facts.Captures, run.Facts.Absent, read(log))
 	}
 	c := run.Facts.Captures[0]
-	if c.File != "run.rank0.trace.json" || c.Steps != 5 || c.Bytes != 20 || c.From < 0.2 || c.To <= c.From || c.To > 5 || run.Process(c.PID) == nil {
+	if c.File != "run.rank0.trace.json" || c.Steps != 5 || c.Bytes != 20 || c.From < 0.2 || c.To <= c.From || c.To > run.End()+1 || run.Process(c.PID) == nil {
 		t.Errorf("%+v", c)
 	}
 	if read(filepath.Join(filepath.Dir(output), c.File)) != "{\"traceEvents\": []}\n" {
@@ -151,15 +172,19 @@ func TestTraceIsCaptured(t *testing.T) {
 
 // Only an observe with a trace arms libkineto.
 func TestEnvironmentOfATrace(t *testing.T) {
-	t.Setenv("KINETO_IPC_SOCKET_DIR", t.TempDir())
-	_ = os.Unsetenv("KINETO_USE_DAEMON")
+	for _, name := range []string{"KINETO_IPC_SOCKET_DIR", "KINETO_USE_DAEMON"} {
+		t.Setenv(name, "")
+		_ = os.Unsetenv(name)
+	}
+	place := os.Getenv("XDG_RUNTIME_DIR") + "/stoker/"
 	for name, o := range map[string]Options{"without": {}, "with": {Trace: &capture.Request{Steps: 5}}} {
 		out := filepath.Join(t.TempDir(), "env")
 		o.Command, o.OpenGPU = []string{"sh", "-c", `env | grep ^KINETO_ | sort > "$0"`, out}, blind
 		run := record(t, o)
 		text := read(out)
-		armed := strings.Contains(text, "KINETO_USE_DAEMON=1\n") && strings.Contains(text, "KINETO_ONDEMAND_TRACE_DIR=/tmp/stoker-")
-		if armed != (name == "with") || name == "without" && strings.Count(text, "\n") != 1 {
+		armed := strings.Contains(text, "KINETO_USE_DAEMON=1\n") && strings.Contains(text, "KINETO_ONDEMAND_TRACE_DIR="+place+"run-") &&
+			strings.Contains(text, "KINETO_IPC_SOCKET_DIR="+place+"k")
+		if armed != (name == "with") || name == "without" && text != "" {
 			t.Errorf("%s: %q", name, text)
 		}
 		if name == "with" && !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool {
@@ -169,16 +194,16 @@ func TestEnvironmentOfATrace(t *testing.T) {
 		}
 	}
 	mine := []string{"KINETO_LOG_LEVEL=0", "KINETO_USE_DAEMON=0", "A=b"}
-	got := (&tracing{folder: &folder{path: "/tmp/x"}}).armed(mine)
-	if want := []string{"KINETO_LOG_LEVEL=0", "A=b", "KINETO_USE_DAEMON=1", "KINETO_ONDEMAND_TRACE_DIR=/tmp/x"}; !slices.Equal(got, want) {
+	got := (&tracing{folder: "/run/x", sockets: "/run/k"}).armed(mine)
+	if want := []string{"KINETO_LOG_LEVEL=0", "A=b", "KINETO_USE_DAEMON=1", "KINETO_ONDEMAND_TRACE_DIR=/run/x", "KINETO_IPC_SOCKET_DIR=/run/k"}; !slices.Equal(got, want) {
 		t.Error(got)
 	}
 }
 
 // Whoever owns the socket keeps it; the command runs all the same, and unarmed.
 func TestTraceWhereADaemonIs(t *testing.T) {
-	command, log := kinetoCommand(t, 0.5)
-	other, err := capture.Listen(capture.Options{Request: capture.Request{Steps: 1}, Folder: t.TempDir(), SocketDir: os.Getenv("KINETO_IPC_SOCKET_DIR")})
+	command, log := kinetoCommand(t, 20)
+	other, err := capture.Listen(capture.Options{Request: capture.Request{Steps: 1}, Folder: privatetest.Folder(t), SocketDir: os.Getenv("KINETO_IPC_SOCKET_DIR")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,50 +224,55 @@ func TestTraceWhereADaemonIs(t *testing.T) {
 // Killing observe when it has asked for the trace does not end the job, nor its
 // trace; the next observe clears what was left.
 func TestTraceSurvivesAKilledObserve(t *testing.T) {
-	command, log := kinetoCommand(t, 5)
+	command, log := kinetoCommand(t, untilTraced)
 	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
-	o := exec.Command(os.Args[0], command...)
-	o.Env = append(os.Environ(), "STOKER_TEST_OBSERVE="+output, "STOKER_TEST_TRACE=5")
-	o.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	if err := o.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the request", func() bool { return strings.Contains(read(log), "main 'ACT") })
+	t.Setenv("STOKER_TEST_TRACE", "5")
+	o := observer(t, output, command...)
+	leash.Wait(t, "the request", func() bool { return strings.Contains(read(log), "main 'ACT") })
+	leash.Wait(t, "the steps before it in the recording", func() bool {
+		run, err := recording.Open(output)
+		return err == nil && len(run.Steps) >= 12
+	})
 	_ = o.Process.Kill()
 	_ = o.Wait()
-	waitFor(t, "the command's own end", func() bool { return strings.Contains(read(log), "main ended") })
-	run, err := recording.Open(output)
-	if err != nil || len(run.Steps) < 12 {
-		t.Errorf("%d steps, %v", len(run.Steps), err)
+	leash.Wait(t, "the command's own end", func() bool { return strings.Contains(read(log), "main ended") })
+	if run, err := recording.Open(output); err != nil || len(run.Steps) < 12 {
+		t.Errorf("%v, %v", run, err)
 	}
-	left, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(o.Process.Pid)+"-*"))
-	sweep(tempDir)
-	after, _ := filepath.Glob(filepath.Join(tempDir, folderPrefix()+fmt.Sprint(o.Process.Pid)+"-*"))
-	if len(left) == 0 || len(after) != 0 {
-		t.Errorf("left %v, after sweeping %v", left, after)
+	if left := runFolders(o.Process.Pid); len(left) == 0 {
+		t.Error("the folder went although the job lived")
 	}
+	leash.Wait(t, "the sweep, once all of the job has ended", func() bool {
+		sweep(os.Getenv("XDG_RUNTIME_DIR") + "/stoker")
+		return len(runFolders(o.Process.Pid)) == 0
+	})
 }
 
 // A process that was started with the variable is traced without being started by
 // us; one without it is told of.
 func TestTraceOfARunningProcess(t *testing.T) {
 	for _, armed := range []bool{true, false} {
-		command, log := kinetoCommand(t, 6)
+		command, log := kinetoCommand(t, untilTraced)
 		job := exec.Command(command[0], command[1:]...)
 		if armed {
 			job.Env = append(os.Environ(), "KINETO_USE_DAEMON=1")
-		} else {
-			job.Args[3] = "1.2"
 		}
-		if err := job.Start(); err != nil {
+		out, err := job.StdoutPipe()
+		if err != nil || job.Start() != nil {
 			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "use ") {
+			t.Fatal(line, err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- job.Wait() }()
-		time.Sleep(100 * time.Millisecond) // until it is python
 		warned := ""
-		run := record(t, Options{PID: job.Process.Pid, Trace: &capture.Request{Steps: 5}, Warn: func(text string) { warned += text }, OpenGPU: blind})
-		if err := <-ended; err != nil {
+		run := record(t, Options{PID: job.Process.Pid, Trace: &capture.Request{Steps: 5}, OpenGPU: blind, Warn: func(text string) {
+			if warned += text; !armed {
+				_ = job.Process.Kill() // it would never end
+			}
+		}})
+		if err := <-ended; armed && err != nil {
 			t.Error(err)
 		}
 		if armed != (len(run.Facts.Captures) == 1) || armed == strings.Contains(warned, "KINETO_USE_DAEMON=1") {

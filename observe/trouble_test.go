@@ -8,42 +8,57 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"stoker/internal/leash"
 	"stoker/recording"
 )
 
 // A disk that fills up is told once; the run goes on, is whole in memory, and
 // what is on disk can be read.
 func TestFullDisk(t *testing.T) {
+	leash.Hold(t)
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skip("cannot mount a small disk: ", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	filler := filepath.Join(dir, "filler")
+	in, end := gate(t)
 	var warned []string
+	ticks, written, refused := 0, 0.0, 0
 	output := filepath.Join(dir, "run.jsonl.gz")
 	run, err := Record(t.Context(), Options{
 		Version: noise(), // so that each second is longer than what a page has left
-		Command: []string{"sh", "-c", "sleep 1.2; head -c 1000000 /dev/zero > " + filler + " 2>/dev/null; sleep 4; exit 3"},
-		Output:  output, OpenGPU: blind, Warn: func(text string) { warned = append(warned, text) },
+		Command: []string{"sh", "-c", "read x; exit 3"}, Stdin: in, Output: output, OpenGPU: blind,
+		Warn: func(text string) { warned = append(warned, text) },
+		OnTick: func(_ *recording.Run, now float64) {
+			switch ticks++; {
+			case ticks == 2:
+				written = now
+				_ = os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1_000_000), 0o600) // as much as there is room for
+			case len(warned) > 0 || ticks > 60:
+				if refused++; refused == 3 {
+					end()
+				}
+			}
+		},
 	})
 	if run == nil || run.Facts.Exit.Code != 3 {
 		t.Fatal(run, err)
 	}
-	if len(run.Find(recording.TreeCPU, "tree").V) < 6 {
-		t.Error("the run in memory lacks seconds")
+	if seconds := len(run.Find(recording.TreeCPU, "tree").V); seconds < ticks {
+		t.Errorf("the run in memory has %d seconds of %d", seconds, ticks)
 	}
 	read, openErr := recording.Open(output)
-	if openErr != nil || read.End() < 0.9 {
-		t.Error(read, openErr)
+	if openErr != nil || read.End() < written-1e-3 {
+		t.Errorf("of %.3f s that were written before the disk was full there are %v: %v", written, read, openErr)
 	}
-	if err != nil && (len(warned) != 1 || !strings.Contains(warned[0], "free some space")) {
+	if len(warned) != 1 || !strings.Contains(warned[0], "free some space") {
 		t.Errorf("warned %q", warned)
 	}
 	if err == nil {
@@ -61,7 +76,9 @@ func noise() string {
 }
 
 // terminal is a Python program that gives a command a terminal of its own and
-// presses keys there.
+// presses keys there: c, whose signal the command has to tell of, z, and fg. When it
+// has told of all it is sent SIGUSR1 by way of observe, behind whatever observe had
+// to pass on before.
 const terminal = `
 import os, pty, sys, time, signal
 shell, fd = pty.fork()
@@ -77,20 +94,24 @@ if shell == 0: # a shell with job control: the job has a process group of its ow
         status = os.waitpid(job, os.WUNTRACED)[1]
         if not os.WIFSTOPPED(status): os._exit(os.waitstatus_to_exitcode(status))
 seen = b""
-while b"\n" not in seen: seen += os.read(fd, 100)
+def told(word, times):
+    global seen
+    while seen.count(word) < times: seen += os.read(fd, 100)
+told(b"\n", 1)
 command = int(seen.split()[1])
 stat = lambda p: open("/proc/%s/stat" % p).read().rsplit(")", 1)[1].split()
 observe = int(stat(command)[1])
+pressed = 0
 for key in sys.argv[1].split(","):
     if key == "fg":
-        for _ in range(100):
-            states = [stat(p)[0] for p in (observe, command)]
-            if states == ["T", "T"]: break
-            time.sleep(0.05)
-        print(*states)
+        while [stat(p)[0] for p in (observe, command)] != ["T", "T"]: time.sleep(0.01)
         os.killpg(int(stat(command)[2]), signal.SIGCONT)
-    else: os.write(fd, {"c": b"\x03", "z": b"\x1a"}[key])
-    time.sleep(0.3)
+        continue
+    os.write(fd, {"c": b"\x03", "z": b"\x1a"}[key])
+    if key == "c":
+        pressed += 1
+        told(b"INT", pressed)
+os.kill(observe, signal.SIGUSR1)
 try:
     while True: seen += os.read(fd, 100)
 except OSError: pass
@@ -99,20 +120,21 @@ print(seen.count(b"INT"), os.waitstatus_to_exitcode(os.waitpid(shell, 0)[1]))
 
 // Ctrl-C reaches the command once, not twice; Ctrl-Z stops both and fg goes on.
 func TestTerminalKeys(t *testing.T) {
+	leash.Hold(t)
 	dir := t.TempDir()
 	driver, job := filepath.Join(dir, "terminal.py"), filepath.Join(dir, "job.py")
 	_ = os.WriteFile(driver, []byte(terminal), 0o600)
 	_ = os.WriteFile(job, []byte(`
 import os, signal, sys, time
-def got(*_): print("INT", flush=True); global n; n += 1
+def got(*_): global n; n += 1; print("INT", flush=True)
+def end(*_): sys.exit(40 + n)
 n = 0
 signal.signal(signal.SIGINT, got)
+signal.signal(signal.SIGUSR1, end)
 print("ready", os.getpid(), flush=True)
-t = time.time()
-while time.time() - t < 2: time.sleep(0.02)
-sys.exit(40 + n)
+while True: time.sleep(0.02)
 `), 0o600)
-	for keys, want := range map[string]string{"c": "1 41", "c,c": "2 42", "z,fg,c": "T T\n1 41"} {
+	for keys, want := range map[string]string{"c": "1 41", "c,c": "2 42", "z,fg,c": "1 41"} {
 		c := exec.Command("python3", driver, keys, os.Args[0], "python3", job)
 		c.Env = append(os.Environ(), "STOKER_TEST_OBSERVE="+filepath.Join(dir, strings.ReplaceAll(keys, ",", "")+".gz"))
 		out, err := c.CombinedOutput()
@@ -127,41 +149,42 @@ func TestOtherUsersProcess(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to become somebody else")
 	}
-	dir, err := os.MkdirTemp("/tmp", "stoker-test-")
+	dir, err := os.MkdirTemp("", "other-") // t.TempDir is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	_ = os.Chmod(dir, 0o777)
 	self, err := os.ReadFile(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(dir, "observe")
+	binary, output := filepath.Join(dir, "observe"), filepath.Join(dir, "run.jsonl.gz")
 	if err := os.WriteFile(binary, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	job := exec.Command("python3", "-c", "import time\nt=time.time()\nwhile time.time()-t<3: pass")
-	if err := job.Start(); err != nil {
-		t.Skip(err)
-	}
-	go func() { _ = job.Wait() }()
+	job := spinner(t)
 	o := exec.Command(binary, "--pid", fmt.Sprint(job.Process.Pid))
-	o.Dir = dir
-	o.Env = []string{"STOKER_TEST_OBSERVE=" + dir + "/run.jsonl.gz", "PATH=" + os.Getenv("PATH")}
+	o.Dir, o.Stderr = dir, os.Stderr
+	o.Env = append(os.Environ(), "STOKER_TEST_OBSERVE="+output)
 	o.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := o.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := o.Start(); err != nil {
+		t.Fatal(err)
 	}
-	run, err := recording.Open(dir + "/run.jsonl.gz")
+	leash.Wait(t, "core time of another user's process", func() bool {
+		run, err := recording.Open(output)
+		return err == nil && run.Find(recording.TreeCPU, "tree").Last() > 0
+	})
+	_ = job.Process.Kill()
+	if err := o.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	run, err := recording.Open(output)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
-	for _, a := range run.Facts.Absent {
-		found = found || strings.Contains(a.What, "bytes read") && strings.Contains(a.Why, "another user")
-	}
-	if !found || run.Find(recording.TreeCPU, "tree").Last() < 1 {
+	if !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool {
+		return strings.Contains(a.What, "bytes read") && strings.Contains(a.Why, "another user")
+	}) {
 		t.Errorf("absent %+v", run.Facts.Absent)
 	}
 }

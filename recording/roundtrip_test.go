@@ -114,10 +114,7 @@ func TestModes(t *testing.T) {
 // and odd names as well.
 func TestSamplesAsJSON(t *testing.T) {
 	disk := &full{room: 1 << 20}
-	w, err := newWriter(disk, "run", Facts{Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(disk, Facts{Version: "test"})
 	for i, v := range []float64{0, 1, -1.5, 1e-9, 1e300, math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, 123456789012} {
 		for _, subject := range []string{"", "tree", "a\"b", "c\\d", "größe", "\x1b<&>"} {
 			w.Sample(TreeCPU, subject, float64(i)/3, v)
@@ -131,6 +128,13 @@ func TestSamplesAsJSON(t *testing.T) {
 	if err != nil || len(read.Warnings) > 0 || text(t, read) != want {
 		t.Errorf("%v %q: read\n%s\nwant\n%s", err, read.Warnings, text(t, read), want)
 	}
+}
+
+// made is what Create does, with a disk of the test's.
+func made(disk *full, facts Facts) *Writer {
+	w := newWriter(disk, "run", facts)
+	_ = w.Flush()
+	return w
 }
 
 // full is a disk that takes a number of bytes and no more.
@@ -161,15 +165,12 @@ func TestFullDisk(t *testing.T) {
 	want := text(t, live)
 	for room := 120; room < 1600; room += 37 {
 		disk := &full{room: room}
-		w, err := newWriter(disk, "run", Facts{Version: "test", Started: 1.7e9, Monotonic: 12345})
-		if err != nil {
-			continue // not even the header fits: Create says so
-		}
+		w := made(disk, Facts{Version: "test", Started: 1.7e9, Monotonic: 12345})
 		sample(w)
 		if got := text(t, w.Snapshot()); got != want {
 			t.Fatalf("with room for %d bytes the snapshot lacks something", room)
 		}
-		if _, err := Read(bytes.NewReader(disk.data)); err != nil {
+		if _, err := Read(bytes.NewReader(disk.data)); err != nil && w.size > 0 {
 			t.Fatalf("with room for %d bytes the file cannot be read: %v", room, err)
 		}
 		disk.room = 1 << 20 // somebody made space
@@ -188,10 +189,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestPendingIsBounded(t *testing.T) {
 	disk := &full{room: 200}
-	w, err := newWriter(disk, "run", Facts{Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(disk, Facts{Version: "test"})
 	subject := strings.Repeat("x", 1000)
 	for i := range 20000 {
 		w.Sample(TreeCPU, subject, float64(i), 1)
@@ -207,10 +205,7 @@ func TestPendingIsBounded(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	disk := &full{room: 1 << 30}
-	w, err := newWriter(disk, "run", Facts{Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(disk, Facts{Version: "test"})
 	const hours = 3 * 3600
 	var early *Run
 	for i := range hours {
@@ -246,10 +241,7 @@ func TestForget(t *testing.T) {
 }
 
 func TestSnapshotKeepsItsClocks(t *testing.T) {
-	w, err := newWriter(&full{room: 1 << 20}, "run", Facts{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(&full{room: 1 << 20}, Facts{})
 	w.Step(Step{PID: 1, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
 	early := w.Snapshot()
 	w.Clock(Clock{PID: 1, Idle: 2, Period: 3})
@@ -273,7 +265,58 @@ func TestName(t *testing.T) {
 			t.Errorf("Name(%q) = %q, want %q", program, got, want)
 		}
 	}
+	if got := Name("S", "train.py", "node-7", "", "r3", "12; rm -rf /"); got != "S-train-node-7-r3-12--rm--rf.jsonl.gz" {
+		t.Errorf("with marks: %q", got)
+	}
+	for path, want := range map[string]string{"a.b/run.jsonl.gz": "a.b/run-2.jsonl.gz", "run.gz": "run-2.gz", "run": "run-2"} {
+		if got := Beside(path, 2); got != want {
+			t.Errorf("Beside(%q) = %q, want %q", path, got, want)
+		}
+	}
 	if got := Name("S", strings.Repeat("a", 400)); len(got) > 60 {
 		t.Error(fmt.Sprint("a name of ", len(got)))
+	}
+}
+
+// A disk that is full at the start may have room later; where it never has, no empty
+// file is left.
+func TestFullFromTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(&full{}, path, Facts{})
+	if err := w.Close(); err == nil || w.Path() != "" {
+		t.Errorf("%v, %q", err, w.Path())
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("an empty file was left")
+	}
+	nowhere := Nowhere(Facts{Version: "v"})
+	nowhere.Sample(TreeCPU, "tree", 1, 2)
+	if err := nowhere.Close(); err != nil || nowhere.Path() != "" || nowhere.Snapshot().Find(TreeCPU, "tree").Last() != 2 {
+		t.Error(err, nowhere.Path())
+	}
+}
+
+// What others put into a folder of their own is not written through.
+func TestFolderOfSomebodyElse(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/runs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/mine", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir+"/mine", dir+"/runs/.gitignore"); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(dir+"/runs/run.jsonl.gz", Facts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	if text, _ := os.ReadFile(dir + "/mine"); string(text) != "mine" {
+		t.Errorf("a file was written through a link: %q", text)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -45,7 +47,8 @@ type output interface {
 
 // Create begins a recording in a new file with mode 0600. The folder is made
 // when missing, with mode 0700 and a .gitignore that keeps recordings out of
-// the user's repository. The header is on disk when Create returns.
+// the user's repository. The header is on disk when Create returns, unless the disk
+// takes nothing: then it waits, and Flush says so.
 func Create(path string, facts Facts) (*Writer, error) {
 	dir := filepath.Dir(path)
 	if err := makeFolder(dir); err != nil {
@@ -55,37 +58,50 @@ func Create(path string, facts Facts) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create recording: %w", err)
 	}
-	w, err := newWriter(file, path, facts)
-	if err != nil {
-		_ = file.Close()
-		_ = os.Remove(path)
-		return nil, err
-	}
+	w := newWriter(file, path, facts)
+	_ = w.Flush() // the disk may have room later
 	return w, nil
 }
+
+// Nowhere begins a recording that is kept in memory only, as far as Snapshot goes.
+func Nowhere(facts Facts) *Writer { return newWriter(nowhere{}, "", facts) }
+
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error)    { return len(p), nil }
+func (nowhere) Truncate(int64) error           { return nil }
+func (nowhere) Seek(int64, int) (int64, error) { return 0, nil }
+func (nowhere) Close() error                   { return nil }
 
 // makeFolder makes a folder for recordings; one that exists is left as it is.
 func makeFolder(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// A convenience; where others can write, a link of theirs may have its name by now.
+	file, err := os.OpenFile(filepath.Join(dir, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, _ = file.WriteString("*\n")
+		_ = file.Close()
+	}
+	return nil
 }
 
-func newWriter(file output, path string, facts Facts) (*Writer, error) {
+func newWriter(file output, path string, facts Facts) *Writer {
 	w := &Writer{file: file, path: path, live: newBuilder()}
 	w.add(line{Kind: "header", Format: Format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
 	w.Facts(facts)
-	if err := w.Flush(); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w
 }
 
-// Path is where the recording lies.
+// Path is where the recording lies, "" where that is nowhere.
 func (w *Writer) Path() string { return w.path }
 
 // Facts replaces the facts.
@@ -212,9 +228,14 @@ func (w *Writer) forget() {
 	}
 }
 
-// Close writes what is left and closes the file.
+// Close writes what is left and closes the file. One that never held anything is
+// removed.
 func (w *Writer) Close() error {
 	err := w.Flush()
+	if err != nil && w.size == 0 {
+		_ = os.Remove(w.path)
+		w.path = ""
+	}
 	if closing := w.file.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("close recording %s: %w", w.path, closing)
 	}
@@ -250,22 +271,44 @@ func Write(out io.Writer, run *Run) error {
 	return nil
 }
 
-// Name proposes a file name for a recording: date, time and the program's name,
-// with nothing in it that a shell or a terminal would mind.
-func Name(stamp, program string) string {
+// suffix ends the names of recordings.
+const suffix = ".jsonl.gz"
+
+// Name proposes a file name for a recording: date, time, the program's name, and
+// what tells it from others of the same second (host, rank, process), with nothing
+// in it that a shell or a terminal would mind. Marks may be empty.
+func Name(stamp, program string, marks ...string) string {
+	name := plainWord(strings.TrimSuffix(filepath.Base(program), filepath.Ext(program)))
+	if name == "" {
+		name = "run"
+	}
+	for _, mark := range marks {
+		if mark = plainWord(mark); mark != "" {
+			name += "-" + mark
+		}
+	}
+	return stamp + "-" + name + suffix
+}
+
+func plainWord(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 			return r
 		}
 		return '-'
-	}, strings.TrimSuffix(filepath.Base(program), filepath.Ext(program)))
-	if clean = strings.Trim(clean, "-"); clean == "" {
-		clean = "run"
+	}, text)
+	clean = strings.Trim(clean, "-")
+	return clean[:min(40, len(clean))]
+}
+
+// Beside is the n-th name for a recording whose own is taken: run-2.jsonl.gz stands
+// for run.jsonl.gz.
+func Beside(path string, n int) string {
+	end := suffix
+	if !strings.HasSuffix(path, end) {
+		end = filepath.Ext(path)
 	}
-	if len(clean) > 40 {
-		clean = clean[:40]
-	}
-	return stamp + "-" + clean + ".jsonl.gz"
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, end), n, end)
 }
 
 // round keeps microseconds: finer than any probe, and shorter in the file.

@@ -3,7 +3,7 @@
 
     python3 bench/labelled/labelled.py                  # all, about 13 minutes
     python3 bench/labelled/labelled.py --only healthy
-    python3 bench/labelled/labelled.py --quick          # the four that a busy machine cannot spoil, for CI
+    python3 bench/labelled/labelled.py --quick          # the four that a busy machine spoils least, for CI
 
 For each scenario: observe a run of loop.py, ask for the verdict, compute from
 the run's own truth how long the device was idle while the script was inside
@@ -12,7 +12,8 @@ what came. Every run is printed as a command that can be typed again.
 
 Exit codes: 0 classes are right (with --strict: and stall within 3 points, and
 gains inside intervals with high/low of at most 1.6), 1 they are not, 2 usage.
-A missed time is no failure without --strict: a shared machine decides about it.
+A missed time is no failure without --strict: a shared machine decides about it. Nor is
+a class where the run's own truth says that it was not what it was built to be.
 
 Needs a built bin/stoker and bin/libnvidia-ml.so.1, and python/.venv. Slow disk
 needs root on a machine with blkio throttling of cgroup v1; else it is skipped.
@@ -40,6 +41,8 @@ FILES = "data/labelled"
 STALL_POINTS = 3.0
 #: How wide a printed gain may be, high over low.
 WIDEST = 1.6
+#: Share of the time that a device may wait in a run which was built without, before a busy machine has made another run of it.
+SPOILED = 0.05
 #: Cores that other programs may use before a row says so: a busy machine changes what is true.
 QUIET_CORES = 0.3
 #: What the disk of scenario slow-disk gives, and how long its files are.
@@ -330,7 +333,13 @@ class Row:
 
     @property
     def class_right(self) -> bool:
-        return self.got == self.expected or self.got.startswith(self.expected + "/")
+        as_built = self.got == self.expected or self.got.startswith(self.expected + "/")
+        return as_built or self.spoiled and abs(self.stall_off or 0) <= 3 * STALL_POINTS
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether others used so much of the machine that a device which was to be busy did wait, by the run's own truth."""
+        return self.expected == "gpu-bound" and (self.stall_true or 0) > SPOILED
 
     @property
     def stall_off(self) -> float | None:
@@ -341,7 +350,7 @@ class Row:
 
     def misses(self) -> list[str]:
         """What --strict would mind, apart from the class."""
-        found = []
+        found = ["spoiled: the device did wait"] if self.spoiled else []
         if self.stall_true is not None and self.stall_printed is None:
             found.append("stall not printed")
         if self.stall_off is not None and abs(self.stall_off) > STALL_POINTS:
@@ -471,7 +480,7 @@ def verdict_of(results: dict[str, list[Row]], strict: bool) -> int:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help="run only this one; may be given again")
-    parser.add_argument("--quick", action="store_true", help="four scenarios that a busy machine cannot spoil")
+    parser.add_argument("--quick", action="store_true", help="the four scenarios that a busy machine spoils least")
     parser.add_argument("--list", action="store_true", help="print the scenarios and end")
     parser.add_argument("--seconds", type=float, default=22, help="length of a run (default 22)")
     parser.add_argument("--repeat", type=int, default=1, help="times each (default 1); the table then shows medians")

@@ -76,7 +76,7 @@ machine makes samples of it and which files are bad.`,
 	flags.StringVar(&f.quarantine, "quarantine", "", "append bad samples to a `FILE`, one JSON object a line")
 	flags.StringVar(&f.record, "record", "", "write a recording of the daemon to a `FILE`, for diagnose and advise")
 	flags.IntVar(&f.fd, "fd", 0, "serve the client at the other end of the socket that is descriptor `N`")
-	flags.StringVar(&f.socket, "socket", "", "serve the ranks that connect to `PATH`, in a folder of mode 0700")
+	flags.StringVar(&f.socket, "socket", "", "serve the ranks that connect to `PATH`, in a folder that you alone can write at every level")
 	flags.IntVar(&f.ranks, "ranks", 1, "with --socket: ranks of this node")
 	flags.IntVar(&f.parent, "parent", 0, "with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
 	return cmd

@@ -14,9 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/leash"
+	"stoker/internal/private/privatetest"
 )
 
 // pictures is a folder of two classes with five red images each, 4 x 4.
@@ -46,13 +48,10 @@ func pictures(t *testing.T) string {
 
 func TestFeedUsage(t *testing.T) {
 	open := t.TempDir()
-	if err := os.Chmod(open, 0o755); err != nil {
+	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	private := t.TempDir()
-	if err := os.Chmod(private, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	private := privatetest.Folder(t)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -66,11 +65,11 @@ func TestFeedUsage(t *testing.T) {
 		{[]string{"feed", "--check", "x", "--threads", "-1"}, exitUsage, "--threads -1"},
 		{[]string{"feed", "--socket", "x", "--ranks", "0"}, exitUsage, "--ranks 0"},
 		{[]string{"feed", "--socket", ""}, exitUsage, "--socket is empty"},
-		{[]string{"feed", "--socket", filepath.Join(private, strings.Repeat("s", 200))}, exitError, "at most 99 bytes"},
+		{[]string{"feed", "--socket", filepath.Join(private, strings.Repeat("s", 200))}, exitError, "too long a name"},
 		{[]string{"feed", "--check", filepath.Join(open, "absent")}, exitError, "absent"},
 		{[]string{"feed", "--fd", "1"}, exitError, "descriptor 1"},
 		{[]string{"feed", "--fd", "999"}, exitError, "descriptor 999"},
-		{[]string{"feed", "--socket", filepath.Join(open, "s")}, exitError, "chmod 700"},
+		{[]string{"feed", "--socket", filepath.Join(open, "s")}, exitError, "may be written by others"},
 	} {
 		code, _, errs := call(t, c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) {
@@ -168,12 +167,7 @@ func TestFeedServes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	select {
-	case said := <-ended:
-		if said != "0" {
-			t.Errorf("the daemon ended with %s", said)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("the daemon did not end with its client")
+	if said := leash.Receive(t, "the daemon's end with its client", ended); said != "0" {
+		t.Errorf("the daemon ended with %s", said)
 	}
 }

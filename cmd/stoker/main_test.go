@@ -7,7 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stoker/internal/leash"
 )
+
+func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
 
 const liveRun = "../../testdata/cases/main-thread-live/run.jsonl"
 

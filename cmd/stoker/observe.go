@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -57,7 +58,7 @@ says when the verdict changes.`,
 			return a.runObserve(cmd, args, o, own)
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME.jsonl.gz)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz); one that is there stays, a folder gets a new one")
 	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
 	o.check.register(cmd, wordFed, "exit with 3 where CMD returned 0 and the GPU is starved")
@@ -89,18 +90,13 @@ func frugal() {
 
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
-	if o.output == "" {
-		name := fmt.Sprintf("pid-%d", o.pid)
-		if len(args) > 0 {
-			name = programName(args)
-		}
-		o.output = filepath.Join(runsFolder, recording.Name(time.Now().Format("2006-01-02T150405"), name))
-	}
+	o.output = recordingFile(o, args)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version,
 		HookSource: hook.Source, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OnTick: newLive(a, o.quiet).tick, Warn: func(text string) { a.say("%s", text) },
+		Recording: func(path string) { o.output = path },
 	}
 	if o.noHook {
 		options.HookSource = nil
@@ -126,19 +122,64 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	if err != nil {
 		a.error(err)
 	}
-	verdict := diagnose.Judge(run)
-	captured := capturedOf(cmd.Context(), o.output, run, verdict)
-	verdict = captured.verdict
-	verdict.Cost = diagnose.CostOf(run, verdict, own)
-	if !o.quiet {
-		if err := a.ending(run, verdict, o.output); err != nil {
-			return err
+	var verdict diagnose.Verdict
+	a.guarded("judge the run", func() error {
+		captured := capturedOf(cmd.Context(), o.output, run, diagnose.Judge(run))
+		verdict = captured.verdict
+		verdict.Cost = diagnose.CostOf(run, verdict, own)
+		if o.quiet {
+			return nil
 		}
-		if err := a.capturedEnding(run, captured, options.Trace); err != nil {
-			return err
+		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace))
+	})
+	var code error
+	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
+		code = exitCode(exit.Code)
+	}
+	a.guarded("check the run", func() error { code = a.ended(run, verdict, &o.check); return nil })
+	return code
+}
+
+// guarded does what comes after CMD's end: that it fails, even by a fault of ours,
+// or that nobody can read it, is no reason to lose CMD's exit code.
+func (a *app) guarded(what string, work func() error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			a.error(fmt.Errorf("%s: a fault of stoker's own, please report it: %v", what, fault))
+		}
+	}()
+	if err := work(); err != nil {
+		a.error(err)
+	}
+}
+
+// rankNames are the variables in which launchers name a process's rank.
+var rankNames = []string{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"}
+
+// recordingFile names the recording: as asked, in the folder that was asked for, or
+// by time, program, host, rank and process, as several may start in one second and
+// share a folder.
+func recordingFile(o observeFlags, args []string) string {
+	folder := runsFolder
+	if info, err := os.Stat(o.output); o.output != "" && (err != nil || !info.IsDir()) {
+		return o.output
+	} else if o.output != "" {
+		folder = o.output
+	}
+	name := fmt.Sprintf("pid-%d", o.pid)
+	if len(args) > 0 {
+		name = programName(args)
+	}
+	host, _ := os.Hostname()
+	host, _, _ = strings.Cut(host, ".")
+	rank := ""
+	for _, variable := range rankNames {
+		if _, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+			rank = "r" + os.Getenv(variable)
+			break
 		}
 	}
-	return a.ended(run, verdict, &o.check)
+	return filepath.Join(folder, recording.Name(time.Now().Format("2006-01-02T150405"), name, host, rank, strconv.Itoa(os.Getpid())))
 }
 
 // programName is what a recording is named after: the script where an
@@ -162,10 +203,10 @@ func (a *app) notBegun(err error) error {
 		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker observe -- python train.py")
 		return exitCode(exitNotFound)
 	case errors.As(err, &command):
-		a.hint("chmod +x makes a script executable; or name its interpreter: stoker observe -- python train.py")
+		if errors.Is(err, fs.ErrPermission) {
+			a.hint("chmod +x makes a script executable; or name its interpreter: stoker observe -- python train.py")
+		}
 		return exitCode(exitCannotRun)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
-		a.hint("-o FILE writes the recording elsewhere: stoker observe -o /tmp/run.jsonl.gz -- …")
 	}
 	return exitCode(exitOurs)
 }
@@ -176,7 +217,9 @@ func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) 
 	if err := report.Text(a.stderr, run, verdict, advise.Rank(run, verdict), a.style(a.stderr)); err != nil {
 		return err
 	}
-	a.say("recorded %s; more: stoker diagnose --explain %s", path, path)
+	if path != "" {
+		a.say("recorded %s; more: stoker diagnose --explain %s", path, path)
+	}
 	return nil
 }
 

@@ -23,7 +23,7 @@ const (
 	exitStarved = 3
 	exitMissed  = 4
 
-	exitOurs       = 125 // observe failed before CMD began
+	exitOurs       = 125 // observe failed, and there is no code of CMD's
 	exitCannotRun  = 126
 	exitNotFound   = 127
 	exitSignalBase = 128
@@ -33,8 +33,8 @@ const exitTable = `
 Exit codes:
   0 fine   1 error   2 usage   3 the GPU is starved, or a bound of --check does not hold or is not known
   4 a prediction was missed (verify --check)
-  observe passes CMD's own code on (128+n if signal n ended it); 125 stoker failed before CMD began,
-  126 CMD cannot be run, 127 CMD not found; --check turns only a 0 into 3.
+  observe passes CMD's own code on (128+n if signal n ended it), whatever becomes of stoker; 126 CMD
+  cannot be run, 127 CMD not found, 125 --pid names no process; --check turns only a 0 into 3.
 `
 
 // exitCode ends a verb with a code and no further words.

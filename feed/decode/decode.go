@@ -12,6 +12,8 @@ type Limits struct {
 	Scans  int           // of a progressive JPEG, default 100
 	Time   time.Duration // of the CPU, for one image that is not a baseline JPEG, whose size bounds it; default 2 s
 	Memory int           // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
+
+	clock func() time.Duration // of Time; nil: the thread's, else a test's
 }
 
 // Info is what the header says.

@@ -45,18 +45,23 @@ func (l Limits) checkMemory(bytes int) error {
 // stopwatch measures the CPU time of one image. The goroutine stays on its thread
 // until stop.
 type stopwatch struct {
+	now        func() time.Duration
 	limit, end time.Duration
 }
 
 func (l Limits) start() stopwatch {
 	runtime.LockOSThread()
-	return stopwatch{l.time(), threadTime() + l.time()}
+	now := l.clock
+	if now == nil {
+		now = threadTime
+	}
+	return stopwatch{now, l.time(), now() + l.time()}
 }
 
 func (stopwatch) stop() { runtime.UnlockOSThread() }
 
 func (w stopwatch) check() error {
-	if threadTime() <= w.end {
+	if w.now() <= w.end {
 		return nil
 	}
 	return &Error{TooLarge, -1, fmt.Sprintf("not decoded within %v of CPU time, which is what one image may take", w.limit)}

@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Tail says what becomes of the samples at the end of an epoch that do not fill a
@@ -15,7 +16,16 @@ const (
 	Drop  Tail = "drop"  // left out: all batches are full
 	Pad   Tail = "pad"   // filled up with the epoch's first positions, flagged: all batches are full
 	Short Tail = "short" // spread over the ranks as evenly as possible: the last batch is smaller, on some ranks perhaps empty
+
+	// The last batch is smaller, by the same number on every rank, as torch's
+	// DistributedSampler has it: fewer positions than ranks are filled up, or left out.
+	Even Tail = "even"
+	Trim Tail = "trim"
+	// EvenDrop is Even without that smaller batch: a DistributedSampler in a DataLoader that drops its last.
+	EvenDrop Tail = "even-drop"
 )
+
+var tails = []Tail{Drop, Pad, Short, Even, Trim, EvenDrop}
 
 // Plan says who takes which positions of an epoch, when. A global batch is World x
 // Batch consecutive positions; rank r takes the r-th Batch of it. So what a global
@@ -40,8 +50,9 @@ func (p Plan) Check() error {
 		return fmt.Errorf("a world of %d ranks: between 1 and %d are possible", p.World, maxWorld)
 	case p.Batch < 1 || p.Batch > maxBatch:
 		return fmt.Errorf("a batch of %d samples per rank: between 1 and %d are possible", p.Batch, maxBatch)
-	case p.Tail != Drop && p.Tail != Pad && p.Tail != Short:
-		return fmt.Errorf("tail %q: %q leaves the last samples out, %q repeats some, %q makes the last batch smaller", p.Tail, Drop, Pad, Short)
+	case !slices.Contains(tails, p.Tail):
+		return fmt.Errorf("tail %q: %q leaves the last samples out, %q repeats some, %q makes the last batch smaller, %q by the same number on each rank",
+			p.Tail, Drop, Pad, Short, Even)
 	}
 	return nil
 }
@@ -55,31 +66,51 @@ const (
 // Global is the number of positions in a full global batch.
 func (p Plan) Global() int { return p.World * p.Batch }
 
+// each is how many places a rank has from an offset to the end of the epoch.
+func (p Plan) each(consumed int) int {
+	left := max(p.Samples-consumed, 0)
+	full, up := left/p.Global()*p.Batch, (left+p.World-1)/p.World
+	switch p.Tail {
+	case Drop:
+		return full
+	case Trim:
+		return left / p.World
+	case EvenDrop:
+		return up / p.Batch * p.Batch
+	case Pad:
+		return (left + p.Global() - 1) / p.Global() * p.Batch
+	default: // Short, Even
+		return up
+	}
+}
+
 // Steps is the number of steps from an offset to the end of the epoch, the same on
 // all ranks.
-func (p Plan) Steps(consumed int) int {
-	left := max(p.Samples-consumed, 0)
-	if p.Tail == Drop {
-		return left / p.Global()
-	}
-	return (left + p.Global() - 1) / p.Global()
-}
+func (p Plan) Steps(consumed int) int { return (p.each(consumed) + p.Batch - 1) / p.Batch }
+
+// size is how many places a rank's batch of a step has; of a short one, on the rank
+// that has most.
+func (p Plan) size(consumed, step int) int { return min(p.Batch, p.each(consumed)-step*p.Batch) }
 
 // After is the offset when step (counted from consumed) is done on all ranks: what
 // a state taken then holds.
 func (p Plan) After(consumed, step int) int {
-	return min(consumed+(step+1)*p.Global(), p.Samples)
+	return min(consumed+step*p.Global()+p.World*p.size(consumed, step), p.Samples)
 }
 
 // End is the offset at which the epoch's last step ends; below Samples only where
-// the tail is dropped.
+// the tail is left out.
 func (p Plan) End(consumed int) int {
-	return min(consumed+p.Steps(consumed)*p.Global(), p.Samples)
+	steps := p.Steps(consumed)
+	if steps == 0 {
+		return min(consumed, p.Samples)
+	}
+	return p.After(consumed, steps-1)
 }
 
 // Slice is what one rank takes in one step: the positions First..First+Count-1,
 // followed by Padded more of which nothing is to be learned. Count + Padded is
-// Batch, except in the last step where the tail is short.
+// Batch, except in the last step where that is smaller.
 type Slice struct {
 	First  int
 	Count  int
@@ -89,11 +120,7 @@ type Slice struct {
 // Slice returns the positions of a rank in a step, 0 <= step < Steps(consumed).
 func (p Plan) Slice(consumed, step, rank int) Slice {
 	begin := consumed + step*p.Global()
-	left := p.Samples - begin
-	if left >= p.Global() {
-		return Slice{First: begin + rank*p.Batch, Count: p.Batch}
-	}
-	if p.Tail == Short {
+	if left := p.Samples - begin; p.Tail == Short && left < p.Global() {
 		each, more := left/p.World, left%p.World
 		s := Slice{First: begin + rank*each + min(rank, more), Count: each}
 		if rank < more {
@@ -101,21 +128,21 @@ func (p Plan) Slice(consumed, step, rank int) Slice {
 		}
 		return s
 	}
-	first := min(begin+rank*p.Batch, p.Samples)
-	count := min(p.Samples-first, p.Batch)
-	return Slice{First: first, Count: count, Padded: p.Batch - count}
+	size := p.size(consumed, step)
+	first := min(begin+rank*size, p.Samples)
+	count := min(p.Samples-first, size)
+	return Slice{First: first, Count: count, Padded: size - count}
 }
 
 // Position returns the i-th position of a rank in a step and whether it is padding,
 // 0 <= i < Count + Padded of the slice. Padding takes the epoch's positions from its
-// first on, over and over, as torch's DistributedSampler does; but it fills whole
-// batches, of all ranks, so that every batch of an epoch has one shape.
+// first on, over and over, as torch's DistributedSampler does.
 func (p Plan) Position(consumed, step, rank, i int) (position int, padding bool) {
 	s := p.Slice(consumed, step, rank)
 	if i < s.Count {
 		return s.First + i, false
 	}
-	return (consumed + step*p.Global() + rank*p.Batch + i) % p.Samples, true
+	return (consumed + step*p.Global() + rank*p.size(consumed, step) + i) % p.Samples, true
 }
 
 // Substitute returns the position whose sample stands in for a bad one: the k-th

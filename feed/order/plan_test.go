@@ -22,6 +22,13 @@ func TestPlanByHand(t *testing.T) {
 		{Short, 4, 2, Slice{10, 1, 0}, Slice{11, 0, 0}},
 		{Drop, 5, 1, Slice{5, 3, 0}, Slice{8, 3, 0}},
 		{Short, 8, 1, Slice{8, 2, 0}, Slice{10, 1, 0}},
+		{Even, 0, 2, Slice{6, 3, 0}, Slice{9, 2, 1}},
+		{Even, 2, 2, Slice{8, 2, 0}, Slice{10, 1, 1}},
+		{Even, 10, 1, Slice{10, 1, 0}, Slice{11, 0, 1}},
+		{Trim, 0, 2, Slice{6, 2, 0}, Slice{8, 2, 0}},
+		{Trim, 4, 1, Slice{4, 3, 0}, Slice{7, 3, 0}},
+		{EvenDrop, 0, 2, Slice{6, 3, 0}, Slice{9, 2, 1}},
+		{EvenDrop, 2, 1, Slice{2, 3, 0}, Slice{5, 3, 0}},
 	} {
 		p := Plan{Samples: 11, World: 2, Batch: 3, Tail: c.tail}
 		if got := p.Steps(c.consumed); got != c.steps {
@@ -116,7 +123,7 @@ func simulate(t *testing.T, number uint64) {
 	chance := NewDraws(number, 0, 0, 99)
 	samples := 1 + chance.Below([]int{3, 20, 100, 300}[chance.Below(4)])
 	s := simulation{
-		plan:   Plan{Samples: samples, Tail: []Tail{Drop, Pad, Short}[chance.Below(3)]},
+		plan:   Plan{Samples: samples, Tail: tails[chance.Below(len(tails))]},
 		order:  NewPermutation(number, number%7, samples),
 		chance: chance,
 		times:  make([]int, samples),
@@ -143,7 +150,15 @@ func simulate(t *testing.T, number uint64) {
 	if s.digest != due {
 		t.Errorf("%+v: digest %v, want %v", s.plan, s.digest, due)
 	}
-	if left := samples - s.consumed; left != 0 && (s.plan.Tail != Drop || left >= s.plan.Global()) {
+	left, most := samples-s.consumed, 0
+	switch s.plan.Tail {
+	case Drop, EvenDrop:
+		most = s.plan.Global() - 1
+	case Trim:
+		most = s.plan.World - 1
+	default: // nothing is left out
+	}
+	if left > most {
 		t.Errorf("%+v: %d samples are left", s.plan, left)
 	}
 }
@@ -181,10 +196,17 @@ func (s *simulation) releases(steps int) [][2]int {
 // take is one rank's turn at one step.
 func (s *simulation) take(t *testing.T, step, rank int) {
 	slice := s.plan.Slice(s.consumed, step, rank)
-	if s.plan.Tail != Short && slice.Count+slice.Padded != s.plan.Batch || s.plan.Tail != Pad && slice.Padded != 0 {
+	size, zero, last := slice.Count+slice.Padded, s.plan.Slice(s.consumed, step, 0), step == s.plan.Steps(s.consumed)-1
+	if whole := s.plan.Tail == Drop || s.plan.Tail == Pad || s.plan.Tail == EvenDrop || !last; whole && size != s.plan.Batch {
 		t.Errorf("%+v: step %d, rank %d: %+v", s.plan, step, rank, slice)
 	}
-	if zero := s.plan.Slice(s.consumed, step, 0); s.plan.Tail == Short && (slice.Count < zero.Count-1 || slice.Count > zero.Count) {
+	if s.plan.Tail != Short && size != zero.Count+zero.Padded || size > s.plan.Batch {
+		t.Errorf("%+v: step %d: rank %d has %+v, rank 0 %+v", s.plan, step, rank, slice, zero)
+	}
+	if none := s.plan.Tail == Drop || s.plan.Tail == Short || s.plan.Tail == Trim; none && slice.Padded != 0 || s.plan.Tail != Pad && slice.Padded >= s.plan.World {
+		t.Errorf("%+v: step %d, rank %d: %d are padded", s.plan, step, rank, slice.Padded)
+	}
+	if s.plan.Tail == Short && (slice.Count < zero.Count-1 || slice.Count > zero.Count) {
 		t.Errorf("%+v: step %d: rank %d has %d samples, rank 0 %d", s.plan, step, rank, slice.Count, zero.Count)
 	}
 	for i := range slice.Count + slice.Padded {

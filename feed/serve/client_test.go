@@ -16,12 +16,14 @@ import (
 
 	"stoker/feed"
 	"stoker/feed/transform"
+	"stoker/internal/leash"
 )
 
 // client speaks the protocol from the document, not with the daemon's types: what
 // it understands is what a client in another language has to go by.
 type client struct {
 	conn   *net.UnixConn
+	until  time.Time // when a wait for a packet is given up; zero: never
 	ring   []byte
 	opened answer
 	buffer [64 << 10]byte
@@ -78,9 +80,9 @@ func (c *client) send(packet fields) error {
 	return err
 }
 
-// receive waits for the next packet, at most 5 s.
+// receive waits for the next packet.
 func (c *client) receive() (a answer, err error) {
-	if err := c.conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := c.conn.SetReadDeadline(c.until); err != nil {
 		return a, err
 	}
 	var control [64]byte
@@ -190,7 +192,7 @@ func start(t testing.TB, o Options) *started {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	s := &started{client: &client{conn: conn}, end: make(chan error, 1), stop: stop}
+	s := &started{client: &client{conn: conn, until: leash.Deadline(t)}, end: make(chan error, 1), stop: stop}
 	s.daemon = newDaemon(o)
 	go func() {
 		if err := s.daemon.welcome(ours); err != nil {
@@ -210,13 +212,8 @@ func start(t testing.TB, o Options) *started {
 // over waits for the daemon's end.
 func (s *started) over(t testing.TB) {
 	t.Helper()
-	select {
-	case err := <-s.end:
-		if err != nil {
-			t.Errorf("the daemon ended with %v", err)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("the daemon did not end")
+	if err := leash.Receive(t, "the daemon's end", s.end); err != nil {
+		t.Errorf("the daemon ended with %v", err)
 	}
 }
 
@@ -230,5 +227,5 @@ func (c *client) another() (*client, error) {
 		return nil, err
 	}
 	conn, err := connection(a.fds[0])
-	return &client{conn: conn}, err
+	return &client{conn: conn, until: c.until}, err
 }

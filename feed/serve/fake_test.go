@@ -24,6 +24,7 @@ type clockwork struct {
 	bad     int           // this sample fails its batch, where it is not 0
 	opening time.Duration // how long listing takes
 	hanging chan struct{} // listing waits for it whatever comes, where it is not nil
+	stuck   int           // batches from this step on are never whole, where it is not 0
 	stamped bool          // the first index of a batch is the time at which it was whole
 
 	mu     sync.Mutex
@@ -110,6 +111,9 @@ func (p *clockPass) Steps() int { return p.plan.Steps(p.from) }
 
 func (p *clockPass) Fill(step int, memory []byte, _ time.Time, done func(feed.Filled)) (job, error) {
 	j := new(clockJob)
+	if p.loader.stuck > 0 && step >= p.loader.stuck {
+		return j, nil
+	}
 	go func() {
 		if p.loader.delay > 0 {
 			time.Sleep(time.Duration(rand.Int64N(int64(p.loader.delay))))

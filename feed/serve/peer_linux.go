@@ -3,9 +3,10 @@ package serve
 import (
 	"fmt"
 	"net"
-	"os"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/private"
 )
 
 // peer is the process at the other end of a connection. The end of file is how its
@@ -25,14 +26,11 @@ func peerOf(conn *net.UnixConn) (*peer, error) {
 	}
 	var who *unix.Ucred
 	var asked error
-	if err := raw.Control(func(fd uintptr) { who, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { who, asked = private.Peer(int(fd)) }); err != nil {
 		return nil, err
 	}
 	if asked != nil {
-		return nil, fmt.Errorf("ask who is at the other end: %w", asked)
-	}
-	if int(who.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("a connection of user %d: only user %d, who started this daemon, may connect", who.Uid, os.Geteuid())
+		return nil, fmt.Errorf("a connection is refused: %w", asked)
 	}
 	return watch(int(who.Pid)), nil
 }

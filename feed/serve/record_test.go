@@ -12,6 +12,7 @@ import (
 	"stoker/diagnose"
 	"stoker/feed"
 	"stoker/feed/ring"
+	"stoker/internal/leash"
 	"stoker/recording"
 )
 
@@ -166,7 +167,6 @@ func TestStepsOfARecording(t *testing.T) {
 func TestRecordingOfADaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	var snapshots int64
-	began := time.Now()
 	stop, err := Recording{}.Recorder(path, func() Snapshot {
 		snapshots++
 		return Snapshot{Time: time.Now(), Sessions: []SessionSnapshot{{Loader: "train", PID: 1, Consumed: snapshots, Samples: snapshots}}}
@@ -174,12 +174,13 @@ func TestRecordingOfADaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for run, err := recording.Open(path); err != nil || len(run.Steps) == 0; run, err = recording.Open(path) {
-		if err != nil || time.Since(began) > 10*time.Second {
-			t.Fatalf("after %v: no step was written: %v", time.Since(began), err)
+	leash.Wait(t, "a step in the file", func() bool {
+		run, err := recording.Open(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(lookEvery)
-	}
+		return len(run.Steps) > 0
+	})
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/private"
 )
 
 // Inherited is the connection whose descriptor the starter of the daemon left
@@ -73,14 +75,14 @@ func Listen(path string) (*Listener, error) {
 }
 
 func listen(path string) (*Listener, error) {
-	if len(path) > maxPath {
-		return nil, fmt.Errorf("the path of a socket has at most %d bytes, this one has %d: give a shorter one", maxPath, len(path))
-	}
-	if err := checkFolder(filepath.Dir(path)); err != nil {
+	path, err := filepath.Abs(path)
+	if err != nil {
 		return nil, err
 	}
-	if conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}); err == nil {
-		_ = conn.Close()
+	if _, err := private.Check(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("others could take its place: %w", err)
+	}
+	if answered(path) {
 		return nil, errors.New("another daemon listens there: let the ranks connect to it, or give another name")
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
@@ -88,8 +90,12 @@ func listen(path string) (*Listener, error) {
 	}
 	own := path + "." + strconv.Itoa(os.Getpid())
 	_ = os.Remove(own) // of a killed daemon that had our pid
-	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: own, Net: "unixpacket"})
+	name, done, err := private.Reach(own)
 	if err != nil {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: name, Net: "unixpacket"})
+	if done(); err != nil {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false) // the name is another by then
@@ -100,8 +106,19 @@ func listen(path string) (*Listener, error) {
 	return listener, nil
 }
 
-// maxPath is what unix(7) has room for, less that of a pid behind it.
-const maxPath = 99
+// answered reports whether somebody takes connections at a path.
+func answered(path string) bool {
+	name, done, err := private.Reach(path)
+	if err != nil {
+		return false // nor can anybody
+	}
+	defer done()
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: name, Net: "unixpacket"})
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
 
 func (l *Listener) place(own string) error {
 	var s unix.Stat_t
@@ -118,24 +135,6 @@ func (l *Listener) RemoveName() {
 	if unix.Lstat(l.path, &s) == nil && s.Ino == l.inode {
 		_ = os.Remove(l.path) // it may be gone: who started us may have cleaned up
 	}
-}
-
-// checkFolder refuses a folder in which others could put a socket of theirs.
-func checkFolder(folder string) error {
-	var s unix.Stat_t
-	if err := unix.Stat(folder, &s); err != nil {
-		return fmt.Errorf("its folder: %w", err)
-	}
-	if s.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return fmt.Errorf("%s is no folder", folder)
-	}
-	if int(s.Uid) != os.Geteuid() {
-		return fmt.Errorf("the folder %s belongs to user %d: expected one of user %d's own", folder, s.Uid, os.Geteuid())
-	}
-	if s.Mode&0o077 != 0 {
-		return fmt.Errorf("the folder %s has mode %04o, others may enter it: chmod 700 %s", folder, s.Mode&0o7777, folder)
-	}
-	return nil
 }
 
 // sendNow sends a packet if the socket takes it at once.

@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/leash"
 )
 
 // TestPipe: ImageFolder lists a pipe with an image's name; opening it must not wait
@@ -24,13 +25,8 @@ func TestPipe(t *testing.T) {
 		_, err := folder.Open(0)
 		done <- err
 	}()
-	select {
-	case err := <-done:
-		if !errors.Is(err, errNoFile) {
-			t.Errorf("the pipe was opened: %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("opening a pipe waits")
+	if err := leash.Receive(t, "the opening of a pipe", done); !errors.Is(err, errNoFile) {
+		t.Errorf("the pipe was opened: %v", err)
 	}
 }
 

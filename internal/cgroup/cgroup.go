@@ -23,6 +23,7 @@ type Groups struct {
 	cpu   row
 	mem   row
 	block row
+	pids  row
 	all   row // of version 2, whose pressure files need no controller
 }
 
@@ -50,6 +51,7 @@ func Find(files fs.FS, process string) (*Groups, error) {
 	g.cpu = g.row("cpu", "cpu.max", string(mounts))
 	g.mem = g.row("memory", "memory.max", string(mounts))
 	g.block = g.row("blkio", "io.max", string(mounts))
+	g.pids = g.row("pids", "pids.max", string(mounts))
 	g.all = g.row("", "", string(mounts))
 	return g, nil
 }
@@ -196,6 +198,20 @@ func (g *Groups) Memory() (limit, free float64) {
 		free = math.NaN()
 	}
 	return finite(limit), free
+}
+
+// FreeThreads is how many threads and processes may still be started under all
+// limits; NaN: as many as the machine has room for.
+func (g *Groups) FreeThreads() float64 {
+	free := math.NaN()
+	for _, folder := range g.pids.folders {
+		most, limited := parse(g.word(folder, "pids.max"))
+		now, known := parse(g.word(folder, "pids.current"))
+		if limited && known && !(free < most-now) {
+			free = max(0, most-now)
+		}
+	}
+	return free
 }
 
 // DiskLimit is the smallest limit on bytes read per second; 0: none.

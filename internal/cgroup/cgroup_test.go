@@ -17,7 +17,8 @@ func tree(files map[string]string) fstest.MapFS {
 const (
 	mountsV1 = `30 20 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
 31 20 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
-32 20 0:28 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio`
+32 20 0:28 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio
+34 20 0:30 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids`
 	mountV2     = "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate"
 	mountHybrid = mountsV1 + "\n33 20 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
 	mountDocker = "30 20 0:26 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"
@@ -96,6 +97,32 @@ func TestGroups(t *testing.T) {
 			if got, want := pair[0], pair[1]; got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("%s: %s is %v, want %v", name, what, got, want)
 			}
+		}
+	}
+}
+
+func TestFreeThreads(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		free  float64
+	}{
+		"v1": {map[string]string{
+			"proc/5/cgroup": "8:pids:/job/step", "proc/self/mountinfo": mountsV1,
+			"sys/fs/cgroup/pids/job/step/pids.max": "max", "sys/fs/cgroup/pids/job/step/pids.current": "7",
+			"sys/fs/cgroup/pids/job/pids.max": "20", "sys/fs/cgroup/pids/job/pids.current": "8",
+		}, 12},
+		"v2, over the limit": {map[string]string{
+			"proc/5/cgroup": "0::/job", "proc/self/mountinfo": mountV2,
+			"sys/fs/cgroup/job/pids.max": "20", "sys/fs/cgroup/job/pids.current": "21",
+		}, 0},
+		"none": {map[string]string{"proc/5/cgroup": "0::/", "proc/self/mountinfo": mountV2}, math.NaN()},
+	} {
+		g, err := Find(tree(c.files), "5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.FreeThreads(); got != c.free && !(math.IsNaN(got) && math.IsNaN(c.free)) {
+			t.Errorf("%s: %v, want %v", name, got, c.free)
 		}
 	}
 }

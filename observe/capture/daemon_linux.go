@@ -12,19 +12,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/private"
 )
 
 // Options say whom to play for.
 type Options struct {
 	Request
 
-	// Folder is where the jobs write. It must be ours alone, and below /tmp or
-	// what the jobs have in KINETO_ONDEMAND_TRACE_DIR: PyTorch 2.15 writes nowhere
-	// else.
+	// Folder is where the jobs write: below what they have in
+	// KINETO_ONDEMAND_TRACE_DIR, as PyTorch 2.15 writes nowhere else but to a name of
+	// its own in /tmp. It must be one that this user alone can write.
 	Folder string
 
-	// SocketDir is KINETO_IPC_SOCKET_DIR of the jobs, as it is written there; "" is
-	// the abstract namespace.
+	// SocketDir is KINETO_IPC_SOCKET_DIR of the jobs, as it is written there, at most
+	// MaxSocketDir bytes. It must be one that this user alone can write. "" is the
+	// abstract namespace, where any user can be the first; libkineto asks whoever
+	// is there, and does not look who it is.
 	SocketDir string
 
 	// Keep is how the names of kept files begin: Keep.rank0.trace.json.
@@ -33,12 +37,18 @@ type Options struct {
 	address string // of the socket, for tests; "" is dynolog's
 }
 
+// MaxSocketDir is what libkineto has room for: the socket of each process lies there
+// too, with a name of 52 bytes, and libkineto copies what is longer beyond its end.
+const MaxSocketDir = 107 - len("/dynoconfigclient") - 36
+
 const (
 	daemon     = "dynolog"
 	lookEvery  = 200 * time.Millisecond // at files that are waited for
 	afterAlien = time.Millisecond       // a flood of other people's messages costs no core
-	answerTime = 50 * time.Millisecond  // libkineto waits 90 ms
 )
+
+// answerTime is how long an answer may take: libkineto waits 90 ms.
+var answerTime = 50 * time.Millisecond
 
 // Daemon answers libkineto in a goroutine of its own, because an answer must come
 // within 90 ms. Close it when done.
@@ -54,12 +64,16 @@ type Daemon struct {
 	foreign int // messages of other users
 	odd     int // messages that are none
 	looked  time.Time
+	fault   string // of ours; nothing is answered any more
 }
 
 // Listen takes the address. Where somebody has it, the error is an *OwnedError.
 func Listen(o Options) (*Daemon, error) {
 	if strings.ContainsFunc(o.Folder, func(r rune) bool { return r < ' ' }) {
 		return nil, fmt.Errorf("capture into %q: the folder's name has control characters, which would end a line of the configuration", o.Folder)
+	}
+	if err := o.private(); err != nil {
+		return nil, err
 	}
 	d := &Daemon{o: o, done: make(chan struct{}), session: newSession(o.Request, o.Folder)}
 	address := "@" + daemon + "\x00" // its closing NUL counts
@@ -86,6 +100,24 @@ func Listen(o Options) (*Daemon, error) {
 	}
 	go d.run()
 	return d, nil
+}
+
+// private says why others could come between us and the jobs.
+func (o Options) private() error {
+	if _, err := private.Check(o.Folder); err != nil {
+		return fmt.Errorf("capture into %s: %w", o.Folder, err)
+	}
+	if o.SocketDir == "" {
+		return nil
+	}
+	if _, err := private.Check(o.SocketDir); err != nil {
+		return fmt.Errorf("listen for libkineto in KINETO_IPC_SOCKET_DIR: %w", err)
+	}
+	if len(o.SocketDir) > MaxSocketDir {
+		return fmt.Errorf("listen for libkineto in %s: it has room for a folder's name of %d bytes, this one has %d: set XDG_RUNTIME_DIR to a folder of yours with a short name",
+			o.SocketDir, MaxSocketDir, len(o.SocketDir))
+	}
+	return nil
 }
 
 func owned(address string) error {
@@ -169,6 +201,9 @@ func (d *Daemon) Offered() (pids []int) {
 func (d *Daemon) Why() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.fault != "" {
+		return d.fault
+	}
 	return d.session.why(d.foreign)
 }
 
@@ -197,6 +232,13 @@ func (d *Daemon) shut() error {
 // run answers until the socket is closed.
 func (d *Daemon) run() {
 	defer close(d.done)
+	defer func() {
+		if fault := recover(); fault != nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.fault = fmt.Sprintf("a fault of stoker's own: %v", fault)
+		}
+	}()
 	data, control := make([]byte, maxBytes+1), make([]byte, 512)
 	for {
 		_ = d.conn.SetReadDeadline(d.deadline())
@@ -210,11 +252,15 @@ func (d *Daemon) run() {
 		} else if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			time.Sleep(lookEvery) // nothing that waiting cannot cure is known
 		}
-		d.mu.Lock()
-		if now.Sub(d.looked) >= lookEvery {
-			d.look(now)
-		}
-		d.mu.Unlock()
+		d.lookIfDue(now)
+	}
+}
+
+func (d *Daemon) lookIfDue(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.looked) >= lookEvery {
+		d.look(now)
 	}
 }
 
@@ -301,7 +347,7 @@ func (d *Daemon) send(kind string, payload []byte, to *net.UnixAddr) {
 // look keeps files that have come. The mutex is held.
 func (d *Daemon) look(now time.Time) {
 	d.looked = now
-	for _, p := range d.session.due() {
+	for _, p := range d.session.in(offered, taken, overdue) {
 		for _, path := range d.session.names(p) {
 			d.take(p, path, now)
 		}
@@ -315,7 +361,7 @@ func (d *Daemon) look(now time.Time) {
 // take keeps a file where there is one and it may be kept. A stranger can put
 // something into /tmp, so that what is no good there is no answer at all.
 func (d *Daemon) take(p *peer, path string, now time.Time) {
-	if p.state != offered && p.state != taken {
+	if p.state == kept || p.state == failed {
 		return
 	}
 	w, err := openWritten(path)

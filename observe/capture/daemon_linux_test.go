@@ -12,7 +12,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/leash"
+	"stoker/internal/private/privatetest"
 )
+
+func TestMain(m *testing.M) {
+	answerTime = time.Hour // what the kernel's buffers take at once, they take
+	os.Exit(leash.Main(m))
+}
 
 // client is a small libkineto: it asks, and writes what it is asked for.
 type client struct {
@@ -38,7 +46,7 @@ func (c *client) ask(data []byte) (kind, payload string) {
 	if _, err := c.conn.WriteToUnix(data, c.to); err != nil {
 		c.t.Fatal(err)
 	}
-	_ = c.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_ = c.conn.SetReadDeadline(leash.Deadline(c.t))
 	buf := make([]byte, 1<<16)
 	n, err := c.conn.Read(buf)
 	if err != nil {
@@ -74,11 +82,7 @@ func (c *client) write(config string, own int, text string) {
 // sockets are the two kinds of address: options of a daemon, and the names of the
 // daemon and of a client.
 func sockets(t *testing.T) map[string][3]string {
-	dir, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := privatetest.Folder(t)
 	own := fmt.Sprintf("@stoker-test-%d-%d", os.Getpid(), time.Now().UnixNano())
 	return map[string][3]string{
 		"abstract": {"", own + "\x00", own + "c\x00"},
@@ -88,7 +92,7 @@ func sockets(t *testing.T) map[string][3]string {
 
 func listen(t *testing.T, s [3]string) (*Daemon, string) {
 	t.Helper()
-	o := Options{Request: Request{Steps: 5}, Folder: t.TempDir(), Keep: filepath.Join(t.TempDir(), "run"), SocketDir: s[0]}
+	o := Options{Request: Request{Steps: 5}, Folder: privatetest.Folder(t), Keep: filepath.Join(t.TempDir(), "run"), SocketDir: s[0]}
 	if s[0] == "" {
 		o.address = s[1]
 	}
@@ -98,15 +102,6 @@ func listen(t *testing.T, s [3]string) (*Daemon, string) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	return d, o.Keep
-}
-
-func wait(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s did not happen", what)
-		}
-	}
 }
 
 // One whole capture with the messages of each version, over both kinds of socket.
@@ -132,7 +127,7 @@ func TestCapture(t *testing.T) {
 			}
 			c.ask(ask(0, 0, 77, 1))
 			c.write(text, 77, `{"traceEvents":[]}`+"\n")
-			wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
+			leash.Wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
 			got := d.Traces()[0]
 			if got.PID != pid || got.Rank != 3 || got.File != keep+".rank3.trace.json" || got.Bytes != 19 || got.Ended.Before(got.Offered) || d.Why() != "" {
 				t.Errorf("%s, %s: %+v, %s", where, version, got, d.Why())
@@ -230,13 +225,13 @@ func TestOwned(t *testing.T) {
 // A socket that a killed daemon left is taken; what is no socket is not ours to
 // remove.
 func TestStaleSocket(t *testing.T) {
-	dir := t.TempDir()
+	dir := privatetest.Folder(t)
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: dir + "/dynolog"}); err != nil {
-		t.Skip(err) // the temporary folder's name is too long
+		t.Fatal(err)
 	}
 	_ = unix.Close(fd) // the file stays
 	o := Options{Request: Request{Steps: 1}, Folder: dir, SocketDir: dir, Keep: dir + "/run"}
@@ -255,8 +250,28 @@ func TestStaleSocket(t *testing.T) {
 	if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), "absolute") {
 		t.Error(err)
 	}
-	if _, err := Listen(Options{Folder: "/tmp/a\nEVIL=1"}); err == nil {
-		t.Error("a folder may end a line of the configuration")
+	if err := os.Mkdir(dir+"/a\nEVIL=1", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(Options{Folder: dir + "/a\nEVIL=1"}); err == nil || !strings.Contains(err.Error(), "control characters") {
+		t.Error("a folder may end a line of the configuration: ", err)
+	}
+}
+
+// Where others can write, they could answer in our place, or have the trace.
+func TestFoldersOfOthers(t *testing.T) {
+	own := privatetest.Folder(t)
+	for _, o := range []Options{{Folder: t.TempDir()}, {Folder: own, SocketDir: t.TempDir()}, {Folder: own, SocketDir: "/tmp/"}} {
+		if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), "/tmp may be written by others") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	long := own + "/" + strings.Repeat("x", 60)
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(Options{Folder: long, SocketDir: long}); err == nil || !strings.Contains(err.Error(), "room for a folder's name of 54 bytes") {
+		t.Error(err)
 	}
 }
 
@@ -318,5 +333,50 @@ func TestRanks(t *testing.T) {
 	}
 	if d.Why() != "" {
 		t.Error(d.Why())
+	}
+}
+
+// A fault of ours ends the answers, and neither the job nor who asks for the trace.
+func TestFault(t *testing.T) {
+	s := sockets(t)["folder"]
+	d, _ := listen(t, s)
+	c := newClient(t, s[2], s[1])
+	d.mu.Lock()
+	whole := d.session
+	d.session = &session{targets: map[int]Target{os.Getpid(): {}}} // without a map of those who ask
+	d.mu.Unlock()
+	if _, err := c.conn.WriteToUnix(ask(2, 0, 77, 1), c.to); err != nil {
+		t.Fatal(err)
+	}
+	<-d.done
+	d.session = whole
+	if why := d.Why(); !strings.Contains(why, "a fault of stoker's own") {
+		t.Error(why)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A trace that comes after it was given up is kept, and the reason why there is none
+// taken back.
+func TestTraceAfterItWasGivenUp(t *testing.T) {
+	s := sockets(t)["abstract"]
+	d, keep := listen(t, s)
+	d.mu.Lock()
+	d.session.target([]Target{{PID: 100, Ready: true}})
+	begun := time.Now()
+	text := d.session.answer(100, message{Type: typeRequest, Kind: 2, PIDs: []int32{100}}, begun)
+	d.look(begun.Add(patience + time.Second))
+	d.mu.Unlock()
+	if why := d.Why(); !strings.Contains(why, "took no request") {
+		t.Errorf("after %v: %q", patience, why)
+	}
+	(&client{t: t}).write(text, 100, "{}\n")
+	if err := d.Close(); err != nil { // looks a last time
+		t.Error(err)
+	}
+	if all := d.Traces(); len(all) != 1 || all[0].File != keep+".rank0.trace.json" || d.Why() != "" {
+		t.Errorf("%+v, %q", all, d.Why())
 	}
 }

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -42,6 +43,7 @@ const (
 	waiting state = iota // not ready, or not asked again yet
 	offered              // it was answered with a configuration
 	taken                // it said that it records
+	overdue              // it took too long; a file that comes all the same is kept
 	kept                 // its file is kept
 	failed               // no more is hoped for
 )
@@ -111,7 +113,7 @@ func (p *peer) records() {
 		p.state = taken
 	case waiting:
 		p.busy = true
-	case taken, kept, failed:
+	case taken, overdue, kept, failed:
 	}
 	p.idle = time.Time{}
 }
@@ -147,11 +149,14 @@ func (s *session) names(p *peer) []string {
 	return []string{filepath.Join(s.folder, fmt.Sprintf("trace-%d_%d.json", p.pid, p.own)), s.base(p.pid)}
 }
 
-// due are the processes whose file is looked for.
-func (s *session) due() []*peer {
+// due are the processes whose file is waited for.
+func (s *session) due() []*peer { return s.in(offered, taken) }
+
+// in are the processes in some states, in order of PID.
+func (s *session) in(states ...state) []*peer {
 	var out []*peer
 	for _, p := range s.peers {
-		if p.state == offered || p.state == taken {
+		if slices.Contains(states, p.state) {
 			out = append(out, p)
 		}
 	}
@@ -168,9 +173,9 @@ func (s *session) expire(now time.Time) {
 		}
 		switch {
 		case p.state == taken && !p.idle.IsZero() && now.Sub(p.idle) > settle:
-			p.fail(fmt.Sprintf("process %d recorded and wrote no file to %s: its libkineto may allow other folders only", p.pid, s.folder))
+			p.state, p.why = overdue, fmt.Sprintf("process %d recorded and wrote no file to %s: its libkineto may allow other folders only", p.pid, s.folder)
 		case p.state == offered && now.Sub(p.began) > limit:
-			p.fail(fmt.Sprintf("process %d was asked %d times and took no request, neither by steps nor by time", p.pid, p.tries))
+			p.state, p.why = overdue, fmt.Sprintf("process %d was asked %d times and took no request, neither by steps nor by time", p.pid, p.tries)
 		}
 	}
 }
@@ -179,25 +184,20 @@ func (p *peer) fail(why string) { p.state, p.why = failed, why }
 
 // why says in a sentence why there is no trace; "" where there is one.
 func (s *session) why(foreign int) string {
-	asked, ready := 0, false
-	busy := 0
-	for pid, p := range s.peers {
-		switch p.state {
-		case kept:
-			return ""
-		case failed:
-			return p.why
-		case offered, taken:
-			return p.unfinished()
-		case waiting:
-		}
-		t, known := s.targets[pid]
-		if known {
+	if len(s.in(kept)) > 0 {
+		return ""
+	}
+	if tried := s.in(offered, taken, overdue, failed); len(tried) > 0 {
+		return cmp.Or(tried[0].why, tried[0].unfinished())
+	}
+	asked, ready, busy := 0, false, 0
+	for _, p := range s.in(waiting) {
+		if t, known := s.targets[p.pid]; known {
 			asked++
 			ready = ready || t.Ready
 		}
 		if p.busy {
-			busy = pid
+			busy = p.pid
 		}
 	}
 	switch {

@@ -57,7 +57,7 @@ func TestTakenByIterations(t *testing.T) {
 		t.Error("given up too early")
 	}
 	s.expire(at(10.1 + settle.Seconds()))
-	if s.peers[5].state != failed || !strings.Contains(s.why(0), "wrote no file") {
+	if s.peers[5].state != overdue || !strings.Contains(s.why(0), "wrote no file") {
 		t.Error(s.why(0))
 	}
 }
@@ -110,6 +110,20 @@ func TestWhy(t *testing.T) {
 	alien.answer(9, req(2, 9), at(0))
 	if why := alien.why(0); !strings.Contains(why, "none of them a rank") {
 		t.Error(why)
+	}
+}
+
+// Where one process's trace is kept, that another's is not is no reason for none,
+// in whatever order they are looked at.
+func TestWhyNotBesideATrace(t *testing.T) {
+	for _, other := range []state{offered, taken, overdue, failed, waiting} {
+		s := opened(ready(5), ready(6))
+		s.peers[5], s.peers[6] = &peer{pid: 5, state: kept}, &peer{pid: 6, state: other, why: "it failed"}
+		for range 100 { // a map is walked in any order
+			if why := s.why(0); why != "" {
+				t.Fatalf("beside one in state %d: %s", other, why)
+			}
+		}
 	}
 }
 

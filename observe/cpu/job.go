@@ -40,9 +40,9 @@ type Job struct {
 	threads map[int]*thread
 	facts   map[identity]*recording.Process
 	ended   []identity // in order of their end
-	absent  []recording.Absence
+	hidden  bool       // /proc does not show the processes
+	unread  int        // a process whose io file may not be read; it may have ended
 	buffer  []byte
-	rootCPU float64
 	host    recording.Machine
 }
 
@@ -116,14 +116,8 @@ func (j *Job) Second(now float64, to Sink) {
 }
 
 // Ended is told the core time of the root as the kernel gave it to wait4, its
-// waited-for descendants included.
-func (j *Job) Ended(cpu time.Duration) {
-	if p := j.tree.live[j.tree.root]; p != nil {
-		p.own = max(p.own, cpu.Seconds()-p.reaped)
-		return
-	}
-	j.tree.settled += max(0, cpu.Seconds()-j.rootCPU)
-}
+// waited-for descendants included. It counts from the next Second on.
+func (j *Job) Ended(cpu time.Duration) { j.tree.rootCPU = cpu.Seconds() }
 
 // Alive are the processes of the tree that have not ended, in order of PID.
 func (j *Job) Alive() []int {
@@ -162,11 +156,6 @@ func (j *Job) Processes() []recording.Process {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 	})
 	return all
-}
-
-// Absent is what could not be seen, and why.
-func (j *Job) Absent() []recording.Absence {
-	return append(slices.Clone(j.absent), j.machine.absent...)
 }
 
 // Machine is the host as far as the job may use it, as it was when its trainer was
@@ -212,9 +201,6 @@ func (j *Job) follow() {
 // list brings the facts up to date.
 func (j *Job) list() {
 	for _, p := range j.tree.live {
-		if p.pid == j.tree.root {
-			j.rootCPU = p.own + p.reaped
-		}
 		id := identity{p.pid, p.start}
 		if p.role == "" {
 			delete(j.facts, id) // a guess that was taken back
@@ -265,28 +251,38 @@ func (j *Job) describe(f *recording.Process, p *process) {
 	}
 }
 
-// note says what the user would otherwise miss without knowing why.
+// note says what the user would otherwise miss without knowing why, as it is now.
 func (j *Job) note() {
-	if len(j.absent) > 0 {
-		return
+	j.hidden = len(j.tree.live) == 0 && !shown(j.tree.path, j.tree.root) && exists(j.tree.root)
+	if p := j.tree.live[j.unread]; p != nil && !p.unread {
+		j.unread = 0
 	}
-	root := j.tree.live[j.tree.root]
-	if root == nil && len(j.tree.live) == 0 {
-		if _, err := os.Stat(fmt.Sprintf("%s/%d", j.tree.path, j.tree.root)); err != nil && exists(j.tree.root) {
-			j.absent = append(j.absent, recording.Absence{
-				What: "processes",
-				Why:  "/proc does not show them (hidepid, or another PID namespace); run stoker as the user who owns them",
-			})
-		}
-		return
-	}
-	for _, p := range j.tree.live {
-		if p.role != "" && p.unread {
-			j.absent = append(j.absent, recording.Absence{
-				What: "bytes read by processes",
-				Why:  fmt.Sprintf("/proc/%d/io may not be read: the process belongs to another user or is not dumpable", p.pid),
-			})
-			return
+	for pid, p := range j.tree.live {
+		if p.role != "" && p.unread && (j.unread == 0 || pid < j.unread) {
+			j.unread = pid
 		}
 	}
+}
+
+// Absent is what cannot be seen, and why.
+func (j *Job) Absent() []recording.Absence {
+	var absent []recording.Absence
+	if j.hidden {
+		absent = append(absent, recording.Absence{
+			What: "processes",
+			Why:  "/proc does not show them (hidepid, or another PID namespace); run stoker as the user who owns them",
+		})
+	}
+	if j.unread > 0 {
+		absent = append(absent, recording.Absence{
+			What: "bytes read by processes",
+			Why:  fmt.Sprintf("/proc/%d/io may not be read: the process belongs to another user or is not dumpable", j.unread),
+		})
+	}
+	return append(absent, j.machine.absent...)
+}
+
+func shown(proc string, pid int) bool {
+	_, err := os.Stat(fmt.Sprintf("%s/%d", proc, pid))
+	return err == nil
 }

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"stoker/internal/leash"
 	"stoker/recording"
 )
 
@@ -21,8 +23,12 @@ func (b book) Sample(signal recording.Signal, subject string, _, v float64) {
 	b[string(signal)+" "+subject] = v
 }
 
+func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
+
+// begin starts a program that ends with the test, and all that it starts.
 func begin(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
+	leash.Hold(t)
 	c := exec.Command(name, args...)
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
@@ -30,15 +36,6 @@ func begin(t *testing.T, name string, args ...string) *exec.Cmd {
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	return c
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what, " did not come true")
-		}
-	}
 }
 
 const workers = `
@@ -57,49 +54,73 @@ if __name__ == "__main__":
 // they were started; a parked one is seen as parked.
 func TestWorkersAreRecognised(t *testing.T) {
 	for _, method := range []string{"fork", "spawn", "forkserver"} {
-		script := filepath.Join(t.TempDir(), "job.py")
-		_ = os.WriteFile(script, []byte(fmt.Sprintf(workers, method)), 0o600)
-		c := begin(t, "sh", "-c", "python3 "+script+"; true")
-		j, err := Watch(Options{Root: c.Process.Pid})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer j.Close()
-		got := book{}
-		count := func(role string) (n, pid int) {
-			for _, p := range j.Processes() {
-				if p.Role == role && p.End == 0 {
-					n, pid = n+1, p.PID
-				}
+		t.Run(method, func(t *testing.T) { workersAreRecognised(t, method) })
+	}
+}
+
+func workersAreRecognised(t *testing.T, method string) {
+	script := filepath.Join(t.TempDir(), "job.py")
+	_ = os.WriteFile(script, []byte(fmt.Sprintf(workers, method)), 0o600)
+	c := begin(t, "sh", "-c", "python3 "+script+"; true")
+	j, err := Watch(Options{Root: c.Process.Pid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	got := book{}
+	count := func(role string) (n, pid int) {
+		for _, p := range j.Processes() {
+			if p.Role == role && p.End == 0 {
+				n, pid = n+1, p.PID
 			}
-			return n, pid
 		}
-		now := 0.0
-		eventually(t, method+": three workers of one trainer", func() bool {
-			now += 0.1
-			j.Second(now, got)
-			j.Tick(now, got)
-			w, _ := count(recording.RoleWorker)
-			trainers, _ := count(recording.RoleTrainer)
-			return w == 3 && trainers == 1
-		})
-		_, pid := count(recording.RoleWorker)
-		_, trainer := count(recording.RoleTrainer)
-		eventually(t, method+": a parked worker", func() bool {
-			j.Tick(now, got)
-			return got[fmt.Sprintf("thread.state thread/%d", pid)] == float64(recording.Parked)
-		})
-		eventually(t, method+": a running trainer", func() bool {
-			j.Tick(now, got)
-			return got[fmt.Sprintf("thread.state thread/%d", trainer)] == float64(recording.Running)
-		})
-		if got[fmt.Sprintf("process.memory process/%d", pid)] < 1e6 || got["tree.memory tree"] < 4e6 {
-			t.Errorf("%s: memory %v", method, got)
-		}
-		for _, p := range j.Alive() {
-			_ = exec.Command("kill", "-9", fmt.Sprint(p)).Run()
+		return n, pid
+	}
+	now := 0.0
+	leash.Wait(t, "three workers of one trainer", func() bool {
+		now += 0.1
+		j.Second(now, got)
+		j.Tick(now, got)
+		w, _ := count(recording.RoleWorker)
+		trainers, _ := count(recording.RoleTrainer)
+		return w == 3 && trainers == 1
+	})
+	_, pid := count(recording.RoleWorker)
+	_, trainer := count(recording.RoleTrainer)
+	leash.Wait(t, "a parked worker", func() bool {
+		j.Tick(now, got)
+		return got[fmt.Sprintf("thread.state thread/%d", pid)] == float64(recording.Parked)
+	})
+	leash.Wait(t, "a running trainer", func() bool {
+		j.Tick(now, got)
+		return got[fmt.Sprintf("thread.state thread/%d", trainer)] == float64(recording.Running)
+	})
+	leash.Wait(t, "the memory of a Python, and of four", func() bool {
+		j.Second(now, got)
+		return got[fmt.Sprintf("process.memory process/%d", pid)] > 1e6 && got["tree.memory tree"] > 4e6
+	})
+}
+
+// Between fork and exec a program is a copy of its parent, as a worker is: what is
+// guessed then is guessed again until its name is final.
+func TestGuessOfACopy(t *testing.T) {
+	const script = "python3 train.py"
+	trainer := &process{pid: 1, start: 1, own: 9, python: true, named: true, command: script}
+	server := &process{pid: 2, parent: 1, start: 2, python: true, command: script}
+	worker := &process{pid: 3, parent: 1, start: 3, python: true, command: script}
+	j := &Job{tree: &table{root: 1, live: map[int]*process{1: trainer, 2: server, 3: worker}}, told: map[int]*Told{}, device: map[int]int{}}
+	check := func(when, server, worker string) {
+		t.Helper()
+		j.assign()
+		if live := j.tree.live; live[2].role != server || live[3].role != worker || live[1].role != recording.RoleTrainer {
+			t.Errorf("%s: %q and %q, want %q and %q", when, live[2].role, live[3].role, server, worker)
 		}
 	}
+	check("copies", recording.RoleWorker, recording.RoleWorker)
+	server.command, server.named, worker.named = "python3 -c from multiprocessing.forkserver import main", true, true
+	check("one has become the fork server", "", recording.RoleWorker)
+	worker.parent = 99
+	check("the trainer has ended", "", recording.RoleWorker)
 }
 
 func TestHookDecidesRoles(t *testing.T) {
@@ -110,21 +131,21 @@ func TestHookDecidesRoles(t *testing.T) {
 	}
 	defer j.Close()
 	got := book{}
-	eventually(t, "three processes", func() bool { j.Second(1, got); return len(j.Alive()) >= 3 })
-	var sleeper int
-	for pid, p := range j.tree.live {
-		if p.comm == "sleep" {
-			sleeper = pid
+	sleeper := 0
+	leash.Wait(t, "a process that sleeps beside others", func() bool {
+		j.Second(1, got)
+		for pid, p := range j.tree.live {
+			if p.comm == "sleep" {
+				sleeper = pid
+			}
 		}
-	}
+		return sleeper > 0 && len(j.Alive()) >= 3
+	})
 	j.Tell(Told{PID: sleeper, Role: recording.RoleTrainer, Rank: 2, World: 4, Device: 1, Hooked: true, Loads: true, LaunchThread: sleeper})
 	j.Second(2, got)
 	all := j.Processes()
 	if len(all) != 1 || all[0].PID != sleeper || all[0].Rank != 2 || all[0].Device != 1 {
 		t.Errorf("processes %+v", all)
-	}
-	for _, pid := range j.Alive() {
-		_ = exec.Command("kill", "-9", fmt.Sprint(pid)).Run()
 	}
 }
 
@@ -170,6 +191,44 @@ func TestHiddenProc(t *testing.T) {
 	}
 }
 
+// What could not be seen and then is seen is no longer said to be missing.
+func TestAbsenceIsTakenBack(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"proc/stat": "cpu 1 1 1 1 1 1 1 1 1 1\n", "proc/77/cgroup": "0::/\n"} {
+		_ = os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700)
+		_ = os.WriteFile(filepath.Join(root, name), []byte(text), 0o600)
+	}
+	j, err := Watch(Options{Root: os.Getpid(), FS: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, want ...string) {
+		t.Helper()
+		j.note()
+		j.machine.regroup(77)
+		var got []string
+		for _, a := range j.Absent() {
+			got = append(got, a.What)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q is absent, want %q", when, got, want)
+		}
+	}
+	check("without anything", "processes", "control groups")
+	one, other := &process{pid: 77, role: recording.RoleTrainer, unread: true}, &process{pid: 78, role: recording.RoleWorker}
+	j.tree.live[77], j.tree.live[78] = one, other
+	check("processes are shown", "bytes read by processes", "control groups")
+	_ = os.MkdirAll(filepath.Join(root, "proc/self"), 0o700)
+	_ = os.WriteFile(filepath.Join(root, "proc/self/mountinfo"), nil, 0o600)
+	check("groups are found", "bytes read by processes")
+	delete(j.tree.live, 77)
+	check("what may not be read has ended", "bytes read by processes")
+	j.tree.live[77], one.unread, other.unread = one, false, true
+	check("another may not be read", "bytes read by processes")
+	other.unread = false
+	check("all may be read")
+}
+
 func TestMachineHere(t *testing.T) {
 	j, err := Watch(Options{Root: os.Getpid()})
 	if err != nil {
@@ -183,10 +242,11 @@ func TestMachineHere(t *testing.T) {
 
 // A quota of control groups version 1 is found from inside the group.
 func TestLiveQuota(t *testing.T) {
-	const group = "/sys/fs/cgroup/cpu/stoker-test"
-	if err := os.Mkdir(group, 0o755); err != nil {
+	group, err := os.MkdirTemp("/sys/fs/cgroup/cpu", "stoker-test-")
+	if err != nil {
 		t.Skip("no control groups to make here: ", err)
 	}
+	leash.Remove(group)
 	t.Cleanup(func() { _ = os.Remove(group) })
 	c := begin(t, "sh", "-c", "while :; do :; done")
 	for file, text := range map[string]string{
@@ -200,11 +260,12 @@ func TestLiveQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer j.Close()
 	if q := j.Machine().Quota; q != 0.3 {
 		t.Errorf("quota %v, want 0.3", q)
 	}
 	got := book{}
-	eventually(t, "throttling", func() bool { j.Second(1, got); return got["cgroup.throttled machine"] > 0 })
+	leash.Wait(t, "throttling", func() bool { j.Second(1, got); return got["cgroup.throttled machine"] > 0 })
 	_ = c.Process.Kill()
 	_ = c.Wait()
 }
@@ -228,15 +289,36 @@ func TestSettle(t *testing.T) {
 	before = map[int]process{1: *parent, 3: *other}
 	table.gone = []*process{other} // not waited for
 	table.settle(before)
+	if table.total != 11 || table.settled != 0 {
+		t.Errorf("not waited for: total %v, settled %v", table.total, table.settled)
+	}
+	before, table.gone = map[int]process{1: *parent}, nil
+	table.settle(before) // nor at the next look
 	if table.total != 11 || table.settled != 2 {
 		t.Errorf("not waited for: total %v, settled %v", table.total, table.settled)
+	}
+
+	late := &process{pid: 4, parent: 1, start: 4, own: 6}
+	late.read.now = 1000
+	before, table.gone = map[int]process{1: *parent, 4: *late}, []*process{late} // read before it waited
+	table.settle(before)
+	total := table.total
+	before, table.gone = map[int]process{1: *parent}, nil
+	parent.reaped += 6.5
+	parent.read.now += 1003
+	table.settle(before)
+	if own := parent.read.total(); own != 15 {
+		t.Errorf("waited for after the look: it has read %v bytes itself", own)
+	}
+	if total != 17 || table.total != 17.5 || table.settled != 2 {
+		t.Errorf("waited for after the look: total %v, then %v, settled %v", total, table.total, table.settled)
 	}
 
 	before = map[int]process{1: *parent}
 	table.gone = []*process{parent} // the last one
 	delete(table.live, 1)
 	table.settle(before)
-	if table.total != 11 {
+	if table.total != 17.5 {
 		t.Errorf("nobody left: total %v", table.total)
 	}
 }
@@ -255,5 +337,55 @@ func BenchmarkTick(b *testing.B) {
 	for b.Loop() {
 		t.look(j.buffer)
 		t.times(j.buffer)
+	}
+}
+
+// The core time of a command that ended, by the kernel's word, holds that of the
+// descendants that were waited for: it counts once, whichever is noticed first.
+func TestEndedCountsOnce(t *testing.T) {
+	family := func() *table {
+		return &table{root: 1, live: map[int]*process{
+			1: {pid: 1, start: 1, own: 1, reaped: 2},
+			2: {pid: 2, parent: 1, start: 2, own: 30},
+			3: {pid: 3, parent: 2, start: 3, own: 5},
+			4: {pid: 4, parent: 9, start: 4, own: 7}, // an orphan
+		}}
+	}
+	vanish := func(table *table, pids ...int) {
+		before := map[int]process{}
+		for pid, p := range table.live {
+			before[pid] = *p
+		}
+		table.gone = nil
+		for _, pid := range pids {
+			table.gone = append(table.gone, table.live[pid])
+			delete(table.live, pid)
+		}
+		table.settle(before)
+	}
+	for name, c := range map[string]struct {
+		cpu  time.Duration
+		want float64
+	}{
+		"all were waited for":    {40 * time.Second, 40 + 7},
+		"none was waited for":    {3 * time.Second, 3 + 35 + 7},
+		"they worked to the end": {41 * time.Second, 41 + 7},
+	} {
+		first := &Job{tree: family()}
+		first.Ended(c.cpu)
+		vanish(first.tree, 1, 2, 3)
+		later := &Job{tree: family()}
+		vanish(later.tree, 1, 2, 3)
+		later.Ended(c.cpu)
+		vanish(later.tree)
+		again := &Job{tree: family()}
+		again.Ended(c.cpu)
+		vanish(again.tree, 1, 2, 3)
+		vanish(again.tree, 4)
+		for order, j := range map[string]*Job{"told first": first, "noticed first": later, "looked at again": again} {
+			if j.tree.total != c.want {
+				t.Errorf("%s, %s: %v s, want %v", name, order, j.tree.total, c.want)
+			}
+		}
 	}
 }

@@ -89,12 +89,12 @@ func (m *machine) regroup(pid int) bool {
 	}
 	found, err := cgroup.Find(m.files, strconv.Itoa(pid))
 	if err != nil {
-		if len(m.absent) == 0 {
-			m.absent = append(m.absent, recording.Absence{What: "control groups", Why: err.Error()})
+		if m.groups == nil { // else the process ended while it was looked at
+			m.absent = []recording.Absence{{What: "control groups", Why: err.Error()}}
 		}
 		return m.groups != nil
 	}
-	m.groups = found
+	m.groups, m.absent = found, nil
 	return true
 }
 

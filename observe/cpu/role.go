@@ -26,10 +26,13 @@ type Told struct {
 
 // assign gives every living process its role: trainers first, then what loads
 // for them. A role that was given stays, except that one which was only guessed
-// gives way to one that is known.
+// gives way to one that is known, and to what the process turns out to run.
 func (j *Job) assign() {
 	trainers := j.trainers()
 	for _, p := range j.tree.live {
+		if p.guessed && !p.zombie {
+			p.role, p.of, p.guessed = "", 0, false
+		}
 		known := j.told[p.pid] != nil && j.told[p.pid].Role != ""
 		switch {
 		case slices.Contains(trainers, p.pid):
@@ -57,7 +60,7 @@ func (j *Job) assign() {
 			continue
 		}
 		if of := j.above(p); of != 0 && !named[of] && j.likeWorker(p) {
-			p.role, p.of = recording.RoleWorker, of
+			p.role, p.of, p.guessed = recording.RoleWorker, of, !p.named
 		}
 	}
 }

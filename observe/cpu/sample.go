@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -42,9 +41,9 @@ func (j *Job) sampleTree(now float64, to Sink) {
 	}
 }
 
-// Loaded reports whether some Python process has had PyTorch mapped for at least
-// the given seconds without the hook answering from inside, and which.
-func (j *Job) Loaded(now, atLeast float64) (pid int, silent bool) {
+// Loaded is the first Python process that has had PyTorch mapped for at least the
+// given seconds without the hook answering from inside; 0 where there is none.
+func (j *Job) Loaded(now, atLeast float64) (silent int) {
 	for _, p := range j.tree.live {
 		if !p.python || p.zombie || p.role == recording.RoleWorker || j.told[p.pid] != nil {
 			continue
@@ -57,11 +56,11 @@ func (j *Job) Loaded(now, atLeast float64) (pid int, silent bool) {
 				p.nextMaps = now + atLeast
 			}
 		}
-		if p.torch && now >= p.nextMaps {
-			return p.pid, true
+		if p.torch && now >= p.nextMaps && (silent == 0 || p.pid < silent) {
+			silent = p.pid
 		}
 	}
-	return 0, false
+	return silent
 }
 
 func (j *Job) mapsTorch(pid int) bool {
@@ -88,10 +87,14 @@ func (j *Job) environment(f *recording.Process) {
 var allowed = []string{
 	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
 	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
+	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
 
+// maxVariable bounds what is looked at of a variable: a path has 4096 bytes at most.
+const maxVariable = 4096
+
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, and three of libkineto's) of a process as it was started, and no others.
+// CUDA_VISIBLE_DEVICES, three of libkineto's and two of ours) of a process as it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))
 	if err != nil {
@@ -100,8 +103,8 @@ func Environment(proc string, pid int) (map[string]string, error) {
 	values := map[string]string{}
 	for entry := range bytes.SplitSeq(raw, []byte{0}) {
 		for _, name := range allowed {
-			if value, found := strings.CutPrefix(string(entry[:min(len(entry), 256)]), name+"="); found {
-				values[name] = value
+			if value, found := bytes.CutPrefix(entry, []byte(name+"=")); found {
+				values[name] = string(value[:min(len(value), maxVariable)])
 			}
 		}
 	}

@@ -7,6 +7,7 @@ package cpu
 type growing struct {
 	now     float64 // as the kernel tells it
 	foreign float64 // of it, taken over from children that we saw before
+	owes    float64 // of children that are gone and that it does not hold yet
 	highest float64
 }
 
@@ -22,32 +23,65 @@ func (g *growing) total() float64 {
 //	before:  parent own 5, reaped 0    child own 3
 //	after:   parent own 5, reaped 3    (gone)
 //
-// What the nearest living ancestor's reaped time did not grow by, though its
-// descendants disappeared, went to a parent that died or ignores its children,
-// and is kept in settled. So the sum over the tree never falls and nothing
-// counts twice.
+// A parent is read before its children, so that no time is read twice; what its
+// reaped time lacks at one look it has at the next, and until then it owes it. What
+// is lacking still went to a parent that died or ignores its children, and is kept
+// in settled. So the sum over the tree never falls and nothing counts twice.
 func (t *table) settle(before map[int]process) {
-	owed := map[*process]float64{}
-	for _, dead := range t.gone {
-		heir := t.heir(dead, before)
+	dead := map[*process]process{} // by heir, the sums
+	for _, p := range t.gone {
+		heir := t.heir(p, before)
 		if heir == nil {
-			t.settled += dead.own + dead.reaped
+			t.settled += p.core()
+			t.leftBy(p, before)
 			continue
 		}
-		owed[heir] += dead.own + dead.reaped
-		was := before[heir.pid]
-		takeOver(&heir.read, was.read, dead.read)
-		takeOver(&heir.disk, was.disk, dead.disk)
+		sum := dead[heir]
+		sum.own += p.core()
+		sum.read.now += p.read.now
+		sum.disk.now += p.disk.now
+		dead[heir] = sum
 	}
-	for heir, sum := range owed {
-		grown := heir.reaped - before[heir.pid].reaped
-		t.settled += max(0, sum-grown)
+	for pid, p := range t.live {
+		was, sum := before[pid], dead[p]
+		grown := p.reaped - was.reaped
+		t.settled += max(0, p.owes-grown)
+		p.owes = max(0, sum.own-max(0, grown-p.owes))
+		p.read.takeOver(was.read, sum.read.now)
+		p.disk.takeOver(was.disk, sum.disk.now)
 	}
+	t.closeRoot()
 	sum := t.settled
 	for _, p := range t.live {
-		sum += p.own + p.reaped
+		sum += p.core()
 	}
 	t.total = max(t.total, sum)
+}
+
+// core is the core time of a process and of what it waited for.
+func (p *process) core() float64 { return p.own + p.reaped + p.owes }
+
+// leftBy notes what the root and those that ended with it had as they were seen
+// last.
+func (t *table) leftBy(dead *process, before map[int]process) {
+	for at, known := dead.pid, true; known; {
+		if at == t.root {
+			t.rootLast += dead.core()
+			return
+		}
+		var p process
+		p, known = before[at]
+		at = p.parent
+	}
+}
+
+// closeRoot adds what the root and those that it waited for used since they were
+// seen last, once its end is told and noticed.
+func (t *table) closeRoot() {
+	if t.rootCPU > 0 && t.live[t.root] == nil {
+		t.settled += max(0, t.rootCPU-t.rootLast)
+		t.rootCPU = 0
+	}
 }
 
 // heir is the nearest living ancestor that was known before.
@@ -66,9 +100,12 @@ func (t *table) heir(dead *process, before map[int]process) *process {
 	return nil
 }
 
-// takeOver marks what a process inherited from a dead child as not its own, but
-// never more than the counter grew by.
-func takeOver(heir *growing, was, dead growing) {
-	grown := heir.now - was.now - (heir.foreign - was.foreign)
-	heir.foreign += max(0, min(dead.now, grown))
+// takeOver marks what a process inherited from dead children as not its own, at the
+// look at which its counter grew by it, but never more than that.
+func (g *growing) takeOver(was growing, dead float64) {
+	grown := max(0, g.now-was.now)
+	late := min(grown, g.owes)
+	early := min(grown-late, dead)
+	g.foreign += late + early
+	g.owes = dead - early
 }

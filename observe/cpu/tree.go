@@ -4,9 +4,11 @@ package cpu
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +43,7 @@ type process struct {
 
 	own    float64 // its core time, dead threads included, seconds
 	reaped float64 // core time of children that it has waited for
+	owes   float64 // core time of children that are gone and that reaped does not hold yet
 	memory float64 // resident bytes
 	read   growing // bytes by read(2)
 	disk   growing // bytes from storage
@@ -50,6 +53,7 @@ type process struct {
 
 	role     string // "" for processes that matter to no verdict
 	of       int    // of a worker: its trainer
+	guessed  bool   // its role is, by a name that may not be its own yet
 	torch    bool   // libtorch is mapped
 	asked    int    // how often its maps were read
 	nextMaps float64
@@ -66,8 +70,11 @@ type table struct {
 	live    map[int]*process
 	looks   int
 	settled float64 // core time of the dead that no living process's reaped holds
-	total   float64
-	gone    []*process // since the last look
+
+	rootCPU  float64 // of the root that has ended and what it waited for, by the kernel's word
+	rootLast float64 // the same, as it was seen last
+	total    float64
+	gone     []*process // since the last look
 }
 
 func newTable(path string, root, adopter int) (*table, error) {
@@ -88,15 +95,22 @@ func (t *table) refresh(now float64) {
 	t.looks++
 	before := make(map[int]process, len(t.live))
 	t.gone = t.gone[:0]
-	for pid, p := range t.live {
-		before[pid] = *p
+	for _, p := range t.byAge() {
+		before[p.pid] = *p
 		if !t.read(p, now) {
 			t.gone = append(t.gone, p)
-			delete(t.live, pid)
+			delete(t.live, p.pid)
 		}
 	}
 	t.discover(now)
 	t.settle(before)
+}
+
+// byAge are the processes, parents before their children: see settle.
+func (t *table) byAge() []*process {
+	return slices.SortedFunc(maps.Values(t.live), func(a, b *process) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid))
+	})
 }
 
 // discover adds descendants that are not known yet.

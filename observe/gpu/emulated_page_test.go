@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"stoker/internal/leash"
 )
 
 // The shared page as emulated/nvml.c draws it, written from Go: a third hand
@@ -119,11 +121,7 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
-	status := m.Run()
-	if built.folder != "" {
-		os.RemoveAll(built.folder)
-	}
-	os.Exit(status)
+	os.Exit(leash.Main(m))
 }
 
 // standIn returns the path of emulated/nvml.c, built with the line at its top.

@@ -58,6 +58,9 @@ func openNVML(o Options, l loading, absent *absences) (source, error) {
 				return nil, fmt.Errorf("find our own binary: %w", err)
 			}
 			path = filepath.Join(filepath.Dir(self), systemLibrary)
+			if err := trusted(path, self); err != nil {
+				return nil, err
+			}
 		}
 	}
 	lib, err := loadLibrary(path, o.Emulate, l.without, absent)
@@ -95,15 +98,14 @@ func (n *nvml) start() error {
 func (n *nvml) versions() {
 	if n.lib.driverVersion != nil {
 		var c code
-		if n.driver, c = text(n.lib.driverVersion); c != success {
-			n.missing("driver version", c)
-		}
+		n.driver, c = text(n.lib.driverVersion)
+		n.note("driver version", 0, c)
 	}
 	if n.lib.cudaVersion != nil {
 		var v int32
-		if c := n.lib.cudaVersion(&v); c != success {
-			n.missing("CUDA version", c)
-		} else {
+		c := n.lib.cudaVersion(&v)
+		n.note("CUDA version", 0, c)
+		if c == success {
 			n.cuda = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 		}
 	}
@@ -113,8 +115,9 @@ func (n *nvml) versions() {
 // the trainer makes them.
 func (n *nvml) refresh() error {
 	var count uint32
-	if c := n.lib.count(&count); c != success {
-		n.missing("number of devices", c)
+	c := n.lib.count(&count)
+	n.note("number of devices", 0, c)
+	if c != success {
 		return fmt.Errorf("count devices: %s", n.lib.reason(c))
 	}
 	for i := range min(int(count), maxDevices) {
@@ -123,10 +126,12 @@ func (n *nvml) refresh() error {
 			continue
 		}
 		var h handle
-		if c := n.lib.byIndex(uint32(i), &h); c != success {
-			if c != notReady { // a rank that has not made its device yet
-				n.missing(fmt.Sprintf("device %d", i), c)
-			}
+		c := n.lib.byIndex(uint32(i), &h)
+		if c == notReady { // a rank that has not made its device yet
+			continue
+		}
+		n.note(fmt.Sprintf("device %d", i), 0, c)
+		if c != success {
 			continue
 		}
 		n.devices = slices.Insert(n.devices, at, &nvmlDevice{handle: h, facts: n.describe(i, h)})
@@ -147,16 +152,14 @@ func (n *nvml) describe(index int, h handle) Device {
 			continue
 		}
 		found, c := text(func(b *byte, size uint32) code { return t.ask(h, b, size) })
-		if c != success {
-			n.missing(t.what, c)
-		}
+		n.note(t.what, h, c)
 		*t.to = found
 	}
 	if memory, ok := query(n, "memory", n.lib.memory, h); ok {
-		d.MemoryBytes = n.number("memory size", memory.total)
+		d.MemoryBytes = n.number("memory size", h, memory.total)
 	}
 	if limit, ok := query(n, "power limit", n.lib.powerLimit, h); ok {
-		d.PowerLimitWatts = n.number("power limit", limit) / 1000
+		d.PowerLimitWatts = n.number("power limit", h, limit) / 1000
 	}
 	d.MaxSMClockMHz = n.clock("greatest SM clock", n.lib.maxClock, h)
 	return d
@@ -178,7 +181,7 @@ func (n *nvml) read(now time.Time) []Reading {
 		r := unknownReading(d.facts.Index)
 		r.Utilisation = n.utilisation(d, now)
 		if memory, ok := query(n, "memory", n.lib.memory, d.handle); ok {
-			r.MemoryUsedBytes = n.number("memory used", memory.used)
+			r.MemoryUsedBytes = n.number("memory used", d.handle, memory.used)
 		}
 		r.PowerWatts = n.power(d, now)
 		r.SMClockMHz = n.clock("SM clock", n.lib.clock, d.handle)
@@ -226,7 +229,7 @@ func (n *nvml) samples(d *nvmlDevice, now time.Time) ([]UtilSample, bool) {
 		return nil, true
 	}
 	if c != success {
-		n.missing("utilisation samples", c)
+		n.note("utilisation samples", d.handle, c)
 		return nil, false
 	}
 	buffer := make([]nvmlSample, min(room, maxSamples))
@@ -235,8 +238,8 @@ func (n *nvml) samples(d *nvmlDevice, now time.Time) ([]UtilSample, bool) {
 	if c == notFound {
 		return nil, true
 	}
+	n.note("utilisation samples", d.handle, c)
 	if c != success {
-		n.missing("utilisation samples", c)
 		return nil, false
 	}
 	fresh := buffer[:min(int(got), len(buffer))]
@@ -306,7 +309,7 @@ func (n *nvml) ratio(percent float64) float64 {
 // power is the mean since the last call from the energy counter, which sees
 // what happened between the polls, or else the current draw.
 func (n *nvml) power(d *nvmlDevice, now time.Time) float64 {
-	if mj, ok := query(n, "energy counter", n.lib.energy, d.handle); ok && !math.IsNaN(n.number("energy counter", mj)) {
+	if mj, ok := query(n, "energy counter", n.lib.energy, d.handle); ok && !math.IsNaN(n.number("energy counter", d.handle, mj)) {
 		before, since := d.energyMJ, now.Sub(d.energyAt)
 		first := d.energyAt.IsZero()
 		if first || since >= minEnergyTime || since < 0 || mj < before {
@@ -320,7 +323,7 @@ func (n *nvml) power(d *nvmlDevice, now time.Time) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	return n.number("current power", mw) / 1000
+	return n.number("current power", d.handle, mw) / 1000
 }
 
 func (n *nvml) clock(what string, ask func(handle, int32, *uint32) code, h handle) float64 {
@@ -331,7 +334,7 @@ func (n *nvml) clock(what string, ask func(handle, int32, *uint32) code, h handl
 	if !ok {
 		return math.NaN()
 	}
-	return n.number(what, mhz)
+	return n.number(what, h, mhz)
 }
 
 func (n *nvml) processes(d *nvmlDevice) []uint32 {
@@ -346,8 +349,8 @@ func (n *nvml) processes(d *nvmlDevice) []uint32 {
 			count += 16
 			continue
 		}
+		n.note("processes", d.handle, c)
 		if c != success {
-			n.missing("processes", c)
 			return nil
 		}
 		pids := []uint32{}
@@ -359,7 +362,7 @@ func (n *nvml) processes(d *nvmlDevice) []uint32 {
 		slices.Sort(pids)
 		return slices.Compact(pids)
 	}
-	n.missing("processes", insufficientSize)
+	n.note("processes", d.handle, insufficientSize)
 	return nil
 }
 
@@ -370,28 +373,39 @@ func query[T any](n *nvml, what string, ask func(handle, *T) code, h handle) (T,
 	if ask == nil {
 		return value, false
 	}
-	if c := ask(h, &value); c != success {
-		n.missing(what, c)
-		return value, false
-	}
-	return value, true
+	c := ask(h, &value)
+	n.note(what, h, c)
+	return value, c == success
 }
 
 // number sorts out the values by which NVML says that it does not know: all
 // ones, in 32 or 64 bits, and in places 2^63-14 and the like.
-func (n *nvml) number(what string, value any) float64 {
+func (n *nvml) number(what string, h handle, value any) float64 {
+	known := math.NaN()
 	switch v := value.(type) {
 	case uint32:
 		if v != math.MaxUint32 {
-			return float64(v)
+			known = float64(v)
 		}
 	case uint64:
 		if v < 1<<62 {
-			return float64(v)
+			known = float64(v)
 		}
 	}
-	n.absent.add(what, "NVML answered without a value")
-	return math.NaN()
+	reason := ""
+	if math.IsNaN(known) {
+		reason = "NVML answered without a value"
+	}
+	n.absent.note(what, uint64(h), reason)
+	return known
 }
 
-func (n *nvml) missing(what string, c code) { n.absent.add(what, n.lib.reason(c)) }
+// note says what an answer lacks of a device (0: of none); an answer that lacks
+// nothing takes the word back.
+func (n *nvml) note(what string, h handle, c code) {
+	reason := ""
+	if c != success {
+		reason = n.lib.reason(c)
+	}
+	n.absent.note(what, uint64(h), reason)
+}

@@ -11,7 +11,7 @@
 // client did; the binding is the same.
 //
 // A value that could not be read is NaN, "" or nil, never 0; Probe.Absent says
-// once what is missing and why.
+// what is missing and why, as long as it is.
 package gpu
 
 import (
@@ -156,8 +156,8 @@ func (p *Probe) Read(now time.Time) []Reading {
 	return p.source.read(now)
 }
 
-// Absent says what could not be read so far, each once with the first reason,
-// in the order in which it was missed.
+// Absent says what cannot be read, each once with the first reason, in the order
+// in which it was missed first. What is read after all is taken back.
 func (p *Probe) Absent() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,27 +171,40 @@ func (p *Probe) Close() error {
 	return p.source.close()
 }
 
-// absences collects what is missing, each thing once.
-type absences struct {
-	order  []string
-	reason map[string]string
+// absences collects what is missing, each thing once per device.
+type absences struct{ all []absence }
+
+type absence struct {
+	what   string
+	device uint64 // any number that tells devices apart; 0 where it is of none
+	reason string // "" since it is there
 }
 
-func (a *absences) add(what, reason string) {
-	if a.reason == nil {
-		a.reason = map[string]string{}
+// add notes what is missing for good.
+func (a *absences) add(what, reason string) { a.note(what, 0, reason) }
+
+// note says what is missing of a device; without a reason it is there after all.
+func (a *absences) note(what string, device uint64, reason string) {
+	for i := range a.all {
+		if one := &a.all[i]; one.what == what && one.device == device {
+			if one.reason == "" || reason == "" {
+				one.reason = reason
+			}
+			return
+		}
 	}
-	if _, known := a.reason[what]; known {
-		return
+	if reason != "" {
+		a.all = append(a.all, absence{what, device, reason})
 	}
-	a.order = append(a.order, what)
-	a.reason[what] = reason
 }
 
 func (a *absences) list() []string {
-	found := make([]string, len(a.order))
-	for i, what := range a.order {
-		found[i] = what + ": " + a.reason[what]
+	found, told := []string{}, map[string]bool{}
+	for _, one := range a.all {
+		if one.reason != "" && !told[one.what] {
+			told[one.what] = true
+			found = append(found, one.what+": "+one.reason)
+		}
 	}
 	return found
 }

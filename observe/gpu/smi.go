@@ -148,6 +148,7 @@ func (s *nvidiaSMI) runProcesses() map[string][]uint32 {
 		}
 		found[uuid] = append(found[uuid], uint32(pid))
 	}
+	s.absent.note("processes", 0, "")
 	for uuid, pids := range found {
 		slices.Sort(pids)
 		found[uuid] = slices.Compact(pids)
@@ -198,7 +199,7 @@ func (s *nvidiaSMI) parse(answer string) ([]smiRow, error) {
 		row.utilisation = s.number(fields, 6) / 100
 		row.watts, row.clockMHz = s.number(fields, 7), s.number(fields, 9)
 		if row.utilisation > 1 {
-			s.absent.add(smiColumns[6], "nvidia-smi answered "+fields[6]+" %")
+			s.note(fields, 6, fields[6]+" %")
 			row.utilisation = math.NaN()
 		}
 		rows = append(rows, row)
@@ -210,9 +211,10 @@ func (s *nvidiaSMI) parse(answer string) ([]smiRow, error) {
 // text returns a column, or "" where nvidia-smi says in brackets why it has none.
 func (s *nvidiaSMI) text(fields []string, column int) string {
 	if strings.HasPrefix(fields[column], "[") {
-		s.absent.add(smiColumns[column], "nvidia-smi answered "+fields[column])
+		s.note(fields, column, fields[column])
 		return ""
 	}
+	s.note(fields, column, "")
 	return fields[column]
 }
 
@@ -221,10 +223,20 @@ func (s *nvidiaSMI) text(fields []string, column int) string {
 func (s *nvidiaSMI) number(fields []string, column int) float64 {
 	v, err := strconv.ParseFloat(fields[column], 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		s.absent.add(smiColumns[column], fmt.Sprintf("nvidia-smi answered %.60s", fields[column]))
+		s.note(fields, column, fmt.Sprintf("%.60s", fields[column]))
 		return math.NaN()
 	}
+	s.note(fields, column, "")
 	return v
+}
+
+// note says that a device's column has no value but an odd answer; "" that it has one.
+func (s *nvidiaSMI) note(fields []string, column int, answer string) {
+	if answer != "" {
+		answer = "nvidia-smi answered " + answer
+	}
+	device, _ := strconv.ParseUint(fields[0], 10, 64)
+	s.absent.note(smiColumns[column], device, answer)
 }
 
 // cappedBuffer keeps the first bytes and refuses to go on after them.

@@ -11,6 +11,31 @@ import (
 	"time"
 )
 
+// What a device lacks is said as long as it does, and not because another has it.
+func TestAbsenceIsTakenBack(t *testing.T) {
+	var a absences
+	a.add("NVML", "none")
+	a.note("power", 1, "not supported")
+	a.note("clock", 1, "lost")
+	a.note("power", 2, "")
+	a.note("power", 2, "lost")
+	a.note("power", 2, "lost again")
+	check := func(want ...string) {
+		t.Helper()
+		if got := a.list(); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check("NVML: none", "power: not supported", "clock: lost")
+	a.note("power", 1, "")
+	check("NVML: none", "clock: lost", "power: lost")
+	a.note("power", 2, "")
+	a.note("clock", 1, "")
+	check("NVML: none")
+	a.note("clock", 1, "lost")
+	check("NVML: none", "clock: lost")
+}
+
 // fakeSMI is a program that answers as nvidia-smi does.
 func fakeSMI(t *testing.T, gpus, processes string) string {
 	t.Helper()
@@ -96,6 +121,19 @@ func TestNvidiaSMIUnknowns(t *testing.T) {
 		if !math.IsNaN(v) {
 			t.Errorf("value %d: %v, want unknown", i, v)
 		}
+	}
+	if len(p.Absent()) < 9 {
+		t.Errorf("absent: %q", p.Absent())
+	}
+	answers := fakeSMI(t, strings.Replace(goodSMI[strings.Index(goodSMI, "\n")+1:], "[N/A], [Not Supported]", "1, 2", 1), "GPU-a, 5")
+	if err := os.Rename(answers, p.source.(*nvidiaSMI).path); err != nil {
+		t.Fatal(err)
+	}
+	for range smiProcessesEvery { // as seldom as processes are asked for
+		p.Read(time.Now())
+	}
+	if a := p.Absent(); len(a) != 2 { // NVML, and the version of CUDA
+		t.Errorf("all is known by now, and still absent: %q", a)
 	}
 	if d.Name != "" || len(r.Utilisation) != 0 || r.Processes != nil {
 		t.Errorf("%+v, %+v: want unknown", d, r)

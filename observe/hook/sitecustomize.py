@@ -13,7 +13,8 @@ The user's program comes first:
   - Python older than 3.8 steps aside. The file parses on all of them (2.7 too): a syntax error would be printed by `site`.
 
 The protocol, version 1. Both sides begin with this paragraph.
-  Each process connects an AF_UNIX SOCK_SEQPACKET socket to the path in STOKER_HOOK_SOCKET when it has its first record.
+  Each process connects an AF_UNIX SOCK_SEQPACKET socket to the path in STOKER_HOOK_SOCKET when it has its first record, and
+  sends nothing unless its own user listens there. A path of more than 107 bytes is reached through /proc/self/fd/N/NAME.
   A packet is at most 32 KiB, one JSON object: {"v":1,"pid":_,"seq":_,"dropped":_,"records":[{"k":kind,...},...]}
   seq counts the packets of a process from 0; dropped is the number of records lost since the packet before.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
@@ -834,6 +835,8 @@ def _optimizer_stepped(optimizer):
     if t - state.optimized >= SECOND:
         state.optimized = t
         state.channel.put(_json({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": state.optimizer_steps}))
+        if t - state.channel.flushed >= FLUSH_NS:  # a loop over no DataLoader: nobody else sends, and a signal may end it
+            state.channel.flush(state, t)
 
 
 def _after_optimizer_step(optimizer, args, kwargs):
@@ -1075,7 +1078,9 @@ class _Channel(object):
             connection.setblocking(False)
             if connection.fileno() < 3:
                 connection = _above_stdio(_socket, connection)
-            connection.connect(os.environ["STOKER_HOOK_SOCKET"])
+            _connect(connection, os.environ["STOKER_HOOK_SOCKET"])
+            if _listener(_socket, connection) != os.geteuid():
+                raise ValueError("another user listens there")
         except (OSError, KeyError, ValueError):
             if connection is not None:
                 connection.close()
@@ -1113,6 +1118,23 @@ def _above_stdio(_socket, connection):
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, number)
     connection.setblocking(False)
     return connection
+
+
+def _connect(connection, path):
+    """A path that is too long for a socket leads through a descriptor of its folder."""
+    if len(os.fsencode(path)) <= 107:
+        connection.connect(path)
+        return
+    folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))
+    finally:
+        os.close(folder)
+
+
+def _listener(_socket, connection):
+    """The user who listens: the path may have outlived observe, and be another's."""
+    return int.from_bytes(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
 
 
 def _node(number):

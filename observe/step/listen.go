@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"stoker/internal/private"
 )
 
 // Bounds of the listener.
@@ -48,7 +50,12 @@ func (l *Listener) listen() (err error) {
 	if err := unix.Fchmod(l.socket, 0o600); err != nil {
 		return err
 	}
-	if err := unix.Bind(l.socket, &unix.SockaddrUnix{Name: l.path}); err != nil {
+	name, done, err := private.Reach(l.path)
+	if err != nil {
+		return err
+	}
+	err = unix.Bind(l.socket, &unix.SockaddrUnix{Name: name})
+	if done(); err != nil {
 		return err
 	}
 	if err := os.Chmod(l.path, 0o600); err != nil {
@@ -125,8 +132,8 @@ func (l *Listener) accept() (any bool) {
 			return any
 		}
 		any = true
-		peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil || int(peer.Uid) != os.Getuid() || len(l.pids) >= maxConnections || l.add(fd) != nil {
+		peer, err := private.Peer(fd)
+		if err != nil || len(l.pids) >= maxConnections || l.add(fd) != nil {
 			l.refused++
 			_ = unix.Close(fd)
 			continue

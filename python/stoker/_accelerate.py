@@ -19,6 +19,8 @@ def prepare(loader: Any) -> None:
 
     books = {"iteration": 0, "skip_batches": 0, "rng_types": None, "synchronized_generator": None, "use_stateful_dataloader": False, "_non_blocking": False}
     vars(loader).update(books, gradient_state=GradientState(), _drop_last=loader.drop_last)
+    if loader.tail is None and loader._place.world > 1 and not loader.drop_last:
+        loader.tail = "pad"  # even_batches: all batches are full
     if loader.device is None:
         loader.device = PartialState().device
     loader.__class__ = _prepared(type(loader))

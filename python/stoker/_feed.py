@@ -5,23 +5,22 @@ from __future__ import annotations
 import array
 import collections
 import contextlib
-import fcntl
 import json
 import os
 import select
 import socket
-import stat
-import struct
 import subprocess
-import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ._private import Shared, lock, node, peer, reach
+from ._private import place as private_place
 from ._ring import Loans, Ring
 from ._verbs import StokerError, find_binary
+from ._warning import warn
 
 PROTOCOL = 1
 MAX_PACKET = 64 << 10
@@ -157,19 +156,15 @@ class Daemon:
                 raise
 
     def _meet(self, place: str, ranks: int, wait: Wait) -> tuple[Connection, subprocess.Popen[bytes] | None]:
-        folder = os.open(os.path.dirname(place), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        guard = os.path.splitext(place)[0] + ".lock"
         process = None
-        try:
-            while not _locked(folder):  # the lock of a rank that dies is free
-                wait.step(f"another rank holds the lock of {os.path.dirname(place)}")
+        with lock(guard, lambda: wait.step(f"another rank holds {guard}")):  # that of a rank that dies is free
             while (end := _connect(place)) is None:
                 if process is None:
                     process = self._spawn(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
                 elif process.poll() is not None:
                     raise Gone("stoker feed ended at once" + said(self.log))
                 wait.step(f"stoker feed takes no connection at {place} yet{said(self.log)}")
-        finally:
-            os.close(folder)  # and with it the lock
         return Connection(end), process
 
     def _spawn(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
@@ -232,14 +227,6 @@ def said(log: int | None) -> str:
     return "; it said: " + " | ".join(words.splitlines()[-5:]) if words else ""
 
 
-def _locked(folder: int) -> bool:
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 class Wait:
     """A wait for a process that lives: it is told of once, and ends at the user's own deadline."""
 
@@ -262,27 +249,24 @@ class Wait:
 def _connect(place: str) -> socket.socket | None:
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        end.connect(place)
+        with reach(place) as name:
+            end.connect(name)
     except (FileNotFoundError, ConnectionRefusedError):
         end.close()
         return None
-    _, uid, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    if uid != os.getuid():
+    if (uid := peer(end)) != os.geteuid():
         end.close()
         raise StokerError(f"{place} is answered by user {uid}, not by you: remove it")
     return end
 
 
-def meeting_place(job: str) -> str:
-    """The socket's path for a job's ranks on this node, in a folder that is the user's own."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    folder = os.path.join(runtime, "stoker") if runtime else os.path.join(tempfile.gettempdir(), f"stoker-{os.getuid()}")
-    with contextlib.suppress(FileExistsError):
-        os.makedirs(folder, 0o700)
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise StokerError(f"{folder} is not a folder of yours alone: remove it, or set XDG_RUNTIME_DIR")
-    return os.path.join(folder, f"{job}.sock")
+def meeting_place(job: str) -> str | None:
+    """The socket's path for a job's ranks on this node, in a folder that this user alone can write; None where they cannot meet."""
+    try:
+        return os.path.join(private_place(), f"{job}-{node()}.sock")
+    except Shared as error:
+        warn(f"the ranks of this node cannot share a daemon, each has one of its own (num_workers= says with how many threads): {error}")
+        return None
 
 
 # The daemons of this process by meeting place, as long as a session needs them.

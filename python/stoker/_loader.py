@@ -17,7 +17,7 @@ from ._position import Feeder, Which
 from ._verbs import StokerError
 from ._warning import warn
 
-TAILS = ("drop", "pad", "short")
+TAILS = ("drop", "pad", "short", "even", "trim", "even-drop")
 POLICIES = ("fail", "substitute", "mask")
 
 

@@ -93,14 +93,28 @@ class Plan(NamedTuple):
     samples: int
     world: int
     batch: int  # per rank
-    tail: str  # drop, pad, short
+    tail: str  # drop, pad, short, even, trim, even-drop
+
+    def each(self, consumed):
+        """Places of a rank from the offset to the end of the epoch."""
+        left = max(0, self.samples - consumed)
+        all_ranks, up = self.world * self.batch, -(-left // self.world)
+        if self.tail == "drop":
+            return left // all_ranks * self.batch
+        if self.tail == "trim":
+            return left // self.world
+        if self.tail == "even-drop":
+            return up // self.batch * self.batch
+        return -(-left // all_ranks) * self.batch if self.tail == "pad" else up
 
     def steps(self, consumed):
-        whole, rest = divmod(self.samples - consumed, self.world * self.batch)
-        return whole + (rest > 0 and self.tail != "drop")
+        return -(-self.each(consumed) // self.batch)
+
+    def size(self, consumed, step):
+        return min(self.batch, self.each(consumed) - step * self.batch)
 
     def after(self, consumed, step):
-        return min(self.samples, consumed + (step + 1) * self.world * self.batch)
+        return min(self.samples, consumed + step * self.world * self.batch + self.world * self.size(consumed, step))
 
     def take(self, consumed, step, rank):
         """The positions of a rank in a step, as pairs (position, padding)."""
@@ -110,8 +124,9 @@ class Plan(NamedTuple):
             sizes = [len(range(r, left, self.world)) for r in range(rank + 1)]
             first = begin + sum(sizes[:-1])
             return [(p, False) for p in range(first, first + sizes[-1])]
-        first = begin + rank * self.batch
-        return [(p % self.samples, p >= self.samples) for p in range(first, first + self.batch)]
+        size = self.size(consumed, step)
+        first = begin + rank * size
+        return [(p % self.samples, p >= self.samples) for p in range(first, first + size)]
 
 
 def digest(samples):

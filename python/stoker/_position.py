@@ -75,8 +75,8 @@ class Feeder:
 
     def open(self) -> Session:
         """The session; a new one where there was none or it is dead."""
-        if self._pid != os.getpid():
-            raise StokerError("this loader was made in another process: a forked child makes loaders of its own")
+        if self.inherited():
+            raise StokerError("this iteration was begun in another process: a forked child begins its own")
         if self._session is None:
             session = self._begin_session()
             try:
@@ -88,6 +88,10 @@ class Feeder:
             self._session = session
             self._state = None
         return self._session
+
+    def inherited(self) -> bool:
+        """Whether this is a forked child's copy."""
+        return self._pid != os.getpid()
 
     def follow(self, other: Feeder) -> None:
         """Begin where another loader's next iteration would, whose samples or transforms were changed."""

@@ -123,6 +123,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _look(self) -> None:
         """See what the objects that this loader was given are now."""
+        if self._before is not None and self._before.inherited():  # a forked child's copy
+            self._epoch = self._before.next[0]
+            self._forget()
         try:
             recipe = self._recipe()
         except Refused as why:
@@ -192,9 +195,11 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def _arrangement(self) -> tuple[bool, str]:
         """Whether samples are shuffled, and what becomes of the last ones."""
         shuffle, drop_last = self._shuffle or type(self._given) is torch.utils.data.RandomSampler, self.batch_sampler.drop_last
+        tail = "drop" if drop_last else "even" if self._place.world > 1 else "short"
         if type(self._given) is torch.utils.data.distributed.DistributedSampler:
-            shuffle, drop_last = self._given.shuffle, drop_last or self._given.drop_last
-        return shuffle, self.tail or ("drop" if drop_last else "pad" if self._place.world > 1 else "short")
+            shuffle = self._given.shuffle
+            tail = ("drop" if drop_last else "trim") if self._given.drop_last else "even-drop" if drop_last else "even"
+        return shuffle, self.tail or tail
 
     def _feed(self, recipe: _Recipe) -> None:
         """The daemon from here on, at the place where this loader is."""

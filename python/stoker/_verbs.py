@@ -10,6 +10,7 @@ import json
 import operator
 import os
 import shutil
+import stat
 import subprocess
 import sysconfig
 from typing import Any
@@ -26,12 +27,20 @@ def find_binary() -> str:
         return named
     here = os.path.dirname(os.path.abspath(__file__))
     for beside in (os.path.join(here, "stoker"), os.path.join(here, "..", "..", "bin", "stoker"), *_script_paths()):
-        if os.access(beside, os.X_OK) and os.path.isfile(beside):
+        if os.access(beside, os.X_OK) and os.path.isfile(beside) and _trusted(beside):
             return os.path.normpath(beside)
     found = shutil.which("stoker")
     if not found:
         raise StokerError("no stoker binary: set STOKER_BIN, put it on PATH, or run `make build`")
     return found
+
+
+def _trusted(path: str) -> bool:
+    """Whether a file beside this package may be run: a package in /tmp/stoker makes /tmp/bin/stoker anybody's to write."""
+    file, folder = os.stat(path), os.stat(os.path.dirname(path))
+    owners = {0, os.geteuid(), os.stat(__file__).st_uid}
+    shared = file.st_mode & 0o002 or (folder.st_mode & 0o002 and not folder.st_mode & stat.S_ISVTX)
+    return {file.st_uid, folder.st_uid} <= owners and not shared
 
 
 def _script_paths() -> list[str]:

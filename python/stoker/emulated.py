@@ -434,6 +434,8 @@ class _Page:
     def _prepare(self):
         """Make the page, or check that what is there is one of ours: another file stays untouched."""
         found = os.fstat(self._fd)
+        if found.st_uid != os.geteuid():
+            raise ValueError("it belongs to another user")  # who could cut it while it is mapped
         if not stat.S_ISREG(found.st_mode) or found.st_size not in (0, self.SIZE):
             raise ValueError("not an emulated page")
         try:

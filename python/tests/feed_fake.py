@@ -17,7 +17,6 @@ import select
 import socket
 import struct
 import sys
-import time
 
 SIZES = {"uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
@@ -33,26 +32,33 @@ class Fake:
         self.sent = 0
         self.mute = False
         self.listener = None
+        self.ranks, self.expected, self.parent = set(), 0, 0
         self.log = os.environ.get("FEED_FAKE_LOG")
 
+    def expects(self):
+        """Whether ranks will come that were not here yet: all do, unless the one that started us has gone."""
+        return self.listener and len(self.ranks) < self.expected and os.path.exists(f"/proc/{self.parent}")
+
     def serve(self):
-        began = time.monotonic()
-        while self.ends or (self.listener and time.monotonic() - began < 5):
+        while self.ends or self.expects():
             watched = [*self.ends, *([self.listener] if self.listener else [])]
             for end in select.select(watched, [], [], 0.05)[0]:
                 if end is self.listener:
                     self.ends[end.accept()[0]] = None
                 else:
-                    self.packet(end)
+                    try:
+                        self.packet(end)
+                    except ConnectionError:  # it went away while it was being answered
+                        self.drop(end)
+
+    def drop(self, end):
+        end.close()
+        del self.ends[end]
 
     def packet(self, end):
-        try:
-            data, descriptors, _, _ = socket.recv_fds(end, 1 << 17, 4)
-        except ConnectionError:
-            data = b""
+        data, descriptors, _, _ = socket.recv_fds(end, 1 << 17, 4)
         if not data:
-            end.close()
-            del self.ends[end]
+            self.drop(end)
             return
         packet = json.loads(data)
         if "spec_bytes" in packet:
@@ -83,8 +89,7 @@ class Fake:
         elif kind == "ping":
             send(end, {"type": "pong", "n": packet["n"], "state": "the fake is thinking"})
         elif kind == "close":
-            end.close()
-            del self.ends[end]
+            self.drop(end)
 
 
 class Session:
@@ -92,6 +97,7 @@ class Session:
         self.fake, self.end = fake, end
         self.spec = spec = packet["spec"]
         self.rank = packet["rank"]
+        fake.ranks.add(self.rank)
         self.classes = sorted(entry.name for entry in os.scandir(spec["root"]) if entry.is_dir())
         if "list" in spec:
             files = given(packet["samples"], spec["list"])
@@ -146,9 +152,15 @@ class Session:
         os.close(ring)
 
     def steps(self, consumed):
-        everybody = self.spec["batch"] * self.spec["world"]
-        left = len(self.samples) - consumed
-        return left // everybody if self.spec["tail"] == "drop" else -(-left // everybody)
+        return -(-self.each(consumed) // self.spec["batch"])
+
+    def each(self, consumed):
+        """Places of a rank to the end of the epoch, as torch's DistributedSampler and DataLoader count them."""
+        left, world, batch = len(self.samples) - consumed, self.spec["world"], self.spec["batch"]
+        of_a_rank = {"drop": left // world, "trim": left // world}.get(self.spec["tail"], -(-left // world))
+        if self.spec["tail"] in ("drop", "even-drop"):
+            return of_a_rank // batch * batch
+        return -(-of_a_rank // batch) * batch if self.spec["tail"] == "pad" else of_a_rank
 
     def start(self, packet):
         assert packet["run"] > self.run, "runs must grow"
@@ -195,8 +207,9 @@ class Session:
         return self.fake.mute or knobs.get("stall-at") == sent
 
     def batch(self, slot):
-        size, world = self.spec["batch"], self.spec["world"]
-        begin = self.at + self.step * size * world + self.rank * size
+        world = self.spec["world"]
+        size = min(self.spec["batch"], self.each(self.at) - self.step * self.spec["batch"])
+        begin = self.at + self.step * self.spec["batch"] * world + self.rank * size
         order = self.order(self.epoch)
         positions = range(begin, begin + size)
         mask = [i for i, p in enumerate(positions) if p >= len(order)]
@@ -213,7 +226,7 @@ class Session:
             self.memory[first : first + image * self.item] = value * image
             struct.pack_into("<q", self.memory, base + self.offsets[1] + 8 * i, self.labels[sample])
             struct.pack_into("<q", self.memory, base + self.offsets[2] + 8 * i, index)
-        consumed = min(len(order), self.at + (self.step + 1) * size * world)
+        consumed = min(len(order), self.at + self.step * self.spec["batch"] * world + size * world)
         packet = {"type": "batch", "run": self.run, "epoch": self.epoch, "step": self.step, "slot": slot, "count": len(chosen), "consumed": consumed}
         if mask:
             packet["mask"] = mask
@@ -263,6 +276,7 @@ def main():
         fake.listener.bind(place)
         os.chmod(place, 0o600)
         fake.listener.listen()
+        fake.expected, fake.parent = int(flags["--ranks"]), int(flags["--parent"])
     fake.serve()
 
 

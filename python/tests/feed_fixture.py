@@ -5,9 +5,10 @@ import os
 import shlex
 import sys
 import tempfile
-import time
 import unittest
 from unittest import mock
+
+import leash
 
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "feed_fake.py")
 
@@ -16,6 +17,7 @@ class FeedCase(unittest.TestCase):
     """A test with a folder of its own and a fake in place of the binary."""
 
     def setUp(self):
+        leash.hold(self)
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         before = set(children())
         self.addCleanup(self.assertSoon, lambda: set(children()) <= before)  # every daemon has ended
@@ -27,11 +29,7 @@ class FeedCase(unittest.TestCase):
         self.environment(STOKER_BIN=script, FEED_FAKE_LOG=self.log, FEED_FAKE="", RANK="", WORLD_SIZE="", LOCAL_RANK="", LOCAL_WORLD_SIZE="")
 
     def assertSoon(self, holds):
-        """Wait until it holds; the limit is no promise, only better than to wait for ever."""
-        until = time.monotonic() + 600
-        while not holds() and time.monotonic() < until:
-            time.sleep(0.01)
-        self.assertTrue(holds())
+        leash.wait(self, holds)
 
     def environment(self, **values):
         self.enterContext(mock.patch.dict(os.environ, values))

@@ -13,6 +13,7 @@ import sys
 
 from stoker import _order as order
 
+TAILS = ("drop", "pad", "short", "even", "trim", "even-drop")
 SEEDS = [0, 1, 42, 2**32, 2**64 - 1]
 
 
@@ -41,7 +42,7 @@ def permutation_cases():
 
 def plan_cases():
     for samples, world, batch in [(0, 2, 3), (1, 4, 2), (10, 2, 2), (23, 4, 3), (5, 3, 7), (64, 8, 8), (2**40, 1024, 512)]:
-        for tail in ("drop", "pad", "short"):
+        for tail in TAILS:
             for consumed in sorted({0, samples // 3, max(samples - 1, 0), samples}):
                 plan = order.Plan(samples, world, batch, tail)
                 steps = plan.steps(consumed)
@@ -93,7 +94,7 @@ def epoch_case(number):
     samples = samples[(0, 1, 1, 1, 1, 1, 2, 3)[draws.below(8)]]
     case = {
         "seed": number, "epoch": draws.below(5), "samples": samples, "shuffle": draws.below(8) > 0,
-        "tail": ("drop", "pad", "short")[draws.below(3)], "start": max(0, samples - 100), "legs": [],
+        "tail": TAILS[draws.below(len(TAILS))], "start": max(0, samples - 100), "legs": [],
     }  # fmt: skip
     resumes, consumed = draws.below(6), case["start"]
     for leg in range(resumes + 1):

@@ -1,19 +1,19 @@
 """`stoker observe --trace` under real PyTorch on the CPU: the trace, the job's losses bit for bit, loader workers, a killed observe.
 
-To start PyTorch takes seconds: the runs of a test go on at the same time. Each has sockets in a folder of its own
-(KINETO_IPC_SOCKET_DIR), because a machine has one abstract `dynolog` only.
+To start PyTorch takes seconds: the runs of a test go on at the same time, each with sockets in a folder of its own.
 """
 
+import contextlib
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
+from private_folder import private_folder
+import leash
 from test_hook_torch import TORCH, TRAIN
 
 BINARY = os.environ.get("STOKER_BIN", "")
@@ -30,8 +30,7 @@ def run(way, stop):
     torch.manual_seed(7)
     model, losses = torch.nn.Linear(8, 1), []
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-    until = time.monotonic() + 100
-    while len(losses) < 60 or not os.path.exists(stop) and time.monotonic() < until:
+    while len(losses) < 60 or not os.path.exists(stop):
         for x, y in loader:
             loss = ((model(x) - y) ** 2).mean()
             optimizer.zero_grad()
@@ -55,30 +54,33 @@ WAYS = ("0", "fork", "spawn")
 class CaptureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="n")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
+        cls.folder = stack.enter_context(private_folder())
         with open(os.path.join(cls.folder, "train.py"), "w") as file:
             file.write(SCRIPT)
         with open(os.path.join(cls.folder, "kineto.conf"), "w") as file:  # ask every second, not every five
             file.write("ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n")
-        out, _ = cls.start("/", *WAYS, observe=None).communicate(timeout=120)
+        out, _ = cls.start("/", *WAYS, observe=None).communicate(timeout=leash.PATIENCE)
         cls.plain = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
 
     @classmethod
-    def environment(cls, sockets):
+    def environment(cls, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("STOKER_", "KINETO_"))}
-        os.makedirs(sockets, exist_ok=True)
-        return dict(env, KINETO_IPC_SOCKET_DIR=sockets, KINETO_CONFIG=os.path.join(cls.folder, "kineto.conf"))
+        return dict(env, KINETO_CONFIG=os.path.join(cls.folder, "kineto.conf"), **more)
 
     @classmethod
-    def start(cls, stop, *ways, observe=(), name="plain"):
+    def start(cls, stop, *ways, observe=(), name="plain", **more):
         command = [sys.executable, os.path.join(cls.folder, "train.py"), stop, *ways]
         if observe is not None:
             command = [BINARY, "observe", "-o", os.path.join(cls.folder, name + ".jsonl.gz"), *observe, "--", *command]
         return subprocess.Popen(
-            command, env=cls.environment(os.path.join(cls.folder, name)), cwd=cls.folder,
+            command, env=cls.environment(**more), cwd=cls.folder,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
+
+    def setUp(self):
+        leash.hold(self)
 
     def until(self, process, *words):
         """Read what a process says on stderr up to a line with one of some words."""
@@ -113,7 +115,7 @@ class CaptureTest(unittest.TestCase):
             said = self.until(runs[way], "is kept")
             with open(stop + way, "w"):
                 pass
-            out, rest = runs[way].communicate(timeout=120)
+            out, rest = runs[way].communicate(timeout=leash.PATIENCE)
             err = said + rest
             self.assertEqual(runs[way].returncode, 0, err)
             self.same(out, way)
@@ -134,15 +136,14 @@ class CaptureTest(unittest.TestCase):
 
     def test_occupied_and_killed(self):
         stop = os.path.join(self.folder, "stop-killed")
-        first = self.start(stop, "0", observe=["--trace", "5"], name="killed")
+        sockets = os.path.join(self.folder, "sockets")
+        os.mkdir(sockets, 0o700)
+        first = self.start(stop, "0", observe=["--trace", "5"], name="killed", KINETO_IPC_SOCKET_DIR=sockets)
         self.until(first, "a trace of 5 steps")
-        sockets = os.path.join(self.folder, "killed")
-        deadline = time.monotonic() + 20
-        while not os.path.exists(os.path.join(sockets, "dynolog")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        leash.wait(self, lambda: os.path.exists(os.path.join(sockets, "dynolog")))
         second = subprocess.run(
             [BINARY, "observe", "--trace", "5", "-o", os.path.join(self.folder, "second.jsonl.gz"), "--", "sh", "-c", "echo $KINETO_USE_DAEMON"],
-            env=self.environment(sockets), capture_output=True, text=True, timeout=60, check=False,
+            env=self.environment(KINETO_IPC_SOCKET_DIR=sockets), capture_output=True, text=True, timeout=leash.PATIENCE, check=False,
         )
         self.assertIn("another stoker observe --trace", second.stderr)
         self.assertIn("no trace was taken", second.stderr)

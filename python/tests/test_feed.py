@@ -22,6 +22,7 @@ except ImportError:
     np = None
 
 from feed_fixture import FeedCase, children
+from private_folder import private_folder
 
 import stoker
 
@@ -435,7 +436,7 @@ class LoaderTest(FeedCase):
         self.assertWhole([first, *iteration])
 
     def test_ranks_meet(self):
-        self.environment(XDG_RUNTIME_DIR=os.path.join(self.folder, "run"), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_PORT="1234")
+        self.environment(XDG_RUNTIME_DIR=self.enterContext(private_folder()), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_PORT="1234")
         root, seen, out = self.images(), [], os.path.join(self.folder, "out")
         workers = []
         for rank in (0, 1):

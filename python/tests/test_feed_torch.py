@@ -25,6 +25,7 @@ except ImportError:
     torch = None
 
 from feed_fixture import FeedCase
+from private_folder import private_folder
 
 import stoker
 
@@ -137,6 +138,28 @@ class DataLoaderTest(TorchCase):
         _, labels = next(iter(loader))
         self.assertEqual((labels.tolist(), labels.dtype), ([0.5] * 8, torch.float64))
 
+    def test_copies_and_forks_begin_sessions_of_their_own(self):
+        loader = self.loader(shuffle=True, drop_last=True)
+        iteration = iter(loader)
+        next(iteration)
+        for other in (copy.copy(loader), copy.deepcopy(loader), pickle.loads(pickle.dumps(loader))):
+            self.addCleanup(other.close)
+            self.assertEqual((other.translated, len(other), other.batch_size), (True, 5, 8))
+            self.assertEqual([len(images) for images, _ in other], [8] * 5)
+            self.assertEqual(self.sent("start")[-1]["epoch"], 1)
+        child = os.fork()
+        if child == 0:
+            try:
+                whole = [len(images) for images, _ in loader] == [8] * 5
+                try:
+                    next(iteration)
+                except stoker.StokerError as error:
+                    os._exit(7 if whole and "begun in another process" in str(error) else 2)
+            finally:
+                os._exit(3)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+        self.assertEqual(len(list(iteration)), 4)
+
     def test_state(self):
         loader = self.loader(shuffle=True)
         iteration = iter(loader)
@@ -177,20 +200,37 @@ class DataLoaderTest(TorchCase):
         sampler = DistributedSampler(dataset, num_replicas=3, rank=1, seed=9, drop_last=True)
         loader = self.loader(dataset, seed=None, batch_size=4, sampler=sampler)
         spec = loader._feeder.spec
-        self.assertEqual((spec["shuffle"], spec["seed"], spec["tail"], spec["world"], loader._feeder.place.rank), (True, 9, "drop", 3, 1))
-        self.assertEqual(len(loader), 3)
+        self.assertEqual((spec["shuffle"], spec["seed"], spec["tail"], spec["world"], loader._feeder.place.rank), (True, 9, "trim", 3, 1))
+        self.assertEqual(len(loader), 4)
         for epoch in (0, 1, 5):
             sampler.set_epoch(epoch)
             for _ in loader:
                 pass
         self.assertEqual([packet["epoch"] for packet in self.sent("start")], [0, 5])
 
+    def test_batches_of_ranks_have_torchs_sizes(self):
+        """Of a DistributedSampler, with and without drop_last here and there: what all ranks get, step by step."""
+        dataset = self.data()
+        for world, batch in ((4, 4), (4, 5), (5, 3), (3, 7), (9, 5), (41, 2)):
+            for cut in (False, True):
+                for drop_last in (False, True):
+                    samplers = [DistributedSampler(dataset, world, rank, shuffle=False, drop_last=cut) for rank in range(world)]
+                    loaders = [stoker.DataLoader(dataset, batch, sampler=sampler, drop_last=drop_last) for sampler in samplers]
+                    want = [[len(indices) for indices in BatchSampler(sampler, batch, drop_last)] for sampler in samplers]
+                    self.assertEqual([[len(indices) for indices in loader.batch_sampler] for loader in loaders], want, (world, batch, cut, drop_last))
+                    self.assertEqual([len(loader) for loader in loaders], list(map(len, want)))
+                    real = [index for loader in loaders[:1] for index in loader.batch_sampler]
+                    self.assertEqual(len(real), len(want[0]))
+                    images = [len(images) for images, _ in loaders[-1]]
+                    self.assertEqual(images, want[-1])
+                    loaders[-1].close()
+
     def test_ranks_from_the_environment(self):
         self.environment(RANK="1", WORLD_SIZE="4", LOCAL_WORLD_SIZE="1")
         with self.assertWarnsRegex(stoker.StokerWarning, "split among the 4 ranks"):
             loader = self.loader(seed=None, shuffle=True)
         spec = loader._feeder.spec
-        self.assertEqual((spec["world"], spec["seed"], spec["tail"], len(loader)), (4, 0, "pad", 2))
+        self.assertEqual((spec["world"], spec["seed"], spec["tail"], len(loader)), (4, 0, "even", 2))
         everything = self.loader(rank=0, world=1)
         self.assertEqual(len(everything), 6)
 
@@ -423,7 +463,7 @@ class Copying:
 class TorchrunTest(TorchCase):
     def test_two_ranks(self):
         root, out = self.images(), os.path.join(self.folder, "out")
-        run = os.path.join(self.folder, "run")
+        run = self.enterContext(private_folder())
         place = {**os.environ, "PYTHONPATH": os.path.dirname(HERE), "XDG_RUNTIME_DIR": run, "OMP_NUM_THREADS": "1"}
         for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
             place.pop(name, None)

@@ -75,7 +75,7 @@ class Feed(HookCase):
         os.chmod(self.binary, 0o700)
 
     def run_feed(self, source, hook=True, args=()):
-        return self.silent(self.run_program(source, hook, args=(self.images, *args), timeout=120, STOKER_BIN=self.binary))
+        return self.silent(self.run_program(source, hook, args=(self.images, *args), STOKER_BIN=self.binary))
 
     def test_same_batches_and_what_is_seen_of_them(self):
         plain = self.run_feed(WAYS, hook=False)

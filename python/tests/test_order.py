@@ -50,8 +50,8 @@ class Reference(unittest.TestCase):
     def test_simulated_epochs_are_exactly_once(self):
         for number in range(500):
             case = make_order_cases.epoch_case(number)
-            if case["tail"] != "drop":
-                self.assertEqual(case["end"], case["samples"])
+            most = {"drop": 64 * 9, "even-drop": 64 * 9, "trim": 64}.get(case["tail"], 1)  # samples left out, less than a step or a rank has
+            self.assertLess(case["samples"] - case["end"], most)
             at = order.permutation(case["seed"], case["epoch"], case["samples"]) if case["shuffle"] else int
             self.assertEqual(case["digest"], order.digest(map(at, range(case["start"], case["end"]))))
             self.assertEqual(case["left"], 0)

@@ -1,6 +1,9 @@
 """The client's verbs, against the real binary where it is built."""
 
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -47,6 +50,24 @@ class Verbs(unittest.TestCase):
             stoker.predict(gpu="h100", model="resnet50", batch=256)
         with self.assertRaisesRegex(stoker.StokerError, "unknown flag"):
             stoker.predict(nonsense=1)
+
+    @unittest.skipIf(os.geteuid(), "needs root to make files of others")
+    def test_a_binary_that_another_user_put_beside_is_not_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o1777)  # as /tmp
+            shutil.copytree(os.path.dirname(stoker.__file__), os.path.join(folder, "a", "stoker"))
+            binary = os.path.join(folder, "bin", "stoker")
+            os.mkdir(os.path.dirname(binary))
+            with open(binary, "w") as file:
+                file.write("#!/bin/sh\n")
+            os.chmod(binary, 0o755)
+            look = "import sys; sys.path.insert(0, sys.argv[1]); import stoker; print(stoker.find_binary())"
+            environment = {"PATH": "", "HOME": folder}
+            for of, found in (((0, 0), True), ((0, 4711), False), ((4711, 0), False)):
+                os.chown(os.path.dirname(binary), of[0], -1)
+                os.chown(binary, of[1], -1)
+                done = subprocess.run([sys.executable, "-c", look, os.path.join(folder, "a")], env=environment, capture_output=True, text=True)
+                self.assertEqual((done.stdout == binary + "\n", "no stoker binary" in done.stderr), (found, not found), (of, done))
 
     def test_a_missing_binary_is_named(self):
         before = os.environ.get("STOKER_BIN")

@@ -3,6 +3,7 @@ package kineto
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -113,9 +114,15 @@ func (p *pipe) read(ctx context.Context) {
 }
 
 // fill reads until buf is full, and tells a clean end, io.EOF, from one in the
-// middle of a compressed stream.
-func fill(src io.Reader, buf []byte, n int) (int, error) {
-	for n < len(buf) {
+// middle of a compressed stream. A fault in who unpacks is an error: nobody could
+// catch it in this goroutine, and who reads a trace may be waiting for a program.
+func fill(src io.Reader, buf []byte, at int) (n int, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("a fault while reading: %v", fault)
+		}
+	}()
+	for n = at; n < len(buf); {
 		m, err := src.Read(buf[n:])
 		n += m
 		if err != nil {
@@ -164,26 +171,38 @@ func (p *pipe) batch() *batch {
 }
 
 // scan is one worker. The first chunk begins with the file's head, which the
-// merger reads.
+// merger reads; so it does with one that a worker has a fault with, and with all
+// that this worker gets from then on.
 func (p *pipe) scan(by int, general bool) {
 	defer p.wait.Done()
 	s := newScanner()
 	s.slow = general
+	faulty := false
 	for c := range p.work {
 		select {
 		case <-p.stop:
 			return
 		default:
 		}
-		if c.index == 0 {
-			c.done <- result{by: -1}
-			continue
+		r := result{by: -1}
+		if c.index > 0 && !faulty {
+			r, faulty = s.chunk(c.data, p.batch(), by)
 		}
-		out := p.batch()
-		used, closed := s.scan(c.data, out)
-		s.hand(out)
-		c.done <- result{out, used, closed, by}
+		c.done <- r
 	}
+}
+
+// chunk scans one. What panics here would end the program; in the merger it is the
+// reader's own.
+func (s *scanner) chunk(data []byte, out *batch, by int) (r result, faulty bool) {
+	defer func() {
+		if recover() != nil {
+			r, faulty = result{by: -1}, true
+		}
+	}()
+	used, closed := s.scan(data, out)
+	s.hand(out)
+	return result{out, used, closed, by}, false
 }
 
 // hand gives a batch the lists that its indices point into.

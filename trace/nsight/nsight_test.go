@@ -13,8 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"stoker/internal/leash"
 	"stoker/recording"
 )
+
+func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
 
 const shared = "../../../shared/traces/nsight/"
 
@@ -299,6 +302,7 @@ func foreign(t *testing.T, folder string) string {
 // TestLocked: a database that somebody is writing is refused, and reading leaves
 // no file behind, also in a folder that may only be read.
 func TestLocked(t *testing.T) {
+	leash.Hold(t)
 	file := variant(t, "SELECT 1")
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -181,7 +181,7 @@ static void open_page(void)
 	int fd = open(page_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
 		close(fd);
 		return;
 	}
@@ -195,7 +195,7 @@ static void close_page(void)
 	page_fd = -1;
 }
 
-/* device_count is 0 for a page that is absent, not ready or not ours. */
+/* device_count is 0 for a page that is absent, not ready or another user's. */
 static unsigned int device_count(void)
 {
 	struct header h;

@@ -1,0 +1,58 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+
+	"stoker/diagnose"
+	"stoker/recording"
+)
+
+func labelled(t *testing.T, name string) *recording.Run {
+	t.Helper()
+	run, err := openCase("../testdata/cases/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// Older recordings say that nothing was heard of steps, and hold them.
+func TestStepsThatAreThere(t *testing.T) {
+	run := labelled(t, "labelled-cpu-model")
+	run.Facts.Absent = []recording.Absence{{What: "steps", Why: "nothing was heard from the hook"}, {What: "disks", Why: "no /proc"}}
+	if text := strings.Join(diagnose.Judge(run).Warnings, "\n"); strings.Contains(text, "steps: nothing") || !strings.Contains(text, "disks: no /proc") {
+		t.Errorf("warned: %s", text)
+	}
+	run = labelled(t, "labelled-not-training")
+	if text := strings.Join(diagnose.Judge(run).Warnings, "\n"); !strings.Contains(text, "steps: process") {
+		t.Errorf("warned: %s", text)
+	}
+}
+
+// What could not be looked into is not said to have been seen.
+func TestWhatWasNotSeen(t *testing.T) {
+	evidence := func(run *recording.Run) (text string) {
+		for _, e := range diagnose.Judge(run).Evidence {
+			text += e.Text + "\n"
+		}
+		return text
+	}
+	run := labelled(t, "labelled-not-training")
+	if text := evidence(run); !strings.Contains(text, "the inside of the program was not seen") || strings.Contains(text, "DataLoader") {
+		t.Errorf("behind a silent hook: %s", text)
+	}
+	run.Facts.Absent = nil
+	if text := evidence(run); !strings.Contains(text, "no DataLoader was iterated") {
+		t.Errorf("with a hook that is heard: %s", text)
+	}
+	run = labelled(t, "labelled-cpu-model")
+	run.Facts.GPUs = nil
+	if text := evidence(run); !strings.Contains(text, "no GPU could be seen") {
+		t.Errorf("without a GPU: %s", text)
+	}
+	run.Facts.GPUs = []recording.GPU{{Name: "a slice of an H100, which has no utilisation"}}
+	if text := evidence(run); strings.Contains(text, "no GPU") || !strings.Contains(text, "could not be read") {
+		t.Errorf("with a GPU that tells nothing: %s", text)
+	}
+}

@@ -1,0 +1,175 @@
+package private
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Check follows a path from the root, links included, and returns it without
+// them. The error names the folder on the way that others can write.
+func Check(path string) (real string, err error) { return check(path, os.Geteuid()) }
+
+// maxLinks is where the kernel gives up as well.
+const maxLinks = 40
+
+func check(path string, uid int) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%q is no absolute path", path)
+	}
+	if err := alone("/", uid); err != nil {
+		return "", err
+	}
+	at, links := "/", 0
+	for ahead := strings.Split(path, "/"); len(ahead) > 0; {
+		name := ahead[0]
+		ahead = ahead[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		next := filepath.Join(at, name)
+		if to, err := os.Readlink(next); err == nil && name != ".." {
+			if links++; links > maxLinks {
+				return "", fmt.Errorf("%s leads in a circle", path)
+			}
+			if filepath.IsAbs(to) {
+				at = "/"
+			}
+			ahead = append(strings.Split(to, "/"), ahead...)
+			continue
+		}
+		if err := alone(next, uid); err != nil {
+			return "", err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// alone says why others than root and the user can write to a folder.
+func alone(path string, uid int) error {
+	var s unix.Stat_t
+	if err := unix.Lstat(path, &s); err != nil {
+		return &os.PathError{Op: "look at", Path: path, Err: err}
+	}
+	switch {
+	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return fmt.Errorf("%s is no folder", path)
+	case s.Uid != 0 && int(s.Uid) != uid:
+		return fmt.Errorf("%s belongs to user %d", path, s.Uid)
+	case s.Mode&0o022 != 0:
+		return fmt.Errorf("%s may be written by others (mode %04o)", path, s.Mode&0o7777)
+	}
+	return nil
+}
+
+// Make is Check for a folder below one that is there: what is missing is made,
+// with mode 0700.
+func Make(base string, below ...string) (real string, err error) {
+	if real, err = Check(base); err != nil {
+		return "", err
+	}
+	for _, name := range below {
+		err := unix.Mkdir(filepath.Join(real, name), 0o700)
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return "", &os.PathError{Op: "make", Path: filepath.Join(real, name), Err: err}
+		}
+		if real, err = Check(filepath.Join(real, name)); err != nil {
+			return "", err
+		}
+	}
+	return real, nil
+}
+
+// Try offers the user's private places one after the other, until one can be used:
+// the folder stoker below XDG_RUNTIME_DIR, below the user's cache, and below the
+// cache in the home that the user's passwd entry names. The error says what is
+// wrong with each, and what to do.
+func Try(use func(place string) error) error {
+	var wrong []string
+	for _, way := range ways() {
+		place, err := Make(way.base, way.below...)
+		if err == nil {
+			err = use(place)
+		}
+		if err == nil {
+			return nil
+		}
+		if text := err.Error(); !slices.Contains(wrong, text) {
+			wrong = append(wrong, text)
+		}
+	}
+	if len(wrong) == 0 {
+		wrong = []string{"neither XDG_RUNTIME_DIR nor HOME names a folder"}
+	}
+	return fmt.Errorf("there is no folder that you alone can write: %s; chmod go-w what is yours of these, or set XDG_RUNTIME_DIR "+
+		"to a folder of yours in which and above which others cannot write", strings.Join(wrong, "; "))
+}
+
+// way is a folder that must be there, and what may be made below it.
+type way struct {
+	base  string
+	below []string
+}
+
+func ways() []way {
+	var all []way
+	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
+		all = append(all, way{base, []string{"stoker"}})
+	}
+	if base := os.Getenv("XDG_CACHE_HOME"); base != "" {
+		all = append(all, way{filepath.Dir(base), []string{filepath.Base(base), "stoker"}})
+	}
+	homes := []string{os.Getenv("HOME")}
+	if entry, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil && entry.HomeDir != homes[0] {
+		homes = append(homes, entry.HomeDir)
+	}
+	for _, home := range homes {
+		if home != "" {
+			all = append(all, way{home, []string{".cache", "stoker"}})
+		}
+	}
+	return all
+}
+
+// Peer says who is at the other end of a unix socket, and refuses another user.
+// Who listened or connected counts, not who holds the socket now.
+func Peer(socket int) (*unix.Ucred, error) {
+	who, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return nil, fmt.Errorf("ask who is at the other end: %w", err)
+	}
+	if int(who.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("user %d is at the other end, not user %d", who.Uid, os.Geteuid())
+	}
+	return who, nil
+}
+
+// maxSocketPath is what fits into sockaddr_un, with its closing zero.
+const maxSocketPath = 107
+
+// Reach gives the path of a socket a name that is short enough to bind it and to
+// connect to it, for as long as done has not been called. A long one leads through
+// a descriptor of its folder.
+func Reach(path string) (name string, done func(), err error) {
+	if len(path) <= maxSocketPath {
+		return path, func() {}, nil
+	}
+	folder, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	name = fmt.Sprintf("/proc/self/fd/%d/%s", folder, filepath.Base(path))
+	if len(name) > maxSocketPath {
+		_ = unix.Close(folder)
+		return "", nil, fmt.Errorf("%s is too long a name for a socket", filepath.Base(path))
+	}
+	return name, func() { _ = unix.Close(folder) }, nil
+}

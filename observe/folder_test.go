@@ -1,0 +1,183 @@
+//go:build linux
+
+package observe
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/internal/private/privatetest"
+	"stoker/observe/hook"
+)
+
+// The hook's file is what we wrote, whatever became of it since.
+func TestHookIsMadeWhole(t *testing.T) {
+	f := &folder{path: privatetest.Folder(t) + "/run"}
+	source := []byte("hook = 1\n")
+	if err := f.writeHook(source); err != nil {
+		t.Fatal(err)
+	}
+	file := f.hook + "/sitecustomize.py"
+	own := filepath.Dir(f.path) + "/own"
+	var first, now unix.Stat_t
+	_ = unix.Stat(file, &first)
+	for name, spoil := range map[string]func() error{
+		"nothing":        func() error { return nil },
+		"cut":            func() error { return os.Truncate(file, 3) },
+		"longer":         func() error { return os.WriteFile(file, []byte("hook = 1\nevil = 1\n"), 0o600) },
+		"gone":           func() error { return os.Remove(file) },
+		"readable":       func() error { return os.Chmod(file, 0o644) },
+		"with two names": func() error { _ = os.Remove(own); return os.Link(file, own) },
+		"an open folder": func() error { return os.Chmod(f.hook, 0o777) },
+		"a link to another": func() error {
+			_ = os.Remove(own)
+			_ = os.WriteFile(own, source, 0o600)
+			_ = os.Remove(file)
+			return os.Symlink(own, file)
+		},
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		g := &folder{path: f.path}
+		if err := g.writeHook(source); err != nil || g.hook != f.hook {
+			t.Errorf("%s: %v, %s", name, err, g.hook)
+		}
+		if text := read(file); text != string(source) || unix.Lstat(file, &now) != nil || now.Mode != unix.S_IFREG|0o600 || now.Nlink != 1 {
+			t.Errorf("%s: %q, %+v", name, text, now)
+		}
+		if info, err := os.Stat(f.hook); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: the folder has mode %v", name, info.Mode())
+		}
+	}
+	if left, _ := os.ReadDir(f.hook); len(left) != 1 {
+		t.Errorf("beside the hook: %v", left)
+	}
+	if err := (&folder{path: f.path}).writeHook([]byte("hook = 2\n")); err != nil || read(file) != string(source) {
+		t.Error("another version has the same place: ", err)
+	}
+	_ = os.RemoveAll(f.hook)
+	_ = os.Symlink("/tmp", f.hook)
+	if err := (&folder{path: f.path}).writeHook(source); err == nil || !strings.Contains(err.Error(), "not a folder of yours") {
+		t.Error("through a link: ", err)
+	}
+	if err := (&folder{path: "/run/a:b/run"}).writeHook(source); err == nil || !strings.Contains(err.Error(), "colon") {
+		t.Error(err)
+	}
+}
+
+// The hook that did not change is not written again: what Python compiled of it
+// stays good.
+func TestHookIsKept(t *testing.T) {
+	place := privatetest.Folder(t)
+	write := func() (s unix.Stat_t) {
+		f := &folder{path: place + "/run"}
+		if err := f.writeHook(hook.Source); err != nil || unix.Stat(f.hook+"/sitecustomize.py", &s) != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if a, b := write(), write(); a.Ino != b.Ino || a.Mtim != b.Mtim {
+		t.Error("it was written twice")
+	}
+}
+
+func TestSweep(t *testing.T) {
+	place := privatetest.Folder(t)
+	gone := exec.Command("true")
+	_ = gone.Run()
+	dead := gone.Process.Pid
+	make := func(name string) string {
+		if err := os.Mkdir(place+"/"+name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return place + "/" + name
+	}
+	stale := make(fmt.Sprintf("run-%s-%d-00", node(), dead))
+	used := make(fmt.Sprintf("run-%s-%d-01", node(), dead))
+	kept := []string{
+		used, make(fmt.Sprintf("run-%s-%d-00", node(), os.Getppid())), make(fmt.Sprintf("run-00000000-%d-00", dead)),
+		make("hook-0123456789abcdef"), make("run-nonsense"), make(fmt.Sprintf("stoker-0-%d-00", dead)), place + "/kused",
+	}
+	_ = os.Symlink(filepath.Base(stale), place+"/kstale")
+	_ = os.Symlink(filepath.Base(used), place+"/kused")
+	user := exec.Command("sleep", "60")
+	user.Env = []string{"STOKER_HOOK_SOCKET=" + used + "/hook.sock"}
+	user.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	if err := user.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
+
+	there := func() (all []string) {
+		sweep(place) // of folders, then of links to those that went
+		sweep(place)
+		found, _ := filepath.Glob(place + "/*")
+		return found
+	}
+	slices.Sort(kept)
+	if got := there(); !slices.Equal(got, kept) {
+		t.Errorf("left\n%q, want\n%q", got, kept)
+	}
+	_ = user.Process.Kill()
+	_ = user.Wait()
+	if got := there(); slices.Contains(got, used) || slices.Contains(got, place+"/kused") || len(got) != len(kept)-2 {
+		t.Errorf("when its last process has ended: %q", got)
+	}
+}
+
+// A place whose name does not fit into a socket's address is as good as another.
+func TestLongPlace(t *testing.T) {
+	runtime := privatetest.Folder(t) + strings.Repeat("/"+strings.Repeat("x", 50), 3)
+	if err := os.MkdirAll(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	client := `
+import json, os, socket
+path = os.environ["STOKER_HOOK_SOCKET"]
+assert len(path) > 150
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect("/proc/self/fd/%d/%s" % (os.open(os.path.dirname(path), os.O_PATH), os.path.basename(path)))
+s.send(json.dumps({"v": 1, "pid": os.getpid(), "seq": 0, "dropped": 0, "records": [{"k": "hello", "role": "main", "torch": "2.15"}]}).encode())
+`
+	run := record(t, Options{Command: []string{"python3", "-c", client}, HookSource: hook.Source})
+	if run.Facts.Software.Torch != "2.15" {
+		t.Errorf("the hook was not heard: %+v", run.Facts.Absent)
+	}
+	if left, _ := os.ReadDir(runtime + "/stoker"); len(left) != 1 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// The folder of a run stands while something that the command left behind lives, and
+// goes with the run otherwise.
+func TestFolderStandsWhileItMayBeUsed(t *testing.T) {
+	record(t, Options{Command: []string{"sh", "-c", "(sleep 0.05 &); sleep 0.1"}, HookSource: hook.Source})
+	if left := runFolders(os.Getpid()); len(left) != 0 {
+		t.Errorf("after a run whose processes all ended: %q", left)
+	}
+	dir := t.TempDir()
+	record(t, Options{
+		Command:    []string{"sh", "-c", "setsid sh -c 'echo $$ > " + dir + "/pid; exec sleep 60' & until [ -s " + dir + "/pid ]; do sleep 0.01; done"},
+		HookSource: hook.Source,
+	})
+	pid := 0
+	_, _ = fmt.Sscan(read(dir+"/pid"), &pid)
+	if pid == 0 {
+		t.Fatal("nothing was left behind")
+	}
+	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL); _, _ = unix.Wait4(pid, nil, 0, nil) })
+	if left := runFolders(os.Getpid()); len(left) != 1 {
+		t.Errorf("while it lives: %q", left)
+	} else {
+		defer os.RemoveAll(left[0])
+	}
+}
