@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"stoker"
 	"stoker/hardware"
 )
 
@@ -70,6 +71,9 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 			return Curve{}, err
 		}
 	}
+	if err := a.possible(); err != nil {
+		return Curve{}, err
+	}
 	away := 0.0
 	for _, b := range batches {
 		away = max(away, math.Abs(math.Log(b/a.Batch)))
@@ -114,6 +118,19 @@ func (a Anchor) check(l *Load) error {
 		return fmt.Errorf("the measured step is of %s, the question of %s: an anchor carries over to the same network only", a.Load.Workload.Title, l.Workload.Title)
 	case a.Load.Training != l.Training:
 		return fmt.Errorf("the measured step is of %s, the question of %s: an anchor carries over to the same only", training(a.Load.Training), training(l.Training))
+	}
+	return nil
+}
+
+// possible refuses a step that no device of that peak can take.
+func (a Anchor) possible() error {
+	peak := 0.0
+	for _, one := range a.Load.variants() {
+		peak = max(peak, one.GPU.Peak(one.Precision).Value)
+	}
+	if speed := a.Load.passes() * a.Load.Workload.Forward.Value * a.Batch / a.Step; speed > alikeFigures*peak {
+		return fmt.Errorf("measured step of %v s at batch %v: %s on %s would compute at %s, above its peak of %s: check the batch (samples of one GPU), the time, and that it is %s",
+			a.Step, a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, stoker.FLOPRate(rounded(speed)), stoker.FLOPRate(peak), training(a.Load.Training))
 	}
 	return nil
 }

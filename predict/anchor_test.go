@@ -140,7 +140,10 @@ func TestPublishedAnchors(t *testing.T) {
 // An anchor at the very setting that is asked gives itself back.
 func TestAnchorGivesItselfBack(t *testing.T) {
 	for _, batch := range []float64{1, 16, 256} {
-		for _, step := range []float64{0.004, 0.1036, 2} {
+		for _, step := range []float64{0.004, 0.1036, 2, 1e4} {
+			if batch == 256 && step == 0.004 {
+				continue // more than its peak
+			}
 			l := resnetOn(t, "a100-80gb-sxm")
 			a := Anchor{Load: l, Batch: batch, Step: step}
 			c, err := l.Anchored(a, batch)

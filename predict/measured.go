@@ -236,7 +236,7 @@ func MeasuredIn(run *recording.Run) (Measured, error) {
 	}
 	loop := c.loop(true)
 	batch := c.Window.Samples()
-	gpu := run.Facts.GPUs[0]
+	gpu := deviceOf(run, c.Window.PID)
 	if !(loop.High > 0) {
 		return Measured{}, errors.New("its steps are all waiting: no time of the device is in them")
 	}
@@ -254,6 +254,18 @@ func MeasuredIn(run *recording.Run) (Measured, error) {
 	}
 	m.Text = fmt.Sprintf("%s a step of %s without its waits, on %s", stoker.Seconds(rounded(m.Step.Point)), amount(batch), name)
 	return m, nil
+}
+
+// deviceOf is the GPU of a process, the first one where that is unknown.
+func deviceOf(run *recording.Run, pid int) recording.GPU {
+	if p := run.Process(pid); p != nil {
+		for _, gpu := range run.Facts.GPUs {
+			if gpu.Index == p.Device {
+				return gpu
+			}
+		}
+	}
+	return run.Facts.GPUs[0]
 }
 
 // rounded has three digits.
@@ -277,17 +289,19 @@ func halfOf(run *recording.Run) hardware.Precision {
 	return AnyPrecision
 }
 
-// Anchor is the measured step as an anchor of questions about a network on a GPU.
-func (m Measured) Anchor(w Workload, gpu hardware.GPU, trains bool) Anchor {
+// Anchor is the measured step as an anchor of a question: what it does not say is
+// as in the question.
+func (m Measured) Anchor(asked Load, gpu hardware.GPU) Anchor {
+	l := asked
+	l.Precision, l.Software = m.Precision, m.Software
+	if m.GPU != "" {
+		l.GPU = gpu
+	}
 	if m.Tokens > 0 {
-		w = w.WithTokens(m.Tokens)
+		l.Workload = l.Workload.WithTokens(m.Tokens)
 	}
 	if m.Side > 0 {
-		w = w.WithSide(m.Side)
+		l.Workload = l.Workload.WithSide(m.Side)
 	}
-	return Anchor{
-		Load:  Load{Workload: w, GPU: gpu, Precision: m.Precision, Software: m.Software, Training: trains},
-		Batch: m.Batch, Step: m.Step.Point, GPUs: m.GPUs, Text: m.Text,
-		Doubt: math.Log(m.Step.High/m.Step.Low) / 2,
-	}
+	return Anchor{Load: l, Batch: m.Batch, Step: m.Step.Point, GPUs: m.GPUs, Text: m.Text, Doubt: math.Log(m.Step.High/m.Step.Low) / 2}
 }

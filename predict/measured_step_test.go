@@ -123,3 +123,59 @@ func TestMeasuredInARecording(t *testing.T) {
 		t.Errorf("without steps: %v", err)
 	}
 }
+
+// What a measured step does not say is as in the question: shards, recomputation.
+func TestMeasuredIsOfTheSameProgram(t *testing.T) {
+	l := Load{Precision: hardware.BF16, Training: true, Recompute: true, Shard: ZeRO3}
+	l.Workload, _ = FindWorkload("llama-8b")
+	l.GPU, _ = hardware.FindGPU("h100-sxm")
+	m, err := ParseMeasured("6 samples/s at batch 2 on 8 x h100-sxm, 4096 tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Workload = l.Workload.WithTokens(4096)
+	c, err := l.Anchored(m.Anchor(l, l.GPU), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := c.At(2)
+	e := Setup{Load: l, GPUs: 8}.exchange()
+	at = sum(at, inViews(func(v view) float64 { return e.shown(v, 8, at.Point) }))
+	if want := 2 * 8 / 6.; math.Abs(at.Point/want-1) > 0.05 {
+		t.Errorf("a step of %v s comes back as %v", want, at)
+	}
+	if a := m.Anchor(Load{}, hardware.GPU{}); a.GPUs != 8 || a.Batch != 2 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A step that no device can take is refused: a batch of all GPUs, inference taken
+// for training, milliseconds for seconds.
+func TestMeasuredIsPossible(t *testing.T) {
+	l := resnetOn(t, "a100-80gb-sxm")
+	for text, possible := range map[string]bool{
+		"2,470 samples/s at batch 256":     true,
+		"3,578 samples/s at batch 256":     true,
+		"2,470,000 samples/s at batch 256": false,
+		"1 ms at batch 256":                false,
+	} {
+		m, err := ParseMeasured(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Anchored(m.Anchor(l, l.GPU), 256); (err == nil) != possible || err != nil && !strings.Contains(err.Error(), "above its peak of 312 TFLOP/s") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A recording is of the GPU that its trainer runs on.
+func TestMeasuredOnItsDevice(t *testing.T) {
+	run := &recording.Run{Facts: recording.Facts{
+		GPUs:      []recording.GPU{{Index: 0, Name: "Tesla T4"}, {Index: 1, Name: "NVIDIA A10"}},
+		Processes: []recording.Process{{PID: 7, Device: 1}},
+	}}
+	if a, b := deviceOf(run, 7).Name, deviceOf(run, 8).Name; a != "NVIDIA A10" || b != "Tesla T4" {
+		t.Errorf("%s, %s", a, b)
+	}
+}

@@ -98,11 +98,17 @@ func (d *described) carry(a *anchor) error {
 			batches = axis.Values
 		}
 	}
-	curve, err := d.Load.Anchored(a.Anchor(d.Load.Workload, a.gpu, d.Load.Training), batches...)
+	from := a.Anchor(d.Load, a.gpu)
+	curve, err := d.Load.Anchored(from, batches...)
 	if err != nil {
 		return err
 	}
 	d.Curve = curve
-	d.note("measured", report.Duration(a.Step.Point)+" per step", a.Text)
+	value := report.Duration(a.Step.Point) + " per step"
+	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
+		at := c.At(a.Batch)
+		value += fmt.Sprintf(" where %s (%s to %s) would be expected", report.Duration(at.Point), report.Duration(at.Low), report.Duration(at.High))
+	}
+	d.note("measured", value, a.Text)
 	return nil
 }
