@@ -24,6 +24,7 @@ type Measured struct {
 	Precision    hardware.Precision
 	Software     Software
 	Tokens, Side float64
+	Emulated     bool // on a device that only waits
 
 	Text string // for people
 }
@@ -233,6 +234,8 @@ func MeasuredIn(run *recording.Run) (Measured, error) {
 		return Measured{}, errors.New("it has no steady steps: record some more, with stoker observe -- python train.py")
 	case len(run.Facts.GPUs) == 0:
 		return Measured{}, errors.New("it has no GPU: a step without one carries over to none")
+	case run.Facts.Model != nil && run.Facts.Model.Device == "cpu":
+		return Measured{}, errors.New("its model computes on the CPU: its step is of no GPU")
 	}
 	loop := c.loop(true)
 	batch := c.Window.Samples()
@@ -243,7 +246,7 @@ func MeasuredIn(run *recording.Run) (Measured, error) {
 	low := math.Max(loop.Low, loop.High/10) // nothing is a tenth busy all the time
 	m := Measured{
 		Step: stoker.Interval{Low: low, Point: math.Sqrt(low * loop.High), High: loop.High}, Batch: batch,
-		GPU: gpu.Name, GPUs: float64(len(Trainers(run))), Precision: halfOf(run),
+		GPU: gpu.Name, GPUs: float64(len(Trainers(run))), Precision: halfOf(run), Emulated: gpu.Emulated,
 	}
 	name := gpu.Name
 	if gpu.Emulated {

@@ -108,12 +108,16 @@ func TestMeasuredInARecording(t *testing.T) {
 	if !m.Step.Contains(0.039) && !m.Step.Contains(0.036) || m.Step.High > 0.045 || !(m.Batch >= 1) {
 		t.Errorf("a step of %v at batch %v; its device takes 36 ms", m.Step, m.Batch)
 	}
-	if !strings.Contains(m.Text, "emulated") {
+	if !strings.Contains(m.Text, "emulated") || !m.Emulated {
 		t.Errorf("%q does not say that the device is emulated", m.Text)
 	}
 	run.Facts.Model = &recording.ModelFacts{DType: "torch.bfloat16"}
 	if m, err = MeasuredIn(run); err != nil || m.Precision != hardware.BF16 {
 		t.Errorf("parameters of bfloat16: %q, %v", m.Precision, err)
+	}
+	run.Facts.Model.Device = "cpu"
+	if _, err = MeasuredIn(run); err == nil || !strings.Contains(err.Error(), "on the CPU") {
+		t.Errorf("a model on the CPU: %v", err)
 	}
 	run.Facts.GPUs = nil
 	if _, err = MeasuredIn(run); err == nil || !strings.Contains(err.Error(), "no GPU") {

@@ -105,6 +105,9 @@ func (d *described) carry(a *anchor) error {
 	}
 	d.Curve = curve
 	value := report.Duration(a.Step.Point) + " per step"
+	if a.Emulated {
+		value += " on an emulated device"
+	}
 	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
 		at := c.At(a.Batch)
 		value += fmt.Sprintf(" where %s (%s to %s) would be expected", report.Duration(at.Point), report.Duration(at.Low), report.Duration(at.High))

@@ -54,6 +54,18 @@ func TestPredictMeasured(t *testing.T) {
 	}
 }
 
+// What was measured stands in the answer beside what was expected, so that a slip is
+// seen, and an emulated device is called so.
+func TestPredictMeasuredSaysWhat(t *testing.T) {
+	alone(t)
+	_, out, _ := call(t, "predict", "--model", "resnet50", "--like", "../../testdata/cases/labelled-healthy/run.jsonl.gz")
+	for _, want := range []string{"measured 60 ms per step on an emulated device where", "would be expected"} {
+		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, want) {
+			t.Errorf("%q is not in %s", want, flat)
+		}
+	}
+}
+
 // What cannot be carried is refused, with what to give instead.
 func TestPredictMeasuredRefuses(t *testing.T) {
 	alone(t)
