@@ -27,7 +27,10 @@ _NORMS = {
     "_fused_rms_norm",
 }
 # What makes tensors or only moves them about.
-_NO_WORK = {"clone", "copy_", "_to_copy", "empty", "empty_like", "zeros", "zeros_like", "ones", "ones_like", "full", "arange", "detach", "lift_fresh", "fill_", "zero_", "_unsafe_view", "_reshape_alias"}
+_NO_WORK = {
+    *("clone", "copy_", "_to_copy", "empty", "empty_like", "zeros", "zeros_like", "ones", "ones_like"),
+    *("full", "arange", "detach", "lift_fresh", "fill_", "zero_", "_unsafe_view", "_reshape_alias"),
+}
 _HALF = 2  # bytes of a number at 16 bits
 
 

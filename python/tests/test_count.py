@@ -111,8 +111,9 @@ class Count(unittest.TestCase):
         import torch
         import torchvision
 
-        own = stoker.predict(gpu="a100-80gb-sxm", batch=256, precision="fp16", software="channels-last", **stoker.count(torchvision.models.resnet50(), torch.empty(1, 3, 224, 224)))
-        known = stoker.predict(gpu="a100-80gb-sxm", batch=256, precision="fp16", software="channels-last", model="resnet50")
+        job = {"gpu": "a100-80gb-sxm", "batch": 256, "precision": "fp16", "software": "channels-last"}
+        own = stoker.predict(**job, **stoker.count(torchvision.models.resnet50(), torch.empty(1, 3, 224, 224)))
+        known = stoker.predict(**job, model="resnet50")
         mine, table = own["prediction"]["demand"]["samples_per_s"], known["prediction"]["demand"]["samples_per_s"]
         self.assertLess(mine["low"], table["point"])
         self.assertGreater(mine["high"], table["point"])
