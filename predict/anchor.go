@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"stoker"
 	"stoker/hardware"
 )
 
@@ -17,6 +18,7 @@ type Anchor struct {
 	Batch float64 // samples per step and GPU
 	Step  float64 // seconds, with input always there
 	GPUs  float64 // of one machine that trained together; 0: alone
+	Doubt float64 // how far Step may be off, as a logarithm, beyond what runs of one program differ
 
 	Text string // for people: "2,470 samples/s at batch 256 on a100-80gb-sxm"
 }
@@ -29,14 +31,15 @@ type likeness struct {
 	chip          float64 // of another one
 	precision     float64
 	software      float64
+	units         float64 // doubt that comes on top in another precision, as a logarithm: fp8 and tf32 gain less in some programs than in any other
 }
 
 // likenesses are chosen on a coarse grid, so that the interval holds 80 %
-// of the transfers within files of repositories that were left out
-// (TestPublishedAnchors); what differs in several things loses by each.
+// of the transfers within files of repositories that were left out, counted by
+// pairs and by repositories (TestPublishedAnchors); what differs in several things loses by each.
 var likenesses = map[training]likeness{
-	true:  {batch: 0.05, length: 0.2, generation: 0.9, chip: 0.75, precision: 0.5, software: 0.55},
-	false: {batch: 0.03, length: 0.03, generation: 0.85, chip: 0.7, precision: 0.6, software: 0.6},
+	true:  {batch: 0.05, length: 0.35, generation: 0.9, chip: 0.62, precision: 0.5, software: 0.55, units: 0.42},
+	false: {batch: 0.03, length: 0.03, generation: 0.85, chip: 0.7, precision: 0.6, software: 0.45},
 }
 
 // measuring is the error of one measured step, as a logarithm: runs of one program
@@ -68,6 +71,9 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 			return Curve{}, err
 		}
 	}
+	if err := a.possible(); err != nil {
+		return Curve{}, err
+	}
 	away := 0.0
 	for _, b := range batches {
 		away = max(away, math.Abs(math.Log(b/a.Batch)))
@@ -75,9 +81,8 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 	c := l.spanned(func(one Load) Curve {
 		at := a
 		meet(&one, &at.Load)
-		point, w := published.carried(&one, at, away)
-		return one.between(point, w, FromAnchor)
-	})
+		return published.anchored(one, at, away)
+	}, batches...)
 	c.Source += a.source(&l)
 	return c, nil
 }
@@ -87,6 +92,9 @@ func meet(a, b *Load) {
 	share := func(a, b *Load) {
 		if a.Workload.Name == "" {
 			a.Workload = b.Workload
+		}
+		if a.Workload.Family == AnyFamily {
+			a.Workload.Family = b.Workload.Family
 		}
 		if a.GPU.Name == "" {
 			a.GPU = b.GPU
@@ -114,15 +122,61 @@ func (a Anchor) check(l *Load) error {
 	return nil
 }
 
+// possible refuses a step that no device of that peak can take.
+func (a Anchor) possible() error {
+	peak := 0.0
+	for _, one := range a.Load.variants() {
+		peak = max(peak, one.GPU.Peak(one.Precision).Value)
+	}
+	if speed := a.Load.passes() * a.Load.Workload.Forward.Value * a.Batch / a.Step; speed > alikeFigures*peak {
+		return fmt.Errorf("measured step of %v s at batch %v: %s on %s would compute at %s, above its peak of %s: check the batch (samples of one GPU), the time, and that it is %s",
+			a.Step, a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, stoker.FLOPRate(rounded(speed)), stoker.FLOPRate(peak), training(a.Load.Training))
+	}
+	return nil
+}
+
+// anchored is the curve of a load by a measured step of its program. What cannot be
+// slower than what was measured is not, and what cannot be quicker neither.
+func (f knowledge) anchored(l Load, a Anchor, away float64) Curve {
+	point, w := f.carried(&l, a, away)
+	c := l.between(point, w, FromAnchor)
+	bound := math.Min
+	switch quick, slow := l.atMost(&a.Load), a.Load.atMost(&l); {
+	case quick == slow: // the same program on the same chip, or nothing is known of their order
+		return c
+	case slow:
+		bound = math.Max
+	}
+	point, w = f.carried(&a.Load, a, away)
+	o := a.Load.between(point, w, FromAnchor)
+	c.Low, c.Point, c.High = each(c.Low, o.Low, bound), each(c.Point, o.Point, bound), each(c.High, o.High, bound)
+	return c
+}
+
+// atMost reports whether a load takes no longer than another one of the same work:
+// on the same chip, or one of its architecture with more of everything, the same
+// program or a compiled one.
+func (l *Load) atMost(o *Load) bool {
+	if l.Workload.Forward.Value != o.Workload.Forward.Value || l.Precision != o.Precision || l.Recompute != o.Recompute {
+		return false
+	}
+	chip := sameChip(l.GPU, o.GPU, l.Precision) || architecture(l.GPU) == architecture(o.GPU) && dominates(l.GPU, o.GPU, l.Precision)
+	return chip && (l.Software == o.Software || l.Software == Compiled && o.Software == Eager)
+}
+
 // carried is the likely curve of a load and its doubt, by a measured step of its
 // program; away is how far the batch is from the anchor's, as a logarithm.
 func (f knowledge) carried(l *Load, a Anchor, away float64) (Terms, width) {
 	from, doubt, _ := f.of(&a.Load)
-	off, left := settle(from, doubt, a.Batch, a.own())
+	off, left := settle(from, doubt, a)
 	to, own, _ := f.of(l)
 	like := alikeness(l, &a.Load, away)
 	to = to.scaled(math.Exp(like*off.launch), math.Exp(like*off.device))
-	return to, width{launch: remaining(like, own.launch, left.launch), device: remaining(like, own.device, left.device)}
+	w := width{launch: remaining(like, own.launch, left.launch), device: remaining(like, own.device, left.device)}
+	if units(l.Precision) != units(a.Load.Precision) {
+		w.device = math.Hypot(w.device, likenesses[training(l.Training)].units)
+	}
+	return to, w
 }
 
 // own is the device's part of the step: what is seen of the exchange between ranks
@@ -141,7 +195,8 @@ func (a Anchor) own() float64 {
 // settle is by how much launching and computing are off, as logarithms, where a
 // curve takes that long at a batch; and what doubt is left of either. Of two parts
 // that are both seen the more doubtful one gives more.
-func settle(t Terms, doubt width, batch, step float64) (off, left width) {
+func settle(t Terms, doubt width, a Anchor) (off, left width) {
+	batch, step, wide := a.Batch, a.own(), math.Hypot(measuring, a.Doubt/spreads)
 	launch, device := doubt.launch/spreads, doubt.device/spreads
 	for range 200 {
 		now := t.scaled(math.Exp(off.launch), math.Exp(off.device))
@@ -156,7 +211,7 @@ func settle(t Terms, doubt width, batch, step float64) (off, left width) {
 		off.launch += wrong * b / total
 	}
 	bound := t.scaled(math.Exp(off.launch), math.Exp(off.device)).deviceBound(batch)
-	seen := bound*bound*device*device + (1-bound)*(1-bound)*launch*launch + measuring*measuring
+	seen := bound*bound*device*device + (1-bound)*(1-bound)*launch*launch + wide*wide
 	left.device = doubt.device * math.Sqrt(1-bound*bound*device*device/seen)
 	left.launch = doubt.launch * math.Sqrt(1-(1-bound)*(1-bound)*launch*launch/seen)
 	return off, left

@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,8 +97,7 @@ func carriedWithin(known knowledge, group []int, rows proofs) (all []transfer) {
 				continue
 			}
 			anchor := Anchor{Load: a.load, Batch: a.Batch, Step: a.Step(), GPUs: float64(a.GPUs)}
-			point, w := known.carried(&b.load, anchor, math.Abs(math.Log(b.Batch/a.Batch)))
-			at := b.load.between(point, w, FromAnchor).At(b.Batch)
+			at := known.anchored(b.load, anchor, math.Abs(math.Log(b.Batch/a.Batch))).At(b.Batch)
 			at = sum(at, b.exchanged(b.load, at))
 			all = append(all, transfer{
 				judgement: judgement{proof: b, error: math.Log(b.Step() / at.Point), low: at.Low, high: at.High},
@@ -129,8 +129,8 @@ func TestPublishedAnchors(t *testing.T) {
 			s := sum80(some)
 			fmt.Fprintf(&table, "| %s | %s | %d | %d | %.0f %% | %.0f %% | %.0f %% | %.0f %% | %.0f %% | %.2f to %.2f |\n",
 				kind, trained, s.rows, s.sources, 100*stat.Median(without), 100*s.median, 100*s.most, 100*s.inside, 100*s.sourcesRows, s.typicalLow, s.typicalH)
-			if s.inside < 0.8 && len(some) >= 20 {
-				t.Errorf("%s, %s: the interval holds %.1f %% of %d transfers, want 80 %%", kind, trained, 100*s.inside, len(some))
+			if min(s.inside, s.sourcesRows) < 0.8 && len(some) >= 20 {
+				t.Errorf("%s, %s: the interval holds %.1f %% of %d transfers, %.1f %% where each repository counts as one, want 80 %%", kind, trained, 100*s.inside, len(some), 100*s.sourcesRows)
 			}
 		}
 	}
@@ -140,7 +140,10 @@ func TestPublishedAnchors(t *testing.T) {
 // An anchor at the very setting that is asked gives itself back.
 func TestAnchorGivesItselfBack(t *testing.T) {
 	for _, batch := range []float64{1, 16, 256} {
-		for _, step := range []float64{0.004, 0.1036, 2} {
+		for _, step := range []float64{0.004, 0.1036, 2, 1e4} {
+			if batch == 256 && step == 0.004 {
+				continue // more than its peak
+			}
 			l := resnetOn(t, "a100-80gb-sxm")
 			a := Anchor{Load: l, Batch: batch, Step: step}
 			c, err := l.Anchored(a, batch)
@@ -158,7 +161,7 @@ func TestAnchorGivesItselfBack(t *testing.T) {
 	}
 }
 
-// The further away, the less an anchor says, and never less than nothing.
+// The further away, the less an anchor says; on another GPU never less than nothing.
 func TestAnchorFades(t *testing.T) {
 	l := resnetOn(t, "a100-80gb-sxm")
 	l.Software = ChannelsLast
@@ -179,16 +182,13 @@ func TestAnchorFades(t *testing.T) {
 	newer.GPU, _ = hardware.FindGPU("h100-sxm")
 	wide := newer
 	wide.Precision = hardware.TF32
-	plain, err := wide.Curve()
+	plain, err := newer.Curve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []float64{same, other, width(newer, 512), width(wide, 512), plain.At(512).High / plain.At(512).Low}
-	for i := 1; i < len(all); i++ {
-		if all[i] < all[i-1] {
-			t.Errorf("interval widths are %.2f: want them to grow", all)
-			break
-		}
+	all := []float64{same, other, width(newer, 512), width(wide, 512)}
+	if !slices.IsSorted(all) || all[2] > plain.At(512).High/plain.At(512).Low {
+		t.Errorf("interval widths are %.2f: want them to grow, up to %.2f on another GPU", all, plain.At(512).High/plain.At(512).Low)
 	}
 }
 
@@ -223,6 +223,33 @@ func TestAnchorFillsIn(t *testing.T) {
 		change(&l, &a)
 		if _, err := l.Anchored(a, 256); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+// A measured step as it comes bounds that of the same program compiled, and one that
+// was compiled bounds that as it comes from below; the same chip under another name
+// takes as long.
+func TestAnchorKeepsTheOrder(t *testing.T) {
+	l := resnetOn(t, "a100-80gb-sxm")
+	for _, step := range []float64{0.05, 0.1, 0.3} {
+		for _, batch := range []float64{1, 8, 64, 256} {
+			l.Software = Compiled
+			a := Anchor{Load: l, Batch: batch, Step: step}
+			a.Load.Software = Eager
+			c, err := l.Anchored(a, batch)
+			if err != nil || c.At(batch).Point > 1.001*step {
+				t.Errorf("%v s at batch %v as it comes: compiled %v, %v", step, batch, c.At(batch), err)
+			}
+			l.Software, a.Load.Software = Eager, Compiled
+			if plain, err := l.Anchored(a, batch); err != nil || plain.At(batch).Point < 0.999*step {
+				t.Errorf("%v s at batch %v compiled: as it comes %v, %v", step, batch, plain.At(batch), err)
+			}
+			l.Software, a.Load.Software = Compiled, Eager
+			a.Load.GPU.Name, a.Load.GPU.Match = "ours", nil
+			if twin, err := l.Anchored(a, batch); err != nil || twin.At(batch) != c.At(batch) {
+				t.Errorf("under another name %v, not %v, %v", twin.At(batch), c.At(batch), err)
+			}
 		}
 	}
 }

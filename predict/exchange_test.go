@@ -75,6 +75,9 @@ func TestPublishedExchange(t *testing.T) {
 			t.Logf("%-10s %-13s %-4s batch %3.0f  %2.0f of %2.0f: measured %.3f, predicted %.3f (%.3f to %.3f) of the step on one", s.load.Workload.Name, s.load.GPU.Name, s.load.Precision, s.batch, s.machine, s.ranks, many/one, at.Point, at.Low, at.High)
 		}
 		fmt.Fprintf(&table, "| %s | %d | %.2f | %.2f | %.0f %% | %.0f %% |\n", group.title, len(measured), stat.Median(measured), stat.Median(predicted), 100*stat.Median(wrong), 100*float64(in)/float64(len(measured)))
+		if 10*in < 8*len(measured) {
+			t.Errorf("%s: the interval holds %d of %d, want 80 %%", group.title, in, len(measured))
+		}
 		all, inside = all+len(measured), inside+in
 	}
 	t.Logf("%d of %d inside", inside, all)

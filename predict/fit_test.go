@@ -196,7 +196,11 @@ func (f fit) row(r int, theta []float64) (float64, []slope) {
 	computing, moving := bound*compute*compute/samples/device, bound*move/samples/device
 	slopes := []slope{
 		{at.source, 1},
-		{at.peak, -computing}, {at.bandwidth, -moving * move}, {at.scores, moving * scores}, {at.start, bound * start / device}, {at.launch, 1 - bound},
+		{at.peak, -computing},
+		{at.bandwidth, -moving * move},
+		{at.scores, moving * scores},
+		{at.start, bound * start / device},
+		{at.launch, 1 - bound},
 	}
 	for _, n := range whole {
 		slopes = append(slopes, slope{n, bound * (device - start) / device})

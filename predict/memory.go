@@ -57,6 +57,7 @@ func (l Load) weights() (own, shared float64) {
 		return p * s.weight, p * (s.gradient + s.optimiser)
 	case ZeRO3: // the layer at work is whole
 		return p * s.weight / l.Workload.Layers, p * (s.weight + s.gradient + s.optimiser)
+	case NoShard:
 	}
 	return p * (s.weight + s.gradient + s.optimiser), 0
 }

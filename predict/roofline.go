@@ -54,7 +54,11 @@ type Workpoint struct {
 func RooflineOf(gpu hardware.GPU, precision hardware.Precision, link, input float64) (Roofline, error) {
 	r := Roofline{GPU: gpu, Precision: precision, Peak: gpu.Peak(precision).Value}
 	if !(r.Peak > 0) {
-		return r, fmt.Errorf("roofline of %q in %q: the GPU has no such unit, or its peak is not known: choose %s", gpu.Name, precision, precisionsOf(gpu))
+		why := Load{GPU: gpu, Precision: precision}.checkPrecision()
+		if why == nil {
+			why = fmt.Errorf("choose %s", precisionsOf(gpu))
+		}
+		return r, fmt.Errorf("roofline of %q in %q: %w", gpu.Name, precision, why)
 	}
 	if !(gpu.MemoryRate.Value > 0) {
 		return r, fmt.Errorf("roofline of %q: its memory bandwidth is not known", gpu.Name)

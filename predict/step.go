@@ -100,33 +100,73 @@ func (l Load) Curve() (Curve, error) {
 	return l.spanned(func(one Load) Curve { return one.curve() }), nil
 }
 
-// spanned is the curve over all precisions and software classes that a load may
-// have.
-func (l Load) spanned(curve func(Load) Curve) Curve {
-	var all Curve
-	var slowest Terms
-	spans := 0
-	for _, p := range l.precisions() {
-		for _, class := range l.classes() {
-			one := l
-			one.Precision, one.Software = p, class
-			c := curve(one)
-			if spans++; spans == 1 {
-				all, slowest = c, c.Point
+// spanned is the curve over all families of networks, precisions and software
+// classes that a load may have. Its terms reach over all of theirs, which is more
+// than any has where one launches slowly and another computes slowly: at batches
+// that are named it reaches as far as they do.
+func (l Load) spanned(curve func(Load) Curve, batches ...float64) Curve {
+	var some []Curve
+	for _, one := range l.variants() {
+		some = append(some, curve(one))
+	}
+	all := some[0]
+	if len(some) == 1 {
+		return all
+	}
+	slowest := all.Point
+	for _, c := range some[1:] {
+		all, slowest = spread(all, c), each(slowest, c.Point, math.Max)
+	}
+	all.Point = each(all.Point, slowest, func(a, b float64) float64 { return math.Sqrt(a * b) })
+	all.within(some, batches)
+	all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest; " + all.Source
+	return all
+}
+
+// variants are the loads that a load may be where something of it is not named.
+func (l Load) variants() (all []Load) {
+	for _, family := range l.families() {
+		l.Workload.Family = family
+		for _, p := range l.precisions() {
+			for _, class := range l.classes() {
+				one := l
+				one.Precision, one.Software = p, class
+				all = append(all, one)
 			}
-			all, slowest = spread(all, c), each(slowest, c.Point, math.Max)
 		}
 	}
-	if spans > 1 {
-		all.Point = each(all.Point, slowest, func(a, b float64) float64 { return math.Sqrt(a * b) })
-		all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest; " + all.Source
-	}
 	return all
+}
+
+// within draws the ends in as far as some curves allow at all of these batches.
+// The point is their middle at the first.
+func (c *Curve) within(some []Curve, batches []float64) {
+	if len(batches) == 0 {
+		return
+	}
+	low, high, point := math.Inf(1), 0.0, 0.0
+	for i, batch := range batches {
+		at := some[0].At(batch)
+		slowest := at.Point
+		for _, one := range some[1:] {
+			other := one.At(batch)
+			at.Low, at.High = min(at.Low, other.Low), max(at.High, other.High)
+			at.Point, slowest = min(at.Point, other.Point), max(slowest, other.Point)
+		}
+		low, high = min(low, at.Low/c.Low.at(batch)), max(high, at.High/c.High.at(batch))
+		if i == 0 {
+			point = math.Sqrt(at.Point*slowest) / c.Point.at(batch)
+		}
+	}
+	c.Low, c.Point, c.High = c.Low.scaled(low, low), c.Point.scaled(point, point), c.High.scaled(high, high)
 }
 
 // unnamed says what the curve spans.
 func (l Load) unnamed() string {
 	var what []string
+	if l.Workload.Family == AnyFamily {
+		what = append(what, "any kind of network")
+	}
 	if l.Precision == AnyPrecision {
 		all := l.precisions()
 		what = append(what, fmt.Sprintf("any precision (%s to %s)", all[0], all[len(all)-1]))

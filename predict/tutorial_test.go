@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"stoker"
+	"stoker/hardware"
 	"stoker/predict"
 )
 
@@ -16,28 +18,32 @@ func ExampleTutorial() {
 	for _, lesson := range predict.Tutorial() {
 		fmt.Printf("# %s: %s\n", lesson.Title, lesson.Given)
 		for _, line := range lesson.Lines {
-			fmt.Printf("%s: %s, published %s\n", line.What, line.Computed, line.Published)
+			published := "published " + line.Published
+			if line.Published == "" {
+				published = "not published"
+			}
+			fmt.Printf("%s: %s, %s\n", line.What, line.Computed, published)
 			fmt.Printf("    ours: %s\n    (%s)\n", line.Ours, line.Why)
 		}
 	}
 	// Output:
 	// # One batch: ResNet-50 on an A100, batch 256 of 500 KB, 2 GB/s of CPU
 	// accelerator step: 11.74 ms, published 11.74 ms
-	//     ours: 103.6 ms: 256 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 105.1 ms (47.3 to 234.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// CPU transform: 64.00 ms, published 64.00 ms
 	//     ours: 37.0 to 88.9 ms: 256 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// accelerator utilisation: 18.3 %, published 18.3 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 53.3 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,436 (1,094 to 5,408) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// slowdown: 5.45x, published 5.45x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at least 1.00x to 1.88x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// binding: the CPU, published the CPU
-	//     ours: the accelerator, if decoding were all: 37.0 to 88.9 ms: 256 images by 8 cores against 103.6 ms: 256 images at 2,470/s (NVIDIA, measured at batch 256)
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// launching in the step: 5.00 ms, published 5.00 ms
+	//     ours: either, if decoding were all: 37.0 to 88.9 ms: 256 images by 8 cores against 105.1 ms (47.3 to 234.0 ms)
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// launching in the step: 5.00 ms, not published
 	//     ours: 0 ms at this batch: launches take up to 12.8 ms (V100, inference, batch 1) and run ahead; batch 32 takes 15.8 ms, not the sum
 	//     (0.10 ms per layer is assumed, not measured, and added although launches overlap with what the device computes)
 	// sample: 500 KB, published 500 KB
@@ -45,157 +51,166 @@ func ExampleTutorial() {
 	//     (ImageNet's files are 110 KB, not 500: 114,660 bytes on average (DLIO, MLPerf Storage))
 	// # Storage: the same batch, no storage in the machine's description
 	// storage demand: 10.90 GB/s, published 10.90 GB/s
-	//     ours: 0.28 GB/s: 2,470 images/s of 114.66 KB
+	//     ours: 0.28 (0.13 to 0.62) GB/s: 2,436 (1,094 to 5,408) images/s of 114.66 KB
 	//     (ImageNet's files are 110 KB, not 500: 114,660 bytes on average (DLIO, MLPerf Storage); at the tutorial's step that alone makes it 2.50 GB/s)
 	// storage supply: unknown, published 0.00 GB/s
 	//     ours: 7 GB/s from one NVMe drive, if there is one
 	//     (its table has no storage for the A100, and what nobody has entered counts as 0; unknown is not 0)
 	// storage utilisation: unknown, published inf %
-	//     ours: 4.0 % of one NVMe drive: 0.28 of 7 GB/s; with the tutorial's demand 155.7 %
+	//     ours: 4.0 % (1.8 to 8.9 %) of one NVMe drive of 7 GB/s; with the tutorial's demand 155.7 %
 	//     (without a supply there is no share of it)
 	// stalled by storage: unknown, published True
 	//     ours: no; with the tutorial's own demand on one NVMe drive yes
 	//     (the tutorial's text says that storage is fine, while its model prints that it stalls: one drive is too slow for its demand, and more than enough for the real one)
 	// # Six batch sizes: 500 KB, 2 GB/s of CPU
 	// batch 32: accelerator step: 5.86 ms, published 5.86 ms
-	//     ours: 13.0 ms: 32 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 21.0 ms (8.0 to 67.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// batch 32: CPU transform: 8.00 ms, published 8.00 ms
 	//     ours: 4.6 to 11.1 ms: 32 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// batch 32: accelerator utilisation: 73.2 %, published 73.2 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// batch 32: slowdown: 1.37x, published 1.37x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 71.6 to 100.0 %: 2,880 to 6,912 images/s decoded, 1,523 (478 to 4,022) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// batch 32: slowdown: 1.37x, not published
+	//     ours: at least 1.00x to 1.40x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// batch 64: accelerator step: 6.70 ms, published 6.70 ms
-	//     ours: 25.9 ms: 64 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 29.6 ms (13.1 to 76.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// batch 64: CPU transform: 16.00 ms, published 16.00 ms
 	//     ours: 9.3 to 22.2 ms: 64 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// batch 64: accelerator utilisation: 41.9 %, published 41.9 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// batch 64: slowdown: 2.39x, published 2.39x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 59.0 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,160 (842 to 4,882) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// batch 64: slowdown: 2.39x, not published
+	//     ours: at least 1.00x to 1.69x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// batch 128: accelerator step: 8.38 ms, published 8.38 ms
-	//     ours: 51.8 ms: 128 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 54.0 ms (24.4 to 121.7 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// batch 128: CPU transform: 32.00 ms, published 32.00 ms
 	//     ours: 18.5 to 44.4 ms: 128 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// batch 128: accelerator utilisation: 26.2 %, published 26.2 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// batch 128: slowdown: 3.82x, published 3.82x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 55.0 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,369 (1,052 to 5,236) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// batch 128: slowdown: 3.82x, not published
+	//     ours: at least 1.00x to 1.82x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// batch 256: accelerator step: 11.74 ms, published 11.74 ms
-	//     ours: 103.6 ms: 256 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 105.1 ms (47.3 to 234.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// batch 256: CPU transform: 64.00 ms, published 64.00 ms
 	//     ours: 37.0 to 88.9 ms: 256 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// batch 256: accelerator utilisation: 18.3 %, published 18.3 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 53.3 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,436 (1,094 to 5,408) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// batch 256: slowdown: 5.45x, published 5.45x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at least 1.00x to 1.88x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// batch 512: accelerator step: 18.47 ms, published 18.47 ms
-	//     ours: 207.3 ms: 512 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 207.6 ms (93.1 to 463.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// batch 512: CPU transform: 128.00 ms, published 128.00 ms
 	//     ours: 74.1 to 177.8 ms: 512 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// batch 512: accelerator utilisation: 14.4 %, published 14.4 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// batch 512: slowdown: 6.93x, published 6.93x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 52.4 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,467 (1,106 to 5,497) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// batch 512: slowdown: 6.93x, not published
+	//     ours: at least 1.00x to 1.91x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// batch 1024: accelerator step: 31.93 ms, published 31.93 ms
-	//     ours: 414.6 ms: 1024 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 412.6 ms (184.8 to 921.6 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// batch 1024: CPU transform: 256.00 ms, published 256.00 ms
 	//     ours: 148.1 to 355.6 ms: 1024 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// batch 1024: accelerator utilisation: 12.5 %, published 12.5 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// batch 1024: slowdown: 8.02x, published 8.02x
-	//     ours: from 1.00x
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 52.0 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,482 (1,111 to 5,542) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// batch 1024: slowdown: 8.02x, not published
+	//     ours: at least 1.00x to 1.92x
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// first batch that the CPU stalls: 23, published small batches are accelerator-bound
-	//     ours: none: an image takes the device 0.405 ms and eight decoding cores 0.145 to 0.347 ms, whatever the batch
+	//     ours: 19 to none: an image takes eight decoding cores 0.145 to 0.347 ms
 	//     (the text calls small batches accelerator-bound, but the crossover of its own formulas lies outside its table, whose six rows are all CPU-bound)
 	// # Its headline: 5,300 images/s against 850
 	// images that the GPU takes: 5,461 images/s, published 5,300 images/s
-	//     ours: 2,470 images/s, measured (NVIDIA/DeepLearningExamples, A100 80 GB, mixed precision)
+	//     ours: 2,436 (1,094 to 5,408) images/s at batch 256; NVIDIA/DeepLearningExamples measured 2,470 (A100 80 GB, mixed precision)
 	//     (the headline is about the row of batch 32; at the batch of 256 that the text speaks of the same formula gives 21,800 images/s)
 	// images that 8 workers decode: 4,000 images/s, published 850 images/s
 	//     ours: 2,880 to 6,912 images/s: 8 x 360 to 864, decoding alone
 	//     (850 contradicts the tutorial's own 2 GB/s over 500 KB)
-	// # More workers: batch 256 of 500 KB, 250 MB/s each
-	// 8 workers: CPU transform: 64.00 ms, published 64.00 ms
+	// # More workers: 500 KB, 250 MB/s each; batch 256 where none is named
+	// 8 workers: accelerator utilisation, batch 512: 14.4 %, published 14.4 %
+	//     ours: at most 52.4 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,467 (1,106 to 5,497) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// 8 workers: CPU transform: 64.00 ms, not published
 	//     ours: 37.0 to 88.9 ms: 256 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
-	// 8 workers: accelerator utilisation: 18.3 %, published 18.3 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// 16 workers: CPU transform: 32.00 ms, published 32.00 ms
+	// 8 workers: accelerator utilisation: 18.3 %, not published
+	//     ours: at most 53.3 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,436 (1,094 to 5,408) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// 16 workers: accelerator utilisation, batch 512: 28.9 %, published 28.9 %
+	//     ours: at most 100.0 %: 5,760 to 13,824 images/s decoded, 2,467 (1,106 to 5,497) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// 16 workers: CPU transform: 32.00 ms, not published
 	//     ours: 18.5 to 44.4 ms: 256 images by 16 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
-	// 16 workers: accelerator utilisation: 36.7 %, published 36.7 %
-	//     ours: up to 100.0 %: 5,760 to 13,824 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// 32 workers: CPU transform: 16.00 ms, published 16.00 ms
+	// 16 workers: accelerator utilisation: 36.7 %, not published
+	//     ours: at most 100.0 %: 5,760 to 13,824 images/s decoded, 2,436 (1,094 to 5,408) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// 32 workers: accelerator utilisation, batch 512: 57.7 %, published 57.7 %
+	//     ours: at most 100.0 %: 11,520 to 27,648 images/s decoded, 2,467 (1,106 to 5,497) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// 32 workers: CPU transform: 16.00 ms, not published
 	//     ours: 9.3 to 22.2 ms: 256 images by 32 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
-	// 32 workers: accelerator utilisation: 73.4 %, published 73.4 %
-	//     ours: up to 100.0 %: 11,520 to 27,648 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
-	// workers that close the gap: 44, published 44
-	//     ours: 3 to 7 for decoding alone: 2,470 images/s over 864 to 360
+	// 32 workers: accelerator utilisation: 73.4 %, not published
+	//     ours: at most 100.0 %: 11,520 to 27,648 images/s decoded, 2,436 (1,094 to 5,408) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
+	// workers that close the gap: 44, not published
+	//     ours: 2 to 16 for decoding alone: 2,436 (1,094 to 5,408) images/s over 864 to 360
 	//     (workers do not scale without end: one process collects their batches, and cores run out)
 	// # Exercise 1: batch 64, 2 GB/s of CPU
 	// binding: the CPU, published the CPU
-	//     ours: the accelerator, if decoding were all: 9.3 to 22.2 ms: 64 images by 8 cores against 25.9 ms: 64 images at 2,470/s (NVIDIA, measured at batch 256)
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: either, if decoding were all: 9.3 to 22.2 ms: 64 images by 8 cores against 29.6 ms (13.1 to 76.0 ms)
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// CPU transform: 16.00 ms, published 16.00 ms
 	//     ours: 9.3 to 22.2 ms: 64 images by 8 cores
 	//     (decoding goes by image, not by byte: one core decodes 360 to 864 ImageNet files/s (ternaus/imread_benchmark), and crops and tensors come on top)
 	// accelerator step: 6.70 ms, published 6.70 ms
-	//     ours: 25.9 ms: 64 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 29.6 ms (13.1 to 76.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
 	// accelerator utilisation: 41.9 %, published 41.9 %
-	//     ours: up to 100.0 %: 2,880 to 6,912 images/s decoded, 2,470 taken
-	//     (a device that takes 2,470 images/s needs 3 to 7 cores to decode them; crops, tensors and everything else come on top)
+	//     ours: at most 59.0 to 100.0 %: 2,880 to 6,912 images/s decoded, 2,160 (842 to 4,882) taken
+	//     (a device that takes 2,436 (1,094 to 5,408) images/s at batch 256 needs 2 to 16 cores to decode them; crops, tensors and everything else come on top)
 	// # Exercise 2: samples of 5 MB, 2 GB/s of CPU
-	// first batch that the CPU stalls: 3, published 3
-	//     ours: 1: a sample takes the CPU 2.5 ms and the device 0.405 ms
-	//     (below batch 3 only the assumed launch time keeps the tutorial's device busy)
-	// workers' worth at batch 256: 436.1, published 436.1
-	//     ours: 49.4: 2,470 images/s over the tutorial's 50 per worker
+	// first batch that the CPU stalls: 3, not published
+	//     ours: 3 to 27: a sample takes the CPU 2.5 ms
+	//     (at small batches launches keep the device busy: in the tutorial 0.1 ms of each layer, assumed)
+	// workers' worth at batch 256: 436.1, not published
+	//     ours: 48.7 (21.9 to 108.2): 2,436 (1,094 to 5,408) images/s over the tutorial's 50 per worker
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
-	// workers at batch 256: 437, published 437
-	//     ours: 50
+	// workers at batch 256: 437, not published
+	//     ours: 49 (22 to 109)
 	//     (from the step as it is printed, 11.74 ms; from the unrounded one it is 436.0, a reminder that a worker more or less is below the error of any such model)
 	// # Exercise 3: batch 512 of 500 KB, 50 GB/s of CPU (decoding on the GPU)
-	// CPU transform: 5.12 ms, published 5.12 ms
+	// CPU transform: 5.12 ms, not published
 	//     ours: unknown: decoding moves to the GPU and takes time there
 	//     (50 GB/s stands for a decoder that costs nothing; on the GPU it competes with the step)
 	// accelerator step: 18.47 ms, published 18.47 ms
-	//     ours: 207.3 ms: 512 images at 2,470/s (NVIDIA, measured at batch 256)
+	//     ours: 207.6 ms (93.1 to 463.0 ms)
 	//     (its step is a forward pass called training: backward and update are missing, a multiply-add counts once, and half the peak is assumed where ResNet-50 training reaches a fifth)
-	// binding: the accelerator, published the accelerator
+	// binding: the accelerator, not published
 	//     ours: storage on one 7 GB/s NVMe drive: reading 256 MB takes 36.6 ms
 	//     (freeing the CPU moves the bottleneck to a stage that the tutorial's model does not have)
-	// accelerator utilisation: 100.0 %, published 100.0 %
-	//     ours: 50.5 % with the tutorial's step: 18.5 ms of 36.6 ms; 100.0 % with the measured one: files of 114.66 KB are read in 8.4 ms
+	// accelerator utilisation: 100.0 %, not published
+	//     ours: 50.5 % with the tutorial's step: 18.5 ms of 36.6 ms; with ours 100.0 %: files of 114.66 KB are read in 8.4 ms
 	//     (freeing the CPU moves the bottleneck to a stage that the tutorial's model does not have)
 	// # Self-check: a GPU step of 20 ms, 35 ms of preparation
 	// accelerator utilisation: 57 %, published 57 %
@@ -211,7 +226,7 @@ func TestTutorialToTheDigit(t *testing.T) {
 		for _, line := range lesson.Lines {
 			lines++
 			name := lesson.Title + ", " + line.What
-			if equal := line.Computed == line.Published; equal == line.Differs {
+			if equal := line.Computed == line.Published || line.Published == ""; equal == line.Differs {
 				t.Errorf("%s: computed %q, published %q, differs %v", name, line.Computed, line.Published, line.Differs)
 			}
 			if line.Ours == "" || line.Why == "" || strings.Contains(line.Ours+line.Why+line.Computed, "NaN") || strings.Contains(line.Ours+line.Why+line.Computed, "Inf") {
@@ -261,6 +276,9 @@ func TestTutorialIssue(t *testing.T) {
 		{"Six batch sizes", "first batch that the CPU stalls", "23"},
 		{"Its headline", "images that the GPU takes", "5,461 images/s"},
 		{"Its headline", "images that 8 workers decode", "4,000 images/s"},
+		{"More workers", "8 workers: accelerator utilisation, batch 512", "14.4 %"},
+		{"More workers", "16 workers: accelerator utilisation, batch 512", "28.9 %"},
+		{"More workers", "32 workers: accelerator utilisation, batch 512", "57.7 %"},
 		{"More workers", "8 workers: CPU transform", "64.00 ms"},
 		{"More workers", "16 workers: CPU transform", "32.00 ms"},
 		{"More workers", "32 workers: CPU transform", "16.00 ms"},
@@ -286,7 +304,6 @@ func TestTutorialIssue(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ lesson, what, ours string }{
-		{"One batch", "accelerator step", "103.6 ms"},
 		{"One batch", "sample", "114.66 KB"},
 		{"Storage", "stalled by storage", "on one NVMe drive yes"},
 		{"Storage", "storage utilisation", "155.7 %"},
@@ -296,6 +313,53 @@ func TestTutorialIssue(t *testing.T) {
 	} {
 		if line := lineOf(t, c.lesson, c.what); !strings.Contains(line.Ours, c.ours) {
 			t.Errorf("%s, %s: ours is %q, which lacks %q", c.lesson, c.what, line.Ours, c.ours)
+		}
+	}
+}
+
+// What the tutorial does not print is not called published: its table of batches has
+// no slowdown, that of workers is of batch 512 and has no times, and its exercises
+// have no answers.
+func TestTutorialPublishesWhatItPrints(t *testing.T) {
+	unprinted := map[string][]string{
+		"One batch": {"launching in the step"},
+		"Six batch sizes": {
+			"batch 32: slowdown", "batch 64: slowdown", "batch 128: slowdown", "batch 512: slowdown", "batch 1024: slowdown",
+		},
+		"More workers": {
+			"8 workers: CPU transform", "8 workers: accelerator utilisation", "16 workers: CPU transform", "16 workers: accelerator utilisation",
+			"32 workers: CPU transform", "32 workers: accelerator utilisation", "workers that close the gap",
+		},
+		"Exercise 2": {"first batch that the CPU stalls", "workers' worth at batch 256", "workers at batch 256"},
+		"Exercise 3": {"CPU transform", "binding", "accelerator utilisation"},
+	}
+	for _, lesson := range predict.Tutorial() {
+		for _, line := range lesson.Lines {
+			if printed := !slices.Contains(unprinted[lesson.Title], line.What); printed != (line.Published != "") {
+				t.Errorf("%s, %s: published %q", lesson.Title, line.What, line.Published)
+			}
+		}
+	}
+}
+
+// Our steps are those that Solve answers to the same question.
+func TestTutorialIsPredicted(t *testing.T) {
+	load := predict.Load{Precision: hardware.FP16, Training: true}
+	load.Workload, _ = predict.FindWorkload("resnet50")
+	load.GPU, _ = hardware.FindGPU("a100-80gb-sxm")
+	for _, batch := range []float64{32, 64, 128, 256, 512, 1024} {
+		a, err := predict.Setup{Load: load, Batch: batch}.Solve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range a.Stages {
+			if s.Resource != stoker.GPU {
+				continue
+			}
+			want := fmt.Sprintf("%.1f ms (%.1f to %.1f ms)", 1e3*s.Time.Point, 1e3*s.Time.Low, 1e3*s.Time.High)
+			if line := lineOf(t, "Six batch sizes", fmt.Sprintf("batch %.0f: accelerator step", batch)); line.Ours != want {
+				t.Errorf("batch %.0f: ours is %q, predict says %q", batch, line.Ours, want)
+			}
 		}
 	}
 }

@@ -30,7 +30,11 @@ const (
 	ConvNet     Family = "convnet"     // images through convolutions and batch normalisation
 	Transformer Family = "transformer" // matrix products and attention over tokens
 	VolumeNet   Family = "volume"      // 3-D convolutions
+	AnyFamily   Family = ""            // nobody said: the whole spread
 )
+
+// Families are those that a person can name.
+var Families = []Family{ConvNet, Transformer, VolumeNet}
 
 // Workload is a network with what one sample costs.
 type Workload struct {
@@ -51,6 +55,18 @@ type Workload struct {
 	Layers float64 // layers that are launched one after the other
 	Width  float64 // of a token, numbers; 0 where samples are not sequences
 	Heads  float64 // of attention; 0 where samples are not sequences
+}
+
+// families are those that a load's network may belong to: by its samples where
+// nobody said.
+func (l Load) families() []Family {
+	switch {
+	case l.Workload.Family != AnyFamily:
+		return []Family{l.Workload.Family}
+	case l.Workload.Tokens > 0:
+		return []Family{Transformer}
+	}
+	return Families
 }
 
 // scores are the numbers that attention compares one sample's tokens by.

@@ -11,7 +11,7 @@ import (
 // lesson, then, once each, why they differ.
 func TutorialText(w io.Writer, lessons []predict.Lesson, style Style) error {
 	p := newPage(style, &lessons)
-	p.wrapped("", "", "The published tutorial on the data wall (mlsysim), line by line: what it prints, what its own formulas give here, and our estimate of the same thing. A ! marks where the tutorial contradicts itself, or answers what it cannot know.")
+	p.wrapped("", "", "The published tutorial on the data wall (mlsysim), line by line: what it prints or says (- where it has its reader work it out), what its own formulas give here, and our estimate of the same thing, as stoker predict gives it for fp16 in any software. A ! marks where the tutorial contradicts itself, or answers what it cannot know.")
 	p.b.WriteString("\n")
 	for n, lesson := range lessons {
 		fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("%d. %s", n+1, lesson.Title)))
@@ -37,7 +37,11 @@ func (p *page) lesson(lesson predict.Lesson) {
 			order = append(order, l.Why)
 			reasons[l.Why] = len(order)
 		}
-		rows = append(rows, []string{mark, l.What, l.Published, l.Computed, fmt.Sprintf("(%d) %s", reasons[l.Why], l.Ours)})
+		published := l.Published
+		if published == "" {
+			published = "-"
+		}
+		rows = append(rows, []string{mark, l.What, published, l.Computed, fmt.Sprintf("(%d) %s", reasons[l.Why], l.Ours)})
 	}
 	p.wrappedTable(rows)
 	p.b.WriteString("\n")
@@ -55,7 +59,7 @@ type jsonLesson struct {
 
 type jsonLessonLine struct {
 	What      string   `json:"what"`
-	Published string   `json:"published"`
+	Published *string  `json:"published"` // null: the tutorial prints no such figure
 	Computed  string   `json:"computed"`
 	Value     *float64 `json:"value"`
 	Unit      string   `json:"unit"`
@@ -70,7 +74,7 @@ func TutorialJSON(w io.Writer, lessons []predict.Lesson) error {
 	for _, lesson := range lessons {
 		o := jsonLesson{Title: lesson.Title, Given: lesson.Given}
 		for _, l := range lesson.Lines {
-			o.Lines = append(o.Lines, jsonLessonLine{l.What, l.Published, l.Computed, number(l.Value), l.Unit, l.Differs, l.Ours, l.Why})
+			o.Lines = append(o.Lines, jsonLessonLine{l.What, text(l.Published), l.Computed, number(l.Value), l.Unit, l.Differs, l.Ours, l.Why})
 		}
 		all = append(all, o)
 	}

@@ -79,8 +79,11 @@ func (a *app) exit(err error) int {
 		a.error(errors.New(text))
 		hint := "stoker --help, or stoker VERB --help"
 		var precision *predict.PrecisionError
+		var hinted hintedError
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
 			hint = "stoker " + names[0] + " --help"
+		} else if errors.As(err, &hinted) {
+			hint = hinted.hint
 		} else if errors.As(err, &precision) {
 			hint = "--precision " + string(precision.Instead)
 		} else if remedy := roomier(err); remedy != "" {

@@ -38,6 +38,9 @@ Quantities have units: 110KB, 2GB/s, 11.74ms, 95%. A range makes a sweep, over o
   stoker predict --gpu h100-sxm --model resnet50 --batch 32..1024 --sample 110KB --workers 8 --cores 16 --storage nvme
   stoker predict --gpu a100-80gb-sxm --model resnet50 --batch 64..512 --workers 1..32 --cores 32 --storage nvme -o sweep.svg
   stoker predict --batch 256 --step 103ms --sample 110KB --cpu 250MB/s --storage 1.2GB/s
+  stoker predict --gpu h100-sxm --flops 8.18GFLOP --bytes 89MB --params 25.6M --layers 53 --family convnet --batch 256
+  stoker predict --model resnet50 --measured '2,470 samples/s at batch 256 on a100-80gb-sxm' --gpu h100-sxm --batch 512
+  stoker predict --model resnet50 --like stoker-runs/RUN.jsonl.gz --precision bf16
   stoker predict --gpu h100-sxm --roofline -o roofline.svg
   stoker predict --tutorial
   stoker predict --list gpus`,

@@ -22,8 +22,9 @@ type predictFlags struct {
 	workers, cores, prepare, cpu, spread, handOver                   string
 	storage, access, reads, latency, cached, dataset, memory, link   string
 	inference, pinned, recompute                                     bool
-	nodes, network, shard                                            string
+	nodes, network, shard, measured, like                            string
 
+	ownFlags
 	priceFlags
 	target, hours                        string
 	checkpoint, mtbf                     string
@@ -38,6 +39,7 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.gpu, "gpu", "", "GPU by key or by the driver's name (--list gpus)")
 	fs.StringVar(&f.gpus, "gpus", "", "GPUs that train together (default 1)")
 	fs.StringVar(&f.model, "model", "", "network (--list models)")
+	f.ownFlags.register(fs)
 	fs.BoolVar(&f.inference, "inference", false, "forward passes only; else training")
 	fs.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16, bf16, fp8, int8; unnamed means the whole spread")
 	fs.StringVar(&f.software, "software", "", "eager, channels-last, compiled, engine; unnamed means the whole spread")
@@ -49,6 +51,8 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.tokens, "tokens", "", "tokens per sample, where samples are sequences")
 	fs.StringVar(&f.side, "side", "", "pixels or voxels along a side of a sample, where samples have sides")
 	fs.StringVar(&f.step, "step", "", "the device's time for a step, where you know it: 103ms")
+	fs.StringVar(&f.measured, "measured", "", "a measured step of the same program, carried over to what is asked: '2,470 samples/s at batch 256 on a100-80gb-sxm'")
+	fs.StringVar(&f.like, "like", "", "a recording whose measured step, without its waits, is carried over")
 	fs.StringVar(&f.data, "data", "", "kind of data, fills in what you do not give (--list profiles; default: what the model usually reads)")
 	fs.StringVar(&f.sample, "sample", "", "stored size of a sample: 110KB")
 	fs.StringVar(&f.decoded, "decoded", "", "size of a sample as it is copied to the device: 602KB")
@@ -101,6 +105,10 @@ const given = report.Given
 // setup reads the flags. An error names the flag.
 func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*described, error) {
 	d := &described{Setup: predict.Setup{Workers: math.NaN(), Cores: math.NaN(), Pinned: f.pinned}}
+	measured, err := f.readMeasured(table)
+	if err != nil {
+		return nil, err
+	}
 	for _, read := range []func(*described, hardware.Table) error{f.readLoad, f.readRanks, f.readData, f.readHost, f.readSupply} {
 		if err := read(d, table); err != nil {
 			return nil, err
@@ -115,7 +123,7 @@ func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*describ
 	if d.Batch == 0 && !f.roofline {
 		return nil, errors.New("--batch is missing: how many samples does a step take on each GPU?")
 	}
-	return d, nil
+	return d, d.carry(measured)
 }
 
 // mostGPUs of one machine: NVIDIA's HGX-2 and AWS's p2.16xlarge have 16, no machine of
@@ -146,10 +154,13 @@ func (d *described) checkMachines() error {
 // readLoad is what the device is asked to do.
 func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) {
 	d.Load.Training = !f.inference
-	if f.model != "" {
-		if err := f.readModel(d); err != nil {
-			return err
-		}
+	if f.given() {
+		err = f.readOwn(d)
+	} else if f.model != "" {
+		err = f.readModel(d)
+	}
+	if err != nil {
+		return err
 	}
 	if d.Load.Precision, err = precisionOf(f.precision); err != nil {
 		return err
@@ -173,7 +184,7 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 		d.Step = stoker.Exactly(float64(step))
 		d.note("step", step.String(), given)
 	}
-	if f.model != "" {
+	if f.describes() {
 		d.name(f)
 	}
 	return nil

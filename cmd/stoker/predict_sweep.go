@@ -120,7 +120,7 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 		s.note("precision", string(hardware.FP16), "assumed; --precision")
 	}
 	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
-	if f.model != "" {
+	if f.describes() {
 		if s.Batch == 0 {
 			return errors.New("--roofline of a model needs --batch; leave --model out for all models")
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -121,6 +122,7 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--cached", "150%"), "more than the whole"},
 		{job("--batch", "256", "--precision", "fp12"), "expected fp32"},
 		{job("--batch", "256", "--gpu", "v100-sxm-16gb", "--precision", "bf16"), "stoker: hint: --precision fp16\n"},
+		{strings.Fields("predict --gpu t4 --precision bf16 --roofline"), "stoker: hint: --precision fp16\n"},
 		{job("--batch", "256", "--gpu", "t4", "--precision", "bf16"), "know fp16 and no bf16"},
 		{job("--batch", "256", "--gpu", "t4", "--precision", "tf32"), "stoker: hint: --precision fp32\n"},
 		{job("--batch", "256", "--gpu", "a100-80gb-sxm", "--precision", "fp8"), "stoker: hint: --precision bf16\n"},
@@ -246,6 +248,18 @@ func TestPredictOwnRows(t *testing.T) {
 	}
 }
 
+// words are those of a command line with single quotes.
+func words(line string) (all []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
 // Every command that the documentation and the help show really runs.
 func TestPredictExamplesRun(t *testing.T) {
 	alone(t)
@@ -254,14 +268,21 @@ func TestPredictExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	help := (&app{}).predict().Example
+	run, err := os.ReadFile("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir(runsFolder, 0o700), os.WriteFile(runsFolder+"/RUN.jsonl.gz", run, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	ran := 0
 	for line := range strings.Lines(string(page) + "\n" + help) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "stoker predict ") {
 			continue
 		}
 		ran++
-		args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(line, "stoker "), "'", ""))
+		args := words(strings.TrimPrefix(line, "stoker "))
 		if code, _, errs := call(t, args...); code != exitFine {
 			t.Errorf("%s: code %d, %s", line, code, errs)
 		}

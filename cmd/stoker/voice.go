@@ -47,6 +47,14 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// hintedError is one with a line of its own that can be pasted.
+type hintedError struct {
+	error
+	hint string
+}
+
+func (e hintedError) Unwrap() error { return e.error }
+
 func (a *app) error(err error) {
 	fmt.Fprintf(a.stderr, "stoker: error: %s\n", safe.Text(err.Error(), 2000))
 }

@@ -25,6 +25,10 @@ the binary and return its JSON::
     answer = stoker.predict(gpu="h100-sxm", model="resnet50", batch=256, workers=8, cores=16, storage="nvme")
     print(answer["prediction"]["utilization"], answer["prediction"]["binds"])
 
+`count` describes a network of your own to it, from a torch.nn.Module::
+
+    answer = stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(model, torch.empty(1, 3, 224, 224)))
+
 `stoker.emulated` is a device with a queue for machines without a GPU.
 """
 
@@ -34,6 +38,7 @@ from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, 
 from ._warning import StokerWarning
 
 if TYPE_CHECKING:
+    from ._count import count
     from ._loader import Batch, Loader
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
     from ._torch import DataLoader
@@ -49,6 +54,7 @@ __all__ = [
     "Transformation",
     "TransformationModel",
     "advise",
+    "count",
     "diagnose",
     "find_binary",
     "predict",
@@ -63,6 +69,8 @@ def __getattr__(name: str) -> Any:
         from . import _loader as module
     elif name in ("DataModel", "DataSupply", "Transformation", "TransformationModel"):
         from . import _models as module
+    elif name == "count":
+        from . import _count as module
     elif name == "DataLoader":
         from . import _torch as module
     else:

@@ -1,7 +1,8 @@
 """The two models of the data path that need no run, computed by the binary.
 
-Quantities are texts with a unit ("500 KB", "2 GB/s", "11.74 ms") or plain
-numbers in base units: bytes, bytes per second, seconds. Answers are in base
+Quantities are texts with a unit ("500 KB", "2 GB/s", "11.74 ms"), plain numbers
+in base units (bytes, bytes per second, seconds; NumPy's too), or quantities of
+pint. Answers are in base
 units; unknown is None. What does not fit raises StokerError with the binary's
 own sentence.
 """
@@ -9,8 +10,9 @@ own sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from ._verbs import ask
+from ._verbs import ask, in_units
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,10 @@ class TransformationModel:
             "predict",
             "transformation",
             "--json",
-            "--batch=" + _text(batch_size, ""),
-            "--sample=" + _text(sample, "B"),
-            "--cpu=" + _text(cpu_throughput, "B/s"),
-            "--step=" + _text(accelerator_step_time, "s"),
+            "--batch=" + _text("batch_size", batch_size, ""),
+            "--sample=" + _text("sample_size", sample, "B"),
+            "--cpu=" + _text("cpu_throughput", cpu_throughput, "B/s"),
+            "--step=" + _text("accelerator_step_time", accelerator_step_time, "s"),
         )
         return Transformation(
             transform_time=answer["transform_time_s"],
@@ -108,11 +110,11 @@ class DataModel:
         workload_data_rate is the tutorial's name of demand.
         """
         rate = _one_of("demand", demand, "workload_data_rate", workload_data_rate)
-        arguments = ["predict", "data", "--json", "--demand=" + _text(rate, "B/s")]
+        arguments = ["predict", "data", "--json", "--demand=" + _text("demand", rate, "B/s")]
         if gpu is not None:
             arguments.append("--gpu=" + gpu)
         if storage is not None:
-            arguments.append("--storage=" + _text(storage, "B/s"))
+            arguments.append("--storage=" + _text("storage", storage, "B/s"))
         answer = ask(*arguments)
         return DataSupply(
             demand=answer["demand_bytes_per_s"],
@@ -131,10 +133,6 @@ def _one_of(name, value, other_name, other):
     return other if value is None else value
 
 
-def _text(quantity: str | float | None, unit: str) -> str:
+def _text(name: str, quantity: Any, unit: str) -> str:
     """A quantity as the command line takes it; a missing one is its matter too."""
-    if quantity is None:
-        return ""
-    if isinstance(quantity, (int, float)):
-        return f"{quantity!r} {unit}".strip()
-    return str(quantity)
+    return "" if quantity is None else in_units(name, quantity, unit)

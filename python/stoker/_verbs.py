@@ -7,6 +7,7 @@ unknown is None.
 from __future__ import annotations
 
 import json
+import operator
 import os
 import shutil
 import stat
@@ -85,21 +86,27 @@ def predict(**settings: Any) -> dict[str, Any]:
 
     Each setting is a flag of `stoker predict`: text as on the command line
     ("110KB", "2GB/s", "32..1024"), a number in base units (bytes, bytes per
-    second, seconds), a list to sweep over, True to switch something on, None to
+    second, seconds; NumPy's too) or a quantity of pint, a list to sweep over, True to switch something on, None to
     leave it out. Names have underscores for dashes, and one behind them where
     Python has taken the word: for_="95%"::
 
         stoker.predict(gpu="h100-sxm", model="resnet50", batch="32..1024",
                        sample="110KB", workers=8, cores=16, storage="nvme")
 
-    A sweep stands in "sweep", what a target takes in "sizing".
+    A network of your own is described by count(model, sample), and a measured
+    step is carried over from measured="2,470 samples/s at batch 256 on
+    a100-80gb-sxm" or like=RUN. A sweep stands in "sweep", what a target takes in "sizing".
     """
-    flags = [_flag(name.rstrip("_"), value) for name, value in settings.items() if value is not None and value is not False]
+    settings = {name.rstrip("_"): bool(value) if type(value).__name__ in ("bool", "bool_") else value for name, value in settings.items()}
+    flags = [_flag(name, value) for name, value in settings.items() if value is not None and value is not False]
     return ask("predict", "--json", *flags)
 
 
 # The units of plain numbers, by setting.
 _UNITS = {
+    "flops": "FLOP",
+    "bytes": "B",
+    "kept": "B",
     "sample": "B",
     "decoded": "B",
     "storage": "B/s",
@@ -122,11 +129,41 @@ def _flag(name: str, value: Any) -> str:
 
 
 def _setting(name: str, value: Any) -> str:
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) == 1:
         return ",".join(_setting(name, item) for item in value)
+    return in_units(name, value, _UNITS.get(name, ""))
+
+
+def in_units(name: str, value: Any, unit: str) -> str:
+    """A setting as the command line takes it: texts as they are, numbers of any kind in a base unit.
+
+    Numbers are Python's, NumPy's, decimals, tensors of one number, and quantities
+    of pint, which know their own unit.
+    """
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    return f"{value}{_UNITS.get(name, '')}"
+    try:
+        return f"{_number(value, unit)!r}{unit}"
+    except Exception as error:  # pint's own errors are of many kinds
+        raise StokerError(f"{name} is {value!r}: expected a number{' of ' + unit if unit else ''}, or a text such as the command line takes: {error}") from error
+
+
+# How pint calls the base units.
+_PINT = {"B": "byte", "B/s": "byte/second", "s": "second", "": "dimensionless"}
+
+
+def _number(value: Any, unit: str) -> int | float:
+    """A plain number; of a quantity of pint what it is in the unit. A number of no unit is in the base unit."""
+    if hasattr(value, "magnitude") and hasattr(value, "to"):
+        if unit not in _PINT:
+            raise TypeError("quantities with units are bytes, bytes per second or seconds")
+        value = value.magnitude if value.unitless else value.to(_PINT[unit]).magnitude
+    if isinstance(value, bool):
+        raise TypeError("that is a truth, not a number")
+    try:
+        return operator.index(value)
+    except TypeError:
+        return float(value)
 
 
 def _call(verb: str, *runs: str | os.PathLike[str]) -> dict[str, Any]:

@@ -39,6 +39,9 @@ class Verbs(unittest.TestCase):
         self.assertGreater(answer["prediction"]["utilization"]["point"], 0)
         self.assertEqual(answer["sizing"]["target"], 0.9)
         self.assertIn({"name": "sample", "value": "110 KB", "source": "given"}, answer["inputs"])
+        anchored = stoker.predict(model="resnet50", gpu="h100-sxm", batch=512, measured="2,470 samples/s at batch 256 on a100-80gb-sxm")
+        self.assertIn("measured", [given["name"] for given in anchored["inputs"]])
+        self.assertTrue(any("measured: 2,470" in stage["source"] for stage in anchored["stages"]))
         sweep = stoker.predict(batch="32..128", sample=[100e3, 200e3], **job)["sweep"]
         self.assertEqual([axis["name"] for axis in sweep["axes"]], ["batch", "sample"])
         self.assertEqual(len(sweep["points"]), 6)

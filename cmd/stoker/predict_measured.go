@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"stoker/hardware"
+	"stoker/predict"
+	"stoker/recording"
+	"stoker/report"
+)
+
+// anchor is a measured step that the answer is carried from.
+type anchor struct {
+	predict.Measured
+	gpu hardware.GPU
+}
+
+// readMeasured reads the measured step of --measured or --like, and takes over
+// what the question itself leaves open: it is the same program.
+func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
+	if f.measured == "" && f.like == "" {
+		return nil, nil //nolint:nilnil // nobody measured anything
+	}
+	if err := f.checkMeasured(); err != nil {
+		return nil, err
+	}
+	m, flag, err := f.measuredStep()
+	if err != nil {
+		return nil, err
+	}
+	a := &anchor{Measured: m}
+	if m.GPU != "" {
+		var known bool
+		if a.gpu, known = table.GPU(m.GPU); !known {
+			return nil, unknownName(flag+": gpu", m.GPU, table.GPUNames())
+		}
+	}
+	f.takeOver(a)
+	return a, nil
+}
+
+func (f *predictFlags) checkMeasured() error {
+	switch {
+	case f.measured != "" && f.like != "":
+		return errors.New("--measured and --like both name a measured step: give one")
+	case f.step != "":
+		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
+	case !f.describes():
+		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the step over: --model, or --params and --flops"), "--model resnet50"}
+	}
+	return nil
+}
+
+// measuredStep reads the text or the recording.
+func (f *predictFlags) measuredStep() (m predict.Measured, flag string, err error) {
+	if f.measured != "" {
+		if m, err = predict.ParseMeasured(f.measured); err != nil {
+			err = hintedError{fmt.Errorf("--measured %w", err), "--measured '" + predict.MeasuredExample + "'"}
+		}
+		return m, "measured", err
+	}
+	run, err := recording.Open(f.like)
+	if err != nil {
+		return m, "like", fmt.Errorf("--like: %w", err)
+	}
+	if m, err = predict.MeasuredIn(run); err != nil {
+		return m, "like", fmt.Errorf("--like %s: %w", f.like, err)
+	}
+	m.Text = f.like + ", " + m.Text
+	return m, "like", nil
+}
+
+// takeOver fills in what the question leaves open with what was measured.
+func (f *predictFlags) takeOver(a *anchor) {
+	fill := func(text *string, value string, is bool) {
+		if *text == "" && is {
+			*text = value
+		}
+	}
+	fill(&f.gpu, a.GPU, a.GPU != "")
+	fill(&f.precision, string(a.Precision), a.Precision != predict.AnyPrecision)
+	fill(&f.software, string(a.Software), a.Software != predict.AnySoftware)
+	fill(&f.batch, fmt.Sprintf("%.0f", a.Batch), true)
+	fill(&f.tokens, fmt.Sprintf("%.0f", a.Tokens), a.Tokens > 0)
+	fill(&f.side, fmt.Sprintf("%.0f", a.Side), a.Side > 0)
+}
+
+// carry sets the step time over the batch size from the measured step, for all
+// batches that are asked for.
+func (d *described) carry(a *anchor) error {
+	if a == nil {
+		return nil
+	}
+	batches := []float64{d.Batch}
+	for _, axis := range d.axes {
+		if axis.Name == "batch" {
+			batches = axis.Values
+		}
+	}
+	from := a.Anchor(d.Load, a.gpu)
+	curve, err := d.Load.Anchored(from, batches...)
+	if err != nil {
+		return err
+	}
+	d.Curve = curve
+	value := report.Duration(a.Step.Point) + " per step"
+	if a.Emulated {
+		value += " on an emulated device"
+	}
+	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
+		at := c.At(a.Batch)
+		value += fmt.Sprintf(" where %s (%s to %s) would be expected", report.Duration(at.Point), report.Duration(at.Low), report.Duration(at.High))
+	}
+	d.note("measured", value, a.Text)
+	return nil
+}

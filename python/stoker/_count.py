@@ -1,0 +1,173 @@
+"""What a network costs, counted without running it: FLOP, bytes, parameters, layers.
+
+The model is copied to PyTorch's meta device, where tensors have shapes and no
+contents, so that no GPU, no memory and no time is needed. What comes back are the
+settings that describe the network to predict()::
+
+    from torchvision.models import resnet50
+    stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(resnet50(), torch.empty(1, 3, 224, 224)))
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+# Products of matrices, whose operands and results pass through device memory.
+_PRODUCTS = {"convolution", "_convolution", "mm", "addmm", "bmm", "baddbmm"}
+# Normalisations: of convolutions with the activation behind them, which is fused or in place.
+_NORMS = {
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training",
+    "_batch_norm_with_update",
+    "_batch_norm_no_update",
+    "native_layer_norm",
+    "native_group_norm",
+    "_fused_rms_norm",
+}
+# What makes tensors or only moves them about.
+_NO_WORK = {
+    *("clone", "copy_", "_to_copy", "empty", "empty_like", "zeros", "zeros_like", "ones", "ones_like"),
+    *("full", "arange", "detach", "lift_fresh", "fill_", "zero_", "_unsafe_view", "_reshape_alias"),
+}
+_HALF = 2  # bytes of a number at 16 bits
+
+
+def count(model: Any, *inputs: Any, **more: Any) -> dict[str, Any]:
+    """Count what one sample costs the network: settings for predict().
+
+    inputs and more are what the model is called with: tensors whose first
+    dimension is the batch, on any device; their contents do not matter. "flops" is
+    the forward pass with 2 per multiply-add, attention over all pairs of tokens
+    included; "bytes" what it moves through device memory and "kept" what it keeps
+    for the backward pass, both at 16 bits; "layers" convolutions, or blocks with
+    attention. "family" is left out where neither is most of the work.
+
+    A model whose Python code asks for a tensor's contents (item(), data-dependent
+    shapes) cannot be counted so: ValueError.
+    """
+    import torch
+    from torch.utils._pytree import tree_leaves, tree_map
+
+    def empty(value: Any) -> Any:
+        return torch.empty_like(value, device="meta") if isinstance(value, torch.Tensor) else value
+
+    given, named = tree_map(empty, (inputs, more))
+    tensors = [t for t in tree_leaves((given, named)) if isinstance(t, torch.Tensor)]
+    if not tensors or tensors[0].dim() == 0 or tensors[0].shape[0] == 0:
+        raise ValueError("count needs what the model is called with: tensors whose first dimension is the batch, such as torch.empty(1, 3, 224, 224)")
+    shadow = _shadow(model, torch)
+    tally = _tally(shadow, torch)
+    try:
+        tally.run(lambda: shadow(*given, **named))
+    except (NotImplementedError, RuntimeError) as error:
+        if "meta" not in str(error).lower():
+            raise
+        raise ValueError(f"count runs the model without contents, and it asks for them: {error}") from error
+    answer = tally.settings(tensors[0].shape[0], sum(p.numel() for p in model.parameters()))
+    if tensors[0].dim() == 2 and not tensors[0].is_floating_point():
+        answer["tokens"] = tensors[0].shape[1]
+    return answer
+
+
+def _shadow(model: Any, torch: Any) -> Any:
+    """A copy of the model on the meta device; what it is made of is never copied."""
+    memo: dict[int, Any] = {}
+    for tensor in (*model.parameters(), *model.buffers()):
+        other = torch.empty_like(tensor, device="meta")
+        if isinstance(tensor, torch.nn.Parameter):
+            other = torch.nn.Parameter(other, requires_grad=tensor.requires_grad)
+        memo[id(tensor)] = other
+    return copy.deepcopy(model, memo)
+
+
+def _tally(shadow: Any, torch: Any) -> Any:
+    """Counts what happens while a model runs. A class inside a function: PyTorch is imported late."""
+    from unittest import mock
+
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+    from torch.utils.flop_counter import FlopCounterMode
+
+    def tensors_of(*values: Any) -> list[Any]:
+        return [t for t in tree_leaves(values) if isinstance(t, torch.Tensor)]
+
+    def place(tensor: Any) -> int:
+        return tensor.untyped_storage()._cdata
+
+    def attention(query: Any, key: Any, value: Any, *_args: Any, **_more: Any) -> Any:
+        """Takes attention as one operation, as fused kernels do: on the meta device it falls apart."""
+        out = torch.empty((*query.shape[:-1], value.shape[-1]), device="meta", dtype=query.dtype, requires_grad=torch.is_grad_enabled())
+        tally.attend(query, key, value, out)
+        return out
+
+    class Tally(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = {place(t): t for t in (*shadow.parameters(), *shadow.buffers())}
+            self.kept: dict[int, Any] = {}  # by place; the tensors are held so that no place is used twice
+            self.products = self.pointwise = self.attention_flops = self.volume = self.plane = 0.0
+            self.attentions = self.convolutions = self.multiplied = 0
+            self.flops = FlopCounterMode(display=False)
+
+        def run(self, call: Any) -> None:
+            fused = mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", attention)
+            with torch.enable_grad(), fused, torch.autograd.graph.saved_tensors_hooks(self.keep, lambda t: t), self.flops, self:
+                call()
+
+        def keep(self, tensor: Any) -> Any:
+            if place(tensor) not in self.weights:
+                self.kept[place(tensor)] = tensor
+            return tensor
+
+        def attend(self, query: Any, key: Any, value: Any, out: Any) -> None:
+            pairs = query.numel() // query.shape[-1] * key.shape[-2]
+            self.attention_flops += 2 * pairs * (query.shape[-1] + value.shape[-1])
+            self.attentions += 1
+            self.products += sum(t.numel() for t in (query, key, value, out))
+            for tensor in (query, key, value, out):
+                self.keep(tensor)
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = function(*args, **(kwargs or {}))
+            given, made = tensors_of(args, kwargs), tensors_of(result)
+            name = function._schema.name.split("::")[-1]
+            if given and all(place(t) in self.weights for t in given):
+                self.weights.update((place(t), t) for t in made)  # another form of a weight
+            elif not function.is_view and name not in _NO_WORK:
+                self.work(name, given, made, args)
+            return result
+
+        def work(self, name: str, given: list[Any], made: list[Any], args: Any) -> None:
+            moved = sum(t.numel() for t in given + made if t.is_floating_point() and place(t) not in self.weights)
+            if name in _NORMS:
+                moved = 2 * made[0].numel()  # statistics are small, or empty
+            if name in _PRODUCTS or name in _NORMS:
+                self.products += moved
+            elif not name.endswith("_") and not (name == "add" and any(place(t) in self.weights for t in given)):  # a bias is added with the product
+                self.pointwise += moved
+            if "softmax" in name and made[0].dim() >= 3:
+                self.attentions += 1
+            if name in ("convolution", "_convolution"):
+                self.convolutions += 1
+                work = made[0].numel() * args[1][0].numel()
+                self.volume, self.plane = self.volume + work * (made[0].dim() == 5), self.plane + work * (made[0].dim() < 5)
+            elif name in _PRODUCTS:
+                self.multiplied += 1
+
+        def settings(self, batch: int, params: int) -> dict[str, Any]:
+            flops = self.flops.get_total_flops() + self.attention_flops
+            if not flops > 0:
+                raise ValueError("count found no matrix product and no convolution in the model")
+            family, layers, moved = None, self.multiplied + self.convolutions, self.products + self.pointwise
+            if 2 * 2 * (self.volume + self.plane) > flops:
+                family, layers, moved = ("volume" if self.volume > self.plane else "convnet"), self.convolutions, self.products
+            elif self.attentions:
+                family, layers = "transformer", self.attentions
+            kept = sum(t.untyped_storage().nbytes() // t.element_size() * (_HALF if t.is_floating_point() else t.element_size()) for t in self.kept.values())
+            answer = {"flops": flops / batch, "bytes": _HALF * moved / batch, "params": params, "kept": kept / batch, "layers": layers, "family": family}
+            return {name: value for name, value in answer.items() if value}
+
+    tally = Tally()
+    return tally
