@@ -226,7 +226,8 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.OnDevice: func(s *Setup, to any) {
 		if to == true {
-			s.Copy, s.Decoded = scaled(s.Copy, asUint8), scaled(s.Decoded, asUint8)
+			s.copies(scaled(s.Copy, asUint8))
+			s.Decoded = scaled(s.Decoded, asUint8)
 		}
 	},
 }
@@ -249,8 +250,17 @@ func (s *Setup) resize(batch float64) {
 func (s *Setup) pin() {
 	if rate := s.Link.Pinned.Value; rate > 0 && set(s.Copy) && set(s.Decoded) {
 		took := s.Batch * s.Decoded.Point / rate
-		s.Copy = stoker.Interval{Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took), High: min(s.Copy.High, took)}
+		s.copies(stoker.Interval{Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took), High: min(s.Copy.High, took)})
 	}
+}
+
+// copies sets how long the device waits for them; the launching thread, which spins
+// meanwhile, spins less.
+func (s *Setup) copies(take stoker.Interval) {
+	if was := s.Step.Point + s.Copy.Point; was > 0 && s.LoopCPU.Known() {
+		s.LoopCPU = scaled(s.LoopCPU, (s.Step.Point+take.Point)/was)
+	}
+	s.Copy = take
 }
 
 // elsewhere says that other processes prepare batches than those whose waiting for a

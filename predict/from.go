@@ -72,10 +72,10 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	loop := c.loop(len(run.Facts.GPUs) > 0)
 	b.Copy = c.transfer(b.Setup, loop)
 	b.Step = loop
-	b.Launch = c.launch(loop)
 	if copied := b.Copy; copied.Known() { // what saves most is taken off first: the optimist's loop is the shortest
 		b.Step = stoker.Interval{Low: max(least, loop.Low-copied.High), Point: max(least, loop.Point-copied.Point), High: max(least, loop.High-copied.Low)}
 	}
+	b.Launch = c.launch(b.Step)
 	b.unhurried()
 	c.input(run, &b.Setup)
 	return b

@@ -536,7 +536,7 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		if input > orNone(t[bound]) {
 			bound = slowest
 		}
-		if t[onCPU] > step { // trainers share too few cores
+		if p.gpus > 1 && t[onCPU] > step { // trainers share too few cores; one has one
 			step, bound = t[onCPU], onCPU
 		}
 		return step, loop, bound
