@@ -93,10 +93,8 @@ type adviser struct {
 // Rank proposes every change that applies to the run and orders them by worth.
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
-	if run.Timeline != nil {
-		if plan, ok := a.replayed(); ok {
-			return plan
-		}
+	if plan, ok := a.replayed(); ok {
+		return plan
 	}
 	if !verdict.HasSteps {
 		return a.blind()

@@ -23,31 +23,31 @@ const (
 	queuedTrigger  = 0.05 // [J] queued work that waits
 )
 
-// traceFindings are the findings of a trace, those that can save most first.
-func (c *Case) traceFindings() []Finding {
-	if c.traced == nil || c.traced.d.StartUp || c.traced.d.Works < fewWorks {
+// findings are those of a trace, what can save most first.
+func (t *traced) findings() []Finding {
+	if t.d.StartUp || t.d.Works < fewWorks {
 		return nil
 	}
 	var out []Finding
 	for _, find := range []func() (Finding, bool){
-		c.loaderWait, c.hostWork, c.launching, c.hiddenSync, c.explicitSync, c.allocating, c.collecting, c.deviceWaits,
-		c.pageableCopies, c.serialCopies, c.tinyCopies, c.linkLimited,
-		c.elementwiseChains, c.noTensorCores, c.smallGrids, c.unalignedShapes,
-		c.exposedCommunication, c.probableCommunication,
+		t.loaderWait, t.hostWork, t.launching, t.hiddenSync, t.explicitSync, t.allocating, t.collecting, t.deviceWaits,
+		t.pageableCopies, t.serialCopies, t.tinyCopies, t.linkLimited,
+		t.elementwiseChains, t.noTensorCores, t.smallGrids, t.unalignedShapes,
+		t.exposedCommunication, t.probableCommunication,
 	} {
 		if f, ok := find(); ok {
 			out = append(out, f)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return c.traced.rank(out[i]) > c.traced.rank(out[j]) })
+	sort.SliceStable(out, func(i, j int) bool { return t.order(out[i]) > t.order(out[j]) })
 	return out
 }
 
-// rank orders findings by what they can save. Where input is short, what the host
+// order is what findings go by: what they can save. Where input is short, what the host
 // does between launches shows because nothing is queued: it comes after.
-func (t *traced) rank(f Finding) float64 {
+func (t *traced) order(f Finding) float64 {
 	if f.Name == "launch-bound" || f.Name == "host-work" {
-		return f.Saves * t.besideInput()
+		return f.Saves * besideInput(t.parts.Input)
 	}
 	return f.Saves
 }
@@ -79,8 +79,7 @@ func (t *traced) atPlace(f *Finding, cause idle.Cause) {
 	}
 }
 
-func (c *Case) loaderWait() (Finding, bool) {
-	t := c.traced
+func (t *traced) loaderWait() (Finding, bool) {
 	ns, share := t.causeShare(idle.DataLoader)
 	if share < loaderTrigger {
 		return Finding{}, false
@@ -90,25 +89,25 @@ func (c *Case) loaderWait() (Finding, bool) {
 	t.atPlace(&f, idle.DataLoader)
 	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", percent1(share), ms(seconds(ns)/t.steps()))
 	if t.itself < 0.5 {
-		c.moreWorkers(&f, share)
+		t.moreWorkers(&f, share)
 		return f, true
 	}
 	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
-	if step := c.Costs.Step * (1 - share); c.HasSteps && c.Costs.Wait > 0 && step > 0 {
-		n = max(1, int(math.Ceil(c.Costs.Wait/step)))
-		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", ms(c.Costs.Wait), ms(step))
+	if step := t.costs.Step * (1 - share); t.hasSteps && t.costs.Wait > 0 && step > 0 {
+		n = max(1, int(math.Ceil(t.costs.Wait/step)))
+		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", ms(t.costs.Wait), ms(step))
 	}
-	f.Settings = []stoker.Change{change(stoker.NumWorkers, c.workersNow(), n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
+	f.Settings = []stoker.Change{change(stoker.NumWorkers, t.workersNow(), n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
 	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
 	return f, true
 }
 
 // workersNow is how many workers there are; nil where a trace does not tell.
-func (c *Case) workersNow() any {
-	single, several := c.traced.iterators()
+func (t *traced) workersNow() any {
+	single, several := t.iterators()
 	switch {
-	case !c.Costs.Uncounted:
-		return c.Costs.Workers
+	case !t.costs.Uncounted:
+		return t.costs.Workers
 	case single && !several:
 		return 0
 	}
@@ -121,14 +120,14 @@ const mostTimes = 8
 // moreWorkers advises for worker processes that are too slow. Where steps follow
 // each other as fast as batches come, so many times the workers as the step would
 // be shorter without the wait are enough, if cores are free.
-func (c *Case) moreWorkers(f *Finding, share float64) {
+func (t *traced) moreWorkers(f *Finding, share float64) {
 	times := min(mostTimes, 1/max(1e-9, 1-share))
-	now, known := c.workersNow().(int)
+	now, known := t.workersNow().(int)
 	if !known {
 		now = 1 // the least that a multi-process iterator has
 	}
 	n := max(now+1, int(math.Ceil(float64(now)*times)))
-	f.Settings = []stoker.Change{change(stoker.NumWorkers, c.workersNow(), n)}
+	f.Settings = []stoker.Change{change(stoker.NumWorkers, t.workersNow(), n)}
 	f.Advice = fmt.Sprintf("%.1f times as many workers (num_workers), %d at least, while cores are free; cheaper decoding where none are; prefetch_factor=4 where single batches take long", times, n)
 }
 
@@ -147,9 +146,8 @@ func (t *traced) worst() idle.Cause {
 // for the loader.
 const stretchTrigger = 0.03
 
-func (c *Case) hostWork() (Finding, bool) {
-	t := c.traced
-	if t.long < stretchTrigger {
+func (t *traced) hostWork() (Finding, bool) {
+	if t.parts.Long < stretchTrigger {
 		return Finding{}, false
 	}
 	f := Finding{Name: "host-work"}
@@ -160,7 +158,7 @@ func (c *Case) hostWork() (Finding, bool) {
 	}
 	place := t.d.Places[cause]
 	t.atPlace(&f, cause)
-	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", percent1(t.long), longGapText, ms(seconds(place.To-place.From)))
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", percent1(t.parts.Long), longGapText, ms(seconds(place.To-place.From)))
 	if name := t.all.Name(place.Slice); name >= 0 {
 		f.Text += ", mostly in " + quoted(t.t.Names[name])
 	}
@@ -185,9 +183,8 @@ func (t *traced) isFirst(p idle.Place) bool {
 	return true
 }
 
-func (c *Case) launching() (Finding, bool) {
-	t := c.traced
-	late := t.host
+func (t *traced) launching() (Finding, bool) {
+	late := t.parts.Host
 	if late < hostTrigger || t.kernels.Count == 0 || seconds(t.kernels.Median) >= shortKernel && late < 2*hostTrigger {
 		return Finding{}, false
 	}
@@ -201,18 +198,17 @@ func (c *Case) launching() (Finding, bool) {
 	return f, true
 }
 
-func (c *Case) hiddenSync() (Finding, bool) {
-	return c.syncs("hidden-sync", c.traced.waits.Hidden.Count, c.traced.waits.Hidden.Time, c.traced.waits.Hidden.Most)
+func (t *traced) hiddenSync() (Finding, bool) {
+	return t.syncs("hidden-sync", t.waits.Hidden.Count, t.waits.Hidden.Time, t.waits.Hidden.Most)
 }
 
-func (c *Case) explicitSync() (Finding, bool) {
-	return c.syncs("explicit-sync", c.traced.waits.Explicit.Count, c.traced.waits.Explicit.Time, c.traced.waits.Explicit.Most)
+func (t *traced) explicitSync() (Finding, bool) {
+	return t.syncs("explicit-sync", t.waits.Explicit.Count, t.waits.Explicit.Time, t.waits.Explicit.Most)
 }
 
 // syncs: waiting while the device works costs nothing in itself; the idle time
 // that follows does.
-func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Finding, bool) {
-	t := c.traced
+func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Finding, bool) {
 	after := t.d.AfterSync[0]
 	if name == "explicit-sync" {
 		after = t.d.AfterSync[1]
@@ -253,8 +249,7 @@ func singular(n int) string {
 	return ""
 }
 
-func (c *Case) allocating() (Finding, bool) {
-	t := c.traced
+func (t *traced) allocating() (Finding, bool) {
 	ns, share := t.causeShare(idle.Allocator)
 	if share < allocTrigger {
 		return Finding{}, false
@@ -268,8 +263,7 @@ func (c *Case) allocating() (Finding, bool) {
 	return f, true
 }
 
-func (c *Case) collecting() (Finding, bool) {
-	t := c.traced
+func (t *traced) collecting() (Finding, bool) {
 	ns, share := t.causeShare(idle.GC)
 	if share < collectTrigger {
 		return Finding{}, false
@@ -283,8 +277,7 @@ func (c *Case) collecting() (Finding, bool) {
 	return f, true
 }
 
-func (c *Case) deviceWaits() (Finding, bool) {
-	t := c.traced
+func (t *traced) deviceWaits() (Finding, bool) {
 	ns, share := t.causeShare(idle.DeviceWait)
 	if share < queuedTrigger {
 		return Finding{}, false

@@ -15,15 +15,14 @@ const (
 	tinyPerStep   = 20
 )
 
-func (c *Case) pageableCopies() (Finding, bool) {
-	t := c.traced
+func (t *traced) pageableCopies() (Finding, bool) {
 	p := t.copies.Pageable
 	if p.Count == 0 {
 		return Finding{}, false
 	}
 	f := Finding{Name: "pageable-copies"}
 	t.worth(&f, p.Alone)
-	f.Saves = t.copied // with what the host takes to issue them
+	f.Saves = t.parts.Copies // with what the host takes to issue them
 	t.atWork(&f, p.Largest)
 	size := ""
 	if p.Bytes > 0 {
@@ -47,8 +46,7 @@ func copies(n float64) string {
 	return fmt.Sprintf("%.1f copies come", n)
 }
 
-func (c *Case) serialCopies() (Finding, bool) {
-	t := c.traced
+func (t *traced) serialCopies() (Finding, bool) {
 	alone := t.copies.ToDevice.Alone - t.copies.Pageable.Alone
 	if t.d.Share(alone) < serialTrigger {
 		return Finding{}, false
@@ -62,8 +60,7 @@ func (c *Case) serialCopies() (Finding, bool) {
 	return f, true
 }
 
-func (c *Case) tinyCopies() (Finding, bool) {
-	t := c.traced
+func (t *traced) tinyCopies() (Finding, bool) {
 	tiny := t.copies.Tiny
 	if float64(tiny.Count) < tinyPerStep*t.steps() {
 		return Finding{}, false
@@ -77,8 +74,7 @@ func (c *Case) tinyCopies() (Finding, bool) {
 	return f, true
 }
 
-func (c *Case) linkLimited() (Finding, bool) {
-	t := c.traced
+func (t *traced) linkLimited() (Finding, bool) {
 	link, known := hardware.FindLink(hardware.MachineOf(t.gpu.Name).Link.Name)
 	down := t.copies.ToDevice
 	if !known || t.d.Share(down.Alone) < linkTrigger || down.Rate() < linkReached*link.Pinned.Value {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -22,8 +23,7 @@ const (
 	tensorGain = 3.0 // what matrix kernels gain on Tensor Cores at most, whatever the peaks' ratio (published procedure)
 )
 
-func (c *Case) elementwiseChains() (Finding, bool) {
-	t := c.traced
+func (t *traced) elementwiseChains() (Finding, bool) {
 	k := t.kernels
 	point := k.Family[idle.Elementwise] + k.Family[idle.Reduction]
 	share := float64(point) / float64(max(1, k.Time))
@@ -69,11 +69,10 @@ func (t *traced) ready() string {
 	return advice + optimizer
 }
 
-func (c *Case) noTensorCores() (Finding, bool) {
-	t := c.traced
+func (t *traced) noTensorCores() (Finding, bool) {
 	k := t.kernels
 	share := float64(k.Plain) / float64(max(1, k.Time))
-	if t.major < 7 || share < matrixTrigger || k.Plain < k.Tensor {
+	if !(t.major >= 7) || share < matrixTrigger || k.Plain < k.Tensor {
 		return Finding{}, false // before Volta there are none; names that tell nothing are not "no"
 	}
 	f := Finding{Name: "no-tensor-cores"}
@@ -82,7 +81,7 @@ func (c *Case) noTensorCores() (Finding, bool) {
 	t.atWork(&f, t.longest(func(total idle.Total) bool {
 		return (total.Family == idle.Matmul || total.Family == idle.Convolution) && total.Cores == idle.PlainCores
 	}))
-	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; the device (compute capability %d.x) has them",
+	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; the device (compute capability %.0f.x) has them",
 		percent(share), percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
 	if t.major >= 8 {
 		f.Settings = []stoker.Change{change(stoker.TF32, nil, true), change(stoker.Precision, nil, "bf16")}
@@ -105,8 +104,7 @@ func (t *traced) longest(fits func(idle.Total) bool) int32 {
 	return best
 }
 
-func (c *Case) smallGrids() (Finding, bool) {
-	t := c.traced
+func (t *traced) smallGrids() (Finding, bool) {
 	k := t.kernels
 	if float64(k.Known) < gridsKnown*float64(k.Time) || !(k.SMs < gridTrigger) {
 		return Finding{}, false
@@ -145,10 +143,9 @@ type uneven struct {
 	call    int32
 }
 
-func (c *Case) unalignedShapes() (Finding, bool) {
-	t := c.traced
+func (t *traced) unalignedShapes() (Finding, bool) {
 	matrix := t.kernels.Family[idle.Matmul] + t.kernels.Family[idle.Convolution]
-	if t.major < 7 && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
+	if !(t.major >= 7) && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
 		return Finding{}, false
 	}
 	most, calls := t.unevenDims()
@@ -287,4 +284,27 @@ func parseShapes(text string) [][]int {
 		}
 	}
 	return out
+}
+
+// composition says which kinds of kernels the time goes into.
+func (t *traced) composition() string {
+	type part struct {
+		family idle.Family
+		time   int64
+	}
+	var parts []part
+	for f, time := range t.kernels.Family {
+		if time > 0 && idle.Family(f) != idle.Exchange {
+			parts = append(parts, part{idle.Family(f), time})
+		}
+	}
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].time > parts[j].time })
+	var words []string
+	for i, p := range parts {
+		if i == 4 {
+			break
+		}
+		words = append(words, fmt.Sprintf("%s %s", p.family, percent1(float64(p.time)/float64(max(1, t.kernels.Time)))))
+	}
+	return strings.Join(words, ", ")
 }

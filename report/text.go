@@ -98,7 +98,7 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	}
 	fmt.Fprintf(&p.b, "%s", p.colour("1;"+code, string(v.Class)))
 	switch {
-	case run.Timeline != nil && !math.IsNaN(v.Idle):
+	case v.Device >= 0: // its work was seen, and the steps are those of it
 		fmt.Fprintf(&p.b, "  %s", traceWindow(v))
 	case v.HasSteps:
 		fmt.Fprintf(&p.b, "  %s: %s", v.State, v.Costs.Window)
