@@ -85,7 +85,7 @@ func TestWorkersStayWithinMemory(t *testing.T) {
 // Docker's default /dev/shm of 64 MB holds three batches of 9.6 MB, ahead of two.
 func TestWorkersStayWithinShm(t *testing.T) {
 	run := live(t)
-	run.Facts.Machine.ShmBytes = 64e6
+	run.Facts.Machine.ShmBytes = new(64e6)
 	fix := fixOf(t, run, stoker.NumWorkers)
 	if n := workersOf(t, fix); n > 2 {
 		t.Errorf("num_workers=%d with 64 MB of /dev/shm", n)

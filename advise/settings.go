@@ -21,17 +21,14 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
-		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", bytes(pinnedCopies*a.base.BatchBytes()), locked(a.run.Facts.Machine.LockedBytes)),
+		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", bytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
 
 func locked(limit float64) string {
-	switch {
-	case limit < 0:
+	if limit < 0 {
 		return "unlimited"
-	case limit == 0:
-		return "unknown"
 	}
 	return bytes(limit)
 }

@@ -112,7 +112,7 @@ func (a adviser) tooMuch(workers int) string {
 		return ""
 	}
 	ahead := float64(workers * a.ahead())
-	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
+	if shm := stat.Value(a.run.Facts.Machine.ShmBytes); ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
 		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", bytes(shm), workers, bytes(ahead*a.base.BatchBytes()))
 	}
 	return ""
@@ -169,14 +169,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 func (a adviser) memoryNote(workers int) string {
 	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
 	return fmt.Sprintf("checked: at most %s more memory of %s free; %s queued in /dev/shm of %s; %s cores",
-		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.base.Cores))
-}
-
-func unknownIfZero(v float64) float64 {
-	if v == 0 {
-		return math.NaN()
-	}
-	return v
+		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(stat.Value(a.run.Facts.Machine.ShmBytes)), number(a.base.Cores))
 }
 
 func number(v float64) string {

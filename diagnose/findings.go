@@ -7,6 +7,7 @@ import (
 
 	"stoker"
 	"stoker/diagnose/idle"
+	"stoker/internal/stat"
 	"stoker/recording"
 )
 
@@ -22,6 +23,18 @@ const (
 	collectTrigger = 0.01
 	queuedTrigger  = 0.05 // [J] queued work that waits
 )
+
+// finding is one of which nothing but the name is known.
+func finding(name string) Finding {
+	return Finding{Name: name, Seconds: math.NaN(), Share: math.NaN(), Saves: math.NaN()}
+}
+
+// said is one of which there is nothing but a text.
+func said(name, text string) Finding {
+	f := finding(name)
+	f.Text = text
+	return f
+}
 
 // findings are those of a trace, what can save most first.
 func (t *traced) findings() []Finding {
@@ -47,9 +60,9 @@ func (t *traced) findings() []Finding {
 // does between launches shows because nothing is queued: it comes after.
 func (t *traced) order(f Finding) float64 {
 	if f.Name == "launch-bound" || f.Name == "host-work" {
-		return f.Saves * besideInput(t.parts.Input)
+		return stat.Or(f.Saves, 0) * besideInput(t.parts.Input)
 	}
-	return f.Saves
+	return stat.Or(f.Saves, 0)
 }
 
 // steps is how many steps are judged, at least one.
@@ -84,7 +97,7 @@ func (t *traced) loaderWait() (Finding, bool) {
 	if share < loaderTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "data-loader-wait"}
+	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
 	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", percent1(share), ms(seconds(ns)/t.steps()))
@@ -150,7 +163,7 @@ func (t *traced) hostWork() (Finding, bool) {
 	if t.parts.Long < stretchTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "host-work"}
+	f := finding("host-work")
 	t.worth(&f, t.d.Long)
 	cause := t.worst()
 	if cause == idle.GC || cause == idle.Allocator {
@@ -188,7 +201,7 @@ func (t *traced) launching() (Finding, bool) {
 	if late < hostTrigger || t.kernels.Count == 0 || seconds(t.kernels.Median) >= shortKernel && late < 2*hostTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "launch-bound"}
+	f := finding("launch-bound")
 	t.worth(&f, int64(late*float64(t.d.Window())))
 	t.atPlace(&f, t.worst())
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
@@ -217,7 +230,7 @@ func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Find
 		return Finding{}, false
 	}
 	h := &t.t.Host
-	f := Finding{Name: name}
+	f := finding(name)
 	t.at(&f, h.Thread[most.Call], h.Start[most.Call], h.End[most.Call])
 	t.worth(&f, after)
 	call := t.t.Names[h.Name[most.Call]]
@@ -254,7 +267,7 @@ func (t *traced) allocating() (Finding, bool) {
 	if share < allocTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "allocator"}
+	f := finding("allocator")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.Allocator)
 	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", percent1(share))
@@ -268,7 +281,7 @@ func (t *traced) collecting() (Finding, bool) {
 	if share < collectTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "garbage-collection"}
+	f := finding("garbage-collection")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.GC)
 	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", percent1(share))
@@ -282,7 +295,7 @@ func (t *traced) deviceWaits() (Finding, bool) {
 	if share < queuedTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "device-wait"}
+	f := finding("device-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DeviceWait)
 	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", percent1(share))

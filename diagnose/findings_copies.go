@@ -20,7 +20,7 @@ func (t *traced) pageableCopies() (Finding, bool) {
 	if p.Count == 0 {
 		return Finding{}, false
 	}
-	f := Finding{Name: "pageable-copies"}
+	f := finding("pageable-copies")
 	t.worth(&f, p.Alone)
 	f.Saves = t.parts.Copies // with what the host takes to issue them
 	t.atWork(&f, p.Largest)
@@ -51,7 +51,7 @@ func (t *traced) serialCopies() (Finding, bool) {
 	if t.d.Share(alone) < serialTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "serial-copies"}
+	f := finding("serial-copies")
 	t.worth(&f, alone)
 	t.atWork(&f, t.copies.ToDevice.Largest)
 	f.Text = fmt.Sprintf("copies to the device run while no kernel does, %s of the window: the next batch could cross the link while this one is computed", percent1(t.d.Share(alone)))
@@ -65,7 +65,7 @@ func (t *traced) tinyCopies() (Finding, bool) {
 	if float64(tiny.Count) < tinyPerStep*t.steps() {
 		return Finding{}, false
 	}
-	f := Finding{Name: "tiny-copies"}
+	f := finding("tiny-copies")
 	t.worth(&f, t.d.BeforeTiny+tiny.Alone)
 	t.atWork(&f, tiny.Largest)
 	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %.1f KB in the mean: each costs a call and a launch, not bytes; %s of the window pass before and in them",
@@ -77,10 +77,10 @@ func (t *traced) tinyCopies() (Finding, bool) {
 func (t *traced) linkLimited() (Finding, bool) {
 	link, known := hardware.FindLink(hardware.MachineOf(t.gpu.Name).Link.Name)
 	down := t.copies.ToDevice
-	if !known || t.d.Share(down.Alone) < linkTrigger || down.Rate() < linkReached*link.Pinned.Value {
+	if !known || t.d.Share(down.Alone) < linkTrigger || !(down.Rate() >= linkReached*link.Pinned.Value) {
 		return Finding{}, false
 	}
-	f := Finding{Name: "pcie-limited"}
+	f := finding("pcie-limited")
 	t.worth(&f, down.Alone)
 	t.atWork(&f, down.Largest)
 	f.Text = fmt.Sprintf("copies alone take %s of the window at %.1f GB/s, which is what the link can do: fewer bytes help, nothing else",

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func (t *traced) elementwiseChains() (Finding, bool) {
 	if share < chainTrigger || t.d.Share(point) < chainWindow || k.Chains == 0 {
 		return Finding{}, false
 	}
-	f := Finding{Name: "elementwise-chains"}
+	f := finding("elementwise-chains")
 	t.worth(&f, k.Chained-int64(k.Fused))
 	t.atWork(&f, k.Chain[0])
 	f.To = seconds(t.t.Device.End[k.Chain[1]])
@@ -75,7 +76,7 @@ func (t *traced) noTensorCores() (Finding, bool) {
 	if !(t.major >= 7) || share < matrixTrigger || k.Plain < k.Tensor {
 		return Finding{}, false // before Volta there are none; names that tell nothing are not "no"
 	}
-	f := Finding{Name: "no-tensor-cores"}
+	f := finding("no-tensor-cores")
 	t.worth(&f, k.Plain)
 	f.Saves *= 1 - 1/tensorGain
 	t.atWork(&f, t.longest(func(total idle.Total) bool {
@@ -109,9 +110,9 @@ func (t *traced) smallGrids() (Finding, bool) {
 	if float64(k.Known) < gridsKnown*float64(k.Time) || !(k.SMs < gridTrigger) {
 		return Finding{}, false
 	}
-	f := Finding{Name: "small-grids"}
+	f := finding("small-grids")
 	t.worth(&f, k.SmallFor)
-	f.Saves = 0 // a larger batch takes longer, too: only a trial tells
+	f.Saves = math.NaN() // a larger batch takes longer, too: only a trial tells
 	t.atWork(&f, k.Smallest)
 	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)); for %s of kernel time there is less than half a block per SM",
 		percent(k.SMs), percent(float64(k.SmallFor)/float64(k.Known)))
@@ -152,7 +153,7 @@ func (t *traced) unalignedShapes() (Finding, bool) {
 	if calls == 0 || float64(most.count) < unevenTrigger*float64(calls) {
 		return Finding{}, false
 	}
-	f := Finding{Name: "unaligned-shapes"}
+	f := finding("unaligned-shapes")
 	h := &t.t.Host
 	t.at(&f, h.Thread[most.call], h.Start[most.call], h.End[most.call])
 	f.Text = fmt.Sprintf("%d of %d matrix products have a dimension of %d, no multiple of %d (such as %s %s): Tensor Cores work in tiles, the rest of the last one is wasted, and below multiples of 8 slower kernels are taken",

@@ -14,7 +14,7 @@ func (t *traced) exposedCommunication() (Finding, bool) {
 	if t.parts.Exchange < exposedTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "exposed-communication"}
+	f := finding("exposed-communication")
 	t.worth(&f, int64(t.parts.Exchange*float64(t.d.Window())))
 	t.atWork(&f, t.longest(func(total idle.Total) bool { return total.Family == idle.Exchange }))
 	count, time := 0, int64(0)
@@ -45,7 +45,7 @@ func (t *traced) probableCommunication() (Finding, bool) {
 		if total.Family != idle.Other || !long || t.d.Share(total.Small) < exposedTrigger {
 			continue
 		}
-		f := Finding{Name: "probable-communication"}
+		f := finding("probable-communication")
 		t.worth(&f, total.Small)
 		t.atWork(&f, total.Longest)
 		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: probably an exchange between ranks, counted as computation here; confirm",

@@ -181,9 +181,9 @@ func (c *Case) findings(class Class) []Finding {
 		out = append(out, f)
 	}
 	if c.HasSteps && c.Costs.HelpersSpin() {
-		out = append(out, Finding{Name: "intra-op-threads", Text: fmt.Sprintf(
+		out = append(out, said("intra-op-threads", fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of fetching is waiting for a core): loading costs far more than it must. Worker processes run with one thread each; OMP_NUM_THREADS=1 helps at once",
-			percent(c.Costs.FetchQueue/c.Costs.Fetch))})
+			percent(c.Costs.FetchQueue/c.Costs.Fetch))))
 	}
 	if c.HasSteps {
 		w := c.Costs.Window
@@ -194,11 +194,11 @@ func (c *Case) findings(class Class) []Finding {
 			}
 		}
 		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
-			out = append(out, Finding{Name: "epoch-boundary", Text: fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", percent(share))})
+			out = append(out, said("epoch-boundary", fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", percent(share))))
 		}
 	}
 	if c.Ranks != "" {
-		out = append(out, Finding{Name: "ranks", Text: c.Ranks})
+		out = append(out, said("ranks", c.Ranks))
 	}
 	return out
 }
@@ -210,9 +210,9 @@ func (c *Case) memoryFull(class Class) (Finding, bool) {
 	}
 	for _, used := range c.Memory {
 		if used > fullMemory {
-			return Finding{Name: "full-memory", Text: fmt.Sprintf(
+			return said("full-memory", fmt.Sprintf(
 				"device memory is %s full while the device is idle %s of the time: a full memory says nothing about work",
-				percent(used), percent(c.Idle))}, true
+				percent(used), percent(c.Idle))), true
 		}
 	}
 	return Finding{}, false

@@ -126,10 +126,8 @@ func (l live) program() {
 		l.Model = &Model{Device: m.Device, DType: m.DType, Steps: m.Steps}
 	}
 	for _, g := range facts.GPUs {
-		if g.MemoryBytes > 0 {
-			used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
-			l.Memory = append(l.Memory, used/g.MemoryBytes)
-		}
+		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
+		l.Memory = append(l.Memory, used/stat.Value(g.MemoryBytes))
 	}
 	l.Seen = seen(nil, 0, "steps", "step", "%s", l.whatWasSeen())
 }

@@ -268,14 +268,11 @@ func (w Window) HostTime() float64 {
 	return sum / float64(len(w.Steps))
 }
 
-// Samples is the mean number of samples per step; 0 where unknown.
+// Samples is the mean number of samples per step.
 func (w Window) Samples() float64 {
 	sum := 0.0
 	for _, s := range w.Steps {
-		if s.Samples == 0 {
-			return 0
-		}
-		sum += float64(s.Samples)
+		sum += s.Samples
 	}
 	return sum / float64(len(w.Steps))
 }

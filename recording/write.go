@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"stoker/internal/stat"
 )
 
 // maxPending bounds what waits for a disk that takes nothing: about two hours of
@@ -109,7 +111,7 @@ func (w *Writer) Facts(f Facts) { w.add(line{Kind: "facts", Facts: &f}) }
 
 // Sample adds one value of a signal; an unknown value (NaN) is left out.
 func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
-	value := known(v)
+	value := stat.Known(v)
 	if value == nil {
 		return
 	}

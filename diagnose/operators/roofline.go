@@ -123,16 +123,13 @@ func (m *measure) count(call int32, f formula, in []dims, results map[int32]dims
 		return false
 	}
 	c := &counted{product: p}
-	size := 0.0
+	size := math.NaN()
 	if h.Types[call] >= 0 {
 		if kinds := types(m.t.Names[h.Types[call]]); p.operand < len(kinds) {
 			size, c.precision = element(kinds[p.operand])
 		}
 	}
-	c.bytes = math.NaN()
-	if size > 0 {
-		c.bytes = size * p.elements
-	}
+	c.bytes = size * p.elements
 	m.work[call] = c
 	return true
 }

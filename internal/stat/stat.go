@@ -60,6 +60,22 @@ func Or(v, otherwise float64) float64 {
 	return v
 }
 
+// Known is nil for what JSON cannot say: NaN, which is unknown, and infinity.
+func Known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Value is what a pointer points to, unknown (NaN) where it is nil.
+func Value(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
 // Ramp rises from 0 at low to 1 at high; with low > high it falls. An unknown
 // value (NaN) gives 0.
 func Ramp(v, low, high float64) float64 {

@@ -275,13 +275,13 @@ func (in *Intake) step(p *Process, own int, r *Record, now float64) bool {
 	s := recording.Step{
 		PID: p.PID, Rank: p.Rank, Device: in.gpu(p), Loader: r.Loader, N: r.N,
 		Start: start, Period: period, Wait: wait, First: r.First, Phase: recording.Evaluate,
-		Idle: math.NaN(), DevicePeriod: math.NaN(),
+		Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(),
 	}
 	if r.P == 0 {
 		s.Period = math.NaN()
 	}
 	if r.B != nil && *r.B > 0 && *r.B <= maxN {
-		s.Samples = *r.B
+		s.Samples = float64(*r.B)
 	}
 	if r.Grad == nil || *r.Grad {
 		s.Phase = recording.Train
