@@ -140,3 +140,52 @@ func TestUnknownIsNaN(t *testing.T) {
 		t.Fatalf("found %d fields of numbers: the test looks in the wrong place", fields)
 	}
 }
+
+// units are numbers with a unit or a per cent sign that a format prints by itself.
+var units = regexp.MustCompile(`%[+]?\.?[0-9]*[fg] ?(%%|ns|us|µs|ms|kB|KB|MB|GB|[KMG]iB|[KMG]?B/s)`)
+
+// spelt are the files that still print such numbers themselves, each with its reason.
+var spelt = map[string]string{
+	"predict/tutorial.go":          "the tutorial's own figures have the digits that its authors printed",
+	"predict/words.go":             "a bound of a note, in whole per cent",
+	"verify/work.go":               "whole per cent of bytes",
+	"diagnose/traced.go":           "an instant is looked up in another tool, to the microsecond",
+	"report/trace.go":              "an instant is looked up in another tool, to the microsecond",
+	"report/trace_lanes.go":        "an instant is looked up in another tool, to the microsecond",
+	"report/trace_ranks.go":        "a clock's offset has a sign",
+	"report/traced.go":             "a difference has a sign",
+	"advise/workers.go":            "a difference has a sign",
+	"predict/replay/forecast.go":   "a difference has a sign",
+	"trace/alike.go":               "a threshold in whole per cent, of the reader and not of a run",
+	"cmd/stoker/feed.go":           "a table of one unit",
+	"cmd/stoker/predict_models.go": "the tutorial's own formulas, with its digits",
+	"cmd/stoker/trace.go":          "progress",
+}
+
+func TestNumbersArePrintedInOnePlace(t *testing.T) {
+	files := token.NewFileSet()
+	used := map[string]bool{}
+	for _, name := range goFiles(t, ".") {
+		if folder := floorOf(name); folder == "bench" || folder == "feed" || folder == "examples" || folder == "internal" {
+			continue // they measure and print for those who do; internal knows no root
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if text, ok := node.(*ast.BasicLit); ok && text.Kind == token.STRING && units.MatchString(text.Value) {
+				used[name] = true
+				if spelt[name] == "" {
+					t.Errorf("%s: %s: print it with stoker.Percent, AboutSeconds, AboutBytes or AboutRate", files.Position(text.Pos()), text.Value)
+				}
+			}
+			return true
+		})
+	}
+	for name, why := range spelt {
+		if !used[name] {
+			t.Errorf("%s prints no such number any more (%s): take it off the list", name, why)
+		}
+	}
+}

@@ -179,7 +179,7 @@ func notWorth(f predict.Forecast) string {
 	default:
 		return fmt.Sprintf("worth at most %.2fx: not to be told from noise", f.Speedup.High)
 	}
-	return fmt.Sprintf("worth %.2fx (%.2f to %.2f): not to be told from noise", f.Speedup.Point, f.Speedup.Low, f.Speedup.High)
+	return "worth " + stoker.Factor(f.Speedup) + ": not to be told from noise"
 }
 
 // forecast solves the job with the changes.

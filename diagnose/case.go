@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"stoker"
+
 	"stoker/internal/stat"
 	"stoker/predict"
 )
@@ -148,7 +150,7 @@ func shareOr(unknown float64, text string, value, low, high float64, note string
 	q := Question{Text: text, Answer: "unknown", Score: unknown, Note: note}
 	if !math.IsNaN(value) {
 		q.Score = stat.Ramp(value, low, high)
-		q.Answer = yesNo(q.Score) + ", " + percent(value)
+		q.Answer = yesNo(q.Score) + ", " + stoker.Percent(value)
 	}
 	return Quantity{Question: q}
 }
@@ -283,35 +285,4 @@ func yesNo(score float64) string {
 		return "no"
 	}
 	return "partly"
-}
-
-// percent rounds to whole ones; what is not all is not called 100 %.
-func percent(v float64) string {
-	if v >= 0.995 && v < almostAll {
-		return fmt.Sprintf("%.1f %%", math.Floor(1000*v)/10)
-	}
-	return fmt.Sprintf("%.0f %%", 100*v)
-}
-
-// almostAll is where a share is taken for all: sums of shares are that wrong.
-const almostAll = 1 - 1e-9
-
-// ms prints seconds as milliseconds with about three digits.
-func ms(seconds float64) string {
-	switch v := 1e3 * seconds; {
-	case v >= 100:
-		return fmt.Sprintf("%.0f ms", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f ms", v)
-	default:
-		return fmt.Sprintf("%.2f ms", v)
-	}
-}
-
-// us prints nanoseconds as microseconds, from a millisecond on as milliseconds.
-func us(ns int64) string {
-	if ns >= 1e6 {
-		return ms(seconds(ns))
-	}
-	return fmt.Sprintf("%.1f us", float64(ns)/1e3)
 }

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"math"
 	"strings"
+
+	"stoker"
 )
 
 var computeOnCPU = Rule{
@@ -29,7 +31,7 @@ var computeOnCPU = Rule{
 		c.because(seen(nil, onCPU, "ratio", "model.device", "the optimizer's parameters lie in host memory (%s)", c.Model.DType))
 		switch {
 		case !math.IsNaN(c.Util):
-			c.because(seen(nil, c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", percent(c.Util)))
+			c.because(seen(nil, c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", stoker.Percent(c.Util)))
 		case c.GPUs == 0:
 			c.because(seen(nil, 0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine"))
 		default:

@@ -100,7 +100,7 @@ func (t *traced) loaderWait() (Finding, bool) {
 	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", percent1(share), ms(seconds(ns)/t.steps()))
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps()))
 	if t.itself < 0.5 {
 		t.moreWorkers(&f, share)
 		return f, true
@@ -108,7 +108,7 @@ func (t *traced) loaderWait() (Finding, bool) {
 	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
 	if step := t.costs.Step * (1 - share); t.hasSteps && t.costs.Wait > 0 && step > 0 {
 		n = max(1, int(math.Ceil(t.costs.Wait/step)))
-		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", ms(t.costs.Wait), ms(step))
+		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(step))
 	}
 	f.Settings = []stoker.Change{change(stoker.NumWorkers, t.workersNow(), n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
 	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
@@ -171,7 +171,7 @@ func (t *traced) hostWork() (Finding, bool) {
 	}
 	place := t.d.Places[cause]
 	t.atPlace(&f, cause)
-	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", percent1(t.parts.Long), longGapText, ms(seconds(place.To-place.From)))
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", stoker.Percent(t.parts.Long), longGapText, stoker.AboutSeconds(seconds(place.To-place.From)))
 	if name := t.all.Name(place.Slice); name >= 0 {
 		f.Text += ", mostly in " + quoted(t.t.Names[name])
 	}
@@ -205,7 +205,7 @@ func (t *traced) launching() (Finding, bool) {
 	t.worth(&f, int64(late*float64(t.d.Window())))
 	t.atPlace(&f, t.worst())
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
-		percent1(late), float64(t.d.Works)/t.steps(), us(t.kernels.Median))
+		stoker.Percent(late), float64(t.d.Works)/t.steps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
 	f.Advice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs; or a larger batch_size, so that each launch has more work`
 	return f, true
@@ -238,12 +238,12 @@ func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Find
 	if most.Op >= 0 {
 		under = " under " + t.t.Names[h.Name[most.Op]]
 	}
-	longest, them := fmt.Sprintf("the longest %s ", ms(seconds(most.To-most.From))), "them"
+	longest, them := fmt.Sprintf("the longest %s ", stoker.AboutSeconds(seconds(most.To-most.From))), "them"
 	if count == 1 {
 		longest, them = "", "it"
 	}
 	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s; %s of idle time follow %s",
-		count, plain(count), singular(count), ms(seconds(held)), percent1(t.d.Share(held)), longest, call, under, ms(seconds(after)), them)
+		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(seconds(held)), stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(seconds(after)), them)
 	if t.d.Share(after) < waitTrigger {
 		f.Text += ": it costs little here, but the host cannot run ahead"
 	}
@@ -255,13 +255,6 @@ func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Find
 	return f, true
 }
 
-func singular(n int) string {
-	if n == 1 {
-		return "s"
-	}
-	return ""
-}
-
 func (t *traced) allocating() (Finding, bool) {
 	ns, share := t.causeShare(idle.Allocator)
 	if share < allocTrigger {
@@ -270,7 +263,7 @@ func (t *traced) allocating() (Finding, bool) {
 	f := finding("allocator")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.Allocator)
-	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", percent1(share))
+	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", stoker.Percent(share))
 	f.Settings = []stoker.Change{change(stoker.Allocator, nil, "expandable_segments:True")}
 	f.Advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and no torch.cuda.empty_cache() within the loop"
 	return f, true
@@ -284,7 +277,7 @@ func (t *traced) collecting() (Finding, bool) {
 	f := finding("garbage-collection")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.GC)
-	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", percent1(share))
+	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", stoker.Percent(share))
 	f.Settings = []stoker.Change{change(stoker.ManualGC, nil, 100)}
 	f.Advice = "gc.collect(); gc.freeze() before the loop, gc.disable() in it and gc.collect() every 100 steps: on all ranks in the same step"
 	return f, true
@@ -298,7 +291,7 @@ func (t *traced) deviceWaits() (Finding, bool) {
 	f := finding("device-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DeviceWait)
-	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", percent1(share))
+	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", stoker.Percent(share))
 	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place; work that needs no order belongs on streams without events between them"
 	return f, true
 }

@@ -36,7 +36,7 @@ func (t *traced) elementwiseChains() (Finding, bool) {
 	t.atWork(&f, k.Chain[0])
 	f.To = seconds(t.t.Device.End[k.Chain[1]])
 	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s); %d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
-		percent(share), percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains, k.Longest, ms(seconds(k.Chained)), ms(k.Fused/1e9))
+		stoker.Percent(share), stoker.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains, k.Longest, stoker.AboutSeconds(seconds(k.Chained)), stoker.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.ready()
 	return f, true
@@ -83,7 +83,7 @@ func (t *traced) noTensorCores() (Finding, bool) {
 		return (total.Family == idle.Matmul || total.Family == idle.Convolution) && total.Cores == idle.PlainCores
 	}))
 	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; the device (compute capability %.0f.x) has them",
-		percent(share), percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
+		stoker.Percent(share), stoker.Percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
 	if t.major >= 8 {
 		f.Settings = []stoker.Change{change(stoker.TF32, nil, true), change(stoker.Precision, nil, "bf16")}
 		f.Advice = `torch.set_float32_matmul_precision("high") for TF32 (three decimal digits in products), or torch.autocast("cuda", dtype=torch.bfloat16)`
@@ -115,7 +115,7 @@ func (t *traced) smallGrids() (Finding, bool) {
 	f.Saves = math.NaN() // a larger batch takes longer, too: only a trial tells
 	t.atWork(&f, k.Smallest)
 	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)); for %s of kernel time there is less than half a block per SM",
-		percent(k.SMs), percent(float64(k.SmallFor)/float64(k.Known)))
+		stoker.Percent(k.SMs), stoker.Percent(float64(k.SmallFor)/float64(k.Known)))
 	f.Settings = []stoker.Change{change(stoker.BatchSize, nil, "larger")}
 	f.Advice = "a larger batch_size while memory lasts; for inference, batch requests; or several small models on one device (MPS)"
 	return f, true
@@ -305,7 +305,7 @@ func (t *traced) composition() string {
 		if i == 4 {
 			break
 		}
-		words = append(words, fmt.Sprintf("%s %s", p.family, percent1(float64(p.time)/float64(max(1, t.kernels.Time)))))
+		words = append(words, fmt.Sprintf("%s %s", p.family, stoker.Percent(float64(p.time)/float64(max(1, t.kernels.Time)))))
 	}
 	return strings.Join(words, ", ")
 }

@@ -25,7 +25,7 @@ func (t *traced) exposedCommunication() (Finding, bool) {
 	}
 	alone := float64(t.d.Communication) / float64(max(1, time))
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of their time without computation beside them",
-		percent1(t.parts.Exchange), float64(count)/t.steps(), us(time/int64(max(1, count))), percent(min(1, alone)))
+		stoker.Percent(t.parts.Exchange), float64(count)/t.steps(), stoker.AboutSeconds(seconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
 	if perStep := float64(count) / t.steps(); perStep > 100 {
 		f.Text += "; so many small ones cost latency, not bytes"
 	}
@@ -49,7 +49,7 @@ func (t *traced) probableCommunication() (Finding, bool) {
 		t.worth(&f, total.Small)
 		t.atWork(&f, total.Longest)
 		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: probably an exchange between ranks, counted as computation here; confirm",
-			quoted(t.t.Names[total.Name]), percent1(t.d.Share(total.Small)), us(total.Small/int64(total.Count)))
+			quoted(t.t.Names[total.Name]), stoker.Percent(t.d.Share(total.Small)), stoker.AboutSeconds(seconds(total.Small/int64(total.Count))))
 		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"
 		return f, true
 	}

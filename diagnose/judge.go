@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/internal/stat"
 	"stoker/predict"
@@ -141,20 +143,20 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 		const text = "the trace holds no work of a device, so that its idle time is not known: either the model computes on the CPU, or the profiler was not asked for the device (record with ProfilerActivity.CUDA)"
 		return seen(nil, 0, "events", "trace.device", text)
 	case c.StartUp:
-		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", percent1(c.Shares.Kernel)), c.Gaps, c.WarmUp)
+		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", stoker.Percent(c.Shares.Kernel)), c.Gaps, c.WarmUp)
 	case c.ring():
 		return c.ringEvidence()
 	}
 	var out []Evidence
 	if c.Works < fewWorks {
-		out = seen(out, c.Works, "kernels", "trace.device", "only %.0f piece%s of device work recorded: too few to judge", c.Works, were(c.Works))
+		out = seen(out, c.Works, "kernels", "trace.device", "only %.0f piece%s of device work recorded: too few to judge", c.Works, stoker.Ending(c.Works, " was", "s were"))
 	}
 	if !math.IsNaN(c.Works) {
 		out = seen(out, c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
-			percent1(c.Shares.Kernel), percent1(c.Shares.Copy), percent1(c.Shares.Communication))
+			stoker.Percent(c.Shares.Kernel), stoker.Percent(c.Shares.Copy), stoker.Percent(c.Shares.Communication))
 	} else if c.Stall < 0.03 && c.Idle > 0.1 {
 		out = seen(out, c.Idle, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, but not for want of input (%s): launching, synchronising or copying is next to suspect; a profiler trace tells which",
-			percent(c.Idle), percent(c.Stall))
+			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
 	}
 	out = slices.Concat(out, c.Gaps)
 	if scores[0].Value >= leastScore {
@@ -167,14 +169,6 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	return out
 }
 
-// were is the ending and verb of "n pieces were".
-func were(n float64) string {
-	if n == 1 {
-		return " was"
-	}
-	return "s were"
-}
-
 func (c *Case) findings(class Class) []Finding {
 	var out []Finding
 	if f, ok := c.memoryFull(class); ok {
@@ -183,7 +177,7 @@ func (c *Case) findings(class Class) []Finding {
 	if c.HasSteps && c.Costs.HelpersSpin() {
 		out = append(out, said("intra-op-threads", fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of fetching is waiting for a core): loading costs far more than it must. Worker processes run with one thread each; OMP_NUM_THREADS=1 helps at once",
-			percent(c.Costs.FetchQueue/c.Costs.Fetch))))
+			stoker.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
 	}
 	if c.HasSteps {
 		w := c.Costs.Window
@@ -194,7 +188,7 @@ func (c *Case) findings(class Class) []Finding {
 			}
 		}
 		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
-			out = append(out, said("epoch-boundary", fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", percent(share))))
+			out = append(out, said("epoch-boundary", fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", stoker.Percent(share))))
 		}
 	}
 	if c.Ranks != "" {
@@ -212,15 +206,8 @@ func (c *Case) memoryFull(class Class) (Finding, bool) {
 		if used > fullMemory {
 			return said("full-memory", fmt.Sprintf(
 				"device memory is %s full while the device is idle %s of the time: a full memory says nothing about work",
-				percent(used), percent(c.Idle))), true
+				stoker.Percent(used), stoker.Percent(c.Idle))), true
 		}
 	}
 	return Finding{}, false
-}
-
-func percentOr(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	return percent(v)
 }

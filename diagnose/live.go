@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"stoker"
+
 	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
@@ -171,16 +173,16 @@ func (l live) starved() Quantity {
 	case !math.IsNaN(l.Stall):
 		return share("Does the device wait for input, by its own clock?", l.Stall, 0.03, 0.07, "").
 			saw(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time (%s of a %s step, by the device's own clock)",
-				percent(l.Stall), ms(l.Costs.Idle), ms(l.Costs.Step))
+				stoker.Percent(l.Stall), stoker.AboutSeconds(l.Costs.Idle), stoker.AboutSeconds(l.Costs.Step))
 	case l.ring():
 		return share("Does the trainer wait for batches (an upper bound of waiting for input)?", l.waits(), 0.10, 0.25,
 			"work that is queued on the device may cover a wait of the host").
-			saw(l.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here (stoker observe tells)", percentOr(l.waits())).
-			saw(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", percentOr(l.Costs.Feed.Full))
+			saw(l.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here (stoker observe tells)", stoker.Percent(l.waits())).
+			saw(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(l.Costs.Feed.Full))
 	}
 	return share("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.Idle, 0.10, 0.25,
 		"the device's own clock is not known here").
-		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", percent(l.Idle))
+		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", stoker.Percent(l.Idle))
 }
 
 // alone is whether the launching thread loads by itself.
@@ -189,7 +191,7 @@ func (l live) alone() Quantity {
 	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
 	q := fact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k)).
 		saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
-			ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), ms(k.HostStep-k.Wait)).
+			stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(k.HostStep-k.Wait)).
 		saw(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
 	if k.Others > 0.3 {
 		q = q.saw(k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
@@ -203,8 +205,8 @@ func (l live) launcher() Quantity {
 	states := l.run.Find(recording.ThreadState, predict.LaunchThread(l.run, l.Costs.Window.PID))
 	busy := 1 - states.Share(l.From, l.To, recording.Parked, recording.Asleep)
 	return share("Is the launching thread always at work?", busy, 0.6, 0.85, "a thread that spins for the device looks the same").
-		saw(busy, "ratio", "thread.state", "no loader process exists and the launching thread is at work %s of the time", percentOr(busy)).
-		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", percentOr(l.Idle))
+		saw(busy, "ratio", "thread.state", "no loader process exists and the launching thread is at work %s of the time", stoker.Percent(busy)).
+		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
 }
 
 // storage is the share of fetching time in which the fetching threads waited
@@ -214,14 +216,14 @@ func (l live) storage() Quantity {
 	waits := l.onStorage()
 	q := shareOr(unlikely, "Is loading waiting for storage?", waits, 0.3, 0.6, "")
 	if k.Feed != nil {
-		q = q.saw(waits, "ratio", "feed.read", "the loader's threads read files %s of their time", percentOr(waits))
+		q = q.saw(waits, "ratio", "feed.read", "the loader's threads read files %s of their time", stoker.Percent(waits))
 	} else {
-		q = q.saw(waits, "ratio", "thread.state", "loading waits for storage %s of its time", percentOr(waits))
+		q = q.saw(waits, "ratio", "thread.state", "loading waits for storage %s of its time", stoker.Percent(waits))
 	}
-	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%.1f MB/s come from storage, of %.1f MB/s read: the rest is in the page cache",
-		k.DiskRate/1e6, math.Max(k.ReadRate, k.DiskRate)/1e6)
+	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s come from storage, of %s read: the rest is in the page cache",
+		stoker.AboutRate(k.DiskRate), stoker.AboutRate(math.Max(k.ReadRate, k.DiskRate)))
 	if !math.IsNaN(k.FetchCPU) && k.Fetch > 0 {
-		q = q.saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s, of which %s is core time", ms(k.Fetch), ms(k.FetchCPU))
+		q = q.saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s, of which %s is core time", stoker.AboutSeconds(k.Fetch), stoker.AboutSeconds(k.FetchCPU))
 	}
 	return q
 }
@@ -276,10 +278,10 @@ func (l live) coresFull() Quantity {
 		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
 	}
 	if queued > full {
-		answer += fmt.Sprintf(", workers wait for a core %s of their fetching time", percent(k.FetchQueue/k.Fetch))
+		answer += fmt.Sprintf(", workers wait for a core %s of their fetching time", stoker.Percent(k.FetchQueue/k.Fetch))
 	}
 	if throttled > 0 {
-		answer += fmt.Sprintf(", held back by the quota %s of the time", percent(k.Throttled))
+		answer += fmt.Sprintf(", held back by the quota %s of the time", stoker.Percent(k.Throttled))
 	}
 	if math.IsNaN(k.CoresUse) {
 		score, answer = unlikely, "unknown"
@@ -297,7 +299,7 @@ func (l live) coresEvidence() []Evidence {
 		list = seen(list, k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
 	}
 	if k.Throttled > 0.03 {
-		list = seen(list, k.Throttled, "ratio", "cgroup.throttled", "the cgroup's CPU quota holds the job back %s of the time", percent(k.Throttled))
+		list = seen(list, k.Throttled, "ratio", "cgroup.throttled", "the cgroup's CPU quota holds the job back %s of the time", stoker.Percent(k.Throttled))
 	}
 	return list
 }
@@ -309,11 +311,11 @@ func (l live) busy() Quantity {
 		unknown = unlikely
 	}
 	q := shareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
-		saw(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", percent(l.Util)).
-		saw(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock", percent(l.Stall))
+		saw(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", stoker.Percent(l.Util)).
+		saw(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock", stoker.Percent(l.Stall))
 	if wait := l.Costs.Wait / l.Costs.HostStep; wait > 0.2 && l.Stall < 0.05 {
 		q = q.saw(wait, "ratio", "step.wait",
-			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is not starvation", percent(wait))
+			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is not starvation", stoker.Percent(wait))
 	}
 	return q
 }
@@ -328,9 +330,9 @@ func (l live) copies() {
 	part := b.Copy.Point / l.Costs.Step
 	l.Before = l.Starved
 	l.Copied = share("Does the copy take a good part of the step?", part, 0.07, 0.15, "").
-		saw(part, "ratio", "loader.batch_bytes", "copying a batch of %.1f MB takes about %s of a %s step (%s to %s)",
-			b.BatchBytes()/1e6, ms(b.Copy.Point), ms(l.Costs.Step), ms(b.Copy.Low), ms(b.Copy.High)).
-		saw(1-l.Util, "ratio", "gpu.utilisation", "no kernel runs %s of the time, of which waiting for input is %s", percentOr(1-l.Util), percentOr(l.Stall))
+		saw(part, "ratio", "loader.batch_bytes", "copying a batch of %s takes about %s of a %s step (%s to %s)",
+			stoker.AboutBytes(b.BatchBytes()), stoker.AboutSeconds(b.Copy.Point), stoker.AboutSeconds(l.Costs.Step), stoker.AboutSeconds(b.Copy.Low), stoker.AboutSeconds(b.Copy.High)).
+		saw(1-l.Util, "ratio", "gpu.utilisation", "no kernel runs %s of the time, of which waiting for input is %s", stoker.Percent(1-l.Util), stoker.Percent(l.Stall))
 	loader := l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
 		l.Copied = l.Copied.saw(b.BatchBytes(), "bytes", "loader.pinned", "batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
@@ -345,7 +347,7 @@ func (l live) ranks() string {
 	}
 	text := fmt.Sprintf("%d ranks were recorded; rank %d waits most for input and is the one judged:", len(l.trainers), l.Costs.Window.Rank)
 	for _, k := range l.trainers {
-		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, percentOr(k.Idle/k.Step))
+		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, stoker.Percent(k.Idle/k.Step))
 	}
 	return text[:len(text)-1] + ". A rank that waits in a collective for a starved one is not itself starved."
 }
@@ -395,11 +397,11 @@ func (c *Case) ringEvidence() []Evidence {
 	f, waits := c.Costs.Feed, c.waits()
 	var list []Evidence
 	if waits < littleWait {
-		list = seen(list, waits, "ratio", "step.wait", "the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; what limits the trainer is not seen from here: stoker observe looks at the device", percent(waits))
+		list = seen(list, waits, "ratio", "step.wait", "the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; what limits the trainer is not seen from here: stoker observe looks at the device", stoker.Percent(waits))
 	} else {
-		list = seen(list, waits, "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here: stoker observe tells", percentOr(waits))
+		list = seen(list, waits, "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here: stoker observe tells", stoker.Percent(waits))
 	}
-	list = seen(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", percentOr(f.Full))
+	list = seen(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(f.Full))
 	return slices.Concat(list, c.threadsEvidence())
 }
 
@@ -407,9 +409,9 @@ func (c *Case) ringEvidence() []Evidence {
 func (c *Case) threadsEvidence() []Evidence {
 	k, f := c.Costs, c.Costs.Feed
 	busy := c.saturated()
-	list := seen(nil, busy, "ratio", "feed.threads", "%d thread%s at work in stoker's loader %s of the time", k.Workers, plural(k.Workers), percent(busy))
+	list := seen(nil, busy, "ratio", "feed.threads", "%d thread%s at work in stoker's loader %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
 	return seen(list, k.Fetch, "seconds", "feed.batches", "preparing one batch takes a thread %s%s: reading %s, decoding %s, transforming %s",
-		ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), ms(f.Read), ms(f.Decode), ms(f.Transform))
+		stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(f.Read), stoker.AboutSeconds(f.Decode), stoker.AboutSeconds(f.Transform))
 }
 
 func (l live) workersEvidence() []Evidence {
@@ -418,23 +420,15 @@ func (l live) workersEvidence() []Evidence {
 	}
 	k := l.Costs
 	busy := l.saturated()
-	list := seen(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers, plural(k.Workers), percent(busy))
-	return seen(list, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s", ms(k.Fetch), cpuOf(k.FetchCPU, k.Fetch))
-}
-
-// plural is the ending and verb of "n workers are".
-func plural(n int) string {
-	if n == 1 {
-		return " is"
-	}
-	return "s are"
+	list := seen(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
+	return seen(list, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s", stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch))
 }
 
 func cpuOf(cpu, wall float64) string {
 	if math.IsNaN(cpu) || !(wall > 0) {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of it on a core)", percent(min(1, cpu/wall)))
+	return fmt.Sprintf(" (%s of it on a core)", stoker.Percent(min(1, cpu/wall)))
 }
 
 func workersText(k predict.Costs) string {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/diagnose/ranks"
 )
@@ -34,7 +36,7 @@ func (t *traced) lagging() Quantity {
 	apart := most.share - least.share
 	return share("Do ranks differ in how long they wait in collectives?", apart, lateLow, lateHigh, fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank)).
 		saw(apart, "ratio", "trace.ranks", "rank %d waits in collectives %s of its window, rank %d only %s: rank %d comes last",
-			most.rank, percent(most.share), least.rank, percent(least.share), least.rank)
+			most.rank, stoker.Percent(most.share), least.rank, stoker.Percent(least.share), least.rank)
 }
 
 // matched reports whether collectives were found on several ranks.
@@ -61,14 +63,14 @@ func (t *traced) late() float64 {
 // lateEvidence names the rank that comes last, and why it does.
 func (t *traced) lateEvidence(s ranks.Rank) []Evidence {
 	list := seen(nil, t.late(), "ratio", "trace.ranks", "rank %d comes last to %d of %d collectives: the other ranks wait %s for it, %s of the window",
-		s.Rank, s.Last, s.Arrived, ms(s.Delayed), percent(t.late()))
-	why := fmt.Sprintf("its kernels run %s of its window, and its device is idle %s", percent1(s.Kernel), percent1(s.Idle))
+		s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed), stoker.Percent(t.late()))
+	why := fmt.Sprintf("its kernels run %s of its window, and its device is idle %s", stoker.Percent(s.Kernel), stoker.Percent(s.Idle))
 	if s.CauseShare > 0 {
-		why += fmt.Sprintf(", mostly for %s (%s)", s.Cause, percent1(s.CauseShare))
+		why += fmt.Sprintf(", mostly for %s (%s)", s.Cause, stoker.Percent(s.CauseShare))
 	}
 	for _, other := range t.ranks.Ranks {
 		if other.Rank != s.Rank {
-			why += fmt.Sprintf("; kernels of rank %d run %s", other.Rank, percent1(other.Kernel))
+			why += fmt.Sprintf("; kernels of rank %d run %s", other.Rank, stoker.Percent(other.Kernel))
 			break
 		}
 	}
@@ -115,7 +117,7 @@ func (t *traced) compared() string {
 		rank := t.all.Processes[d.Process].Rank
 		seen[rank] = true
 		parts = append(parts, fmt.Sprintf("rank %d waits for input %s, idle %s, alone in collectives %s", rank,
-			percent1(d.Share(d.Causes[idle.DataLoader])), percent1(d.Share(d.Idle)), percent1(d.Share(d.Communication+d.Causes[idle.Communication]))))
+			stoker.Percent(d.Share(d.Causes[idle.DataLoader])), stoker.Percent(d.Share(d.Idle)), stoker.Percent(d.Share(d.Communication+d.Causes[idle.Communication]))))
 	}
 	if len(seen) < 2 {
 		return ""
@@ -128,7 +130,7 @@ func (t *traced) compared() string {
 	text := fmt.Sprintf("%d ranks were recorded; rank %d is the one judged: %s%s", len(seen), t.rank(), strings.Join(parts, "; "), more)
 	if s, found := t.straggler(); found {
 		return text + fmt.Sprintf(". Rank %d comes last to %d of %d collectives, and the others wait %s for it: their time in collectives is not the network's.",
-			s.Rank, s.Last, s.Arrived, ms(s.Delayed))
+			s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
 	}
 	return text + "."
 }

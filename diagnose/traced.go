@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/diagnose/ranks"
 	"stoker/predict"
@@ -202,9 +204,9 @@ func (t *traced) input(c *Case, run *recording.Run) {
 	c.Before, c.Saturated, c.Launcher = Quantity{}, Quantity{}, Quantity{}
 	c.Starved = share("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall, 0.03, 0.07,
 		"loading that no loader's span marks is charged to Python").
-		saw(c.Stall, "ratio", "trace.data-loader", "the device waits for input %s of the window: %s in gaps while the loop is inside its loader", percent1(c.Stall), ms(c.Stall*(c.To-c.From)))
+		saw(c.Stall, "ratio", "trace.data-loader", "the device waits for input %s of the window: %s in gaps while the loop is inside its loader", stoker.Percent(c.Stall), stoker.AboutSeconds(c.Stall*(c.To-c.From)))
 	if t.hasSteps {
-		c.Starved = c.Starved.saw(t.costs.Wait, "seconds", "step.wait", "the loop is inside its loader %s of a %s step; work queued on the device covers %s of it", ms(t.costs.Wait), ms(t.costs.Step), ms(t.costs.Queued))
+		c.Starved = c.Starved.saw(t.costs.Wait, "seconds", "step.wait", "the loop is inside its loader %s of a %s step; work queued on the device covers %s of it", stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(t.costs.Step), stoker.AboutSeconds(t.costs.Queued))
 	}
 	c.Starved.Seen = slices.Concat(c.Starved.Seen, c.Gaps, t.place(idle.DataLoader))
 	c.Alone, c.Workers = t.loading(run)
@@ -214,16 +216,16 @@ func (t *traced) input(c *Case, run *recording.Run) {
 // others takes what the other rules ask.
 func (t *traced) others(c *Case) {
 	c.Busy = share("Does some kernel of computation run nearly all the time?", t.kernel, 0.82, 0.93, "").
-		saw(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)", percent(t.kernel), us(t.kernels.Median), t.kernels.Count).
+		saw(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)", stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
 		saw(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.composition())
 	c.Launching = share("Does the device wait for the next launch, in gaps below "+longGapText+"?", t.parts.Host, 0.08, 0.15, "").
-		saw(t.parts.Host, "ratio", "trace.host", "the device waits for the host to launch %s of the window; %d kernels of %s median", percent(t.parts.Host), t.kernels.Count, us(t.kernels.Median))
+		saw(t.parts.Host, "ratio", "trace.host", "the device waits for the host to launch %s of the window; %d kernels of %s median", stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(seconds(t.kernels.Median)))
 	c.Short = share("Are kernels shorter than a launch (median, of 10 us)?", shortKernel/max(1e-9, seconds(t.kernels.Median)), 0.5, 1, "long kernels hide launches only while the host runs ahead")
 	c.Stretches = share("Does the device wait for the host in gaps of "+longGapText+" and more?", t.parts.Long, 0.08, 0.15, "").
-		saw(t.parts.Long, "ratio", "trace.host", "the device waits for the host %s of the window in gaps of %s and more", percent(t.parts.Long), longGapText)
+		saw(t.parts.Long, "ratio", "trace.host", "the device waits for the host %s of the window in gaps of %s and more", stoker.Percent(t.parts.Long), longGapText)
 	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
 	c.Exchange = share("Do collectives run without computation beside them?", t.parts.Exchange, 0.05, 0.12, "").
-		saw(t.parts.Exchange, "ratio", "trace.communication", "collectives run alone or are waited for %s of the window", percent(t.parts.Exchange))
+		saw(t.parts.Exchange, "ratio", "trace.communication", "collectives run alone or are waited for %s of the window", stoker.Percent(t.parts.Exchange))
 	c.Copied, c.Uncovered = t.copied(), Quantity{}
 	c.Late = t.lagging()
 	for _, q := range []*Quantity{&c.Busy, &c.Launching, &c.Stretches, &c.Exchange, &c.Copied, &c.Late} {
@@ -238,10 +240,10 @@ func (t *traced) others(c *Case) {
 func (t *traced) copied() Quantity {
 	part, down := t.parts.Copies, t.copies.ToDevice
 	q := share("Do copies to the device run while no kernel does?", part, 0.07, 0.15, "").
-		saw(part, "ratio", "trace.copy", "copies run alone or are being issued %s of the window", percent1(part))
+		saw(part, "ratio", "trace.copy", "copies run alone or are being issued %s of the window", stoker.Percent(part))
 	if down.Bytes > 0 {
-		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d copies to the device carry %.1f MB at %.1f GB/s, %s of them while no kernel runs",
-			down.Count, float64(down.Bytes)/1e6, down.Rate()/1e9, ms(seconds(down.Alone)))
+		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d copies to the device carry %s at %s, %s of them while no kernel runs",
+			down.Count, stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()), stoker.AboutSeconds(seconds(down.Alone)))
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.saw(float64(n), "copies", "trace.pageable", "%d of them come from pageable memory: staged by the CPU, and the launching thread waits", n)
@@ -271,7 +273,7 @@ func (t *traced) leading() string {
 		if i == 3 || cause.Share < 0.005 {
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, percent1(cause.Share)))
+		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, stoker.Percent(cause.Share)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -283,7 +285,7 @@ func (t *traced) gaps() []Evidence {
 		return nil
 	}
 	rest := t.d.Share(t.d.Idle)
-	return seen(nil, rest, "ratio", "trace.idle", "nothing runs on the device %s of the window; of the window, by cause: %s", percent1(rest), leading)
+	return seen(nil, rest, "ratio", "trace.idle", "nothing runs on the device %s of the window; of the window, by cause: %s", stoker.Percent(rest), leading)
 }
 
 // place names the gap with most of a cause.
@@ -293,7 +295,7 @@ func (t *traced) place(cause idle.Cause) []Evidence {
 		return nil
 	}
 	text := fmt.Sprintf("the gap with most of it: %s to %s in the trace, %s of it %s",
-		milli(p.From), milli(p.To), ms(seconds(p.Time)), cause)
+		milli(p.From), milli(p.To), stoker.AboutSeconds(seconds(p.Time)), cause)
 	if name := t.all.Name(p.Slice); name >= 0 {
 		text += ", mostly " + quoted(t.t.Names[name])
 	}
@@ -319,20 +321,6 @@ func (t *traced) thread(i int32) string {
 
 // milli prints an instant as milliseconds since the trace's start.
 func milli(ns int64) string { return fmt.Sprintf("%.3f ms", float64(ns)/1e6) }
-
-// percent1 prints small shares with a digit, so that 0.8 % is not 1 %.
-func percent1(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	switch {
-	case v >= 0.0995:
-		return percent(v)
-	case v > 0 && v < 0.0005:
-		return "<0.1 %"
-	}
-	return fmt.Sprintf("%.1f %%", 100*v)
-}
 
 // quoted is a name short enough for a sentence: kernels of C++ templates reach
 // thousands of letters.
@@ -406,26 +394,19 @@ func (t *traced) warnings(run *recording.Run) []string {
 	case n == 0:
 		out = append(out, "no steps could be told apart: the whole recording is judged, the profiler's start included")
 	case d.Seen < 3:
-		out = append(out, fmt.Sprintf("%d step%s, profiler start included: record five and more with torch.profiler.schedule(wait=1, warmup=2, active=5)", n, plain(n)))
+		out = append(out, fmt.Sprintf("%d step%s, profiler start included: record five and more with torch.profiler.schedule(wait=1, warmup=2, active=5)", n, stoker.Ending(n, "", "s")))
 	}
 	if d.StartUp {
 		out = append(out, "this is a program's start: record later steps with torch.profiler.schedule(wait=5, warmup=2, active=5)")
 	}
 	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 {
-		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what the host did then is not charged to it", percent(lost)))
+		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what the host did then is not charged to it", stoker.Percent(lost)))
 	}
 	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(t.t.Frames.Start) == 0 {
-		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: with_stack=True tells the line", percent(lost)))
+		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: with_stack=True tells the line", stoker.Percent(lost)))
 	}
 	if x, ok := xprof(run, t.all); ok {
 		out = append(out, x.String())
 	}
 	return out
-}
-
-func plain(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/recording"
 )
@@ -65,11 +67,11 @@ func (x XProf) String() string {
 		{"All Others", x.AllOthers},
 	} {
 		if p.share >= 0.0005 {
-			parts = append(parts, fmt.Sprintf("%s %.1f %%", p.name, 100*p.share))
+			parts = append(parts, p.name+" "+stoker.Percent(p.share))
 		}
 	}
-	text := fmt.Sprintf("XProf would say %s: of a step of %.1f ms, %s (it counts an input share of 5 %% as moderate and 20 %% as high, 3 and 15 %% of All Others)",
-		x.Class(), 1e3*x.Step, strings.Join(parts, ", "))
+	text := fmt.Sprintf("XProf would say %s: of a step of %s, %s (it counts an input share of 5 %% as moderate and 20 %% as high, 3 and 15 %% of All Others)",
+		x.Class(), stoker.AboutSeconds(x.Step), strings.Join(parts, ", "))
 	if x.Collectives >= moderateOthers {
 		level := "moderately"
 		if x.Collectives >= highOthers {

@@ -3,47 +3,22 @@ package predict
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"stoker"
 	"stoker/hardware"
 )
 
-// Quantities in sentences have three digits: estimates have no more.
+// The formatters of sentences, by the short names that they have here.
+var (
+	size     = stoker.AboutBytes
+	speed    = stoker.AboutRate
+	duration = stoker.AboutSeconds
+	amount   = stoker.About
+	ranged   = stoker.Ranged
+)
 
-func digits(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
-	return r
-}
-
-func size(v float64) string      { return stoker.Bytes(digits(v)).String() }
-func speed(v float64) string     { return stoker.Rate(digits(v)).String() }
-func duration(v float64) string  { return stoker.Seconds(digits(v)).String() }
 func perSecond(v float64) string { return amount(v) + " samples/s" }
-
-func amount(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	return strconv.FormatFloat(digits(v), 'f', -1, 64)
-}
-
-// ranged prints an interval: "1.2 ms to 2.8 ms", or one value where there is no
-// doubt.
-func ranged(i stoker.Interval, text func(float64) string) string {
-	low, high := text(i.Low), text(i.High)
-	switch {
-	case !i.Known():
-		return "unknown"
-	case low == high || math.IsNaN(i.High):
-		return text(i.Point)
-	}
-	return low + " to " + high
-}
 
 // stages lists the parts with how they were computed.
 func (c *solution) stages() []StageTime {

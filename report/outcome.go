@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"stoker"
@@ -35,7 +34,7 @@ func (p *page) outcomeHeadline(o verify.Outcome) {
 	code := map[verify.Difference]string{verify.Faster: "1;32", verify.Slower: "1;31", verify.None: "1;33"}[o.Difference]
 	line := string(o.Difference)
 	if o.Speedup != nil {
-		line = fmt.Sprintf("%s: %.2fx (%.2f to %.2f)", o.Difference, o.Speedup.Point, o.Speedup.Low, o.Speedup.High)
+		line = string(o.Difference) + ": " + stoker.Factor(*o.Speedup)
 	}
 	fmt.Fprintf(&p.b, "%s  %s", p.colour(code, line), o.Basis)
 	if o.Emulated {
@@ -58,10 +57,10 @@ func (p *page) sides(o verify.Outcome) {
 		fmt.Fprintf(&p.b, "  throughput   %.0f  ->  %.0f samples/s\n", o.Before.Throughput.Mean.Point, o.After.Throughput.Mean.Point)
 	}
 	if o.Stall.Before != nil && o.Stall.After != nil {
-		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", Percent(*o.Stall.Before), Percent(*o.Stall.After))
+		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", stoker.Percent(*o.Stall.Before), stoker.Percent(*o.Stall.After))
 	}
 	if o.Noise != nil {
-		fmt.Fprintf(&p.b, "  noise floor  %s: what parts of one run differ by\n", Percent(*o.Noise))
+		fmt.Fprintf(&p.b, "  noise floor  %s: what parts of one run differ by\n", stoker.Percent(*o.Noise))
 	}
 }
 
@@ -71,7 +70,7 @@ func (p *page) time(s verify.Side) string {
 		return "unknown"
 	}
 	m := s.Time.Mean
-	return fmt.Sprintf("%s (%s to %s, n %d)", Seconds(m.Point), Seconds(m.Low), Seconds(m.High), s.Steps)
+	return fmt.Sprintf("%s (%s to %s, n %d)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps)
 }
 
 func (p *page) promise(o verify.Outcome) {
@@ -83,12 +82,5 @@ func (p *page) promise(o verify.Outcome) {
 		return
 	}
 	fmt.Fprintf(&p.b, "  promised     %s\n  achieved     %s   promise %s\n",
-		times(*o.Promise.Promised), times(*o.Promise.Achieved), line)
-}
-
-func times(i stoker.Interval) string {
-	if math.IsNaN(i.Point) {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.2fx (%.2f to %.2f)", i.Point, i.Low, i.High)
+		stoker.Factor(*o.Promise.Promised), stoker.Factor(*o.Promise.Achieved), line)
 }

@@ -127,7 +127,7 @@ func (f *predictFlags) readLoad(d *described, table hardware.Table) (err error) 
 		}
 		d.Load.GPU = gpu
 		peak := gpu.Peak(d.Load.Precision)
-		d.note("gpu", fmt.Sprintf("%s, %s in %s, memory %s", gpu.Title, report.FLOPS(nanOf(peak.Value)), d.Load.Precision, report.Speed(nanOf(gpu.MemoryRate.Value))), or(peak.Source, "given"))
+		d.note("gpu", fmt.Sprintf("%s, %s in %s, memory %s", gpu.Title, stoker.AboutFLOPs(nanOf(peak.Value)), d.Load.Precision, stoker.AboutRate(nanOf(gpu.MemoryRate.Value))), or(peak.Source, "given"))
 	}
 	if f.step != "" {
 		step, err := quantity("step", f.step, stoker.ParseSeconds)
@@ -202,24 +202,24 @@ func (f *predictFlags) readData(d *described, _ hardware.Table) error {
 		d.Cached = 1 // nothing is read
 		profile.Stored = predict.Amount{}
 	}
-	if d.Sample, err = interval(d, "sample", f.single("sample", f.sample), stoker.ParseBytes, profile.Stored, report.Size); err != nil {
+	if d.Sample, err = interval(d, "sample", f.single("sample", f.sample), stoker.ParseBytes, profile.Stored, stoker.AboutBytes); err != nil {
 		return err
 	}
-	if d.Decoded, err = interval(d, "decoded", f.decoded, stoker.ParseBytes, profile.Decoded, report.Size); err != nil {
+	if d.Decoded, err = interval(d, "decoded", f.decoded, stoker.ParseBytes, profile.Decoded, stoker.AboutBytes); err != nil {
 		return err
 	}
 	if f.cpu != "" {
 		if f.prepare != "" {
 			return errors.New("--cpu and --prepare say the same in two ways: give one")
 		}
-		d.PrepareRate, err = interval(d, "cpu", f.cpu, stoker.ParseRate, predict.Amount{}, report.Speed)
+		d.PrepareRate, err = interval(d, "cpu", f.cpu, stoker.ParseRate, predict.Amount{}, stoker.AboutRate)
 		return err
 	}
-	if d.PrepareCPU, err = interval(d, "prepare", f.single("prepare", f.prepare), stoker.ParseSeconds, profile.Prepare, report.Duration); err != nil {
+	if d.PrepareCPU, err = interval(d, "prepare", f.single("prepare", f.prepare), stoker.ParseSeconds, profile.Prepare, stoker.AboutSeconds); err != nil {
 		return err
 	}
 	if f.handOver != "" {
-		if d.HandOver, err = interval(d, "hand-over", f.handOver, stoker.ParseSeconds, predict.Amount{}, report.Duration); err != nil {
+		if d.HandOver, err = interval(d, "hand-over", f.handOver, stoker.ParseSeconds, predict.Amount{}, stoker.AboutSeconds); err != nil {
 			return err
 		}
 	}
@@ -229,7 +229,7 @@ func (f *predictFlags) readData(d *described, _ hardware.Table) error {
 func (f *predictFlags) readSpread(d *described, profile predict.Profile) error {
 	if f.spread == "" {
 		if d.Spread = profile.Spread.Point; d.Spread > 0 {
-			d.note("spread", report.Amount(d.Spread), profile.Spread.Source)
+			d.note("spread", stoker.About(d.Spread), profile.Spread.Source)
 		}
 		return nil
 	}
@@ -304,7 +304,7 @@ func (f *predictFlags) readSupply(d *described, table hardware.Table) error {
 			return err
 		}
 		d.Storage = stoker.Exactly(row.Rate.Value)
-		d.note("storage", strings.TrimSpace(row.Title+" "+report.Speed(row.Rate.Value)), row.Rate.Source)
+		d.note("storage", strings.TrimSpace(row.Title+" "+stoker.AboutRate(row.Rate.Value)), row.Rate.Source)
 	}
 	if text := f.single("cached", f.cached); text != "" {
 		v, err := stoker.ParseShare(text)
