@@ -83,8 +83,8 @@ func Percent(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(100*v, 'f', 1, 64), ".0") + " %"
 }
 
-// Times prints a ratio, "1.25x".
-func Times(v float64) string {
+// times prints a ratio, "1.25x".
+func times(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "unknown"
 	}
@@ -96,7 +96,7 @@ func Factor(i Interval) string {
 	if !i.Known() {
 		return "unknown"
 	}
-	return fmt.Sprintf("%s (%.2f to %.2f)", Times(i.Point), i.Low, i.High)
+	return fmt.Sprintf("%s (%.2f to %.2f)", times(i.Point), i.Low, i.High)
 }
 
 // Ranged prints an interval by its ends, "1.2 ms to 2.8 ms"; one value where they read

@@ -27,19 +27,19 @@ type Case struct {
 	Device      int // as in Verdict
 
 	// What was seen of the device, by its work.
-	Recorded float64 // pieces of its work in the whole recording
-	Works    float64 // pieces of its work in the window
-	StartUp  bool    // a program's start: most idle time is what happens once
-	Parts    Parts   // what the window went into
-	Kernels  Kernels // what its kernels were busy with
-	LateBy   float64 // share of the window in which other ranks wait for one that is late
-	Causes   []Cause // what idle time went into, most first
+	Recorded float64      // pieces of its work in the whole recording
+	Works    float64      // pieces of its work in the window
+	StartUp  bool         // a program's start: most idle time is what happens once
+	Parts    parts        // what the window went into
+	Kernels  kernelShares // what its kernels were busy with
+	LateBy   float64      // share of the window in which other ranks wait for one that is late
+	Causes   []Cause      // what idle time went into, most first
 	Gaps     []Evidence
 	WarmUp   []Evidence
 
 	// What was seen of the program and the machine.
 	Training bool // this is training: a profiler ran over steps, or a loader served batches
-	Model    *Model
+	Model    *modelFacts
 	GPUs     int  // in the machine, as far as they can be seen
 	Torch    bool // PyTorch is loaded
 	Hooked   bool // and the hook is in it
@@ -48,24 +48,24 @@ type Case struct {
 	Seen     []Evidence // of steps and loaders, where nothing tells that it is training
 
 	// What rules about input ask.
-	Starved   Quantity // input is short
-	Alone     Quantity // the launching thread loads by itself
-	Workers   Quantity // worker processes load
-	Saturated Quantity // they always have a batch to prepare
-	Storage   Quantity // loading waits for storage
-	Cores     Quantity // no core is left
-	Launcher  Quantity // the launching thread is always at work
+	Starved   quantity // input is short
+	Alone     quantity // the launching thread loads by itself
+	Workers   quantity // worker processes load
+	Saturated quantity // they always have a batch to prepare
+	Storage   quantity // loading waits for storage
+	Cores     quantity // no core is left
+	Launcher  quantity // the launching thread is always at work
 
 	// What the others ask.
-	Busy      Quantity // the device computes all the time
-	Copied    Quantity // copies take a good part of the step
-	Before    Quantity // input is short, where Parts do not tell which of the two leads
-	Uncovered Quantity // there is time for copies to take
-	Launching Quantity // the device waits for the next launch
-	Short     Quantity // a launch outlasts a kernel
-	Stretches Quantity // the device waits for the host in long gaps
-	Exchange  Quantity // collectives run alone
-	Late      Quantity // the other ranks wait for one
+	Busy      quantity // the device computes all the time
+	Copied    quantity // copies take a good part of the step
+	Before    quantity // input is short, where Parts do not tell which of the two leads
+	Uncovered quantity // there is time for copies to take
+	Launching quantity // the device waits for the next launch
+	Short     quantity // a launch outlasts a kernel
+	Stretches quantity // the device waits for the host in long gaps
+	Exchange  quantity // collectives run alone
+	Late      quantity // the other ranks wait for one
 
 	Ranks    string // how the ranks compare, a sentence; "" where there is one
 	Found    []Finding
@@ -76,52 +76,52 @@ type Case struct {
 	evidence  map[Class][]Evidence
 }
 
-// Parts are what the window went into, as shares of it. They overlap with nothing
+// parts are what the window went into, as shares of it. They overlap with nothing
 // and, with what is missing here, add up to 1.
-type Parts struct {
+type parts struct {
 	Input, Host, Long, Copies, Exchange float64
 }
 
 // unknownParts are those of a window whose gaps nobody saw.
-func unknownParts() Parts {
+func unknownParts() parts {
 	nan := math.NaN()
-	return Parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan}
+	return parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan}
 }
 
-// Kernels are shares of the time in which kernels of computation ran.
-type Kernels struct {
+// kernelShares are shares of the time in which kernels of computation ran.
+type kernelShares struct {
 	Plain  float64 // matrix work without Tensor Cores
 	Tensor float64 // matrix work on them
 	Moving float64 // kernels that move data
 	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
 }
 
-// Model is where the optimizer's parameters lie, and whether it steps.
-type Model struct {
+// modelFacts is where the optimizer's parameters lie, and whether it steps.
+type modelFacts struct {
 	Device, DType string
 	Steps         int
 }
 
-// Quantity is something that a rule asks: the question in the words of where its
+// quantity is something that a rule asks: the question in the words of where its
 // answer comes from, how much of a yes that is, and what was seen of it.
-type Quantity struct {
+type quantity struct {
 	Question
 	Seen []Evidence
 }
 
-// Known reports whether the run can be asked at all; the answer may still be unknown.
-func (q Quantity) Known() bool { return q.Text != "" }
+// known reports whether the run can be asked at all; the answer may still be unknown.
+func (q quantity) known() bool { return q.Text != "" }
 
 // as is the quantity asked in a rule's own words.
-func (q Quantity) as(text, note string) Quantity {
-	if q.Known() {
+func (q quantity) as(text, note string) quantity {
+	if q.known() {
 		q.Text, q.Note = text, note
 	}
 	return q
 }
 
 // saw adds what was seen of a quantity; what is unknown is no evidence.
-func (q Quantity) saw(value float64, unit, signal, format string, args ...any) Quantity {
+func (q quantity) saw(value float64, unit, signal, format string, args ...any) quantity {
 	q.Seen = seen(q.Seen, value, unit, signal, format, args...)
 	return q
 }
@@ -136,7 +136,7 @@ func seen(list []Evidence, value float64, unit, signal, format string, args ...a
 // share is a question whose answer is a share. It scores 0 below low, 1 above high, in
 // between in proportion (low > high asks for less). An unknown one scores half: it
 // neither convinces nor rules out.
-func share(text string, value, low, high float64, note string) Quantity {
+func share(text string, value, low, high float64, note string) quantity {
 	return shareOr(0.5, text, value, low, high, note)
 }
 
@@ -146,27 +146,27 @@ func share(text string, value, low, high float64, note string) Quantity {
 const unlikely = 0.2
 
 // shareOr is share with its own score for an unknown value.
-func shareOr(unknown float64, text string, value, low, high float64, note string) Quantity {
+func shareOr(unknown float64, text string, value, low, high float64, note string) quantity {
 	q := Question{Text: text, Answer: "unknown", Score: unknown, Note: note}
 	if !math.IsNaN(value) {
 		q.Score = stat.Ramp(value, low, high)
 		q.Answer = yesNo(q.Score) + ", " + stoker.Percent(value)
 	}
-	return Quantity{Question: q}
+	return quantity{Question: q}
 }
 
 // fact is a question with a plain answer.
-func fact(text string, yes bool, answer string) Quantity {
+func fact(text string, yes bool, answer string) quantity {
 	score := 0.0
 	if yes {
 		score = 1
 	}
-	return Quantity{Question: Question{Text: text, Answer: yesNo(score) + ", " + answer, Score: score}}
+	return quantity{Question: Question{Text: text, Answer: yesNo(score) + ", " + answer, Score: score}}
 }
 
 // yes asks, and returns how much of a yes the answer is; 0 where nobody can be asked.
-func (c *Case) yes(q Quantity) float64 {
-	if !q.Known() {
+func (c *Case) yes(q quantity) float64 {
+	if !q.known() {
 		return 0
 	}
 	q.Rule = c.rule
@@ -175,7 +175,7 @@ func (c *Case) yes(q Quantity) float64 {
 }
 
 // no asks, and returns how much of a no the answer is.
-func (c *Case) no(q Quantity) float64 { return 1 - c.yes(q) }
+func (c *Case) no(q quantity) float64 { return 1 - c.yes(q) }
 
 // because takes what was seen for evidence of the rule that is being asked.
 func (c *Case) because(lists ...[]Evidence) {
@@ -223,19 +223,19 @@ type Rule struct {
 	Title  string
 	Text   string // what is wrong and why it starves the device
 	Limits string // where the rule misleads
-	Check  func(*Case) float64
-	Refine func(*Case) Class // the kind of the ailment, where the rule won; nil: there are none
+	check  func(*Case) float64
+	refine func(*Case) Class // the kind of the ailment, where the rule won; nil: there are none
 }
 
 // RuleOf returns the rule that explains a class, for a kind of an ailment that of
 // the ailment; false for "unknown".
 func RuleOf(class Class) (Rule, bool) {
-	for _, rule := range Rules {
+	for _, rule := range rules {
 		if class == rule.Class {
 			return rule, true
 		}
 	}
-	for _, rule := range Rules {
+	for _, rule := range rules {
 		if class.Is(rule.Class) {
 			return rule, true
 		}
@@ -243,8 +243,8 @@ func RuleOf(class Class) (Rule, bool) {
 	return Rule{}, false
 }
 
-// Rules are all rules, in the order in which they are explained.
-var Rules = []Rule{
+// rules are all rules, in the order in which they are explained.
+var rules = []Rule{
 	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, launchBound, cpuBound, networkBound,
 	straggler, computeOnCPU, notTraining,
 }

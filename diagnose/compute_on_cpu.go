@@ -12,7 +12,7 @@ var computeOnCPU = Rule{
 	Title:  "The model computes on the CPU",
 	Text:   "The optimizer's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, is left idle.",
 	Limits: "Without the start-up hook the model's place is not known and only suspected.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		switch {
 		case c.Recorded == 0:
 			c.yes(fact("Does the trace hold work of a device?", false, "it may not have been asked for it"))

@@ -5,8 +5,8 @@ var cpuExhausted = Rule{
 	Title:  "The cores are used up",
 	Text:   "Preparing batches takes more core time than the job's cores have; more workers only queue for them.",
 	Limits: "Cores are what affinity mask and quota allow, less what other programs use.",
-	Check: func(c *Case) float64 {
-		if !c.Cores.Known() {
+	check: func(c *Case) float64 {
+		if !c.Cores.known() {
 			return 0
 		}
 		starved := c.yes(c.Starved)

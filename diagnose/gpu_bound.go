@@ -5,13 +5,13 @@ var gpuBound = Rule{
 	Title:  "The device is the limit",
 	Text:   "Kernels run nearly all the time and the device does not wait for input. A faster loader is worth nothing.",
 	Limits: "GPU-Util cannot tell a filled device from one tiny kernel after another.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		starved := c.yes(c.Starved)
 		busy := c.yes(c.Busy)
 		c.because(c.Busy.Seen)
 		return busy * (1 - starved) * c.no(c.Late)
 	},
-	Refine: func(c *Case) Class {
+	refine: func(c *Case) Class {
 		k := c.Kernels
 		switch {
 		case k.Plain >= plainShare && k.Major >= 7:

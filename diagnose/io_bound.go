@@ -5,8 +5,8 @@ var ioBound = Rule{
 	Title:  "Storage is the limit",
 	Text:   "Loading waits for a disk or a network file system, and the device waits for loading.",
 	Limits: "Reads served from the page cache are not storage; a client in user space sleeps like any other program.",
-	Check: func(c *Case) float64 {
-		if !c.Storage.Known() {
+	check: func(c *Case) float64 {
+		if !c.Storage.known() {
 			return 0
 		}
 		starved := c.yes(c.Starved)

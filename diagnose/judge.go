@@ -35,9 +35,9 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 		Device: c.Device, Costs: c.Costs, HasSteps: c.HasSteps,
 	}
 	c.classic()
-	for _, rule := range Rules {
+	for _, rule := range rules {
 		c.rule = rule.Class
-		v.Scores = append(v.Scores, Score{rule.Class, rule.Check(c) * c.tells(rule.Class)})
+		v.Scores = append(v.Scores, Score{rule.Class, rule.check(c) * c.tells(rule.Class)})
 	}
 	c.rule = ""
 	sort.SliceStable(v.Scores, func(i, j int) bool { return v.Scores[i].Value > v.Scores[j].Value })
@@ -49,8 +49,8 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	if v.Class == Unknown {
 		v.Evidence = c.unknownEvidence(v.Scores)
 	}
-	if rule, ok := RuleOf(v.Class); ok && rule.Refine != nil {
-		v.Class = rule.Refine(c)
+	if rule, ok := RuleOf(v.Class); ok && rule.refine != nil {
+		v.Class = rule.refine(c)
 	}
 	if c.HasSteps && c.Costs.Window.Stationary {
 		v.State = Final

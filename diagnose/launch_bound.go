@@ -5,7 +5,7 @@ var launchBound = Rule{
 	Title:  "The host launches too slowly",
 	Text:   "Between two kernels the device waits for the host to come to the next launch: many small kernels, each after more Python and operator code than it has work.",
 	Limits: "A profiler slows the host, with stacks more than without: the share is an upper bound of what a run without it loses.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		many := c.yes(c.Launching)
 		c.yes(c.Short) // said beside it, not counted
 		c.because(c.Launching.Seen)

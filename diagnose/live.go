@@ -38,7 +38,7 @@ func emptyCase() *Case {
 	nan := math.NaN()
 	return &Case{
 		Stall: nan, Idle: nan, Util: nan, Recorded: nan, Works: nan, Parts: unknownParts(), Device: -1, LateBy: nan,
-		Kernels:  Kernels{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
+		Kernels:  kernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
 		evidence: map[Class][]Evidence{},
 	}
 }
@@ -125,7 +125,7 @@ func (l live) program() {
 	l.Torch = facts.Software.Torch != "" || l.Hooked
 	l.Blind = l.absent("hook")
 	if m := facts.Model; m != nil {
-		l.Model = &Model{Device: m.Device, DType: m.DType, Steps: m.Steps}
+		l.Model = &modelFacts{Device: m.Device, DType: m.DType, Steps: m.Steps}
 	}
 	for _, g := range facts.GPUs {
 		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
@@ -168,7 +168,7 @@ func (l live) input() {
 }
 
 // starved is the question that every rule about input begins with.
-func (l live) starved() Quantity {
+func (l live) starved() quantity {
 	switch {
 	case !math.IsNaN(l.Stall):
 		return share("Does the device wait for input, by its own clock?", l.Stall, 0.03, 0.07, "").
@@ -186,7 +186,7 @@ func (l live) starved() Quantity {
 }
 
 // alone is whether the launching thread loads by itself.
-func (l live) alone() Quantity {
+func (l live) alone() quantity {
 	k := l.Costs
 	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
 	q := fact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k)).
@@ -201,7 +201,7 @@ func (l live) alone() Quantity {
 
 // launcher is whether the launching thread is at work all the time; a thread that
 // spins for the device looks the same.
-func (l live) launcher() Quantity {
+func (l live) launcher() quantity {
 	states := l.run.Find(recording.ThreadState, predict.LaunchThread(l.run, l.Costs.Window.PID))
 	busy := 1 - states.Share(l.From, l.To, recording.Parked, recording.Asleep)
 	return share("Is the launching thread always at work?", busy, 0.6, 0.85, "a thread that spins for the device looks the same").
@@ -211,7 +211,7 @@ func (l live) launcher() Quantity {
 
 // storage is the share of fetching time in which the fetching threads waited
 // for storage or a network file system.
-func (l live) storage() Quantity {
+func (l live) storage() quantity {
 	k := l.Costs
 	waits := l.onStorage()
 	q := shareOr(unlikely, "Is loading waiting for storage?", waits, 0.3, 0.6, "")
@@ -256,7 +256,7 @@ func (c *Case) saturated() float64 {
 // coresFull is whether no core is left for another worker: all are in use,
 // workers queue for them, or the quota holds the job back. Threads that only help
 // the launching thread within an operation are not counted: workers start none.
-func (l live) coresFull() Quantity {
+func (l live) coresFull() quantity {
 	k := l.Costs
 	used := k.CoresUse
 	if k.HelperCPU > 0 {
@@ -286,7 +286,7 @@ func (l live) coresFull() Quantity {
 	if math.IsNaN(k.CoresUse) {
 		score, answer = unlikely, "unknown"
 	}
-	return Quantity{
+	return quantity{
 		Question: Question{Text: "Are the cores that the job may use full?", Answer: yesNo(score) + ", " + answer, Score: score},
 		Seen:     l.coresEvidence(),
 	}
@@ -305,7 +305,7 @@ func (l live) coresEvidence() []Evidence {
 }
 
 // busy is whether the device computes all the time.
-func (l live) busy() Quantity {
+func (l live) busy() quantity {
 	unknown := 0.5
 	if l.ring() { // the loader's own side does not tell the device from other work of the trainer
 		unknown = unlikely

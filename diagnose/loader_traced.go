@@ -11,7 +11,7 @@ import (
 
 // loading says who loads: the launching thread by itself, or worker processes. In
 // between where the trace does not tell.
-func (t *traced) loading(run *recording.Run) (alone, workers Quantity) {
+func (t *traced) loading(run *recording.Run) (alone, workers quantity) {
 	const ask, other = "Does the launching thread load by itself?", "Are there worker processes?"
 	if l := run.Loader(t.costs.Window.PID, t.costs.Window.Loader); l != nil {
 		if n, known := l.Settings.Int("num_workers"); known {

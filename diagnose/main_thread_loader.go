@@ -5,13 +5,13 @@ var mainThreadLoader = Rule{
 	Title:  "The launching thread loads the data itself",
 	Text:   "With num_workers=0 the thread that launches work on the device also reads, decodes and collates; the device waits meanwhile.",
 	Limits: "Without the start-up hook, 'no worker processes' may also mean threads that load.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		alone := c.yes(c.Alone)
 		starved := c.yes(c.Starved)
 		disk := c.yes(c.Storage.as("Is it waiting for storage?", ""))
 		full := c.yes(c.Cores)
 		score := alone * starved * (1 - disk) * (1 - full) * c.inputLeads()
-		if c.Launcher.Known() {
+		if c.Launcher.known() {
 			c.because(c.Launcher.Seen)
 			return score * 0.9 * c.yes(c.Launcher) // the hook would know; live signals suspect
 		}

@@ -5,8 +5,8 @@ var networkBound = Rule{
 	Title:  "The exchange between ranks is the limit",
 	Text:   "Collectives run alone: nothing computes while gradients or activations are exchanged.",
 	Limits: "A rank that waits in a collective for a slower rank looks the same; the traces of all ranks tell the two apart.",
-	Check: func(c *Case) float64 {
-		if !c.Exchange.Known() {
+	check: func(c *Case) float64 {
+		if !c.Exchange.known() {
 			return 0 // only the device's work tells
 		}
 		alone := c.yes(c.Exchange)
@@ -20,7 +20,7 @@ var straggler = Rule{
 	Title:  "One rank is late, the others wait for it",
 	Text:   "Collectives end on all ranks together: one rank comes last to them, and all others wait.",
 	Limits: "Needs the traces of the ranks of one run, of the same steps.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		late := c.yes(c.Late)
 		if late > 0 {
 			c.because(c.Late.Seen)

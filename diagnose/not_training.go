@@ -7,7 +7,7 @@ var notTraining = Rule{
 	Title:  "Nothing is being trained",
 	Text:   "No step over a DataLoader and no work on a GPU was seen: downloading, compiling, preparing, or another kind of program.",
 	Limits: "A program that trains without DataLoader on a device that cannot be read looks the same.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		if c.Training {
 			return 0
 		}

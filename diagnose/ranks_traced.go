@@ -13,9 +13,9 @@ import (
 
 // lagging scores that a rank is late: by its collectives, where they were found on
 // several ranks, else by how much of their windows ranks spend in collectives.
-func (t *traced) lagging() Quantity {
+func (t *traced) lagging() quantity {
 	if len(t.all.Devices) < 2 {
-		return Quantity{}
+		return quantity{}
 	}
 	if t.matched() {
 		note := "none comes last to most"
@@ -31,7 +31,7 @@ func (t *traced) lagging() Quantity {
 	}
 	least, most := t.slowest()
 	if least.rank == most.rank {
-		return Quantity{}
+		return quantity{}
 	}
 	apart := most.share - least.share
 	return share("Do ranks differ in how long they wait in collectives?", apart, lateLow, lateHigh, fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank)).

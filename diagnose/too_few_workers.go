@@ -5,11 +5,11 @@ var tooFewWorkers = Rule{
 	Title:  "The workers are the limit, and cores are free",
 	Text:   "Every DataLoader worker always has a batch to prepare, the device waits for them, and cores are left for more workers.",
 	Limits: "Workers that wait for something they share (a lock, a server) do not get faster by being more.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		some := c.yes(c.Workers)
 		starved := c.yes(c.Starved)
 		busy := 1.0
-		if c.Saturated.Known() {
+		if c.Saturated.known() {
 			busy = c.yes(c.Saturated.as(c.Saturated.Text, "workers that are not the limit park on their index queue"))
 		}
 		disk := c.yes(c.Storage.as("Are they waiting for storage?", ""))

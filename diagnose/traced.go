@@ -32,7 +32,7 @@ type traced struct {
 	world    int           // ranks of the run
 	costs    predict.Costs
 	hasSteps bool
-	parts    Parts
+	parts    parts
 	kernel   float64 // share of the window in which kernels of computation ran
 	major    float64 // compute capability; NaN where it is not known or not NVIDIA's
 	itself   float64 // how sure it is that the launching thread loads
@@ -117,7 +117,7 @@ func (t *traced) shares() {
 		}
 		return d.Share(sum)
 	}
-	t.parts = Parts{
+	t.parts = parts{
 		Input: share(idle.DataLoader), Long: d.Share(d.Long), Copies: d.Share(d.Copy) + share(idle.CopyIssue),
 		Exchange: d.Share(d.Communication) + share(idle.Communication),
 	}
@@ -136,7 +136,7 @@ func (t *traced) shares() {
 func tracedCase(run *recording.Run, gaps *idle.Analysis) *Case {
 	c := liveCase(run) // facts, and the steps of the host's clock
 	c.Training = true  // somebody ran a profiler over it
-	c.Storage, c.Cores = Quantity{}, Quantity{}
+	c.Storage, c.Cores = quantity{}, quantity{}
 	c.Warnings = slices.Clone(run.Facts.Notes)
 	t := tracedBy(run, gaps)
 	if t == nil {
@@ -191,7 +191,7 @@ func (t *traced) device(c *Case) {
 	c.Idle = c.Shares.Idle
 	c.Recorded, c.Works, c.StartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works), d.StartUp, t.parts
 	all := float64(max(1, k.Time))
-	c.Kernels = Kernels{
+	c.Kernels = kernelShares{
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
 		Moving: float64(k.Family[idle.Elementwise]+k.Family[idle.Reduction]+k.Family[idle.Fused]+k.Family[idle.Moving]) / all,
 	}
@@ -201,7 +201,7 @@ func (t *traced) device(c *Case) {
 
 // input takes what rules about input ask: from here on of gaps in the loader.
 func (t *traced) input(c *Case, run *recording.Run) {
-	c.Before, c.Saturated, c.Launcher = Quantity{}, Quantity{}, Quantity{}
+	c.Before, c.Saturated, c.Launcher = quantity{}, quantity{}, quantity{}
 	c.Starved = share("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall, 0.03, 0.07,
 		"loading that no loader's span marks is charged to Python").
 		saw(c.Stall, "ratio", "trace.data-loader", "the device waits for input %s of the window: %s in gaps while the loop is inside its loader", stoker.Percent(c.Stall), stoker.AboutSeconds(c.Stall*(c.To-c.From)))
@@ -226,9 +226,9 @@ func (t *traced) others(c *Case) {
 	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
 	c.Exchange = share("Do collectives run without computation beside them?", t.parts.Exchange, 0.05, 0.12, "").
 		saw(t.parts.Exchange, "ratio", "trace.communication", "collectives run alone or are waited for %s of the window", stoker.Percent(t.parts.Exchange))
-	c.Copied, c.Uncovered = t.copied(), Quantity{}
+	c.Copied, c.Uncovered = t.copied(), quantity{}
 	c.Late = t.lagging()
-	for _, q := range []*Quantity{&c.Busy, &c.Launching, &c.Stretches, &c.Exchange, &c.Copied, &c.Late} {
+	for _, q := range []*quantity{&c.Busy, &c.Launching, &c.Stretches, &c.Exchange, &c.Copied, &c.Late} {
 		q.Seen = slices.Concat(q.Seen, c.Gaps)
 	}
 	worst := t.place(t.worst())
@@ -237,7 +237,7 @@ func (t *traced) others(c *Case) {
 }
 
 // copied is whether copies that nothing covers take the window.
-func (t *traced) copied() Quantity {
+func (t *traced) copied() quantity {
 	part, down := t.parts.Copies, t.copies.ToDevice
 	q := share("Do copies to the device run while no kernel does?", part, 0.07, 0.15, "").
 		saw(part, "ratio", "trace.copy", "copies run alone or are being issued %s of the window", stoker.Percent(part))

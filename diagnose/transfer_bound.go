@@ -5,10 +5,10 @@ var transferBound = Rule{
 	Title:  "Copies to the device are the limit",
 	Text:   "The device computes nothing while a batch crosses the host link. From pageable memory the copy is slow and blocks the launching thread.",
 	Limits: "The copy's time is estimated from the batch's size and the link's rates, within the time in which no kernel ran.",
-	Check: func(c *Case) float64 {
+	check: func(c *Case) float64 {
 		short := c.yes(c.Before)
 		score := c.yes(c.Copied) * (1 - short)
-		if c.Uncovered.Known() {
+		if c.Uncovered.known() {
 			score *= c.yes(c.Uncovered)
 		}
 		c.because(c.Copied.Seen)

@@ -11,8 +11,8 @@ import (
 	"stoker/internal/stat"
 )
 
-// Format is the version of the recording format that this package writes.
-const Format = 1
+// format is the version of the recording format that this package writes.
+const format = 1
 
 // line is one line of the file, all kinds in one: fields that a kind does not
 // use stay out of the JSON.
@@ -200,7 +200,7 @@ func (b *builder) add(l line) error {
 }
 
 func (b *builder) addHeader(l line) error {
-	if l.Format > Format {
+	if l.Format > format {
 		return &NewerFormatError{Format: l.Format, Version: l.Version}
 	}
 	if l.Format < 1 {

@@ -46,7 +46,7 @@ type NewerFormatError struct {
 // Error says what to do about it.
 func (e *NewerFormatError) Error() string {
 	return fmt.Sprintf("its format is %d (written by stoker %s), this stoker reads up to %d: use stoker %s or newer",
-		e.Format, e.Version, Format, e.Version)
+		e.Format, e.Version, format, e.Version)
 }
 
 // Open reads the recording in a file. A file that is still being written, or

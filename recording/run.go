@@ -204,9 +204,9 @@ type Step struct {
 	NoClock      string // why the device's clock is unknown
 }
 
-// Time is how long the step took: by the device's clock where it is known, else
+// time is how long the step took: by the device's clock where it is known, else
 // by the host's. The two differ while a queue of launched work builds up.
-func (s Step) Time() float64 {
+func (s Step) time() float64 {
 	if !math.IsNaN(s.DevicePeriod) {
 		return s.DevicePeriod
 	}

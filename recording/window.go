@@ -171,7 +171,7 @@ func (r *Run) warmUp(pid, loader int, steps []Step) int {
 func times(steps []Step) []float64 {
 	out := make([]float64, len(steps))
 	for i, s := range steps {
-		out[i] = s.Time()
+		out[i] = s.time()
 	}
 	return out
 }
@@ -212,8 +212,8 @@ func stationary(steps []Step) bool {
 			continue
 		}
 		third := min(2, int(3*(s.Start-from)/steadySpan))
-		thirds[third] = append(thirds[third], s.Time())
-		whole = append(whole, s.Time())
+		thirds[third] = append(thirds[third], s.time())
+		whole = append(whole, s.time())
 	}
 	mean := stat.Mean(whole)
 	for _, third := range thirds {

@@ -98,7 +98,7 @@ func makeFolder(dir string) error {
 
 func newWriter(file output, path string, facts Facts) *Writer {
 	w := &Writer{file: file, path: path, live: newBuilder()}
-	w.add(line{Kind: "header", Format: Format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
+	w.add(line{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
 	w.Facts(facts)
 	return w
 }
@@ -253,7 +253,7 @@ func Write(out io.Writer, run *Run) error {
 	encoder := json.NewEncoder(out)
 	facts := run.Facts
 	lines := []line{
-		{Kind: "header", Format: Format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic},
+		{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic},
 		{Kind: "facts", Facts: &facts},
 	}
 	for _, s := range run.Series {

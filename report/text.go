@@ -297,14 +297,14 @@ func (p *page) fix(n int, f advise.Fix) {
 		changes = append(changes, c.String())
 	}
 	fmt.Fprintf(&p.b, "  %d. %s\n", n, p.bold(strings.Join(changes, ", ")))
-	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", Gain(f), f.Effort, f.Risk))
+	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", gain(f), f.Effort, f.Risk))
 	for _, note := range f.Notes {
 		p.wrapped("     - ", "       ", note)
 	}
 }
 
-// Gain is what a fix is worth, in words.
-func Gain(f advise.Fix) string {
+// gain is what a fix is worth, in words.
+func gain(f advise.Fix) string {
 	gain := f.Worth()
 	if !f.Forecast.Speedup.Known() {
 		return gain

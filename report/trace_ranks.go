@@ -32,14 +32,14 @@ func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
 	}
 	rows, align := p.fitted(rows, "rrrrrrrlrrr", "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
 	p.table(rows, align)
-	for _, line := range RankLines(t) {
+	for _, line := range rankLines(t) {
 		p.wrapped("  - ", "    ", line)
 	}
 	p.b.WriteString("\n")
 }
 
-// RankLines say who waits for whom and how the clocks were set.
-func RankLines(t *ranks.Table) []string {
+// rankLines say who waits for whom and how the clocks were set.
+func rankLines(t *ranks.Table) []string {
 	if t.Matched == 0 {
 		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all ranks, recorded over the same steps)."}
 	}

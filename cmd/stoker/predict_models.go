@@ -230,4 +230,5 @@ func known(v float64) *float64 {
 
 // shortTime and shortRate print four digits with a unit.
 func shortTime(s stoker.Seconds) string { return stoker.Seconds(stoker.Digits(float64(s), 4)).String() }
-func shortRate(r stoker.Rate) string    { return stoker.Rate(stoker.Digits(float64(r), 4)).String() }
+
+func shortRate(r stoker.Rate) string { return stoker.Rate(stoker.Digits(float64(r), 4)).String() }

@@ -42,8 +42,8 @@ type Point struct {
 // MemoryBound reports whether the point lies left of the ridge.
 func (p Point) MemoryBound() bool { return p.Intensity < p.Ridge }
 
-// Measure finds the matrix work of a run with a Timeline.
-func Measure(run *recording.Run, all *idle.Analysis) *Roofline {
+// measureRun finds the matrix work of a run with a Timeline.
+func measureRun(run *recording.Run, all *idle.Analysis) *Roofline {
 	return measured(run, all, nestOf(run.Timeline))
 }
 

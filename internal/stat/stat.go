@@ -39,19 +39,6 @@ func Quantile(x []float64, q float64) float64 {
 // Median is the 0.5-quantile.
 func Median(x []float64) float64 { return Quantile(x, 0.5) }
 
-// CV is the coefficient of variation: standard deviation over mean.
-func CV(x []float64) float64 {
-	mean := Mean(x)
-	if len(x) < 2 || mean == 0 {
-		return math.NaN()
-	}
-	sum := 0.0
-	for _, v := range x {
-		sum += (v - mean) * (v - mean)
-	}
-	return math.Sqrt(sum/float64(len(x)-1)) / mean
-}
-
 // Or is v, or otherwise where v is unknown (NaN).
 func Or(v, otherwise float64) float64 {
 	if math.IsNaN(v) {
