@@ -244,18 +244,6 @@ func (s Settings) Diff(after Settings) []Change {
 	return changes
 }
 
-// Since returns the changes that led from before to s, in printing order,
-// settings that were unknown before included.
-func (s Settings) Since(before Settings) []Change {
-	var changes []Change
-	for _, name := range s.Names() {
-		if from, known := before[name]; !known || !sameValue(from, s[name]) {
-			changes = append(changes, Change{Setting: name, From: from, To: s[name]})
-		}
-	}
-	return changes
-}
-
 // Names returns the known settings in printing order, strangers last and by
 // name.
 func (s Settings) Names() []Setting {

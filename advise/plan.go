@@ -103,10 +103,8 @@ type adviser struct {
 // Rank proposes every change that applies to the run and orders them by worth.
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
-	if run.Timeline != nil {
-		if plan, ok := a.replayed(); ok {
-			return plan
-		}
+	if plan, ok := a.replayed(); ok {
+		return plan
 	}
 	if !verdict.HasSteps {
 		return a.blind()
@@ -194,7 +192,7 @@ func notWorth(f predict.Forecast) string {
 	default:
 		return fmt.Sprintf("worth at most %.2fx: not to be told from noise", f.Speedup.High)
 	}
-	return fmt.Sprintf("worth %.2fx (%.2f to %.2f): not to be told from noise", f.Speedup.Point, f.Speedup.Low, f.Speedup.High)
+	return "worth " + stoker.Factor(f.Speedup) + ": not to be told from noise"
 }
 
 // forecast solves the job with the changes.

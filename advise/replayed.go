@@ -159,7 +159,7 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.starved() {
 		plan.Rejected = append(plan.Rejected, Rejected{
 			Name: string(stoker.NumWorkers),
-			Why:  fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", share(a.verdict.Stall)),
+			Why:  fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", stoker.Percent(a.verdict.Stall)),
 		})
 	}
 	var taken []stoker.Change

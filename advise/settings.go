@@ -21,19 +21,16 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
-		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", bytes(pinnedCopies*a.base.BatchBytes()), locked(a.run.Facts.Machine.LockedBytes)),
+		fmt.Sprintf("%s of host memory get page-locked; the limit of locked memory here is %s", stoker.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
 
 func locked(limit float64) string {
-	switch {
-	case limit < 0:
+	if limit < 0 {
 		return "unlimited"
-	case limit == 0:
-		return "unknown"
 	}
-	return bytes(limit)
+	return stoker.AboutBytes(limit)
 }
 
 // prefetch proposes a deeper queue where batches take unevenly long.
@@ -69,7 +66,7 @@ func (a adviser) persistence() (Fix, string) {
 	fix := Fix{Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag, Risk: NoRisk}
 	fix.Changes = []stoker.Change{a.change(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.withoutStarts(first, starts, span)
-	fix.Notes = []string{fmt.Sprintf("%d epochs began in the judged window; each waited %.2f s for its first batch", starts, first/float64(starts))}
+	fix.Notes = []string{fmt.Sprintf("%d epochs began in the judged window; each waited %s for its first batch", starts, stoker.AboutSeconds(first/float64(starts)))}
 	return fix, ""
 }
 
@@ -95,7 +92,7 @@ func (a adviser) storage() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"the forecast is for reads that cost no waiting at all, as from the page cache: an upper bound for a faster disk",
-		fmt.Sprintf("storage delivers %.1f MB/s now", a.costs.DiskRate/1e6),
+		fmt.Sprintf("storage delivers %s now", stoker.AboutRate(a.costs.DiskRate)),
 	}
 	return fix, ""
 }
@@ -106,7 +103,7 @@ func (a adviser) cores() (Fix, string) {
 	if a.verdict.Class != diagnose.CPUExhausted || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
 		return Fix{}, ""
 	}
-	demand := a.base.Batch*a.base.PrepareCPU.Point + a.base.LoopCPU.Point
+	demand := a.base.Batch*a.base.PrepareCPU.Point + a.base.LoopCPU.Point + a.base.Spin.Point
 	loop := max(a.base.Loop().Point, 1e-6)
 	if !(demand > 0) {
 		return Fix{}, ""
@@ -120,7 +117,7 @@ func (a adviser) cores() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		fmt.Sprintf("this machine has %d processors, of which the job may use %.1f", a.run.Facts.Machine.CPUs, a.run.Facts.Machine.Cores()),
-		fmt.Sprintf("a batch takes %.0f ms of core time, the loop %.1f ms: %.0f cores would feed this device", 1e3*demand, 1e3*loop, need),
+		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f cores would feed this device", stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need),
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}
 	return fix, ""

@@ -31,7 +31,7 @@ func (a adviser) workers() (Fix, string) {
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "prepare batches in worker processes", Effort: Flag, Risk: MemoryRisk}
 	now := a.costs.Workers
 	if a.idleKnown() && !a.starved() {
-		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", share(a.verdict.Stall))
+		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", stoker.Percent(a.verdict.Stall))
 	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
@@ -55,7 +55,7 @@ func (a adviser) workers() (Fix, string) {
 	}
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
 	if a.costs.Helped() {
-		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads took %.0f ms of core time per batch beside the launching thread; if that was work and not spinning, it will be slower than forecast: workers have one thread each", 1e3*a.costs.HelperCPU))
+		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads took %s of core time per batch beside the launching thread; if that was work and not spinning, it will be slower than forecast: workers have one thread each", stoker.AboutSeconds(a.costs.HelperCPU)))
 	}
 	if now == 0 {
 		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
@@ -106,14 +106,14 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 // it does.
 func (a adviser) tooMuch(workers int) string {
 	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
-		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(), bytes(need), bytes(have))
+		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(), stoker.AboutBytes(need), stoker.AboutBytes(have))
 	}
 	if a.costs.Feed != nil {
 		return ""
 	}
 	ahead := float64(workers * a.ahead())
-	if shm := a.run.Facts.Machine.ShmBytes; shm > 0 && ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
-		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", bytes(shm), workers, bytes(ahead*a.base.BatchBytes()))
+	if shm := stat.Value(a.run.Facts.Machine.ShmBytes); ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
+		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", stoker.AboutBytes(shm), workers, stoker.AboutBytes(ahead*a.base.BatchBytes()))
 	}
 	return ""
 }
@@ -158,7 +158,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	case stoker.CPU:
 		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.base.CoresGot(float64(workers)), 100*gain)
 	case stoker.GPU:
-		return fmt.Sprintf("the loop itself (%.1f ms) is then the limit (one more: %+.0f %%)", 1e3*a.base.Loop().Point, 100*gain)
+		return fmt.Sprintf("the loop itself (%s) is then the limit (one more: %+.0f %%)", stoker.AboutSeconds(a.base.Loop().Point), 100*gain)
 	case stoker.Storage:
 		return fmt.Sprintf("storage is then the limit (one more: %+.0f %%)", 100*gain)
 	default:
@@ -169,27 +169,13 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 func (a adviser) memoryNote(workers int) string {
 	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
 	return fmt.Sprintf("checked: at most %s more memory of %s free; %s queued in /dev/shm of %s; %s cores",
-		bytes(a.workersMemory(workers)), bytes(a.freeMemory()), bytes(queued), bytes(unknownIfZero(a.run.Facts.Machine.ShmBytes)), number(a.base.CoresGot(float64(workers))))
-}
-
-func unknownIfZero(v float64) float64 {
-	if v == 0 {
-		return math.NaN()
-	}
-	return v
-}
-
-func number(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.1f", v)
+		stoker.AboutBytes(a.workersMemory(workers)), stoker.AboutBytes(a.freeMemory()), stoker.AboutBytes(queued), stoker.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)), stoker.About(a.base.CoresGot(float64(workers))))
 }
 
 // queueNote says for how long a hang of the data set can be covered.
 func (a adviser) queueNote(workers int, f predict.Forecast) string {
 	lasts := float64(workers*a.ahead()) * f.Step.Point
-	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d batches outlasts a hang of %.1f s", a.ahead(), workers*a.ahead(), lasts)
+	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d batches outlasts a hang of %s", a.ahead(), workers*a.ahead(), stoker.AboutSeconds(lasts))
 }
 
 // keepWorkers keeps workers over epochs where starting them anew would cost.
@@ -198,18 +184,4 @@ func (a adviser) keepWorkers() []stoker.Change {
 		return nil
 	}
 	return []stoker.Change{a.change(stoker.PersistentWorkers, true)}
-}
-
-func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
-
-// bytes prints a size in decimal units.
-func bytes(v float64) string {
-	switch {
-	case math.IsInf(v, 0) || math.IsNaN(v):
-		return "unknown"
-	case v >= 1e9:
-		return fmt.Sprintf("%.1f GB", v/1e9)
-	default:
-		return fmt.Sprintf("%.0f MB", v/1e6)
-	}
 }

@@ -4,34 +4,218 @@ import (
 	"fmt"
 	"math"
 
-	"stoker/diagnose/idle"
+	"stoker"
+
 	"stoker/internal/stat"
 	"stoker/predict"
-	"stoker/recording"
 )
 
-// Case is a run prepared for the rules: its costs, what is known of the device,
-// and the questions asked so far.
+// Case is what rules ask: quantities of the judged window, each filled by live.go from
+// the signals of a live job or by traced.go from a profiler's gaps. A rule sees
+// nothing else, and cannot tell which of the two it was. NaN is unknown; a Quantity
+// that nobody can ask of the run is the zero one.
 type Case struct {
-	Run      *recording.Run
 	Costs    predict.Costs
 	HasSteps bool
-
 	From, To float64 // the judged seconds: the window, else the run's second half
 
-	Stall       float64 // by the device's clock or a trace; NaN where neither is there
+	Stall       float64 // share of the window in which the device waited for input
 	StallSource Source
-	Idle        float64 // share of time in which nothing ran on the device; NaN where unknown
-	Util        float64 // share of time in which some kernel ran; NaN where unknown
+	Idle        float64 // share of the window in which nothing ran on the device
+	Util        float64 // share of the window in which some kernel ran
 	Shares      Shares
+	Device      int // as in Verdict
 
-	trainers  []predict.Costs // of all ranks, Costs among them
-	traced    *traced         // what a Timeline tells; nil without one or without a device's work in it
-	hostOnly  bool            // there is a Timeline, and no device's work in it
+	// What was seen of the device, by its work.
+	Recorded float64      // pieces of its work in the whole recording
+	Works    float64      // pieces of its work in the window
+	StartUp  bool         // a program's start: most idle time is what happens once
+	Parts    parts        // what the window went into
+	Kernels  kernelShares // what its kernels were busy with
+	LateBy   float64      // share of the window in which other ranks wait for one that is late
+	Causes   []Cause      // what idle time went into, most first
+	Gaps     []Evidence
+	WarmUp   []Evidence
+
+	// What was seen of the program and the machine.
+	Training bool // this is training: a profiler ran over steps, or a loader served batches
+	Model    *modelFacts
+	GPUs     int  // in the machine, as far as they can be seen
+	Torch    bool // PyTorch is loaded
+	Hooked   bool // and the hook is in it
+	Blind    bool // the hook is not in the program that is judged
+	Memory   []float64
+	Seen     []Evidence // of steps and loaders, where nothing tells that it is training
+
+	// What rules about input ask.
+	Starved   quantity // input is short
+	Alone     quantity // the launching thread loads by itself
+	Workers   quantity // worker processes load
+	Saturated quantity // they always have a batch to prepare
+	Storage   quantity // loading waits for storage
+	Cores     quantity // no core is left
+	Launcher  quantity // the launching thread is always at work
+
+	// What the others ask.
+	Busy      quantity // the device computes all the time
+	Copied    quantity // copies take a good part of the step
+	Before    quantity // input is short, where Parts do not tell which of the two leads
+	Uncovered quantity // there is time for copies to take
+	Launching quantity // the device waits for the next launch
+	Short     quantity // a launch outlasts a kernel
+	Stretches quantity // the device waits for the host in long gaps
+	Exchange  quantity // collectives run alone
+	Late      quantity // the other ranks wait for one
+
+	Ranks    string // how the ranks compare, a sentence; "" where there is one
+	Found    []Finding
+	Warnings []string
+
 	rule      Class
 	questions []Question
 	evidence  map[Class][]Evidence
 }
+
+// parts are what the window went into, as shares of it. They overlap with nothing
+// and, with what is missing here, add up to 1.
+type parts struct {
+	Input, Host, Long, Copies, Exchange float64
+}
+
+// unknownParts are those of a window whose gaps nobody saw.
+func unknownParts() parts {
+	nan := math.NaN()
+	return parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan}
+}
+
+// kernelShares are shares of the time in which kernels of computation ran.
+type kernelShares struct {
+	Plain  float64 // matrix work without Tensor Cores
+	Tensor float64 // matrix work on them
+	Moving float64 // kernels that move data
+	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
+}
+
+// modelFacts is where the optimizer's parameters lie, and whether it steps.
+type modelFacts struct {
+	Device, DType string
+	Steps         int
+}
+
+// quantity is something that a rule asks: the question in the words of where its
+// answer comes from, how much of a yes that is, and what was seen of it.
+type quantity struct {
+	Question
+	Seen []Evidence
+}
+
+// known reports whether the run can be asked at all; the answer may still be unknown.
+func (q quantity) known() bool { return q.Text != "" }
+
+// as is the quantity asked in a rule's own words.
+func (q quantity) as(text, note string) quantity {
+	if q.known() {
+		q.Text, q.Note = text, note
+	}
+	return q
+}
+
+// saw adds what was seen of a quantity; what is unknown is no evidence.
+func (q quantity) saw(value float64, unit, signal, format string, args ...any) quantity {
+	q.Seen = seen(q.Seen, value, unit, signal, format, args...)
+	return q
+}
+
+func seen(list []Evidence, value float64, unit, signal, format string, args ...any) []Evidence {
+	if math.IsNaN(value) {
+		return list
+	}
+	return append(list, Evidence{Text: fmt.Sprintf(format, args...), Signal: signal, Value: value, Unit: unit})
+}
+
+// share is a question whose answer is a share. It scores 0 below low, 1 above high, in
+// between in proportion (low > high asks for less). An unknown one scores half: it
+// neither convinces nor rules out.
+func share(text string, value, low, high float64, note string) quantity {
+	return shareOr(0.5, text, value, low, high, note)
+}
+
+// unlikely is the score of an unknown answer to a question that would rule the
+// case out, or that the case rests on alone: without evidence it is taken for a
+// probable no.
+const unlikely = 0.2
+
+// shareOr is share with its own score for an unknown value.
+func shareOr(unknown float64, text string, value, low, high float64, note string) quantity {
+	q := Question{Text: text, Answer: "unknown", Score: unknown, Note: note}
+	if !math.IsNaN(value) {
+		q.Score = stat.Ramp(value, low, high)
+		q.Answer = yesNo(q.Score) + ", " + stoker.Percent(value)
+	}
+	return quantity{Question: q}
+}
+
+// fact is a question with a plain answer.
+func fact(text string, yes bool, answer string) quantity {
+	score := 0.0
+	if yes {
+		score = 1
+	}
+	return quantity{Question: Question{Text: text, Answer: yesNo(score) + ", " + answer, Score: score}}
+}
+
+// yes asks, and returns how much of a yes the answer is; 0 where nobody can be asked.
+func (c *Case) yes(q quantity) float64 {
+	if !q.known() {
+		return 0
+	}
+	q.Rule = c.rule
+	c.questions = append(c.questions, q.Question)
+	return q.Score
+}
+
+// no asks, and returns how much of a no the answer is.
+func (c *Case) no(q quantity) float64 { return 1 - c.yes(q) }
+
+// because takes what was seen for evidence of the rule that is being asked.
+func (c *Case) because(lists ...[]Evidence) {
+	for _, list := range lists {
+		c.evidence[c.rule] = append(c.evidence[c.rule], list...)
+	}
+}
+
+// leads is how much x leads the other parts of the window that something could
+// be done about: 1 where it is the largest, falling with the square of its part
+// of the largest. [J] The square keeps two of about the same size apart. Where
+// nobody knows the parts, nothing leads.
+func (c *Case) leads(x float64) float64 {
+	p := c.Parts
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange)
+	switch {
+	case math.IsNaN(most):
+		return 1
+	case most <= 0:
+		return 0
+	}
+	return min(1, x/most*x/most)
+}
+
+// inputLeads is leads of input. Half as much again as the largest rival still counts
+// as much as it: what input leaves uncovered shows up as other causes.
+func (c *Case) inputLeads() float64 {
+	p := c.Parts
+	lead := 1.0
+	if most := max(p.Host, p.Long, p.Copies, p.Exchange); most > 0 {
+		lead = min(1, 1.5*p.Input/most)
+	}
+	return lead * lead
+}
+
+// Where input takes a fifth of the window, work between launches and copies that
+// nothing covers are mostly what its lack left uncovered: XProf calls 5 % of the
+// step moderately and 20 % highly input-bound. [J] Three tenths are left, so that
+// the runner-up is named.
+func besideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 0.20) }
 
 // Rule is one ailment: words and one pure function.
 type Rule struct {
@@ -39,19 +223,19 @@ type Rule struct {
 	Title  string
 	Text   string // what is wrong and why it starves the device
 	Limits string // where the rule misleads
-	Check  func(*Case) float64
-	Refine func(*Case) Class // the kind of the ailment, where the rule won; nil: there are none
+	check  func(*Case) float64
+	refine func(*Case) Class // the kind of the ailment, where the rule won; nil: there are none
 }
 
 // RuleOf returns the rule that explains a class, for a kind of an ailment that of
 // the ailment; false for "unknown".
 func RuleOf(class Class) (Rule, bool) {
-	for _, rule := range Rules {
+	for _, rule := range rules {
 		if class == rule.Class {
 			return rule, true
 		}
 	}
-	for _, rule := range Rules {
+	for _, rule := range rules {
 		if class.Is(rule.Class) {
 			return rule, true
 		}
@@ -59,34 +243,17 @@ func RuleOf(class Class) (Rule, bool) {
 	return Rule{}, false
 }
 
-// Rules are all rules, in the order in which they are explained.
-var Rules = []Rule{
+// rules are all rules, in the order in which they are explained.
+var rules = []Rule{
 	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, launchBound, cpuBound, networkBound,
 	straggler, computeOnCPU, notTraining,
-}
-
-func newCase(run *recording.Run, gaps *idle.Analysis) *Case {
-	c := &Case{Run: run, Stall: math.NaN(), Idle: math.NaN(), Util: math.NaN(), evidence: map[Class][]Evidence{}}
-	c.trainers = predict.Trainers(run)
-	c.Costs, c.HasSteps = predict.Starved(c.trainers)
-	if c.HasSteps {
-		c.From, c.To = c.Costs.Window.Start, c.Costs.Window.End
-		c.Util = c.Costs.Busy
-	} else {
-		c.To = run.End()
-		c.From = c.To / 2 // without steps the start cannot be told from the rest
-		c.Costs = predict.Measure(run, recording.Window{PID: trainer(run), Start: c.From, End: c.To})
-		c.Util = meanUtil(run, c.From, c.To)
-	}
-	c.device(gaps)
-	return c
 }
 
 // ring reports whether what is known is the loader's own side alone: it tells how
 // long the trainer waited for batches and when its ring was full, and nothing
 // tells what the device did meanwhile.
 func (c *Case) ring() bool {
-	return c.HasSteps && c.Costs.Feed != nil && c.traced == nil && c.StallSource != DeviceEvents && math.IsNaN(c.Util)
+	return c.HasSteps && c.Costs.Feed != nil && c.StallSource != DeviceEvents && math.IsNaN(c.Util)
 }
 
 // waits is the share of the time in which the trainer waited for batches: an upper
@@ -110,112 +277,6 @@ func (c *Case) waits() float64 {
 // is the slower one, and the share below which an empty one says nothing. [J]
 const fullRing = 0.9
 
-// trainer is the first trainer's process, 0 where there is none.
-func trainer(run *recording.Run) int {
-	for _, p := range run.Facts.Processes {
-		if p.Role == recording.RoleTrainer {
-			return p.PID
-		}
-	}
-	return 0
-}
-
-// meanUtil is the utilisation of the device that was used most.
-func meanUtil(run *recording.Run, from, to float64) float64 {
-	most := math.NaN()
-	for _, s := range run.All(recording.GPUUtilisation) {
-		if v := s.Mean(from, to); !math.IsNaN(v) && !(v <= most) {
-			most = v
-		}
-	}
-	return most
-}
-
-// device settles stall, idle and shares in the order of trust of design.md.
-func (c *Case) device(gaps *idle.Analysis) {
-	c.Shares = Shares{Kernel: c.Util, Copy: math.NaN(), Communication: math.NaN(), Idle: math.NaN()}
-	if !math.IsNaN(c.Util) {
-		c.Idle = 1 - c.Util
-		c.estimateCopies()
-	}
-	if c.HasSteps && !math.IsNaN(c.Costs.Idle) {
-		c.Stall, c.StallSource = c.Costs.Idle/c.Costs.Step, DeviceEvents
-	}
-	if c.Run.Timeline != nil {
-		c.trace(gaps)
-	}
-	if c.traced == nil && !math.IsNaN(c.Stall) && !math.IsNaN(c.Idle) {
-		// Utilisation is sampled: where it claims less idle than the device's own
-		// clock measured at the input boundary alone, the clock is right.
-		c.Idle = math.Max(c.Idle, c.Stall)
-		if !math.IsNaN(c.Shares.Idle) {
-			c.Shares.Idle = c.Idle
-			c.Shares.Copy = min(c.Shares.Copy, 1-c.Idle)
-			c.Shares.Kernel = 1 - c.Idle - c.Shares.Copy
-		}
-	}
-}
-
-// estimateCopies takes the estimated time of the copies off the idle time: GPU-Util
-// counts kernels only. With several ranks, communication stays unknown.
-func (c *Case) estimateCopies() {
-	p := c.Run.Process(c.Costs.Window.PID)
-	if !c.HasSteps || p == nil || p.World > 1 {
-		return
-	}
-	copied := c.Costs.Baseline(c.Run).Copy
-	if !copied.Known() {
-		return
-	}
-	c.Shares.Copy, c.Shares.Communication = min(copied.Point/c.Costs.Step, 1-c.Util), 0
-	c.Shares.Idle = 1 - c.Util - c.Shares.Copy
-	c.Idle = c.Shares.Idle
-}
-
-// ask records a question whose answer is a share, and returns its score: 0 below
-// low, 1 above high, in between in proportion (low > high asks for less). An
-// unknown value scores half: it neither convinces nor rules out.
-func (c *Case) ask(text string, value, low, high float64, note string) float64 {
-	return c.askOr(0.5, text, value, low, high, note)
-}
-
-// unlikely is the score of an unknown answer to a question that would rule the
-// case out, or that the case rests on alone: without evidence it is taken for a
-// probable no.
-const unlikely = 0.2
-
-// askOr is ask with its own score for an unknown value.
-func (c *Case) askOr(unknown float64, text string, value, low, high float64, note string) float64 {
-	q := Question{Rule: c.rule, Text: text, Answer: "unknown", Score: unknown, Note: note}
-	if !math.IsNaN(value) {
-		q.Score = stat.Ramp(value, low, high)
-		q.Answer = yesNo(q.Score) + ", " + percent(value)
-	}
-	c.questions = append(c.questions, q)
-	return q.Score
-}
-
-// askFact records a question with a plain answer.
-func (c *Case) askFact(text string, yes bool, answer string) float64 {
-	score := 0.0
-	if yes {
-		score = 1
-	}
-	c.questions = append(c.questions, Question{Rule: c.rule, Text: text, Answer: yesNo(score) + ", " + answer, Score: score})
-	return score
-}
-
-// because adds evidence for the rule that is being asked; what is unknown is no
-// evidence.
-func (c *Case) because(value float64, unit, signal, format string, args ...any) {
-	if math.IsNaN(value) {
-		return
-	}
-	c.evidence[c.rule] = append(c.evidence[c.rule], Evidence{
-		Text: fmt.Sprintf(format, args...), Signal: signal, Value: value, Unit: unit,
-	})
-}
-
 func yesNo(score float64) string {
 	switch {
 	case score >= 0.75:
@@ -224,27 +285,4 @@ func yesNo(score float64) string {
 		return "no"
 	}
 	return "partly"
-}
-
-// percent rounds to whole ones; what is not all is not called 100 %.
-func percent(v float64) string {
-	if v >= 0.995 && v < almostAll {
-		return fmt.Sprintf("%.1f %%", math.Floor(1000*v)/10)
-	}
-	return fmt.Sprintf("%.0f %%", 100*v)
-}
-
-// almostAll is where a share is taken for all: sums of shares are that wrong.
-const almostAll = 1 - 1e-9
-
-// ms prints seconds as milliseconds with about three digits.
-func ms(seconds float64) string {
-	switch v := 1e3 * seconds; {
-	case v >= 100:
-		return fmt.Sprintf("%.0f ms", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f ms", v)
-	default:
-		return fmt.Sprintf("%.2f ms", v)
-	}
 }

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"math"
 	"strings"
+
+	"stoker"
 )
 
 var computeOnCPU = Rule{
@@ -10,42 +12,42 @@ var computeOnCPU = Rule{
 	Title:  "The model computes on the CPU",
 	Text:   "The optimizer's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, is left idle.",
 	Limits: "Without the start-up hook the model's place is not known and only suspected.",
-	Check: func(c *Case) float64 {
-		if c.hostOnly {
-			c.askFact("Does the trace hold work of a device?", false, "it may not have been asked for it")
+	check: func(c *Case) float64 {
+		switch {
+		case c.Recorded == 0:
+			c.yes(fact("Does the trace hold work of a device?", false, "it may not have been asked for it"))
 			return 0.3 // as likely, the profiler recorded the CPU alone
-		}
-		if c.traced != nil {
+		case c.Recorded > 0:
 			return 0
 		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {
-			unused = c.ask("Is the GPU unused?", c.Util, 0.06, 0.03, "")
+			unused = c.yes(share("Is the GPU unused?", c.Util, 0.06, 0.03, ""))
 		}
-		m := c.Run.Facts.Model
-		if m == nil {
+		if c.Model == nil {
 			return unused * c.suspectCPU()
 		}
-		onCPU := c.askFact("Do the optimizer's parameters lie on the CPU?", strings.HasPrefix(m.Device, "cpu"), "they lie on "+m.Device)
-		c.because(onCPU, "ratio", "model.device", "the optimizer's parameters lie in host memory (%s)", m.DType)
-		if math.IsNaN(c.Util) && len(c.Run.Facts.GPUs) == 0 {
-			c.because(0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine")
-		} else if math.IsNaN(c.Util) {
-			c.because(0, "ratio", "gpu.utilisation", "how much the GPU is in use could not be read")
-		} else {
-			c.because(c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", percent(c.Util))
+		onCPU := c.yes(fact("Do the optimizer's parameters lie on the CPU?", strings.HasPrefix(c.Model.Device, "cpu"), "they lie on "+c.Model.Device))
+		c.because(seen(nil, onCPU, "ratio", "model.device", "the optimizer's parameters lie in host memory (%s)", c.Model.DType))
+		switch {
+		case !math.IsNaN(c.Util):
+			c.because(seen(nil, c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", stoker.Percent(c.Util)))
+		case c.GPUs == 0:
+			c.because(seen(nil, 0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine"))
+		default:
+			c.because(seen(nil, 0, "ratio", "gpu.utilisation", "how much the GPU is in use could not be read"))
 		}
 		return unused * onCPU
 	},
 }
 
-// suspectCPU judges by live signals alone: a trainer that keeps the cores busy
-// while a GPU lies idle.
+// suspectCPU judges by the cores alone: a trainer that keeps them busy while a GPU lies
+// idle.
 func (c *Case) suspectCPU() float64 {
-	if c.HasSteps || len(c.Run.Facts.GPUs) == 0 || !c.torchSeen() {
-		return c.askFact("Is anything known of where the model lies?", false, "no")
+	if c.HasSteps || c.GPUs == 0 || !c.Torch {
+		return c.yes(fact("Is anything known of where the model lies?", false, "no"))
 	}
-	use := c.ask("Do several cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7, "decoding in threads looks the same")
-	c.because(c.Costs.CoresUse, "cores", "tree.cpu", "PyTorch is loaded, %.1f cores are busy and the GPU is not used", c.Costs.CoresUse)
+	use := c.yes(share("Do several cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7, "decoding in threads looks the same"))
+	c.because(seen(nil, c.Costs.CoresUse, "cores", "tree.cpu", "PyTorch is loaded, %.1f cores are busy and the GPU is not used", c.Costs.CoresUse))
 	return 0.6 * use
 }

@@ -7,6 +7,7 @@ import (
 
 	"stoker"
 	"stoker/diagnose/idle"
+	"stoker/internal/stat"
 	"stoker/recording"
 )
 
@@ -23,33 +24,45 @@ const (
 	queuedTrigger  = 0.05 // [J] queued work that waits
 )
 
-// traceFindings are the findings of a trace, those that can save most first.
-func (c *Case) traceFindings() []Finding {
-	if c.traced == nil || c.traced.d.StartUp || c.traced.d.Works < fewWorks {
+// finding is one of which nothing but the name is known.
+func finding(name string) Finding {
+	return Finding{Name: name, Seconds: math.NaN(), Share: math.NaN(), Saves: math.NaN()}
+}
+
+// said is one of which there is nothing but a text.
+func said(name, text string) Finding {
+	f := finding(name)
+	f.Text = text
+	return f
+}
+
+// findings are those of a trace, what can save most first.
+func (t *traced) findings() []Finding {
+	if t.d.StartUp || t.d.Works < fewWorks {
 		return nil
 	}
 	var out []Finding
 	for _, find := range []func() (Finding, bool){
-		c.loaderWait, c.hostWork, c.launching, c.hiddenSync, c.explicitSync, c.allocating, c.collecting, c.deviceWaits,
-		c.pageableCopies, c.serialCopies, c.tinyCopies, c.linkLimited,
-		c.elementwiseChains, c.noTensorCores, c.smallGrids, c.unalignedShapes,
-		c.exposedCommunication, c.probableCommunication,
+		t.loaderWait, t.hostWork, t.launching, t.hiddenSync, t.explicitSync, t.allocating, t.collecting, t.deviceWaits,
+		t.pageableCopies, t.serialCopies, t.tinyCopies, t.linkLimited,
+		t.elementwiseChains, t.noTensorCores, t.smallGrids, t.unalignedShapes,
+		t.exposedCommunication, t.probableCommunication,
 	} {
 		if f, ok := find(); ok {
 			out = append(out, f)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return c.traced.rank(out[i]) > c.traced.rank(out[j]) })
+	sort.SliceStable(out, func(i, j int) bool { return t.order(out[i]) > t.order(out[j]) })
 	return out
 }
 
-// rank orders findings by what they can save. Where input is short, what the host
+// order is what findings go by: what they can save. Where input is short, what the host
 // does between launches shows because nothing is queued: it comes after.
-func (t *traced) rank(f Finding) float64 {
+func (t *traced) order(f Finding) float64 {
 	if f.Name == "launch-bound" || f.Name == "host-work" {
-		return f.Saves * t.besideInput()
+		return stat.Or(f.Saves, 0) * besideInput(t.parts.Input)
 	}
-	return f.Saves
+	return stat.Or(f.Saves, 0)
 }
 
 // steps is how many steps are judged, at least one.
@@ -79,36 +92,35 @@ func (t *traced) atPlace(f *Finding, cause idle.Cause) {
 	}
 }
 
-func (c *Case) loaderWait() (Finding, bool) {
-	t := c.traced
+func (t *traced) loaderWait() (Finding, bool) {
 	ns, share := t.causeShare(idle.DataLoader)
 	if share < loaderTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "data-loader-wait"}
+	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", percent1(share), ms(seconds(ns)/t.steps()))
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps()))
 	if t.itself < 0.5 {
-		c.moreWorkers(&f, share)
+		t.moreWorkers(&f, share)
 		return f, true
 	}
 	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
-	if step := c.Costs.Step * (1 - share); c.HasSteps && c.Costs.Wait > 0 && step > 0 {
-		n = max(1, int(math.Ceil(c.Costs.Wait/step)))
-		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", ms(c.Costs.Wait), ms(step))
+	if step := t.costs.Step * (1 - share); t.hasSteps && t.costs.Wait > 0 && step > 0 {
+		n = max(1, int(math.Ceil(t.costs.Wait/step)))
+		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(step))
 	}
-	f.Settings = []stoker.Change{change(stoker.NumWorkers, c.workersNow(), n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
+	f.Settings = []stoker.Change{change(stoker.NumWorkers, t.workersNow(), n), change(stoker.PersistentWorkers, nil, true), change(stoker.PinMemory, nil, true)}
 	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
 	return f, true
 }
 
 // workersNow is how many workers there are; nil where a trace does not tell.
-func (c *Case) workersNow() any {
-	single, several := c.traced.iterators()
+func (t *traced) workersNow() any {
+	single, several := t.iterators()
 	switch {
-	case !c.Costs.Uncounted:
-		return c.Costs.Workers
+	case !t.costs.Uncounted:
+		return t.costs.Workers
 	case single && !several:
 		return 0
 	}
@@ -121,14 +133,14 @@ const mostTimes = 8
 // moreWorkers advises for worker processes that are too slow. Where steps follow
 // each other as fast as batches come, so many times the workers as the step would
 // be shorter without the wait are enough, if cores are free.
-func (c *Case) moreWorkers(f *Finding, share float64) {
+func (t *traced) moreWorkers(f *Finding, share float64) {
 	times := min(mostTimes, 1/max(1e-9, 1-share))
-	now, known := c.workersNow().(int)
+	now, known := t.workersNow().(int)
 	if !known {
 		now = 1 // the least that a multi-process iterator has
 	}
 	n := max(now+1, int(math.Ceil(float64(now)*times)))
-	f.Settings = []stoker.Change{change(stoker.NumWorkers, c.workersNow(), n)}
+	f.Settings = []stoker.Change{change(stoker.NumWorkers, t.workersNow(), n)}
 	f.Advice = fmt.Sprintf("%.1f times as many workers (num_workers), %d at least, while cores are free; cheaper decoding where none are; prefetch_factor=4 where single batches take long", times, n)
 }
 
@@ -147,12 +159,11 @@ func (t *traced) worst() idle.Cause {
 // for the loader.
 const stretchTrigger = 0.03
 
-func (c *Case) hostWork() (Finding, bool) {
-	t := c.traced
-	if t.long < stretchTrigger {
+func (t *traced) hostWork() (Finding, bool) {
+	if t.parts.Long < stretchTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "host-work"}
+	f := finding("host-work")
 	t.worth(&f, t.d.Long)
 	cause := t.worst()
 	if cause == idle.GC || cause == idle.Allocator {
@@ -160,7 +171,7 @@ func (c *Case) hostWork() (Finding, bool) {
 	}
 	place := t.d.Places[cause]
 	t.atPlace(&f, cause)
-	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", percent1(t.long), longGapText, ms(seconds(place.To-place.From)))
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", stoker.Percent(t.parts.Long), longGapText, stoker.AboutSeconds(seconds(place.To-place.From)))
 	if name := t.all.Name(place.Slice); name >= 0 {
 		f.Text += ", mostly in " + quoted(t.t.Names[name])
 	}
@@ -185,34 +196,32 @@ func (t *traced) isFirst(p idle.Place) bool {
 	return true
 }
 
-func (c *Case) launching() (Finding, bool) {
-	t := c.traced
-	late := t.host
+func (t *traced) launching() (Finding, bool) {
+	late := t.parts.Host
 	if late < hostTrigger || t.kernels.Count == 0 || seconds(t.kernels.Median) >= shortKernel && late < 2*hostTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "launch-bound"}
+	f := finding("launch-bound")
 	t.worth(&f, int64(late*float64(t.d.Window())))
 	t.atPlace(&f, t.worst())
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
-		percent1(late), float64(t.d.Works)/t.steps(), us(t.kernels.Median))
+		stoker.Percent(late), float64(t.d.Works)/t.steps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
 	f.Advice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs; or a larger batch_size, so that each launch has more work`
 	return f, true
 }
 
-func (c *Case) hiddenSync() (Finding, bool) {
-	return c.syncs("hidden-sync", c.traced.waits.Hidden.Count, c.traced.waits.Hidden.Time, c.traced.waits.Hidden.Most)
+func (t *traced) hiddenSync() (Finding, bool) {
+	return t.syncs("hidden-sync", t.waits.Hidden.Count, t.waits.Hidden.Time, t.waits.Hidden.Most)
 }
 
-func (c *Case) explicitSync() (Finding, bool) {
-	return c.syncs("explicit-sync", c.traced.waits.Explicit.Count, c.traced.waits.Explicit.Time, c.traced.waits.Explicit.Most)
+func (t *traced) explicitSync() (Finding, bool) {
+	return t.syncs("explicit-sync", t.waits.Explicit.Count, t.waits.Explicit.Time, t.waits.Explicit.Most)
 }
 
 // syncs: waiting while the device works costs nothing in itself; the idle time
 // that follows does.
-func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Finding, bool) {
-	t := c.traced
+func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Finding, bool) {
 	after := t.d.AfterSync[0]
 	if name == "explicit-sync" {
 		after = t.d.AfterSync[1]
@@ -221,7 +230,7 @@ func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Findin
 		return Finding{}, false
 	}
 	h := &t.t.Host
-	f := Finding{Name: name}
+	f := finding(name)
 	t.at(&f, h.Thread[most.Call], h.Start[most.Call], h.End[most.Call])
 	t.worth(&f, after)
 	call := t.t.Names[h.Name[most.Call]]
@@ -229,12 +238,12 @@ func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Findin
 	if most.Op >= 0 {
 		under = " under " + t.t.Names[h.Name[most.Op]]
 	}
-	longest, them := fmt.Sprintf("the longest %s ", ms(seconds(most.To-most.From))), "them"
+	longest, them := fmt.Sprintf("the longest %s ", stoker.AboutSeconds(seconds(most.To-most.From))), "them"
 	if count == 1 {
 		longest, them = "", "it"
 	}
 	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s; %s of idle time follow %s",
-		count, plain(count), singular(count), ms(seconds(held)), percent1(t.d.Share(held)), longest, call, under, ms(seconds(after)), them)
+		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(seconds(held)), stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(seconds(after)), them)
 	if t.d.Share(after) < waitTrigger {
 		f.Text += ": it costs little here, but the host cannot run ahead"
 	}
@@ -246,53 +255,43 @@ func (c *Case) syncs(name string, count int, held int64, most idle.Wait) (Findin
 	return f, true
 }
 
-func singular(n int) string {
-	if n == 1 {
-		return "s"
-	}
-	return ""
-}
-
-func (c *Case) allocating() (Finding, bool) {
-	t := c.traced
+func (t *traced) allocating() (Finding, bool) {
 	ns, share := t.causeShare(idle.Allocator)
 	if share < allocTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "allocator"}
+	f := finding("allocator")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.Allocator)
-	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", percent1(share))
+	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", stoker.Percent(share))
 	f.Settings = []stoker.Change{change(stoker.Allocator, nil, "expandable_segments:True")}
 	f.Advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and no torch.cuda.empty_cache() within the loop"
 	return f, true
 }
 
-func (c *Case) collecting() (Finding, bool) {
-	t := c.traced
+func (t *traced) collecting() (Finding, bool) {
 	ns, share := t.causeShare(idle.GC)
 	if share < collectTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "garbage-collection"}
+	f := finding("garbage-collection")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.GC)
-	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", percent1(share))
+	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", stoker.Percent(share))
 	f.Settings = []stoker.Change{change(stoker.ManualGC, nil, 100)}
 	f.Advice = "gc.collect(); gc.freeze() before the loop, gc.disable() in it and gc.collect() every 100 steps: on all ranks in the same step"
 	return f, true
 }
 
-func (c *Case) deviceWaits() (Finding, bool) {
-	t := c.traced
+func (t *traced) deviceWaits() (Finding, bool) {
 	ns, share := t.causeShare(idle.DeviceWait)
 	if share < queuedTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "device-wait"}
+	f := finding("device-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DeviceWait)
-	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", percent1(share))
+	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", stoker.Percent(share))
 	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place; work that needs no order belongs on streams without events between them"
 	return f, true
 }

@@ -15,22 +15,21 @@ const (
 	tinyPerStep   = 20
 )
 
-func (c *Case) pageableCopies() (Finding, bool) {
-	t := c.traced
+func (t *traced) pageableCopies() (Finding, bool) {
 	p := t.copies.Pageable
 	if p.Count == 0 {
 		return Finding{}, false
 	}
-	f := Finding{Name: "pageable-copies"}
+	f := finding("pageable-copies")
 	t.worth(&f, p.Alone)
-	f.Saves = t.copied // with what the host takes to issue them
+	f.Saves = t.parts.Copies // with what the host takes to issue them
 	t.atWork(&f, p.Largest)
 	size := ""
 	if p.Bytes > 0 {
-		size = fmt.Sprintf(", %.1f MB in all at %.1f GB/s, the largest %.1f MB", float64(p.Bytes)/1e6, p.Rate()/1e9, float64(t.t.Device.Bytes[p.Largest])/1e6)
+		size = fmt.Sprintf(", %s in all at %s, the largest %s", stoker.AboutBytes(float64(p.Bytes)), stoker.AboutRate(p.Rate()), stoker.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
 	}
 	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: the CPU stages them, the launching thread waits, and %s of %s pass while no kernel runs",
-		copies(float64(p.Count)/t.steps()), size, ms(seconds(p.Alone)), ms(seconds(p.Time)))
+		copies(float64(p.Count)/t.steps()), size, stoker.AboutSeconds(seconds(p.Alone)), stoker.AboutSeconds(seconds(p.Time)))
 	f.Settings = []stoker.Change{change(stoker.PinMemory, nil, true), change(stoker.NonBlocking, nil, true)}
 	f.Advice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 	return f, true
@@ -47,48 +46,45 @@ func copies(n float64) string {
 	return fmt.Sprintf("%.1f copies come", n)
 }
 
-func (c *Case) serialCopies() (Finding, bool) {
-	t := c.traced
+func (t *traced) serialCopies() (Finding, bool) {
 	alone := t.copies.ToDevice.Alone - t.copies.Pageable.Alone
 	if t.d.Share(alone) < serialTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "serial-copies"}
+	f := finding("serial-copies")
 	t.worth(&f, alone)
 	t.atWork(&f, t.copies.ToDevice.Largest)
-	f.Text = fmt.Sprintf("copies to the device run while no kernel does, %s of the window: the next batch could cross the link while this one is computed", percent1(t.d.Share(alone)))
+	f.Text = fmt.Sprintf("copies to the device run while no kernel does, %s of the window: the next batch could cross the link while this one is computed", stoker.Percent(t.d.Share(alone)))
 	f.Settings = []stoker.Change{change(stoker.NonBlocking, nil, true)}
 	f.Advice = "copy the next batch on a stream of its own while this one is computed: with torch.cuda.stream(side): next = batch.to(device, non_blocking=True); torch.cuda.current_stream().wait_stream(side) before its use"
 	return f, true
 }
 
-func (c *Case) tinyCopies() (Finding, bool) {
-	t := c.traced
+func (t *traced) tinyCopies() (Finding, bool) {
 	tiny := t.copies.Tiny
 	if float64(tiny.Count) < tinyPerStep*t.steps() {
 		return Finding{}, false
 	}
-	f := Finding{Name: "tiny-copies"}
+	f := finding("tiny-copies")
 	t.worth(&f, t.d.BeforeTiny+tiny.Alone)
 	t.atWork(&f, tiny.Largest)
-	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %.1f KB in the mean: each costs a call and a launch, not bytes; %s of the window pass before and in them",
-		float64(tiny.Count)/t.steps(), float64(tiny.Bytes)/float64(max(1, tiny.Count))/1e3, percent1(f.Share))
+	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %s in the mean: each costs a call and a launch, not bytes; %s of the window pass before and in them",
+		float64(tiny.Count)/t.steps(), stoker.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))), stoker.Percent(f.Share))
 	f.Advice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one pinned buffer and copy once; scalars as Python numbers need no copy"
 	return f, true
 }
 
-func (c *Case) linkLimited() (Finding, bool) {
-	t := c.traced
+func (t *traced) linkLimited() (Finding, bool) {
 	link, known := hardware.FindLink(hardware.MachineOf(t.gpu.Name).Link.Name)
 	down := t.copies.ToDevice
-	if !known || t.d.Share(down.Alone) < linkTrigger || down.Rate() < linkReached*link.Pinned.Value {
+	if !known || t.d.Share(down.Alone) < linkTrigger || !(down.Rate() >= linkReached*link.Pinned.Value) {
 		return Finding{}, false
 	}
-	f := Finding{Name: "pcie-limited"}
+	f := finding("pcie-limited")
 	t.worth(&f, down.Alone)
 	t.atWork(&f, down.Largest)
-	f.Text = fmt.Sprintf("copies alone take %s of the window at %.1f GB/s, which is what the link can do: fewer bytes help, nothing else",
-		percent1(t.d.Share(down.Alone)), down.Rate()/1e9)
+	f.Text = fmt.Sprintf("copies alone take %s of the window at %s, which is what the link can do: fewer bytes help, nothing else",
+		stoker.Percent(t.d.Share(down.Alone)), stoker.AboutRate(down.Rate()))
 	f.Advice = "send images as uint8 and normalise on the device (a quarter of float32), ids as int32, or keep the data on the device"
 	return f, true
 }

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -22,20 +24,19 @@ const (
 	tensorGain = 3.0 // what matrix kernels gain on Tensor Cores at most, whatever the peaks' ratio (published procedure)
 )
 
-func (c *Case) elementwiseChains() (Finding, bool) {
-	t := c.traced
+func (t *traced) elementwiseChains() (Finding, bool) {
 	k := t.kernels
 	point := k.Family[idle.Elementwise] + k.Family[idle.Reduction]
 	share := float64(point) / float64(max(1, k.Time))
 	if share < chainTrigger || t.d.Share(point) < chainWindow || k.Chains == 0 {
 		return Finding{}, false
 	}
-	f := Finding{Name: "elementwise-chains"}
+	f := finding("elementwise-chains")
 	t.worth(&f, k.Chained-int64(k.Fused))
 	t.atWork(&f, k.Chain[0])
 	f.To = seconds(t.t.Device.End[k.Chain[1]])
 	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s); %d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
-		percent(share), percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains, k.Longest, ms(seconds(k.Chained)), ms(k.Fused/1e9))
+		stoker.Percent(share), stoker.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains, k.Longest, stoker.AboutSeconds(seconds(k.Chained)), stoker.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.ready()
 	return f, true
@@ -69,21 +70,20 @@ func (t *traced) ready() string {
 	return advice + optimizer
 }
 
-func (c *Case) noTensorCores() (Finding, bool) {
-	t := c.traced
+func (t *traced) noTensorCores() (Finding, bool) {
 	k := t.kernels
 	share := float64(k.Plain) / float64(max(1, k.Time))
-	if t.major < 7 || share < matrixTrigger || k.Plain < k.Tensor {
+	if !(t.major >= 7) || share < matrixTrigger || k.Plain < k.Tensor {
 		return Finding{}, false // before Volta there are none; names that tell nothing are not "no"
 	}
-	f := Finding{Name: "no-tensor-cores"}
+	f := finding("no-tensor-cores")
 	t.worth(&f, k.Plain)
 	f.Saves *= 1 - 1/tensorGain
 	t.atWork(&f, t.longest(func(total idle.Total) bool {
 		return (total.Family == idle.Matmul || total.Family == idle.Convolution) && total.Cores == idle.PlainCores
 	}))
-	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; the device (compute capability %d.x) has them",
-		percent(share), percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
+	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; the device (compute capability %.0f.x) has them",
+		stoker.Percent(share), stoker.Percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
 	if t.major >= 8 {
 		f.Settings = []stoker.Change{change(stoker.TF32, nil, true), change(stoker.Precision, nil, "bf16")}
 		f.Advice = `torch.set_float32_matmul_precision("high") for TF32 (three decimal digits in products), or torch.autocast("cuda", dtype=torch.bfloat16)`
@@ -105,18 +105,17 @@ func (t *traced) longest(fits func(idle.Total) bool) int32 {
 	return best
 }
 
-func (c *Case) smallGrids() (Finding, bool) {
-	t := c.traced
+func (t *traced) smallGrids() (Finding, bool) {
 	k := t.kernels
 	if float64(k.Known) < gridsKnown*float64(k.Time) || !(k.SMs < gridTrigger) {
 		return Finding{}, false
 	}
-	f := Finding{Name: "small-grids"}
+	f := finding("small-grids")
 	t.worth(&f, k.SmallFor)
-	f.Saves = 0 // a larger batch takes longer, too: only a trial tells
+	f.Saves = math.NaN() // a larger batch takes longer, too: only a trial tells
 	t.atWork(&f, k.Smallest)
 	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)); for %s of kernel time there is less than half a block per SM",
-		percent(k.SMs), percent(float64(k.SmallFor)/float64(k.Known)))
+		stoker.Percent(k.SMs), stoker.Percent(float64(k.SmallFor)/float64(k.Known)))
 	f.Settings = []stoker.Change{change(stoker.BatchSize, nil, "larger")}
 	f.Advice = "a larger batch_size while memory lasts; for inference, batch requests; or several small models on one device (MPS)"
 	return f, true
@@ -145,17 +144,16 @@ type uneven struct {
 	call    int32
 }
 
-func (c *Case) unalignedShapes() (Finding, bool) {
-	t := c.traced
+func (t *traced) unalignedShapes() (Finding, bool) {
 	matrix := t.kernels.Family[idle.Matmul] + t.kernels.Family[idle.Convolution]
-	if t.major < 7 && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
+	if !(t.major >= 7) && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
 		return Finding{}, false
 	}
 	most, calls := t.unevenDims()
 	if calls == 0 || float64(most.count) < unevenTrigger*float64(calls) {
 		return Finding{}, false
 	}
-	f := Finding{Name: "unaligned-shapes"}
+	f := finding("unaligned-shapes")
 	h := &t.t.Host
 	t.at(&f, h.Thread[most.call], h.Start[most.call], h.End[most.call])
 	f.Text = fmt.Sprintf("%d of %d matrix products have a dimension of %d, no multiple of %d (such as %s %s): Tensor Cores work in tiles, the rest of the last one is wasted, and below multiples of 8 slower kernels are taken",
@@ -287,4 +285,27 @@ func parseShapes(text string) [][]int {
 		}
 	}
 	return out
+}
+
+// composition says which kinds of kernels the time goes into.
+func (t *traced) composition() string {
+	type part struct {
+		family idle.Family
+		time   int64
+	}
+	var parts []part
+	for f, time := range t.kernels.Family {
+		if time > 0 && idle.Family(f) != idle.Exchange {
+			parts = append(parts, part{idle.Family(f), time})
+		}
+	}
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].time > parts[j].time })
+	var words []string
+	for i, p := range parts {
+		if i == 4 {
+			break
+		}
+		words = append(words, fmt.Sprintf("%s %s", p.family, stoker.Percent(float64(p.time)/float64(max(1, t.kernels.Time)))))
+	}
+	return strings.Join(words, ", ")
 }

@@ -10,13 +10,12 @@ import (
 // exposedTrigger: torch-tb-profiler warns at 10 %, the published procedure at 5 %.
 const exposedTrigger = 0.05
 
-func (c *Case) exposedCommunication() (Finding, bool) {
-	t := c.traced
-	if t.comm < exposedTrigger {
+func (t *traced) exposedCommunication() (Finding, bool) {
+	if t.parts.Exchange < exposedTrigger {
 		return Finding{}, false
 	}
-	f := Finding{Name: "exposed-communication"}
-	t.worth(&f, int64(t.comm*float64(t.d.Window())))
+	f := finding("exposed-communication")
+	t.worth(&f, int64(t.parts.Exchange*float64(t.d.Window())))
 	t.atWork(&f, t.longest(func(total idle.Total) bool { return total.Family == idle.Exchange }))
 	count, time := 0, int64(0)
 	for _, total := range t.kernels.Totals {
@@ -26,7 +25,7 @@ func (c *Case) exposedCommunication() (Finding, bool) {
 	}
 	alone := float64(t.d.Communication) / float64(max(1, time))
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of their time without computation beside them",
-		percent1(t.comm), float64(count)/t.steps(), us(time/int64(max(1, count))), percent(min(1, alone)))
+		stoker.Percent(t.parts.Exchange), float64(count)/t.steps(), stoker.AboutSeconds(seconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
 	if perStep := float64(count) / t.steps(); perStep > 100 {
 		f.Text += "; so many small ones cost latency, not bytes"
 	}
@@ -37,13 +36,8 @@ func (c *Case) exposedCommunication() (Finding, bool) {
 
 // probableCommunication finds exchanges that no list knows: long kernels that use
 // few multiprocessors, in a run of several ranks.
-func (c *Case) probableCommunication() (Finding, bool) {
-	t := c.traced
-	world := 1
-	for _, p := range c.Run.Facts.Processes {
-		world = max(world, p.World)
-	}
-	if world < 2 {
+func (t *traced) probableCommunication() (Finding, bool) {
+	if t.world < 2 {
 		return Finding{}, false
 	}
 	for _, total := range t.kernels.Totals {
@@ -51,11 +45,11 @@ func (c *Case) probableCommunication() (Finding, bool) {
 		if total.Family != idle.Other || !long || t.d.Share(total.Small) < exposedTrigger {
 			continue
 		}
-		f := Finding{Name: "probable-communication"}
+		f := finding("probable-communication")
 		t.worth(&f, total.Small)
 		t.atWork(&f, total.Longest)
 		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: probably an exchange between ranks, counted as computation here; confirm",
-			quoted(t.t.Names[total.Name]), percent1(t.d.Share(total.Small)), us(total.Small/int64(total.Count)))
+			quoted(t.t.Names[total.Name]), stoker.Percent(t.d.Share(total.Small)), stoker.AboutSeconds(seconds(total.Small/int64(total.Count))))
 		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"
 		return f, true
 	}

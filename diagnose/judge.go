@@ -3,7 +3,10 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
+
+	"stoker"
 
 	"stoker/diagnose/idle"
 	"stoker/internal/stat"
@@ -26,19 +29,15 @@ func Judge(run *recording.Run) Verdict { return JudgeGaps(run, nil) }
 // JudgeGaps is Judge of a run with a Timeline whose gaps the caller has analysed
 // already; nil: it is done here. An Analysis is not for two goroutines at once.
 func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
-	c := newCase(run, gaps)
+	c := caseOf(run, gaps)
 	v := Verdict{
 		Confidence: math.NaN(), State: Provisional, Rank: c.Costs.Window.Rank,
-		Costs: c.Costs, HasSteps: c.HasSteps,
-	}
-	v.Device = -1
-	if c.traced != nil {
-		v.Device = int(c.traced.d.Index)
+		Device: c.Device, Costs: c.Costs, HasSteps: c.HasSteps,
 	}
 	c.classic()
-	for _, rule := range Rules {
+	for _, rule := range rules {
 		c.rule = rule.Class
-		v.Scores = append(v.Scores, Score{rule.Class, rule.Check(c) * c.tells(rule.Class)})
+		v.Scores = append(v.Scores, Score{rule.Class, rule.check(c) * c.tells(rule.Class)})
 	}
 	c.rule = ""
 	sort.SliceStable(v.Scores, func(i, j int) bool { return v.Scores[i].Value > v.Scores[j].Value })
@@ -46,20 +45,28 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	v.RunnerUp = runnerUp(v.Scores, v.Class)
 	c.settleStall(v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
-	v.Questions, v.Evidence, v.Causes = c.questions, c.evidence[v.Class], c.causes()
+	v.Questions, v.Evidence, v.Causes = c.questions, c.evidence[v.Class], c.Causes
 	if v.Class == Unknown {
 		v.Evidence = c.unknownEvidence(v.Scores)
 	}
-	if rule, ok := RuleOf(v.Class); ok && rule.Refine != nil {
-		v.Class = rule.Refine(c)
+	if rule, ok := RuleOf(v.Class); ok && rule.refine != nil {
+		v.Class = rule.refine(c)
 	}
 	if c.HasSteps && c.Costs.Window.Stationary {
 		v.State = Final
 	}
-	v.Findings = append(c.traceFindings(), c.findings(v.Class)...)
-	v.Warnings = append(c.warnings(), run.Warnings...)
+	v.Findings = append(c.Found, c.findings(v.Class)...)
+	v.Warnings = append(c.Warnings, run.Warnings...)
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v
+}
+
+// caseOf is the only place that asks what kind of recording this is.
+func caseOf(run *recording.Run, gaps *idle.Analysis) *Case {
+	if run.Timeline == nil {
+		return liveCase(run)
+	}
+	return tracedCase(run, gaps)
 }
 
 func decide(scores []Score) Class {
@@ -83,97 +90,31 @@ func runnerUp(scores []Score, class Class) Class {
 // classic asks the three questions that everybody asks first.
 func (c *Case) classic() {
 	cpu := c.Costs.CoresUse / c.Costs.Cores
-	c.ask("Is GPU-Util high?", c.Util, 0.8, 0.95,
-		"it says only that some kernel ran, not that it filled the device; and a queue of launched work keeps it high while the host waits")
-	c.ask("Is the CPU high?", cpu, 0.8, 0.95,
-		"one loading thread at 100 % is 1/cores of it, and a launching thread that spins for the device looks busy")
+	c.yes(share("Is GPU-Util high?", c.Util, 0.8, 0.95,
+		"it says only that some kernel ran, not that it filled the device; and a queue of launched work keeps it high while the host waits"))
+	c.yes(share("Is the CPU high?", cpu, 0.8, 0.95,
+		"one loading thread at 100 % is 1/cores of it, and a launching thread that spins for the device looks busy"))
 	both := math.Max(c.Util, cpu)
-	c.ask("Are both low?", both, 0.5, 0.3,
-		"low averages hide work that alternates: load, compute, load; a single thread can be the limit while both are low")
+	c.yes(share("Are both low?", both, 0.5, 0.3,
+		"low averages hide work that alternates: load, compute, load; a single thread can be the limit while both are low"))
 }
 
-// starved asks the question that every rule about input begins with.
-func (c *Case) starved() float64 {
-	if c.traced != nil {
-		return c.ask("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall, 0.03, 0.07,
-			"loading that no loader's span marks is charged to Python")
-	}
-	if !math.IsNaN(c.Stall) {
-		return c.ask("Does the device wait for input, by its own clock?", c.Stall, 0.03, 0.07, "")
-	}
-	if c.ring() {
-		return c.ask("Does the trainer wait for batches (an upper bound of waiting for input)?", c.waits(), 0.10, 0.25,
-			"work that is queued on the device may cover a wait of the host")
-	}
-	return c.ask("Is the device idle (GPU-Util; an upper bound of waiting for input)?", c.Idle, 0.10, 0.25,
-		"the device's own clock is not known here")
-}
+// fewWorks is the number of pieces of work below which a trace shows a trial and
+// no step. [J]
+const fewWorks = 10
 
-// onStorage is the share of fetching time in which the fetching threads waited
-// for storage or a network file system.
-func (c *Case) onStorage() float64 {
-	k := c.Costs
-	share := k.OnDisk + k.Remote
-	fetching := k.WorkersBusy
-	if k.Workers == 0 && c.HasSteps {
-		fetching = k.Fetch / k.HostStep
-	}
-	if !(fetching > 0.02) {
-		return math.NaN()
-	}
-	return min(1, share/fetching)
-}
-
-// saturated is how much of the time the workers had a batch to prepare.
-func (c *Case) saturated() float64 {
-	k := c.Costs
-	inside := k.Fetch / (float64(k.Workers) * k.HostStep)
+// tells is 0 for rules that a run cannot answer to: a trace of a program's start
+// or of next to nothing tells nothing of steps, and one without a device only
+// that.
+func (c *Case) tells(class Class) float64 {
 	switch {
-	case math.IsNaN(inside):
-		return k.WorkersBusy
-	case math.IsNaN(k.WorkersBusy):
-		return min(1, inside)
+	case c.StartUp, c.Works < fewWorks && class != ComputeOnCPU:
+		return 0
+	case class == CPUBound || class == LaunchBound || class == TransferBound:
+		// [J] Where these make one rank late, all others wait: that is the news.
+		return 1 - 0.5*stat.Ramp(c.LateBy, lateLow, lateHigh)
 	}
-	return min(1, max(inside, k.WorkersBusy))
-}
-
-// coresFull scores that no core is left for another worker: all are in use,
-// workers queue for them, or the quota holds the job back. Threads that only help
-// the launching thread within an operation are not counted: workers start none.
-func (c *Case) coresFull() float64 {
-	k := c.Costs
-	used := k.CoresUse
-	if k.HelperCPU > 0 {
-		used -= k.HelperCPU / k.HostStep
-	}
-	cores := k.Cores
-	if k.Workers == 0 && c.Run.Facts.Machine.Cores() > 0 {
-		cores = c.Run.Facts.Machine.Cores() // neighbours come and go; that nothing loads beside the launching thread stays
-	}
-	full := stat.Ramp(cores-used, 0.6, 0.25)
-	queued := 0.0
-	if k.Workers > 0 {
-		queued = stat.Ramp(k.FetchQueue/k.Fetch, 0.1, 0.25)
-	}
-	throttled := stat.Ramp(k.Throttled, 0.03, 0.07)
-	score := max(full, queued, throttled)
-	answer := fmt.Sprintf("%.1f of %.1f cores in use", used, cores)
-	if k.CoresUse-used > 0.2 {
-		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
-	}
-	if queued > full {
-		answer += fmt.Sprintf(", workers wait for a core %s of their fetching time", percent(k.FetchQueue/k.Fetch))
-	}
-	if throttled > 0 {
-		answer += fmt.Sprintf(", held back by the quota %s of the time", percent(k.Throttled))
-	}
-	if math.IsNaN(k.CoresUse) {
-		score, answer = unlikely, "unknown"
-	}
-	c.questions = append(c.questions, Question{
-		Rule: c.rule, Text: "Are the cores that the job may use full?", Answer: yesNo(score) + ", " + answer, Score: score,
-	})
-	return score
+	return 1
 }
 
 // littleWait is the share of the time below which the host's wait for batches says
@@ -195,57 +136,37 @@ func (c *Case) settleStall(class Class) {
 	}
 }
 
+// unknownEvidence says why nothing was decided.
 func (c *Case) unknownEvidence(scores []Score) []Evidence {
-	if c.traced != nil || c.hostOnly {
-		return c.unknownTrace(scores)
-	}
-	if c.ring() {
+	switch {
+	case c.Recorded == 0:
+		const text = "the trace holds no work of a device, so that its idle time is not known: either the model computes on the CPU, or the profiler was not asked for the device (record with ProfilerActivity.CUDA)"
+		return seen(nil, 0, "events", "trace.device", text)
+	case c.StartUp:
+		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", stoker.Percent(c.Shares.Kernel)), c.Gaps, c.WarmUp)
+	case c.ring():
 		return c.ringEvidence()
 	}
 	var out []Evidence
-	if !math.IsNaN(c.Stall) && c.Stall < 0.03 && c.Idle > 0.1 {
-		out = append(out, Evidence{
-			Text: fmt.Sprintf("the device is idle %s of the time, but not for want of input (%s): launching, synchronising or copying is next to suspect; a profiler trace tells which",
-				percent(c.Idle), percent(c.Stall)), Signal: string(recording.GPUUtilisation), Value: c.Idle, Unit: "ratio",
-		})
+	if c.Works < fewWorks {
+		out = seen(out, c.Works, "kernels", "trace.device", "only %.0f piece%s of device work recorded: too few to judge", c.Works, stoker.Ending(c.Works, " was", "s were"))
 	}
+	if !math.IsNaN(c.Works) {
+		out = seen(out, c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
+			stoker.Percent(c.Shares.Kernel), stoker.Percent(c.Shares.Copy), stoker.Percent(c.Shares.Communication))
+	} else if c.Stall < 0.03 && c.Idle > 0.1 {
+		out = seen(out, c.Idle, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, but not for want of input (%s): launching, synchronising or copying is next to suspect; a profiler trace tells which",
+			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
+	}
+	out = slices.Concat(out, c.Gaps)
 	if scores[0].Value >= leastScore {
-		out = append(out, Evidence{
-			Text:   fmt.Sprintf("%s (%.2f) and %s (%.2f) fit nearly equally well", scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value),
-			Signal: "scores", Value: scores[0].Value - scores[1].Value, Unit: "ratio",
-		})
+		out = seen(out, scores[0].Value-scores[1].Value, "ratio", "scores", "%s (%.2f) and %s (%.2f) fit nearly equally well",
+			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)
 	}
 	if math.IsNaN(c.Util) && math.IsNaN(c.Stall) {
 		out = append(out, Evidence{Text: "nothing tells what the device did: no GPU could be read and the device's clock is not known", Signal: "none", Value: math.NaN()})
 	}
 	return out
-}
-
-// unknownTrace says why a trace does not decide.
-func (c *Case) unknownTrace(scores []Score) []Evidence {
-	switch {
-	case c.hostOnly:
-		const text = "the trace holds no work of a device, so that its idle time is not known: either the model computes on the CPU, or the profiler was not asked for the device (record with ProfilerActivity.CUDA)"
-		return []Evidence{{Text: text, Signal: "trace.device", Value: 0, Unit: "events"}}
-	case c.traced.d.StartUp:
-		c.rule = Unknown
-		c.because(c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", percent1(c.Shares.Kernel))
-		c.gapEvidence()
-		c.placeEvidence(idle.WarmUp)
-		return c.evidence[Unknown]
-	}
-	c.rule = Unknown
-	if n := c.traced.d.Works; n < fewWorks {
-		c.because(float64(n), "kernels", "trace.device", "only %d piece%s of device work recorded: too few to judge", n, were(n))
-	}
-	c.because(c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
-		percent1(c.Shares.Kernel), percent1(c.Shares.Copy), percent1(c.Shares.Communication))
-	c.gapEvidence()
-	if scores[0].Value >= leastScore {
-		c.because(scores[0].Value-scores[1].Value, "ratio", "scores", "%s (%.2f) and %s (%.2f) fit nearly equally well",
-			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)
-	}
-	return c.evidence[Unknown]
 }
 
 func (c *Case) findings(class Class) []Finding {
@@ -254,9 +175,9 @@ func (c *Case) findings(class Class) []Finding {
 		out = append(out, f)
 	}
 	if c.HasSteps && c.Costs.HelpersSpin() {
-		out = append(out, Finding{Name: "intra-op-threads", Text: fmt.Sprintf(
+		out = append(out, said("intra-op-threads", fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of fetching is waiting for a core): loading costs far more than it must. Worker processes run with one thread each; OMP_NUM_THREADS=1 helps at once",
-			percent(c.Costs.FetchQueue/c.Costs.Fetch))})
+			stoker.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
 	}
 	if c.HasSteps {
 		w := c.Costs.Window
@@ -267,11 +188,11 @@ func (c *Case) findings(class Class) []Finding {
 			}
 		}
 		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
-			out = append(out, Finding{Name: "epoch-boundary", Text: fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", percent(share))})
+			out = append(out, said("epoch-boundary", fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill the queue anew", stoker.Percent(share))))
 		}
 	}
-	if ranks := c.ranks(); ranks != "" {
-		out = append(out, Finding{Name: "ranks", Text: ranks})
+	if c.Ranks != "" {
+		out = append(out, said("ranks", c.Ranks))
 	}
 	return out
 }
@@ -281,77 +202,12 @@ func (c *Case) memoryFull(class Class) (Finding, bool) {
 	if !class.Starves() && !(c.Idle > 0.2) {
 		return Finding{}, false
 	}
-	for _, g := range c.Run.Facts.GPUs {
-		used := c.Run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(c.From, c.To)
-		if g.MemoryBytes > 0 && used/g.MemoryBytes > fullMemory {
-			return Finding{Name: "full-memory", Text: fmt.Sprintf(
+	for _, used := range c.Memory {
+		if used > fullMemory {
+			return said("full-memory", fmt.Sprintf(
 				"device memory is %s full while the device is idle %s of the time: a full memory says nothing about work",
-				percent(used/g.MemoryBytes), percent(c.Idle))}, true
+				stoker.Percent(used), stoker.Percent(c.Idle))), true
 		}
 	}
 	return Finding{}, false
-}
-
-// ranks compares the trainers of a run with several.
-func (c *Case) ranks() string {
-	if c.traced != nil {
-		return c.tracedRanks()
-	}
-	if len(c.trainers) < 2 {
-		return ""
-	}
-	text := fmt.Sprintf("%d ranks were recorded; rank %d waits most for input and is the one judged:", len(c.trainers), c.Costs.Window.Rank)
-	for _, k := range c.trainers {
-		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, percentOr(k.Idle/k.Step))
-	}
-	return text[:len(text)-1] + ". A rank that waits in a collective for a starved one is not itself starved."
-}
-
-func percentOr(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	return percent(v)
-}
-
-func (c *Case) warnings() []string {
-	if c.traced != nil || c.hostOnly {
-		return append(c.traceWarnings(), c.Run.Facts.Notes...)
-	}
-	var out []string
-	if n := len(c.Costs.Window.Steps); c.HasSteps && n < fewSteps {
-		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on", n, c.To-c.From))
-	} else if c.HasSteps && !c.Costs.Window.Stationary && c.To-c.From < 30 {
-		out = append(out, fmt.Sprintf("%.0f s of steady training were seen; a final verdict needs 30", c.To-c.From))
-	} else if c.HasSteps && !c.Costs.Window.Stationary {
-		out = append(out, "the step time still drifts: its thirds of the last 30 s differ by more than 10 %")
-	}
-	if reason, n := c.noClock(); n > 0 && c.HasSteps {
-		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n, len(c.Costs.Window.Steps), reason))
-	}
-	for _, a := range c.Run.Facts.Absent {
-		if a.What == "steps" && len(c.Run.Steps) > 0 {
-			continue // older recordings do not take it back when steps come
-		}
-		out = append(out, a.What+": "+a.Why)
-	}
-	return append(out, c.Run.Facts.Notes...)
-}
-
-// noClock counts the judged steps without a device clock, and the most frequent
-// reason.
-func (c *Case) noClock() (reason string, n int) {
-	counts := map[string]int{}
-	for _, s := range c.Costs.Window.Steps {
-		if math.IsNaN(s.Idle) && s.NoClock != "" {
-			counts[s.NoClock]++
-			n++
-		}
-	}
-	for r, count := range counts {
-		if count > counts[reason] || count == counts[reason] && r < reason {
-			reason = r
-		}
-	}
-	return reason, n
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"stoker"
+
 	"stoker/internal/stat"
 	"stoker/recording"
 )
@@ -96,7 +98,7 @@ func contradictions(live, trace Verdict) (out []string) {
 	}
 	if apart > stallApart {
 		out = append(out, fmt.Sprintf("run and trace contradict each other: the device waits for input %s of the time by the run, %s by the trace; %s",
-			percent(live.Stall), percent(trace.Stall), why))
+			stoker.Percent(live.Stall), stoker.Percent(trace.Stall), why))
 	}
 	return out
 }

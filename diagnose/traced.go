@@ -3,47 +3,57 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/diagnose/ranks"
-	"stoker/internal/stat"
 	"stoker/predict"
 	"stoker/recording"
 )
 
-// traced is what a Timeline tells of the judged device: that of the rank which the
-// others wait for, else the one that waits most for input, and of those that do
-// not, the most idle one.
+// traced fills a Case from a profiler's gaps: those of the judged device. That is the
+// device of the rank which the others wait for, else the one that waits most for input,
+// and of those that do not, the most idle one.
 type traced struct {
-	t       *recording.Timeline
-	all     *idle.Analysis
-	d       *idle.Device
-	kernels *idle.Kernels
-	copies  *idle.Copies
-	waits   *idle.Waits
-	ranks   *ranks.Table  // nil with one rank
-	gpu     recording.GPU // zero where nothing is known of it
-	major   int           // compute capability, -1 where it is not known or not NVIDIA's
-	itself  float64       // how sure it is that the launching thread loads; set by the loader's rules
-	hip     bool          // the calls are ROCm's: names do not tell pinned from pageable
-
-	// What the window went into, as shares of it. They overlap with nothing and,
-	// with what is missing here, add up to 1.
-	input, host, long, copied, comm, kernel float64
+	t        *recording.Timeline
+	all      *idle.Analysis
+	d        *idle.Device
+	kernels  *idle.Kernels
+	copies   *idle.Copies
+	waits    *idle.Waits
+	ranks    *ranks.Table  // nil with one rank
+	gpu      recording.GPU // zero where nothing is known of it
+	hip      bool          // the calls are ROCm's: names do not tell pinned from pageable
+	world    int           // ranks of the run
+	costs    predict.Costs
+	hasSteps bool
+	parts    parts
+	kernel   float64 // share of the window in which kernels of computation ran
+	major    float64 // compute capability; NaN where it is not known or not NVIDIA's
+	itself   float64 // how sure it is that the launching thread loads
 }
+
+// Marks of the published procedure and of nsys-ai.
+const (
+	shortKernel = 10e-6 // of a kernel that a launch outlasts, seconds
+	longGapText = "2 ms"
+)
 
 // leastWork is the part of the busiest device's work below which a device is not
 // judged: it only helps. [J]
 const leastWork = 0.1
 
-func newTraced(run *recording.Run, gaps *idle.Analysis) *traced {
+// tracedBy looks for the device to judge; nil where the recording holds no work of one.
+func tracedBy(run *recording.Run, gaps *idle.Analysis) *traced {
 	if gaps == nil {
 		gaps = idle.Analyse(run)
 	}
-	t := &traced{t: run.Timeline, all: gaps, major: -1}
+	t := &traced{t: run.Timeline, all: gaps, major: math.NaN(), world: 1}
 	most := 0
 	for i := range t.all.Devices {
 		most = max(most, t.all.Devices[i].Works)
@@ -55,7 +65,10 @@ func newTraced(run *recording.Run, gaps *idle.Analysis) *traced {
 		}
 	}
 	if t.d == nil {
-		return t
+		return nil
+	}
+	for _, p := range run.Facts.Processes {
+		t.world = max(t.world, p.World)
 	}
 	t.ranks = ranks.Compare(run, t.all)
 	if s, found := t.straggler(); found && t.late() > lateLow {
@@ -89,9 +102,9 @@ func (t *traced) hardware(run *recording.Run) {
 		return
 	}
 	if major, err := strconv.Atoi(strings.Split(t.gpu.Capability, ".")[0]); err == nil {
-		t.major = major
+		t.major = float64(major)
 	} else if row := predict.MachineOf(&recording.Run{Facts: recording.Facts{GPUs: []recording.GPU{t.gpu}}}).GPU; row.ComputeMajor > 0 {
-		t.major = row.ComputeMajor
+		t.major = float64(row.ComputeMajor)
 	}
 }
 
@@ -104,107 +117,145 @@ func (t *traced) shares() {
 		}
 		return d.Share(sum)
 	}
-	t.input = share(idle.DataLoader)
-	t.long = d.Share(d.Long)
+	t.parts = parts{
+		Input: share(idle.DataLoader), Long: d.Share(d.Long), Copies: d.Share(d.Copy) + share(idle.CopyIssue),
+		Exchange: d.Share(d.Communication) + share(idle.Communication),
+	}
+	host := 0.0
 	for c := range idle.Causes {
 		if idle.Cause(c).Host() {
-			t.host += share(idle.Cause(c))
+			host += share(idle.Cause(c))
 		}
 	}
-	t.host = max(0, t.host-t.long)
-	t.copied = d.Share(d.Copy) + share(idle.CopyIssue)
-	t.comm = d.Share(d.Communication) + share(idle.Communication)
+	t.parts.Host = max(0, host-t.parts.Long)
 	t.kernel = d.Share(d.Kernel)
 }
 
-// rival is how much x leads the other parts of the window that something could
-// be done about: 1 where it is the largest, falling with the square of its part
-// of the largest. [J] The square keeps two of about the same size apart.
-func (t *traced) rival(x float64) float64 {
-	most := max(t.input, t.host, t.long, t.copied, t.comm)
-	if most <= 0 {
-		return 0
+// tracedCase is a Case whose device was seen by its work. What a trace does not tell,
+// cores and disks among it, nobody can ask.
+func tracedCase(run *recording.Run, gaps *idle.Analysis) *Case {
+	c := liveCase(run) // facts, and the steps of the host's clock
+	c.Training = true  // somebody ran a profiler over it
+	c.Storage, c.Cores = quantity{}, quantity{}
+	c.Warnings = slices.Clone(run.Facts.Notes)
+	t := tracedBy(run, gaps)
+	if t == nil {
+		c.Recorded, c.Works = 0, 0
+		return c
 	}
-	return min(1, x/most*x/most)
+	t.window(c, run)
+	t.device(c)
+	t.input(c, run)
+	t.others(c)
+	c.Ranks, c.Found = t.compared(), t.findings()
+	c.Warnings = slices.Concat(t.warnings(run), run.Facts.Notes)
+	return c
 }
 
-// fewWorks is the number of pieces of work below which a trace shows a trial and
-// no step. [J]
-const fewWorks = 10
-
-// tells is 0 for rules that a run cannot answer to: a trace of a program's start
-// or of next to nothing tells nothing of steps, and one without a device only
-// that.
-func (c *Case) tells(class Class) float64 {
-	switch {
-	case c.hostOnly && class != ComputeOnCPU,
-		c.traced != nil && (c.traced.d.StartUp || c.traced.d.Works < fewWorks):
-		return 0
-	case c.traced != nil && (class == CPUBound || class == LaunchBound || class == TransferBound):
-		// [J] Where these make one rank late, all others wait: that is the news.
-		return 1 - 0.5*stat.Ramp(c.traced.late(), lateLow, lateHigh)
-	}
-	return 1
-}
-
-// Where input takes a fifth of the window, work between launches and copies that
-// nothing covers are mostly what its lack left uncovered: XProf calls 5 % of the
-// step moderately and 20 % highly input-bound. [J] Three tenths are left, so that
-// the runner-up is named.
-func (t *traced) besideInput() float64 { return 1 - 0.7*stat.Ramp(t.input, 0.05, 0.20) }
-
-// trace settles stall, idle, shares and window from a Timeline.
-func (c *Case) trace(gaps *idle.Analysis) {
-	t := newTraced(c.Run, gaps)
-	if t.d == nil {
-		c.hostOnly = true
-		return
-	}
-	c.traced = t
+// window takes the costs of the judged steps, on the device's clock.
+func (t *traced) window(c *Case, run *recording.Run) {
 	d := t.d
-	c.Shares = Shares{Kernel: d.Share(d.Kernel), Copy: d.Share(d.Copy), Communication: d.Share(d.Communication), Idle: d.Share(d.Idle)}
-	c.Idle, c.Util = c.Shares.Idle, c.Shares.Kernel+c.Shares.Communication
-	c.Stall, c.StallSource = t.input, FromTrace
-	c.From, c.To = seconds(d.From), seconds(d.To)
-	c.traceSteps(d)
-}
-
-// traceSteps takes the costs of the judged steps, on the device's clock.
-func (c *Case) traceSteps(d *idle.Device) {
-	if len(d.Steps) == 0 {
-		c.HasSteps = false
-		c.Costs = predict.Measure(c.Run, recording.Window{PID: c.Costs.Window.PID, Rank: c.rank(d), Start: c.From, End: c.To})
-		c.Costs.Busy = c.Util
-		return
+	c.From, c.To, c.Device, c.Util = seconds(d.From), seconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
+	c.Stall, c.StallSource = t.parts.Input, FromTrace
+	w := recording.Window{PID: c.Costs.Window.PID, Rank: t.rank(), Start: c.From, End: c.To}
+	if c.HasSteps = len(d.Steps) > 0; c.HasSteps {
+		first := run.Steps[d.Steps[0].Index]
+		w.PID, w.Rank, w.Loader, w.WarmUp = first.PID, first.Rank, first.Loader, d.Seen-len(d.Steps)
 	}
-	first := c.Run.Steps[d.Steps[0].Index]
-	w := recording.Window{PID: first.PID, Rank: first.Rank, Loader: first.Loader, Start: c.From, End: c.To, WarmUp: d.Seen - len(d.Steps)}
 	for _, on := range d.Steps {
-		s := c.Run.Steps[on.Index]
+		s := run.Steps[on.Index]
 		s.DevicePeriod = seconds(on.To - on.From)
 		w.Steps = append(w.Steps, s)
 	}
-	c.HasSteps = true
-	c.Costs = predict.Measure(c.Run, w)
-	c.Costs.Busy, c.Costs.Idle = c.Util, c.Stall*c.Costs.Step
-	c.Costs.Queued = max(0, c.Costs.Wait-c.Costs.Idle)
+	c.Costs = predict.Measure(run, w)
+	c.Costs.Busy = c.Util
+	if c.HasSteps {
+		c.Costs.Idle = c.Stall * c.Costs.Step
+		c.Costs.Queued = max(0, c.Costs.Wait-c.Costs.Idle)
+	}
+	t.costs, t.hasSteps = c.Costs, c.HasSteps
 }
 
-func (c *Case) rank(d *idle.Device) int {
-	if d.Process >= 0 {
-		return c.traced.all.Processes[d.Process].Rank
+// rank is that of the judged device.
+func (t *traced) rank() int {
+	if t.d.Process >= 0 {
+		return t.all.Processes[t.d.Process].Rank
 	}
-	return max(0, c.traced.t.Devices[d.Index].Rank)
+	return max(0, t.t.Devices[t.d.Index].Rank)
+}
+
+// device takes what the gaps tell.
+func (t *traced) device(c *Case) {
+	d, k := t.d, t.kernels
+	c.Shares = Shares{Kernel: t.kernel, Copy: d.Share(d.Copy), Communication: d.Share(d.Communication), Idle: d.Share(d.Idle)}
+	c.Idle = c.Shares.Idle
+	c.Recorded, c.Works, c.StartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works), d.StartUp, t.parts
+	all := float64(max(1, k.Time))
+	c.Kernels = kernelShares{
+		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
+		Moving: float64(k.Family[idle.Elementwise]+k.Family[idle.Reduction]+k.Family[idle.Fused]+k.Family[idle.Moving]) / all,
+	}
+	c.LateBy, c.Causes, c.Gaps = t.late(), t.causes(), t.gaps()
+	c.WarmUp = t.place(idle.WarmUp)
+}
+
+// input takes what rules about input ask: from here on of gaps in the loader.
+func (t *traced) input(c *Case, run *recording.Run) {
+	c.Before, c.Saturated, c.Launcher = quantity{}, quantity{}, quantity{}
+	c.Starved = share("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall, 0.03, 0.07,
+		"loading that no loader's span marks is charged to Python").
+		saw(c.Stall, "ratio", "trace.data-loader", "the device waits for input %s of the window: %s in gaps while the loop is inside its loader", stoker.Percent(c.Stall), stoker.AboutSeconds(c.Stall*(c.To-c.From)))
+	if t.hasSteps {
+		c.Starved = c.Starved.saw(t.costs.Wait, "seconds", "step.wait", "the loop is inside its loader %s of a %s step; work queued on the device covers %s of it", stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(t.costs.Step), stoker.AboutSeconds(t.costs.Queued))
+	}
+	c.Starved.Seen = slices.Concat(c.Starved.Seen, c.Gaps, t.place(idle.DataLoader))
+	c.Alone, c.Workers = t.loading(run)
+	t.itself = c.Alone.Score
+}
+
+// others takes what the other rules ask.
+func (t *traced) others(c *Case) {
+	c.Busy = share("Does some kernel of computation run nearly all the time?", t.kernel, 0.82, 0.93, "").
+		saw(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)", stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
+		saw(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.composition())
+	c.Launching = share("Does the device wait for the next launch, in gaps below "+longGapText+"?", t.parts.Host, 0.08, 0.15, "").
+		saw(t.parts.Host, "ratio", "trace.host", "the device waits for the host to launch %s of the window; %d kernels of %s median", stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(seconds(t.kernels.Median)))
+	c.Short = share("Are kernels shorter than a launch (median, of 10 us)?", shortKernel/max(1e-9, seconds(t.kernels.Median)), 0.5, 1, "long kernels hide launches only while the host runs ahead")
+	c.Stretches = share("Does the device wait for the host in gaps of "+longGapText+" and more?", t.parts.Long, 0.08, 0.15, "").
+		saw(t.parts.Long, "ratio", "trace.host", "the device waits for the host %s of the window in gaps of %s and more", stoker.Percent(t.parts.Long), longGapText)
+	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
+	c.Exchange = share("Do collectives run without computation beside them?", t.parts.Exchange, 0.05, 0.12, "").
+		saw(t.parts.Exchange, "ratio", "trace.communication", "collectives run alone or are waited for %s of the window", stoker.Percent(t.parts.Exchange))
+	c.Copied, c.Uncovered = t.copied(), quantity{}
+	c.Late = t.lagging()
+	for _, q := range []*quantity{&c.Busy, &c.Launching, &c.Stretches, &c.Exchange, &c.Copied, &c.Late} {
+		q.Seen = slices.Concat(q.Seen, c.Gaps)
+	}
+	worst := t.place(t.worst())
+	c.Launching.Seen = slices.Concat(c.Launching.Seen, worst)
+	c.Stretches.Seen = slices.Concat(c.Stretches.Seen, worst)
+}
+
+// copied is whether copies that nothing covers take the window.
+func (t *traced) copied() quantity {
+	part, down := t.parts.Copies, t.copies.ToDevice
+	q := share("Do copies to the device run while no kernel does?", part, 0.07, 0.15, "").
+		saw(part, "ratio", "trace.copy", "copies run alone or are being issued %s of the window", stoker.Percent(part))
+	if down.Bytes > 0 {
+		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d copies to the device carry %s at %s, %s of them while no kernel runs",
+			down.Count, stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()), stoker.AboutSeconds(seconds(down.Alone)))
+	}
+	if n := t.copies.Pageable.Count; n > 0 {
+		q = q.saw(float64(n), "copies", "trace.pageable", "%d of them come from pageable memory: staged by the CPU, and the launching thread waits", n)
+	}
+	return q
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 // causes are the parts of the window's idle time, most first.
-func (c *Case) causes() []Cause {
-	if c.traced == nil {
-		return nil
-	}
-	d := c.traced.d
+func (t *traced) causes() []Cause {
+	d := t.d
 	out := []Cause{}
 	for i, ns := range d.Causes {
 		if ns > 0 {
@@ -216,34 +267,35 @@ func (c *Case) causes() []Cause {
 }
 
 // leading names the first few causes, for a sentence.
-func (c *Case) leading() string {
+func (t *traced) leading() string {
 	var parts []string
-	for i, cause := range c.causes() {
+	for i, cause := range t.causes() {
 		if i == 3 || cause.Share < 0.005 {
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, percent1(cause.Share)))
+		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, stoker.Percent(cause.Share)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// gapEvidence is what every verdict from a trace says of its idle time.
-func (c *Case) gapEvidence() {
-	d := c.traced.d
-	if leading := c.leading(); leading != "" {
-		c.because(c.Idle, "ratio", "trace.idle", "nothing runs on the device %s of the window; of the window, by cause: %s", percent1(d.Share(d.Idle)), leading)
+// gaps is what every verdict from a trace says of its idle time.
+func (t *traced) gaps() []Evidence {
+	leading := t.leading()
+	if leading == "" {
+		return nil
 	}
+	rest := t.d.Share(t.d.Idle)
+	return seen(nil, rest, "ratio", "trace.idle", "nothing runs on the device %s of the window; of the window, by cause: %s", stoker.Percent(rest), leading)
 }
 
-// placeEvidence names the gap with most of a cause.
-func (c *Case) placeEvidence(cause idle.Cause) {
-	t := c.traced
+// place names the gap with most of a cause.
+func (t *traced) place(cause idle.Cause) []Evidence {
 	p := t.d.Places[cause]
 	if p.Time == 0 {
-		return
+		return nil
 	}
 	text := fmt.Sprintf("the gap with most of it: %s to %s in the trace, %s of it %s",
-		milli(p.From), milli(p.To), ms(seconds(p.Time)), cause)
+		milli(p.From), milli(p.To), stoker.AboutSeconds(seconds(p.Time)), cause)
 	if name := t.all.Name(p.Slice); name >= 0 {
 		text += ", mostly " + quoted(t.t.Names[name])
 	}
@@ -253,7 +305,7 @@ func (c *Case) placeEvidence(cause idle.Cause) {
 	if p.Slice.Next >= 0 {
 		text += ", until " + quoted(t.t.Names[t.t.Device.Name[p.Slice.Next]]) + " starts"
 	}
-	c.because(seconds(p.Time), "seconds", "trace.gap", "%s", text)
+	return seen(nil, seconds(p.Time), "seconds", "trace.gap", "%s", text)
 }
 
 func (t *traced) thread(i int32) string {
@@ -269,20 +321,6 @@ func (t *traced) thread(i int32) string {
 
 // milli prints an instant as milliseconds since the trace's start.
 func milli(ns int64) string { return fmt.Sprintf("%.3f ms", float64(ns)/1e6) }
-
-// percent1 prints small shares with a digit, so that 0.8 % is not 1 %.
-func percent1(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	switch {
-	case v >= 0.0995:
-		return percent(v)
-	case v > 0 && v < 0.0005:
-		return "<0.1 %"
-	}
-	return fmt.Sprintf("%.1f %%", 100*v)
-}
 
 // quoted is a name short enough for a sentence: kernels of C++ templates reach
 // thousands of letters.
@@ -348,45 +386,27 @@ func (t *traced) worth(f *Finding, ns int64) {
 	f.Saves = f.Share
 }
 
-// traceWarnings say how much a verdict from a trace rests on.
-func (c *Case) traceWarnings() []string {
-	if c.traced == nil {
-		return nil // the evidence says that no device's work was recorded
-	}
+// warnings say how much a verdict from a trace rests on.
+func (t *traced) warnings(run *recording.Run) []string {
 	var out []string
-	d := c.traced.d
+	d := t.d
 	switch n := len(d.Steps); {
 	case n == 0:
 		out = append(out, "no steps could be told apart: the whole recording is judged, the profiler's start included")
 	case d.Seen < 3:
-		out = append(out, fmt.Sprintf("%d step%s, profiler start included: record five and more with torch.profiler.schedule(wait=1, warmup=2, active=5)", n, plain(n)))
+		out = append(out, fmt.Sprintf("%d step%s, profiler start included: record five and more with torch.profiler.schedule(wait=1, warmup=2, active=5)", n, stoker.Ending(n, "", "s")))
 	}
 	if d.StartUp {
 		out = append(out, "this is a program's start: record later steps with torch.profiler.schedule(wait=5, warmup=2, active=5)")
 	}
 	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 {
-		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what the host did then is not charged to it", percent(lost)))
+		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what the host did then is not charged to it", stoker.Percent(lost)))
 	}
-	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(c.traced.t.Frames.Start) == 0 {
-		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: with_stack=True tells the line", percent(lost)))
+	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(t.t.Frames.Start) == 0 {
+		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: with_stack=True tells the line", stoker.Percent(lost)))
 	}
-	if x, ok := xprof(c.Run, c.traced.all); ok {
+	if x, ok := xprof(run, t.all); ok {
 		out = append(out, x.String())
 	}
 	return out
-}
-
-// were is the ending and verb of "n pieces were".
-func were(n int) string {
-	if n == 1 {
-		return " was"
-	}
-	return "s were"
-}
-
-func plain(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

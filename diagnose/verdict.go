@@ -118,8 +118,8 @@ type Cause struct {
 }
 
 // Finding is something worth saying that does not name the class. What is known
-// of its place and worth is filled in; findings of live runs have a name and a
-// text alone.
+// of its place and worth is filled in, NaN is unknown; findings of live runs have a
+// name and a text alone.
 type Finding struct {
 	Name string // in the words of design.md, or "full-memory"
 	Text string
@@ -128,9 +128,9 @@ type Finding struct {
 	Thread   string  // of the host, "" unknown
 	Kernel   string  // or copy, as recorded; "" unknown
 	Source   string  // the user's innermost line there, "train.py(41): forward"; "" unknown
-	Seconds  float64 // of the judged window that it is about; 0 unknown
-	Share    float64 // of the window; 0 unknown
-	Saves    float64 // at most, share of the window; 0 unknown
+	Seconds  float64 // of the judged window that it is about
+	Share    float64 // of the window
+	Saves    float64 // at most, share of the window
 	Settings []stoker.Change
 	Advice   string // the exact setting in words, where it is more than a change of a Setting
 }

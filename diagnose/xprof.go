@@ -6,11 +6,13 @@ import (
 	"sort"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/recording"
 )
 
-// XProf is what the input-pipeline analysis of XProf, the profiler page of
+// xprofAnswer is what the input-pipeline analysis of XProf, the profiler page of
 // TensorBoard for TensorFlow and JAX, makes of the same steps, in its own
 // definitions, for comparison. They differ from ours: of a run with a GPU only the
 // device's events count, so that whatever the host did while nothing ran is "All
@@ -20,7 +22,7 @@ import (
 // is), event_span.h (which of two that overlap counts), op_stats_to_input_pipeline_
 // analysis.cc (sums and thresholds). A TPU's analysis is another one, by infeed; it
 // is not restated here.
-type XProf struct {
+type xprofAnswer struct {
 	Steps int
 	Step  float64 // mean length as XProf takes it, seconds
 
@@ -34,8 +36,8 @@ const (
 	moderateOthers, highOthers = 0.03, 0.15 // also those of collectives and kernel launch
 )
 
-// Class is XProf's answer: how input-bound the run is.
-func (x XProf) Class() string {
+// class is XProf's answer: how input-bound the run is.
+func (x xprofAnswer) class() string {
 	switch {
 	case !(x.Step > 0):
 		return "unknown"
@@ -50,7 +52,7 @@ func (x XProf) Class() string {
 }
 
 // String is a sentence to print beside our verdict.
-func (x XProf) String() string {
+func (x xprofAnswer) String() string {
 	parts := []string{}
 	for _, p := range []struct {
 		name  string
@@ -65,11 +67,11 @@ func (x XProf) String() string {
 		{"All Others", x.AllOthers},
 	} {
 		if p.share >= 0.0005 {
-			parts = append(parts, fmt.Sprintf("%s %.1f %%", p.name, 100*p.share))
+			parts = append(parts, p.name+" "+stoker.Percent(p.share))
 		}
 	}
-	text := fmt.Sprintf("XProf would say %s: of a step of %.1f ms, %s (it counts an input share of 5 %% as moderate and 20 %% as high, 3 and 15 %% of All Others)",
-		x.Class(), 1e3*x.Step, strings.Join(parts, ", "))
+	text := fmt.Sprintf("XProf would say %s: of a step of %s, %s (it counts an input share of 5 %% as moderate and 20 %% as high, 3 and 15 %% of All Others)",
+		x.class(), stoker.AboutSeconds(x.Step), strings.Join(parts, ", "))
 	if x.Collectives >= moderateOthers {
 		level := "moderately"
 		if x.Collectives >= highOthers {
@@ -112,10 +114,10 @@ type xNumber struct{ n, again int }
 
 // xprof is XProf's answer; false where it is none of its runs, or the run has no
 // steps by which XProf would group events.
-func xprof(run *recording.Run, all *idle.Analysis) (XProf, bool) {
+func xprof(run *recording.Run, all *idle.Analysis) (xprofAnswer, bool) {
 	f := run.Facts
 	if f.Software.Framework == "" || run.Timeline == nil || len(f.GPUs) > 0 && strings.Contains(f.GPUs[0].Name, "TPU") {
-		return XProf{}, false
+		return xprofAnswer{}, false
 	}
 	steps := map[xNumber]*xStep{}
 	if len(run.Timeline.Device.Start) > 0 {
@@ -126,7 +128,7 @@ func xprof(run *recording.Run, all *idle.Analysis) (XProf, bool) {
 		xHost(run, steps)
 	}
 	var sums [xKinds]int64
-	x, total := XProf{}, int64(0)
+	x, total := xprofAnswer{}, int64(0)
 	for _, s := range steps { // sums of integers: in any order
 		from, to := s.span()
 		if !s.computes || to <= from {
@@ -139,7 +141,7 @@ func xprof(run *recording.Run, all *idle.Analysis) (XProf, bool) {
 		}
 	}
 	if total == 0 {
-		return XProf{}, false
+		return xprofAnswer{}, false
 	}
 	share := func(kind int) float64 { return float64(sums[kind]) / float64(total) }
 	x.Step = seconds(total) / float64(x.Steps)

@@ -54,8 +54,8 @@ func TestXProfPriorities(t *testing.T) {
 			t.Errorf("%s %v, want %v", what, c[0], c[1])
 		}
 	}
-	if x.Class() != "MODERATELY input-bound" || !strings.Contains(x.String(), "moderately bound by collectives") {
-		t.Errorf("%s: %s", x.Class(), x)
+	if x.class() != "MODERATELY input-bound" || !strings.Contains(x.String(), "moderately bound by collectives") {
+		t.Errorf("%s: %s", x.class(), x)
 	}
 	run.Facts.Software.Framework = ""
 	if _, ok := xprof(run, idle.Analyse(run)); ok {
@@ -68,7 +68,7 @@ func TestXProfThresholds(t *testing.T) {
 		input, others float64
 		want          string
 	}{{0.2, 0, "HIGHLY"}, {0.05, 0.9, "MODERATELY"}, {0.049, 0.03, "POTENTIALLY"}, {0.049, 0.029, "NOT"}} {
-		if got := (XProf{Step: 1, Input: c.input, AllOthers: c.others}).Class(); !strings.HasPrefix(got, c.want) {
+		if got := (xprofAnswer{Step: 1, Input: c.input, AllOthers: c.others}).class(); !strings.HasPrefix(got, c.want) {
 			t.Errorf("input %v, others %v: %s, want %s", c.input, c.others, got, c.want)
 		}
 	}

@@ -18,7 +18,7 @@ type trouble struct {
 }
 
 func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
-	t := &trouble{path: l.Path(sample), kind: kindOf(err), reason: err.Error()}
+	t := &trouble{path: l.path(sample), kind: kindOf(err), reason: err.Error()}
 	if t.kind != Unreadable && len(file) > 0 {
 		digest := sha256.Sum256(file)
 		t.digest = hex.EncodeToString(digest[:])

@@ -46,7 +46,7 @@ func TestFailPolicy(t *testing.T) {
 		t.Errorf("a batch without bad samples: %v", f.Err)
 	}
 	f, _ := l.fill(pass, 1)
-	want := "bad sample 14: " + l.Path(14) + ": truncated at byte 12: the file ends in a scan"
+	want := "bad sample 14: " + l.path(14) + ": truncated at byte 12: the file ends in a scan"
 	if f.Err == nil || f.Err.Error() != want {
 		t.Errorf("the batch's error is %v, expected %s", f.Err, want)
 	}
@@ -63,7 +63,7 @@ func TestSubstitutePolicy(t *testing.T) {
 	instead := perm.At(order.Substitute(5, 2, samples))
 	for _, threads := range []int{1, 4} {
 		broken := newDamaged(bad, alsoBad)
-		l := newFake(t, newTestPool(t, threads), samples, Spec{Batch: 8, OnError: Substitute, Seed: seed, Shuffle: true, MaxBad: 0.1}, broken.prepare)
+		l := newFake(t, newTestPool(t, threads), samples, Spec{Batch: 8, OnError: substitute, Seed: seed, Shuffle: true, MaxBad: 0.1}, broken.prepare)
 		for range 2 {
 			pass := l.pass(epoch, 0, 0)
 			f, memory := l.fill(pass, 0)
@@ -72,7 +72,7 @@ func TestSubstitutePolicy(t *testing.T) {
 				t.Errorf("%d threads: sample %d stands in for %d, expected %d", threads, got, bad, instead)
 			}
 			i := slices.IndexFunc(f.Bad, func(b Bad) bool { return b.Index == bad })
-			if i < 0 || *f.Bad[i].Instead != instead || f.Bad[i].Path != l.Path(bad) || f.Bad[i].Kind != "truncated" {
+			if i < 0 || *f.Bad[i].Instead != instead || f.Bad[i].Path != l.path(bad) || f.Bad[i].Kind != "truncated" {
 				t.Errorf("%d threads: the bad samples are %+v", threads, f.Bad)
 			}
 			checkOnce(t, l, pass, f)
@@ -115,7 +115,7 @@ func TestMaskPolicy(t *testing.T) {
 	if image := l.layout.image(memory, 4); slices.Max(image) != 0 {
 		t.Errorf("the masked image is % x", image)
 	}
-	if memory[l.layout.Labels+8*4] != byte(l.Label(14)) || memory[l.layout.Indices+8*4] != 14 {
+	if memory[l.layout.Labels+8*4] != byte(l.label(14)) || memory[l.layout.Indices+8*4] != 14 {
 		t.Error("the masked place has not its own label and index")
 	}
 }
@@ -201,7 +201,7 @@ func checkQuarantine(t *testing.T, l fake, log string, bad []int) {
 			Path, Reason, Kind string
 		}
 		must(t, json.Unmarshal([]byte(line), &entry))
-		if entry.Path != l.Path(entry.ID) || entry.Kind != "truncated" || !strings.Contains(entry.Reason, "byte 12") {
+		if entry.Path != l.path(entry.ID) || entry.Kind != "truncated" || !strings.Contains(entry.Reason, "byte 12") {
 			t.Errorf("the quarantine file says %s", line)
 		}
 		named = append(named, entry.ID)
@@ -218,7 +218,7 @@ func TestAllBad(t *testing.T) {
 	for i := range all {
 		all[i] = i
 	}
-	l := newFake(t, newTestPool(t, 2), 30, Spec{Batch: 10, OnError: Substitute, MaxBad: 1}, newDamaged(all...).prepare)
+	l := newFake(t, newTestPool(t, 2), 30, Spec{Batch: 10, OnError: substitute, MaxBad: 1}, newDamaged(all...).prepare)
 	f, _ := l.fill(l.pass(0, 0, 0), 0)
 	if f.Err == nil || !strings.Contains(f.Err.Error(), "and so are all 29 that could stand in for it") {
 		t.Errorf("the error is %v", f.Err)
@@ -271,7 +271,7 @@ func TestFault(t *testing.T) {
 		t.Errorf("masked are %v, expected 2, 5, 7", f.Mask)
 	}
 	for _, bad := range f.Bad {
-		if bad.Path != l.Path(bad.Index) || bad.Kind != string(decode.Damaged) || !strings.Contains(bad.Reason, "_test.go:") {
+		if bad.Path != l.path(bad.Index) || bad.Kind != string(decode.Damaged) || !strings.Contains(bad.Reason, "_test.go:") {
 			t.Errorf("the fault is told as %+v", bad)
 		}
 	}

@@ -92,7 +92,7 @@ func (b *batch) result() Filled {
 // file is the file of the sample at a place.
 func (b *batch) file(place int) string {
 	position, _ := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
-	return b.pass.loader.Path(b.pass.order.At(position))
+	return b.pass.loader.path(b.pass.order.At(position))
 }
 
 // fill makes the sample at one place of the batch, or what the policy puts there.
@@ -115,7 +115,7 @@ func (b *batch) fill(w *worker, place int) {
 		}
 	}
 	switch b.pass.loader.spec.OnError {
-	case Substitute:
+	case substitute:
 		b.substitute(w, place, position, padding, own, trouble)
 	case Mask:
 		b.blank(place, own)
@@ -160,7 +160,7 @@ func (b *batch) try(w *worker, place, sample int) *trouble {
 		b.filled.Formats[made.format]++
 	}
 	if own && trouble == nil && made.inexact != "" {
-		b.filled.Inexact = append(b.filled.Inexact, Inexact{Index: sample, Path: l.Path(sample), Reason: made.inexact})
+		b.filled.Inexact = append(b.filled.Inexact, Inexact{Index: sample, Path: l.path(sample), Reason: made.inexact})
 	}
 	b.mu.Unlock()
 	if trouble != nil {
@@ -222,6 +222,6 @@ func (t target) leave() { t.batch.job.leave() }
 func (t target) name(sample int) {
 	l := t.batch.pass.loader
 	at := int64(8 * t.place)
-	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Labels+at:], uint64(l.Label(sample)))
+	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Labels+at:], uint64(l.label(sample)))
 	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Indices+at:], uint64(sample))
 }

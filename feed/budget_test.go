@@ -111,7 +111,7 @@ func TestScratch(t *testing.T) {
 	l := open(t, newTestPool(t, 1), spec, Options{})
 	for sample := range l.Samples() {
 		if got := allocated(t, l, sample); got > scratchBytes(side, side) {
-			t.Errorf("%s takes %.1f bytes a pixel, counted are %d", l.Path(sample), float64(got)/side/side, perPixel)
+			t.Errorf("%s takes %.1f bytes a pixel, counted are %d", l.path(sample), float64(got)/side/side, perPixel)
 		}
 	}
 }

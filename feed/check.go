@@ -12,7 +12,7 @@ import (
 // What is done about bad samples (Spec.OnError).
 const (
 	Fail       = "fail"       // the batch is an error
-	Substitute = "substitute" // another sample, always the same one, stands in
+	substitute = "substitute" // another sample, always the same one, stands in
 	Mask       = "mask"       // its place is zero, and flagged
 )
 
@@ -54,9 +54,9 @@ func (s Spec) check() error {
 		return errors.New("name is empty: it tells the loaders of a job apart, for example \"train\"")
 	case !filepath.IsAbs(s.Root):
 		return fmt.Errorf("root is %q: an absolute path is needed, since the daemon may run in another folder", s.Root)
-	case s.OnError != Fail && s.OnError != Substitute && s.OnError != Mask:
+	case s.OnError != Fail && s.OnError != substitute && s.OnError != Mask:
 		return fmt.Errorf("on_error is %q: %q stops at a bad sample, %q puts another in its place, %q leaves its place zero and flags it",
-			s.OnError, Fail, Substitute, Mask)
+			s.OnError, Fail, substitute, Mask)
 	case !(s.MaxBad >= 0 && s.MaxBad <= 1): // also not a number
 		return fmt.Errorf("max_bad is %v: a share of the samples, 0 to 1, is expected", s.MaxBad)
 	case s.Depth < 2 || s.Depth > maxDepth:

@@ -94,8 +94,8 @@ func (f fake) images(memory []byte, count int) (samples []int) {
 			return int(binary.LittleEndian.Uint64(memory[offset+int64(size*k):]))
 		}
 		sample := at(0, 16)
-		if index, label := at(f.layout.Indices, 8), at(f.layout.Labels, 8); index != sample || label != f.Label(sample) {
-			f.t.Errorf("place %d has the image of sample %d, the index %d and the label %d; expected label %d", k, sample, index, label, f.Label(sample))
+		if index, label := at(f.layout.Indices, 8), at(f.layout.Labels, 8); index != sample || label != f.label(sample) {
+			f.t.Errorf("place %d has the image of sample %d, the index %d and the label %d; expected label %d", k, sample, index, label, f.label(sample))
 		}
 		samples = append(samples, sample)
 	}

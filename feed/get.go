@@ -2,26 +2,26 @@ package feed
 
 import "fmt"
 
-// Sample is one sample by itself.
-type Sample struct {
+// single is one sample by itself.
+type single struct {
 	Image   []byte // the tensor
 	Label   int
 	Path    string
 	Inexact string // why the bytes may differ from Pillow's; "": they do not
 }
 
-// Get makes one sample as an epoch has it, for a look at it: the same bytes come
+// get makes one sample as an epoch has it, for a look at it: the same bytes come
 // as in training. A bad sample is an error here, whatever the policy.
-func (l *Loader) Get(epoch uint64, sample int) (Sample, error) {
+func (l *Loader) get(epoch uint64, sample int) (single, error) {
 	if sample < 0 || sample >= l.samples {
-		return Sample{}, fmt.Errorf("sample %d: there are the samples 0 to %d", sample, l.samples-1)
+		return single{}, fmt.Errorf("sample %d: there are the samples 0 to %d", sample, l.samples-1)
 	}
 	to := memory(make([]byte, l.layout.Sample))
 	made, trouble := newWorker(l.pool).make(l, errand{epoch, sample}, to)
 	if trouble != nil {
-		return Sample{}, fmt.Errorf("bad sample %d: %w", sample, trouble)
+		return single{}, fmt.Errorf("bad sample %d: %w", sample, trouble)
 	}
-	return Sample{Image: to, Label: l.Label(sample), Path: l.Path(sample), Inexact: made.inexact}, nil
+	return single{Image: to, Label: l.label(sample), Path: l.path(sample), Inexact: made.inexact}, nil
 }
 
 // memory is a slot for one sample that nobody else has.

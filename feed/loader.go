@@ -176,11 +176,11 @@ func (l *Loader) Pipeline() string { return l.pipeline }
 // Notes are sentences that the user should read once.
 func (l *Loader) Notes() []string { return l.notes }
 
-// Path is the file of a sample.
-func (l *Loader) Path(sample int) string { return l.source.Path(l.file(sample)) }
+// path is the file of a sample.
+func (l *Loader) path(sample int) string { return l.source.Path(l.file(sample)) }
 
-// Label is the class of a sample.
-func (l *Loader) Label(sample int) int { return l.source.Label(l.file(sample)) }
+// label is the class of a sample.
+func (l *Loader) label(sample int) int { return l.source.Label(l.file(sample)) }
 
 // file is the index of a sample in the source's list.
 func (l *Loader) file(sample int) int {

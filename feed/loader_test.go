@@ -46,11 +46,11 @@ func TestPixels(t *testing.T) {
 			seen[sample] = true
 			got := l.Layout().image(memory, k)
 			if want := byHand(t, l, spec, epoch, sample); !bytes.Equal(got, want) {
-				t.Errorf("step %d, sample %d (%s): the image differs from decoder and transforms by hand", step, sample, l.Path(sample))
+				t.Errorf("step %d, sample %d (%s): the image differs from decoder and transforms by hand", step, sample, l.path(sample))
 			}
-			one, err := l.Get(epoch, sample)
+			one, err := l.get(epoch, sample)
 			must(t, err)
-			if !bytes.Equal(one.Image, got) || one.Label != int(memory[l.Layout().Labels+int64(8*k)]) || one.Path != l.Path(sample) {
+			if !bytes.Equal(one.Image, got) || one.Label != int(memory[l.Layout().Labels+int64(8*k)]) || one.Path != l.path(sample) {
 				t.Errorf("sample %d: Get gives another image, label or path", sample)
 			}
 		}
@@ -83,7 +83,7 @@ func TestInexact(t *testing.T) {
 	must(t, err)
 	f := await(t, done)
 	must(t, f.Err)
-	if len(f.Inexact) != 1 || f.Inexact[0].Index != 1 || f.Inexact[0].Path != l.Path(1) || f.Inexact[0].Reason == "" {
+	if len(f.Inexact) != 1 || f.Inexact[0].Index != 1 || f.Inexact[0].Path != l.path(1) || f.Inexact[0].Reason == "" {
 		t.Errorf("named are %+v; expected sample 1 alone", f.Inexact)
 	}
 }
@@ -108,7 +108,7 @@ func open(t *testing.T, pool *Pool, spec Spec, o Options) *Loader {
 // byHand makes a sample without the loader.
 func byHand(t *testing.T, l *Loader, spec Spec, epoch, sample int) []byte {
 	t.Helper()
-	data, err := os.ReadFile(l.Path(sample))
+	data, err := os.ReadFile(l.path(sample))
 	must(t, err)
 	program, err := transform.Compile(spec.Ops, spec.Output, false)
 	must(t, err)
@@ -155,7 +155,7 @@ func gallery(t *testing.T, count int) string {
 func TestDamagedFiles(t *testing.T) {
 	root := gallery(t, 12)
 	l := open(t, newTestPool(t, 2), trainSpec(root), Options{})
-	whole, err := os.ReadFile(l.Path(0))
+	whole, err := os.ReadFile(l.path(0))
 	must(t, err)
 	for sample, test := range []struct {
 		kind decode.Kind
@@ -166,11 +166,11 @@ func TestDamagedFiles(t *testing.T) {
 		{decode.WrongType, func(path string) error { return os.WriteFile(path, []byte("<html>not found</html>"), 0o600) }},
 		{Unreadable, os.Remove},
 	} {
-		must(t, test.harm(l.Path(sample)))
+		must(t, test.harm(l.path(sample)))
 		_, trouble := newWorker(l.pool).make(l, errand{0, sample}, memory(make([]byte, l.layout.Sample)))
 		if trouble == nil {
-			t.Errorf("%s: made, expected it to be %s", l.Path(sample), test.kind)
-		} else if trouble.kind != test.kind || trouble.path != l.Path(sample) {
+			t.Errorf("%s: made, expected it to be %s", l.path(sample), test.kind)
+		} else if trouble.kind != test.kind || trouble.path != l.path(sample) {
 			t.Errorf("%v: kind %q, expected %q", trouble, trouble.kind, test.kind)
 		}
 	}
@@ -184,8 +184,8 @@ func TestSubset(t *testing.T) {
 	spec := trainSpec(root)
 	spec.Samples = []int{9, 2, 9}
 	l := open(t, pool, spec, Options{})
-	if l.Samples() != 3 || l.Path(0) != all.Path(9) || l.Path(1) != all.Path(2) || l.Label(0) != all.Label(9) {
-		t.Errorf("the subset has %d samples, the first is %s", l.Samples(), l.Path(0))
+	if l.Samples() != 3 || l.path(0) != all.path(9) || l.path(1) != all.path(2) || l.label(0) != all.label(9) {
+		t.Errorf("the subset has %d samples, the first is %s", l.Samples(), l.path(0))
 	}
 	if l.Manifest() == all.Manifest() || l.Pipeline() != all.Pipeline() {
 		t.Error("a subset is other samples through the same pipeline, the digests say otherwise")

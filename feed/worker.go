@@ -69,7 +69,7 @@ func (w *worker) make(l *Loader, e errand, to slot) (done made, bad *trouble) {
 		if fault := recover(); fault != nil {
 			w.renew()
 			l.statistics.faults.Add(1)
-			done, bad = w.made, faultTrouble(l.Path(e.sample), fault)
+			done, bad = w.made, faultTrouble(l.path(e.sample), fault)
 		}
 	}()
 	w.made = made{}

@@ -141,7 +141,7 @@ func (r *recorder) gpuFacts(f gpu.Facts) {
 	for _, d := range f.Devices {
 		gpus = append(gpus, recording.GPU{
 			Index: d.Index, Name: d.Name, UUID: d.UUID, Emulated: d.Emulated,
-			MemoryBytes: stat.Or(d.MemoryBytes, 0), PowerLimit: stat.Or(d.PowerLimitWatts, 0), // NaN is no JSON
+			MemoryBytes: stat.Known(d.MemoryBytes), PowerLimit: stat.Known(d.PowerLimitWatts),
 		})
 	}
 	r.facts.GPUs = gpus

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"stoker"
+
 	"stoker/internal/private"
 	"stoker/internal/stat"
 	"stoker/observe/capture"
@@ -146,7 +148,7 @@ func (r *recorder) hearTraces() {
 			PID: c.PID, Rank: c.Rank, Steps: steps, File: filepath.Base(c.File), Bytes: float64(c.Bytes),
 			From: c.Offered.Sub(r.clock.wall).Seconds(), To: c.Ended.Sub(r.clock.wall).Seconds(),
 		})
-		r.say(fmt.Sprintf("%.0f s: the trace of process %d is kept, %.1f MB: %s", r.clock.now(), c.PID, float64(c.Bytes)/1e6, c.File))
+		r.say(fmt.Sprintf("%.0f s: the trace of process %d is kept, %s: %s", r.clock.now(), c.PID, stoker.AboutBytes(float64(c.Bytes)), c.File))
 	}
 	t.told = len(all)
 }

@@ -15,8 +15,8 @@ type Costs struct {
 	Workers int  // worker processes per loader, as set, else as seen
 	Set     bool // Workers comes from the loader's settings
 
-	// Uncounted says that nothing tells how many there are, if any: a trace names the
-	// loader and counts no processes. Workers is 0 then.
+	// Uncounted says that nothing tells how many there are, if any: neither a setting
+	// nor somebody who looked at the job's processes. Workers is 0 then.
 	Uncounted bool
 
 	Step     float64 // mean step, by the device's clock where it is known
@@ -59,7 +59,7 @@ type Costs struct {
 func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
-	c.Uncounted = run.Timeline != nil && c.Workers == 0 && !c.Set
+	c.Uncounted = c.Workers == 0 && !c.Set && !watched(run)
 	c.Busy = busy(run, w)
 	c.Queued = math.NaN()
 	if !math.IsNaN(c.Idle) {
@@ -82,6 +82,11 @@ func workers(run *recording.Run, w recording.Window) (n int, set bool) {
 		}
 	}
 	return len(alive(run.Workers(w.PID), w)), false
+}
+
+// watched reports whether somebody looked at the job's processes.
+func watched(run *recording.Run) bool {
+	return len(run.All(recording.TreeCPU)) > 0 || len(run.All(recording.ProcessCPU)) > 0
 }
 
 // alive are the processes that were there for most of the window.

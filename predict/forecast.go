@@ -213,7 +213,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.Cores: func(s *Setup, to any) {
 		s.Cores = numeric(to, s.Cores)
-		s.Others, s.PhysCores, s.Queue = 0, 0, stoker.Exactly(1) // what lies behind other cores is not known
+		s.Others, s.PhysCores, s.Queue, s.Crowd = 0, 0, stoker.Exactly(1), 0 // what lies behind other cores is not known
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()
@@ -242,7 +242,7 @@ func (s *Setup) resize(batch float64) {
 	if times < 1 {
 		step.Low, step.High = grown(s.Step.Low, fixed.Low), grown(s.Step.High, fixed.High)
 	}
-	s.LoopCPU = scaled(s.LoopCPU, step.Point/s.Step.Point)
+	s.Spin = scaled(s.Spin, times)
 	s.Batch, s.Step, s.Copy, s.BatchCV = batch, step, scaled(s.Copy, times), s.BatchCV/math.Sqrt(times)
 }
 
@@ -257,18 +257,24 @@ func (s *Setup) pin() {
 // copies sets how long the device waits for them; the launching thread, which spins
 // meanwhile, spins less.
 func (s *Setup) copies(take stoker.Interval) {
-	if was := s.Step.Point + s.Copy.Point; was > 0 && s.LoopCPU.Known() {
-		s.LoopCPU = scaled(s.LoopCPU, (s.Step.Point+take.Point)/was)
+	if was := s.Step.Point + s.Copy.Point; was > 0 {
+		s.Spin = scaled(s.Spin, (s.Step.Point+take.Point)/was)
 	}
 	s.Copy = take
 }
 
 // elsewhere says that other processes prepare batches than those whose waiting for a
-// core was measured: they may wait as long, or not.
+// core was measured: they may wait as long, or not. Whoever waited for the machine's
+// other users will wait again.
 func (s *Setup) elsewhere() {
-	if set(s.Queue) {
-		s.Queue = stoker.Interval{Low: 1, Point: 1, High: s.Queue.Point}
+	if !set(s.Queue) {
+		return
 	}
+	likely := 1.0
+	if s.Others > 0.1*s.Cores { // as crowdedByOthers
+		likely = s.Queue.Point
+	}
+	s.Queue = stoker.Interval{Low: 1, Point: likely, High: s.Queue.Point}
 }
 
 // numeric is a number as it becomes, or as many times what it was.

@@ -60,7 +60,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	b := Baseline{Took: c.Step, Settings: stoker.Settings{}}
 	b.Setup = Setup{
 		Batch: 1, Workers: float64(c.Workers), Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
-		LoopCPU: c.loopCPU(), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
+		LoopCPU: stoker.Exactly(max(least, c.LoopCPU-c.spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
 	}
 	if samples := c.Window.Samples(); samples > 0 {
 		b.Batch = samples
@@ -76,8 +76,8 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 		b.Step = stoker.Interval{Low: max(least, loop.Low-copied.High), Point: max(least, loop.Point-copied.Point), High: max(least, loop.High-copied.Low)}
 	}
 	b.Launch = c.launch(b.Step)
-	b.unhurried()
 	c.input(run, &b.Setup)
+	b.unhurried(c.spin(), stat.Or(c.Busy, 0)*c.Step)
 	return b
 }
 
@@ -128,27 +128,26 @@ func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: 0, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
 }
 
-// unhurried takes off the loop what its launching thread waited for a core.
-func (b *Baseline) unhurried() {
+// unhurried says what the launching thread would do with a core to itself: it would spin
+// for as long as the device works, at most, and wait for no core beside others.
+func (b *Baseline) unhurried(spin, device float64) {
 	p, err := b.Setup.compile()
 	if err != nil {
 		return
 	}
 	share := p.share(likely)
+	b.Spin, b.Crowd = stoker.Exactly(max(least, min(spin/share, max(spin, device)))), p.crowded()
+	if b.Others == 0 {
+		return
+	}
 	off := scaled(b.Launch, 1-share)
 	b.Step = stoker.Interval{Low: max(least, b.Step.Low-off.High), Point: max(least, b.Step.Point-off.Point), High: max(least, b.Step.High-off.Low)}
 	b.Launch = scaled(b.Launch, share)
 }
 
-// loopCPU is the core time of the loop. A launching thread that waits for the
-// device spins, as CUDA does by default, and can do so only while the device
-// works. Where cores are short it is off its core for a share of that time, and
-// spins less: a third with two workers on two cores, where each of three has two
-// thirds of a core.
-func (c Costs) loopCPU() stoker.Interval {
-	spin := min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step)
-	return stoker.Interval{Low: c.LoopCPU - spin/3, Point: c.LoopCPU, High: c.LoopCPU}
-}
+// spin is the core time of a launching thread that waits for the device, as CUDA does by
+// default: it can do so only while the device works.
+func (c Costs) spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
 
 // device is the time per step in which some kernel ran.
 func (c Costs) device() stoker.Interval {
@@ -246,7 +245,7 @@ func (s *Setup) alone(took stoker.Interval) stoker.Interval {
 	cpu := costs(took)
 	s.Moving = min(1, (1-leastOwn)*cpu[pessimist]/max(least, moved(pessimist)))
 	return inViews(func(v view) float64 {
-		return max(least, cpu[v]/p.crowd(v)-s.Moving*moved(v)) / p.batch
+		return max(least, cpu[v]/p.slowing(v)-s.Moving*moved(v)) / p.batch
 	})
 }
 

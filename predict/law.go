@@ -150,8 +150,9 @@ type numbers struct {
 	misses                            views // share of samples that come from storage
 	wait, shared                      views // seconds per sample, share of it: as measured
 	single, queue                     views // factors
-	waiters, moving                   float64
-	copied, loopCPU, launch           views // seconds per step: as measured
+	waiters, moving, crowd            float64
+	threads                           views // that want a core at a time
+	copied, loopCPU, spin, launch     views // seconds per step: as measured
 	step                              views // seconds at any batch, where there is no curve
 	terms                             [3]Terms
 	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
@@ -177,7 +178,7 @@ func (s Setup) compile() (numbers, error) {
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others, sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
 		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
-		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), launch: costs(s.Launch), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
+		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), spin: costs(s.Spin), crowd: s.Crowd, launch: costs(s.Launch), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
 		overlap: views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
 	}
@@ -204,6 +205,9 @@ func (p *numbers) settle() {
 		p.cv = p.spread / math.Sqrt(p.batch) // batches average their samples
 	}
 	p.straggling, p.sharp = p.stragglingNow(), p.sharpNow()
+	for v := range p.threads {
+		p.threads[v] = p.threadsNow(view(v))
+	}
 }
 
 // prefetch is PyTorch's prefetch_factor unless it is set.
@@ -241,12 +245,15 @@ func (s Setup) CoresGot(workers float64) float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	return p.coresFor(likely, p.threads())
+	return p.coresFor(likely, p.threads[likely])
 }
 
-// share is the part of a core that one of the job's threads gets beside other users.
+// crowdedByOthers reports whether the machine's other users count.
+func (p *numbers) crowdedByOthers() bool { return p.others > 0.1*p.cores[likely] }
+
+// share is the part of a core that one of the job's threads gets, all of which want one.
 func (p *numbers) share(v view) float64 {
-	if threads := p.threads(); p.others > 0 && threads > 0 {
+	if threads := p.threads[v]; p.cores[v] > 0 && threads > 0 {
 		return min(1, p.coresFor(v, threads)/threads)
 	}
 	return 1
@@ -254,14 +261,25 @@ func (p *numbers) share(v view) float64 {
 
 // hurried is for how long launching a step waits for a core beside other users.
 func (p *numbers) hurried(v view) float64 {
-	if share := p.share(v); share < 1 {
+	if share := p.share(v); p.others > 0 && share < 1 {
 		return orNone(p.launch[v]) * (1/share - 1)
 	}
 	return 0
 }
 
-// threads are those of the job that want a core.
-func (p *numbers) threads() float64 { return p.gpus * (p.workers + 1) }
+// threadsNow is how many of the job's threads want a core at a time: those that launch,
+// and workers while they do not wait for what they read.
+func (p *numbers) threadsNow(v view) float64 {
+	busy := 1.0
+	if p.workers > 0 {
+		if work := p.batch * p.prepare[v]; work > 0 {
+			_, alone := p.reading(v)
+			busy = work / (work + orNone(alone))
+		}
+		busy = 1 + p.workers*busy
+	}
+	return p.gpus * busy
+}
 
 func (p *numbers) setCurve(s Setup) error {
 	curve, known, err := s.curve()
@@ -385,17 +403,42 @@ func (p *numbers) times(device, input view) (t times) {
 		return t
 	}
 	cpu := p.preparing(input)
-	t[making] = cpu*p.queue[input] + orNone(t[waiting])
-	t[onWorker] = cpu * p.queue[input]
+	t[onWorker] = cpu * p.queueing(input)
+	t[making] = t[onWorker] + orNone(t[waiting])
 	if p.workers != 0 {
 		t[onWorker] = t[making] / p.workers * p.straggling
 	}
-	beside := p.loopCPU[input]
-	if math.IsNaN(beside) {
-		beside = input.cost(spinning) * orNone(p.loop(t, input))
-	}
-	t[onCPU] = p.gpus * (cpu + beside) / p.coresFor(input, p.threads())
+	t[onCPU] = p.gpus * (cpu + p.beside(t, input)) / p.coresFor(input, p.threads[input])
 	return t
+}
+
+// beside is the core time of a step that is not spent on its batch. A thread that spins
+// for the device does so less where it is off its core; the pessimist counts on no such
+// thing, and beside others it was not seen (docs/gains.md).
+func (p *numbers) beside(t times, v view) float64 {
+	spin, share := orNone(p.spin[v]), p.share(v)
+	if math.IsNaN(p.loopCPU[v]) {
+		spin = v.cost(spinning) * orNone(p.loop(t, v))
+	}
+	if v == pessimist || v == likely && p.crowdedByOthers() {
+		share = 1
+	}
+	return orNone(p.loopCPU[v]) + spin*share
+}
+
+// queueing is how much longer a batch takes to be made because its process waits for a
+// core: as measured, and less in proportion where fewer threads want one. That more of
+// them do is what the cores' own time says.
+func (p *numbers) queueing(v view) float64 {
+	if !(p.crowd > 0) {
+		return p.queue[v]
+	}
+	return 1 + (p.queue[v]-1)*min(1, p.crowded()/p.crowd)
+}
+
+// crowded is by how much more threads want a core than there are cores.
+func (p *numbers) crowded() float64 {
+	return max(0, (p.threads[likely]+p.others)/p.cores[likely]-1)
 }
 
 // reading is for how long a batch keeps storage busy, which all share, and for how
@@ -427,9 +470,9 @@ func (p *numbers) preparing(v view) float64 {
 	case p.workers == 0:
 		return p.batch*p.prepare[v] + p.moving*v.freshPages(bytes)
 	case p.feeds:
-		return p.batch * p.prepare[v] * p.single[v] * p.crowd(v)
+		return p.batch * p.prepare[v] * p.single[v] * p.slowing(v)
 	}
-	return (p.batch*p.prepare[v]*p.single[v] + p.moving*v.handOver(bytes)) * p.crowd(v)
+	return (p.batch*p.prepare[v]*p.single[v] + p.moving*v.handOver(bytes)) * p.slowing(v)
 }
 
 // handOver is what handing over a batch costs in this view, core seconds.
@@ -460,9 +503,9 @@ func HandOver(bytes float64) stoker.Interval {
 // use.
 func Crowding() stoker.Interval { return crowding }
 
-// crowd is by how much a core slows down when all workers run.
-func (p *numbers) crowd(v view) float64 {
-	busy := p.threads()
+// slowing is by how much a core slows down when all workers run.
+func (p *numbers) slowing(v view) float64 {
+	busy := p.gpus * (p.workers + 1)
 	if busy <= 2 {
 		return 1
 	}

@@ -47,7 +47,7 @@ func measuredAs(t *testing.T, s Setup) Baseline {
 		LoopCPU: spinning.Point * loop, Cores: s.Cores, Window: recording.Window{PID: 1, Loader: 1, Steps: make([]recording.Step, 100)},
 	}
 	for i := range c.Window.Steps {
-		c.Window.Steps[i].Samples = int(s.Batch)
+		c.Window.Steps[i].Samples = s.Batch
 	}
 	run := &recording.Run{Facts: recording.Facts{
 		Machine:   recording.Machine{CPUs: int(s.Cores)},

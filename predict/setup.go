@@ -62,10 +62,12 @@ type Setup struct {
 	Waiters float64         // processes that stood in that queue; 0: 1
 	Launch  stoker.Interval // of Step, seconds of launching: they do not grow with the batch, and beside others they wait for a core
 	Copy    stoker.Interval // seconds per step that the device waits for copies
-	LoopCPU stoker.Interval // core seconds per step of everything but loading
+	LoopCPU stoker.Interval // core seconds per step of everything but loading and spinning
+	Spin    stoker.Interval // core seconds per step that the launching thread spins while the device works, where it has a core to itself
 	Single  stoker.Interval // core time of a process with one thread over PrepareCPU, for which the launching thread had helpers; not set: 1
 	Moving  float64         // cost of a byte that is collated and handed over, over the law's; 0: 1
 	Queue   stoker.Interval // time until a batch is made over what its process works and waits for data: it also waits for a core; not set: 1
+	Crowd   float64         // threads that wanted a core over cores, less 1, when Queue was measured; 0: Queue stays as it is
 }
 
 // set reports whether an interval was given and is known.

@@ -140,7 +140,8 @@ func (p *numbers) needs(v view, target float64) need {
 		return n
 	}
 	n.workers = p.sizeWorkers(v, n)
-	q.workers = n.workers // of which preparing depends
+	q.workers = n.workers
+	q.settle()
 	cpu := q.preparing(v) + v.cost(spinning)*loop
 	n.cores = p.gpus * cpu / n.input
 	return n

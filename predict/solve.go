@@ -141,6 +141,7 @@ func (c *solution) demand() Demand {
 	}
 	with := c.numbers
 	with.workers = math.Max(1, with.workers)
+	with.settle()
 	cpu := inViews(func(v view) float64 { return with.preparing(v) })
 	d.Cores = scaled(sum(over(cpu, step), spinning), c.gpus)
 	w := over(sum(cpu, inViews(with.answered)), step)

@@ -3,47 +3,22 @@ package predict
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"stoker"
 	"stoker/hardware"
 )
 
-// Quantities in sentences have three digits: estimates have no more.
+// The formatters of sentences, by the short names that they have here.
+var (
+	size     = stoker.AboutBytes
+	speed    = stoker.AboutRate
+	duration = stoker.AboutSeconds
+	amount   = stoker.About
+	ranged   = stoker.Ranged
+)
 
-func digits(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
-	return r
-}
-
-func size(v float64) string      { return stoker.Bytes(digits(v)).String() }
-func speed(v float64) string     { return stoker.Rate(digits(v)).String() }
-func duration(v float64) string  { return stoker.Seconds(digits(v)).String() }
 func perSecond(v float64) string { return amount(v) + " samples/s" }
-
-func amount(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	return strconv.FormatFloat(digits(v), 'f', -1, 64)
-}
-
-// ranged prints an interval: "1.2 ms to 2.8 ms", or one value where there is no
-// doubt.
-func ranged(i stoker.Interval, text func(float64) string) string {
-	low, high := text(i.Low), text(i.High)
-	switch {
-	case !i.Known():
-		return "unknown"
-	case low == high || math.IsNaN(i.High):
-		return text(i.Point)
-	}
-	return low + " to " + high
-}
 
 // stages lists the parts with how they were computed.
 func (c *solution) stages() []StageTime {
@@ -247,8 +222,9 @@ type knob struct {
 	cost        bool
 	value       stoker.Interval
 	text        func(float64) string
-	worse       string // what would make it bind: "storage would have to deliver less than %s instead of %s"
-	better      string // what would make it bind no longer
+	inverse     func(time float64) float64 // instead of base and slope, where that is no line
+	worse       string                     // what would make it bind: "storage would have to deliver less than %s instead of %s"
+	better      string                     // what would make it bind no longer
 }
 
 func (c *solution) knobs() []knob {
@@ -290,6 +266,7 @@ func (c *solution) knobs() []knob {
 	}
 	if c.cores[likely] > 0 {
 		add(onCPU, false, stoker.Exactly(c.cores[likely]), func(v float64) string { return amount(v) + " cores" }, "the machine", "have")
+		c.coresKnob(all)
 	}
 	if t[onCollect] > 0 && c.batch > 0 {
 		add(onCollect, true, scaled(c.time(onCollect), 1/c.batch), duration, "handing over a sample", "take")
@@ -312,8 +289,33 @@ func (c *solution) leave(all []knob, part int, without func(p *numbers)) {
 	k.slope = (c.t[likely][part] - k.base) / k.value.Point
 }
 
+// coresKnob makes the last knob that of cores: who waits for one does not spin on it
+// meanwhile, so that the time is not one over their number.
+func (c *solution) coresKnob(all []knob) {
+	if len(all) == 0 || all[len(all)-1].part != onCPU {
+		return
+	}
+	all[len(all)-1].inverse = func(time float64) float64 {
+		few, many := 1e-6, 1e12
+		for many/few > 1+rounding {
+			p := c.numbers
+			middle := math.Sqrt(few * many)
+			p.cores[likely] = middle
+			if p.times(likely, likely)[onCPU] > time {
+				few = middle
+			} else {
+				many = middle
+			}
+		}
+		return many
+	}
+}
+
 // at is the value at which the part takes so long; NaN where none does.
 func (k knob) at(time float64) float64 {
+	if k.inverse != nil {
+		return k.inverse(time)
+	}
 	x := (time - k.base) / k.slope
 	if !(x > 0) || math.IsInf(x, 0) {
 		return math.NaN()

@@ -7,10 +7,12 @@ import (
 	"math"
 	"sort"
 	"strconv"
+
+	"stoker/internal/stat"
 )
 
-// Format is the version of the recording format that this package writes.
-const Format = 1
+// format is the version of the recording format that this package writes.
+const format = 1
 
 // line is one line of the file, all kinds in one: fields that a kind does not
 // use stay out of the JSON.
@@ -40,7 +42,7 @@ type line struct {
 	Period  *float64 `json:"period,omitempty"`
 	Wait    float64  `json:"wait,omitempty"`
 	NoWait  bool     `json:"wait_unknown,omitempty"` // a trace without marks of its loader
-	Samples int      `json:"samples,omitempty"`
+	Samples *float64 `json:"samples,omitempty"`
 	First   bool     `json:"first,omitempty"`
 	Phase   Phase    `json:"phase,omitempty"`
 	Idle    *float64 `json:"idle,omitempty"`
@@ -61,21 +63,6 @@ type Clock struct {
 	NoClock        string  // why it is unknown
 }
 
-// known is nil for NaN, so that unknown stays out of the JSON.
-func known(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
 func stepLine(s Step) line {
 	noWait := math.IsNaN(s.Wait)
 	if noWait {
@@ -84,8 +71,8 @@ func stepLine(s Step) line {
 	return line{
 		NoWait: noWait,
 		Kind:   "step", T: s.Start, PID: s.PID, Rank: s.Rank, Device: s.Device, Loader: s.Loader, N: s.N,
-		Period: known(s.Period), Wait: s.Wait, Samples: s.Samples, First: s.First, Phase: s.Phase,
-		Idle: known(s.Idle), DPeriod: known(s.DevicePeriod), NoClock: s.NoClock,
+		Period: stat.Known(s.Period), Wait: s.Wait, Samples: stat.Known(s.Samples), First: s.First, Phase: s.Phase,
+		Idle: stat.Known(s.Idle), DPeriod: stat.Known(s.DevicePeriod), NoClock: s.NoClock,
 	}
 }
 
@@ -95,15 +82,15 @@ func (l line) step() Step {
 	}
 	return Step{
 		PID: l.PID, Rank: l.Rank, Device: l.Device, Loader: l.Loader, N: l.N,
-		Start: l.T, Period: orNaN(l.Period), Wait: l.Wait, Samples: l.Samples, First: l.First, Phase: l.Phase,
-		Idle: orNaN(l.Idle), DevicePeriod: orNaN(l.DPeriod), NoClock: l.NoClock,
+		Start: l.T, Period: stat.Value(l.Period), Wait: l.Wait, Samples: stat.Value(l.Samples), First: l.First, Phase: l.Phase,
+		Idle: stat.Value(l.Idle), DevicePeriod: stat.Value(l.DPeriod), NoClock: l.NoClock,
 	}
 }
 
 func clockLine(c Clock) line {
 	return line{
 		Kind: "clock", PID: c.PID, Loader: c.Loader, N: c.N, Device: c.Device,
-		Idle: known(c.Idle), DPeriod: known(c.Period), NoClock: c.NoClock,
+		Idle: stat.Known(c.Idle), DPeriod: stat.Known(c.Period), NoClock: c.NoClock,
 	}
 }
 
@@ -213,7 +200,7 @@ func (b *builder) add(l line) error {
 }
 
 func (b *builder) addHeader(l line) error {
-	if l.Format > Format {
+	if l.Format > format {
 		return &NewerFormatError{Format: l.Format, Version: l.Version}
 	}
 	if l.Format < 1 {
@@ -323,7 +310,7 @@ func (b *builder) clock(l line) {
 		return // the step itself was dropped or torn off
 	}
 	s := &b.run.Steps[i]
-	s.Idle, s.DevicePeriod, s.NoClock, s.Device = orNaN(l.Idle), orNaN(l.DPeriod), l.NoClock, l.Device
+	s.Idle, s.DevicePeriod, s.NoClock, s.Device = stat.Value(l.Idle), stat.Value(l.DPeriod), l.NoClock, l.Device
 }
 
 // finish sorts the run and hands it out. The builder may go on; the run that was

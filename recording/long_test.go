@@ -161,7 +161,7 @@ func TestLimitOfLines(t *testing.T) {
 		most := usual
 		most.lines, most.member = 1<<20, 1<<18
 		run, err := read(bytes.NewReader(data), most)
-		if err != nil || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "longer than the 1048576 bytes of lines that are read of one: what comes after") {
+		if err != nil || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "longer than the 1 MiB of lines that are read of one: what comes after") {
 			t.Fatalf("%s: %v, %q", form, err, run.Warnings)
 		}
 		if n := len(run.Steps); n < steps/4 || n > steps*3/4 {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"stoker"
 )
 
 // Caps in front of the parser. A recording may come from a stranger.
@@ -46,7 +48,7 @@ type NewerFormatError struct {
 // Error says what to do about it.
 func (e *NewerFormatError) Error() string {
 	return fmt.Sprintf("its format is %d (written by stoker %s), this stoker reads up to %d: use stoker %s or newer",
-		e.Format, e.Version, Format, e.Version)
+		e.Format, e.Version, format, e.Version)
 }
 
 // Open reads the recording in a file. A file that is still being written, or
@@ -112,7 +114,7 @@ func (r *reader) warnings(run *Run) []string {
 		said = append(said, "the recording ends in the middle of a second: that second is left out")
 	}
 	if r.ended {
-		said = append(said, fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s was not read", size(r.limits.lines), hours(run.End())))
+		said = append(said, fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s was not read", stoker.Bytes(r.limits.lines), hours(run.End())))
 	}
 	if r.cut {
 		said = append(said, fmt.Sprintf("the recording is too long to be kept whole: of its %s the last %s are judged", hours(run.End()), hours(run.End()-r.begins)))
@@ -129,13 +131,6 @@ func hours(seconds float64) string {
 		return fmt.Sprintf("%.1f minutes", seconds/60)
 	}
 	return fmt.Sprintf("%.0f seconds", seconds)
-}
-
-func size(bytes int64) string {
-	if bytes >= 1<<30 {
-		return fmt.Sprintf("%d GiB", bytes>>30)
-	}
-	return fmt.Sprintf("%d bytes", bytes)
 }
 
 // reader holds what reading has met so far.

@@ -18,7 +18,7 @@ func sample(w *Writer) {
 	pinned := true
 	w.Facts(Facts{
 		Version: "test", Command: []string{"python", "train.py"}, Started: 1.7e9, Monotonic: 12345,
-		Machine:   Machine{CPUs: 2, Allowed: 2, Quota: 1.5, LockedBytes: -1},
+		Machine:   Machine{CPUs: 2, Allowed: 2, Quota: 1.5, LockedBytes: new(-1.0)},
 		GPUs:      []GPU{{Index: 0, Name: "GPU", Emulated: true}},
 		Processes: []Process{{PID: 7, Role: RoleTrainer, Device: 0, LaunchThread: 7, Hooked: true}},
 		Loaders: []Loader{{

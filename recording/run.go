@@ -37,18 +37,18 @@ type Facts struct {
 	Captures  []Capture   `json:"captures,omitempty"` // traces that PyTorch's profiler wrote meanwhile
 }
 
-// Machine is the host as far as the job may use it.
+// Machine is the host as far as the job may use it. Nil is unknown.
 type Machine struct {
-	CPU         string  `json:"cpu,omitempty"`          // model name
-	CPUs        int     `json:"cpus,omitempty"`         // logical processors of the machine
-	PhysCores   int     `json:"phys_cores,omitempty"`   // physical cores behind the allowed processors, as the kernel tells them
-	Allowed     int     `json:"allowed,omitempty"`      // processors in the trainer's affinity mask
-	Quota       float64 `json:"quota,omitempty"`        // cores allowed by the cgroup's CPU quota; 0: none
-	MemoryBytes float64 `json:"memory_bytes,omitempty"` // memory the job may use: the cgroup's limit, else the machine's
-	ShmBytes    float64 `json:"shm_bytes,omitempty"`    // size of /dev/shm
-	LockedBytes float64 `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
-	DiskLimit   float64 `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
-	Kernel      string  `json:"kernel,omitempty"`
+	CPU         string   `json:"cpu,omitempty"`          // model name
+	CPUs        int      `json:"cpus,omitempty"`         // logical processors of the machine
+	PhysCores   int      `json:"phys_cores,omitempty"`   // physical cores behind the allowed processors, as the kernel tells them
+	Allowed     int      `json:"allowed,omitempty"`      // processors in the trainer's affinity mask
+	Quota       float64  `json:"quota,omitempty"`        // cores allowed by the cgroup's CPU quota; 0: none
+	MemoryBytes *float64 `json:"memory_bytes,omitempty"` // memory the job may use: the cgroup's limit, else the machine's
+	ShmBytes    *float64 `json:"shm_bytes,omitempty"`    // size of /dev/shm
+	LockedBytes *float64 `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
+	DiskLimit   float64  `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
+	Kernel      string   `json:"kernel,omitempty"`
 }
 
 // Cores is how many cores the job may use: the smallest of affinity mask and
@@ -64,16 +64,16 @@ func (m Machine) Cores() float64 {
 	return cores
 }
 
-// GPU is one device.
+// GPU is one device. Nil is unknown.
 type GPU struct {
-	Index       int     `json:"index"`
-	Name        string  `json:"name"`
-	UUID        string  `json:"uuid,omitempty"`
-	MemoryBytes float64 `json:"memory_bytes,omitempty"`
-	PowerLimit  float64 `json:"power_limit_watts,omitempty"`
-	SMs         int     `json:"sms,omitempty"`        // multiprocessors or compute units, as a profiler recorded them
-	Capability  string  `json:"capability,omitempty"` // compute capability as a profiler recorded it, "9.0"; "" unknown
-	Emulated    bool    `json:"emulated,omitempty"`
+	Index       int      `json:"index"`
+	Name        string   `json:"name"`
+	UUID        string   `json:"uuid,omitempty"`
+	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
+	PowerLimit  *float64 `json:"power_limit_watts,omitempty"`
+	SMs         int      `json:"sms,omitempty"`        // multiprocessors or compute units, as a profiler recorded them
+	Capability  string   `json:"capability,omitempty"` // compute capability as a profiler recorded it, "9.0"; "" unknown
+	Emulated    bool     `json:"emulated,omitempty"`
 }
 
 // Software are the versions that were found.
@@ -192,7 +192,7 @@ type Step struct {
 	Start   float64 // when the loop asked for the batch
 	Period  float64 // until it asked for the next one, on the host's clock
 	Wait    float64 // until it had the batch: host wait
-	Samples int     // in the batch, 0 where unknown
+	Samples float64 // in the batch
 	First   bool    // first of an epoch: Wait holds the start of the iterator
 	Phase   Phase
 
@@ -204,9 +204,9 @@ type Step struct {
 	NoClock      string // why the device's clock is unknown
 }
 
-// Time is how long the step took: by the device's clock where it is known, else
+// time is how long the step took: by the device's clock where it is known, else
 // by the host's. The two differ while a queue of launched work builds up.
-func (s Step) Time() float64 {
+func (s Step) time() float64 {
 	if !math.IsNaN(s.DevicePeriod) {
 		return s.DevicePeriod
 	}

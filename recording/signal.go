@@ -1,7 +1,5 @@
 package recording
 
-import "sort"
-
 // Signal names one measured quantity. The names live in this table and nowhere
 // else.
 type Signal string
@@ -66,66 +64,3 @@ const (
 	Remote               // asleep in a network or FUSE read
 	Asleep               // asleep elsewhere: a timer, a lock of the program's own
 )
-
-// Meaning describes a signal.
-type Meaning struct {
-	Unit  string // "ratio", "bytes", "seconds", "watts", "MHz", "items", "state"
-	Total bool   // a counter that only grows
-	Text  string // one line for people
-}
-
-var meanings = map[Signal]Meaning{
-	GPUUtilisation:   {"ratio", false, "share of a short window in which some kernel ran (NVML GPU-Util)"},
-	GPUMemory:        {"bytes", false, "device memory in use"},
-	GPUPower:         {"watts", false, "board power"},
-	GPUClock:         {"MHz", false, "SM clock"},
-	ThreadState:      {"state", false, "0 parked, 1 running, 2 on disk, 3 remote read, 4 asleep elsewhere"},
-	ThreadCPU:        {"seconds", true, "core time of a thread"},
-	ThreadQueue:      {"seconds", true, "time a thread was runnable but had no core"},
-	ProcessCPU:       {"seconds", true, "core time of a process"},
-	ProcessMemory:    {"bytes", false, "resident set of a process"},
-	ProcessRead:      {"bytes", true, "bytes read by a process, page cache included"},
-	ProcessDisk:      {"bytes", true, "bytes a process fetched from storage"},
-	TreeCPU:          {"seconds", true, "core time of the whole job"},
-	TreeMemory:       {"bytes", false, "resident sets of the whole job, shared pages counted once per process"},
-	MachineCPU:       {"seconds", true, "core time of everybody on this machine"},
-	MachineMemory:    {"bytes", false, "memory still available"},
-	MachineShm:       {"bytes", false, "bytes free in /dev/shm"},
-	Throttled:        {"seconds", true, "time the cgroup was held back by its CPU quota"},
-	PressureCPU:      {"seconds", true, "time some task waited for a core"},
-	PressureIO:       {"seconds", true, "time some task waited for I/O"},
-	PressureMemory:   {"seconds", true, "time some task waited for memory"},
-	DiskBusy:         {"seconds", true, "time a disk had I/O in flight"},
-	DiskRead:         {"bytes", true, "bytes read from a disk"},
-	FetchCount:       {"items", true, "batches prepared by a process"},
-	FetchWall:        {"seconds", true, "time in fetch: read, decode, augment, collate"},
-	FetchWallSquares: {"seconds²", true, "sum of squared fetch times"},
-	FetchCPU:         {"seconds", true, "core time of the thread that fetches"},
-	FetchCollate:     {"seconds", true, "time in collate, part of fetch.wall"},
-	FetchSamples:     {"items", true, "samples prepared by a process"},
-	PeakAllocated:    {"bytes", false, "peak device memory allocated by PyTorch"},
-	PeakReserved:     {"bytes", false, "peak device memory reserved by PyTorch"},
-	HookDropped:      {"items", true, "hook records that found their channel full"},
-	FeedBatches:      {"items", true, "batches that stoker's loader made"},
-	FeedSamples:      {"items", true, "samples that stoker's loader made"},
-	FeedRead:         {"seconds", true, "time of stoker's loader in reading files, all threads together"},
-	FeedDecode:       {"seconds", true, "time of stoker's loader in decoding, all threads together"},
-	FeedTransform:    {"seconds", true, "time of stoker's loader in cropping, resizing and normalising, all threads together"},
-	FeedFull:         {"seconds", true, "time stoker's loader waited for the trainer: its ring was full"},
-	FeedEmpty:        {"seconds", true, "time the trainer had no batch of stoker's loader left"},
-	FeedReady:        {"items", false, "batches in the ring of stoker's loader, those that the trainer holds included"},
-	FeedBad:          {"items", true, "samples that stoker's loader could not use"},
-}
-
-// Meaning returns the signal's description; a stranger has an empty one.
-func (s Signal) Meaning() Meaning { return meanings[s] }
-
-// Signals returns all known signals by name.
-func Signals() []Signal {
-	all := make([]Signal, 0, len(meanings))
-	for s := range meanings {
-		all = append(all, s)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
-	return all
-}

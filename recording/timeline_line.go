@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"stoker/internal/stat"
 )
 
 // timelineFields are the fields of the lines host, device and frame: times in
@@ -130,8 +132,8 @@ func (b *timelineBuilder) device(l line, start, end int64) error {
 	d.Device = append(d.Device, index(b.devices, Device{PID: l.PID, Index: l.Device, Rank: l.Rank, GPU: l.Device}, &b.t.Devices))
 	d.Stream, d.Kind, d.Call = append(d.Stream, l.Stream), append(d.Kind, WorkKind(kind)), append(d.Call, call)
 	d.Bytes, d.Blocks, d.Threads = append(d.Bytes, bytes), append(d.Blocks, l.Blocks), append(d.Threads, l.InBlock)
-	d.PerSM = append(d.PerSM, float32(orNaN(l.PerSM)))
-	d.Occupancy = append(d.Occupancy, float32(orNaN(l.Occupancy)))
+	d.PerSM = append(d.PerSM, float32(stat.Value(l.PerSM)))
+	d.Occupancy = append(d.Occupancy, float32(stat.Value(l.Occupancy)))
 	d.Group = append(d.Group, b.orNone(l.Group))
 	return nil
 }
@@ -174,7 +176,7 @@ func (t *Timeline) deviceLine(i int) line {
 	l := line{Kind: "device", T: seconds(d.Start[i]), PID: on.PID, Rank: on.Rank, Device: on.Index}
 	l.timelineFields = timelineFields{
 		End: seconds(d.End[i]), Name: t.Names[d.Name[i]], Stream: d.Stream[i], Work: d.Kind[i].String(), Call: &d.Call[i],
-		Blocks: d.Blocks[i], InBlock: d.Threads[i], PerSM: known(float64(d.PerSM[i])), Occupancy: known(float64(d.Occupancy[i])),
+		Blocks: d.Blocks[i], InBlock: d.Threads[i], PerSM: stat.Known(float64(d.PerSM[i])), Occupancy: stat.Known(float64(d.Occupancy[i])),
 		Group: t.text(d.Group[i]),
 	}
 	if d.Bytes[i] >= 0 {

@@ -171,7 +171,7 @@ func (r *Run) warmUp(pid, loader int, steps []Step) int {
 func times(steps []Step) []float64 {
 	out := make([]float64, len(steps))
 	for i, s := range steps {
-		out[i] = s.Time()
+		out[i] = s.time()
 	}
 	return out
 }
@@ -212,8 +212,8 @@ func stationary(steps []Step) bool {
 			continue
 		}
 		third := min(2, int(3*(s.Start-from)/steadySpan))
-		thirds[third] = append(thirds[third], s.Time())
-		whole = append(whole, s.Time())
+		thirds[third] = append(thirds[third], s.time())
+		whole = append(whole, s.time())
 	}
 	mean := stat.Mean(whole)
 	for _, third := range thirds {
@@ -268,14 +268,11 @@ func (w Window) HostTime() float64 {
 	return sum / float64(len(w.Steps))
 }
 
-// Samples is the mean number of samples per step; 0 where unknown.
+// Samples is the mean number of samples per step.
 func (w Window) Samples() float64 {
 	sum := 0.0
 	for _, s := range w.Steps {
-		if s.Samples == 0 {
-			return 0
-		}
-		sum += float64(s.Samples)
+		sum += s.Samples
 	}
 	return sum / float64(len(w.Steps))
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"stoker/internal/stat"
 )
 
 // maxPending bounds what waits for a disk that takes nothing: about two hours of
@@ -96,7 +98,7 @@ func makeFolder(dir string) error {
 
 func newWriter(file output, path string, facts Facts) *Writer {
 	w := &Writer{file: file, path: path, live: newBuilder()}
-	w.add(line{Kind: "header", Format: Format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
+	w.add(line{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
 	w.Facts(facts)
 	return w
 }
@@ -109,7 +111,7 @@ func (w *Writer) Facts(f Facts) { w.add(line{Kind: "facts", Facts: &f}) }
 
 // Sample adds one value of a signal; an unknown value (NaN) is left out.
 func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
-	value := known(v)
+	value := stat.Known(v)
 	if value == nil {
 		return
 	}
@@ -251,7 +253,7 @@ func Write(out io.Writer, run *Run) error {
 	encoder := json.NewEncoder(out)
 	facts := run.Facts
 	lines := []line{
-		{Kind: "header", Format: Format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic},
+		{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic},
 		{Kind: "facts", Facts: &facts},
 	}
 	for _, s := range run.Series {

@@ -14,9 +14,9 @@ import (
 	"stoker/verify"
 )
 
-// Schema is the version of the JSON: it grows by one when a field changes its
+// schema is the version of the JSON: it grows by one when a field changes its
 // meaning.
-const Schema = 1
+const schema = 1
 
 // object is the JSON of a verdict with its plan. The first eight fields are in
 // every verb's object and always mean the same.
@@ -167,7 +167,7 @@ func OutcomeJSON(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advis
 
 func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	o := object{
-		Schema: Schema,
+		Schema: schema,
 		Verdict: jsonVerdict{
 			Class: string(v.Class), Confidence: number(v.Confidence), Stall: number(v.Stall), StallSource: text(string(v.StallSource)),
 			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: number(v.Idle),

@@ -35,7 +35,7 @@ func (p *page) outcomeHeadline(o verify.Outcome) {
 	code := map[verify.Difference]string{verify.Faster: "1;32", verify.Slower: "1;31", verify.None: "1;33", verify.TooShort: "1;33"}[o.Difference]
 	line := string(o.Difference)
 	if o.Speedup != nil {
-		line = fmt.Sprintf("%s: %.2fx (%.2f to %.2f)", o.Difference, o.Speedup.Point, o.Speedup.Low, o.Speedup.High)
+		line = string(o.Difference) + ": " + stoker.Factor(*o.Speedup)
 	}
 	fmt.Fprintf(&p.b, "%s  %s", p.colour(code, line), o.Basis)
 	if o.Emulated {
@@ -58,10 +58,10 @@ func (p *page) sides(o verify.Outcome) {
 		fmt.Fprintf(&p.b, "  throughput   %.0f  ->  %.0f samples/s\n", o.Before.Throughput.Mean.Point, o.After.Throughput.Mean.Point)
 	}
 	if o.Stall.Before != nil && o.Stall.After != nil {
-		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", Percent(*o.Stall.Before), Percent(*o.Stall.After))
+		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", stoker.Percent(*o.Stall.Before), stoker.Percent(*o.Stall.After))
 	}
 	if o.Noise != nil {
-		fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", Percent(*o.Noise))
+		fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", stoker.Percent(*o.Noise))
 	}
 	if before, after := o.Before.Needed, o.After.Needed; before != nil && after != nil {
 		fmt.Fprintf(&p.b, "  needed       at least %s before, %s after\n", length(*before), length(*after))
@@ -79,7 +79,7 @@ func (p *page) time(s verify.Side) string {
 		return "unknown"
 	}
 	m := s.Time.Mean
-	return fmt.Sprintf("%s (%s to %s, n %d)", Seconds(m.Point), Seconds(m.Low), Seconds(m.High), s.Steps)
+	return fmt.Sprintf("%s (%s to %s, n %d)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps)
 }
 
 // promises are the words and colours for how a promise ended.
@@ -98,12 +98,5 @@ func (p *page) promise(o verify.Outcome) {
 	}
 	ended := promises[o.Promise.Kept]
 	fmt.Fprintf(&p.b, "  promised     %s\n  achieved     %s   %s\n",
-		times(*o.Promise.Promised), times(*o.Promise.Achieved), p.colour(ended.colour, ended.text))
-}
-
-func times(i stoker.Interval) string {
-	if math.IsNaN(i.Point) {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.2fx (%.2f to %.2f)", i.Point, i.Low, i.High)
+		stoker.Factor(*o.Promise.Promised), stoker.Factor(*o.Promise.Achieved), p.colour(ended.colour, ended.text))
 }

@@ -115,12 +115,12 @@ func PredictText(w io.Writer, f Prediction, style Style) error {
 func (p *page) answer(f Prediction) {
 	a := f.Answer
 	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
-	row("utilisation", p.colour(useColour(a.Utilization.Point), ranges(a.Utilization, Share)))
-	row("throughput", ranges(a.Throughput, Amount)+" samples/s"+perGPU(f))
-	row("step", ranges(a.Step, Duration))
-	row("waiting", ranges(a.Stall, Share)+" of it, the device for input")
+	row("utilisation", p.colour(useColour(a.Utilization.Point), stoker.Around(a.Utilization, stoker.Percent)))
+	row("throughput", stoker.Around(a.Throughput, stoker.About)+" samples/s"+perGPU(f))
+	row("step", stoker.Around(a.Step, stoker.AboutSeconds))
+	row("waiting", stoker.Around(a.Stall, stoker.Percent)+" of it, the device for input")
 	if f.First != nil {
-		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing lies in memory yet", ranges(f.First.Utilization, Share), ranges(f.First.Step, Duration)))
+		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing lies in memory yet", stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
 	}
 	p.b.WriteString("\n")
 	p.stages(f)
@@ -131,7 +131,7 @@ func perGPU(f Prediction) string {
 	if f.Setup.GPUs <= 1 {
 		return ""
 	}
-	return fmt.Sprintf(" on %s GPUs, %s each", Amount(f.Setup.GPUs), ranges(f.Answer.PerGPU, Amount))
+	return fmt.Sprintf(" on %s GPUs, %s each", stoker.About(f.Setup.GPUs), stoker.Around(f.Answer.PerGPU, stoker.About))
 }
 
 // useColour is green where the device works nearly always, red where it starves.
@@ -164,7 +164,7 @@ func (p *page) stages(f Prediction) {
 		} else if s.Resource == stoker.GPU {
 			bar = p.colour("32", bar)
 		}
-		rows = append(rows, []string{s.Stage.String(), partOf(f, s.Stage, s.Resource), Duration(s.Time.Point), Duration(s.Time.Low), Duration(s.Time.High), bar + mark})
+		rows = append(rows, []string{s.Stage.String(), partOf(f, s.Stage, s.Resource), stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High), bar + mark})
 	}
 	p.table(rows, "llrrrl")
 	p.b.WriteString("\n")
@@ -191,13 +191,13 @@ func (p *page) bound(f Prediction) {
 		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage, partOf(f, a.Longest.Stage, a.Longest.Resource))
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
-		times := func(v float64) string { return Amount(v) + "x" }
-		text += fmt.Sprintf(" With that free a step gets %s faster; then %s binds (%s).", ranges(a.Gain, times), a.Next.Stage, partOf(f, a.Next.Stage, a.Next.Resource))
+		times := func(v float64) string { return stoker.About(v) + "x" }
+		text += fmt.Sprintf(" With that free a step gets %s faster; then %s binds (%s).", stoker.Around(a.Gain, times), a.Next.Stage, partOf(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
 		text += " " + sentence(a.Crossover.Text)
 		if b := a.Crossover.Batch; b.Known() && b.Low < b.High {
-			text += fmt.Sprintf(" (%s to %s)", Amount(b.Low), Amount(b.High))
+			text += fmt.Sprintf(" (%s to %s)", stoker.About(b.Low), stoker.About(b.High))
 		}
 		text = strings.TrimSuffix(text, ".") + "."
 	}
@@ -205,19 +205,19 @@ func (p *page) bound(f Prediction) {
 	d := a.Demand
 	reads, copies := "", ""
 	if d.Reads.Point > 0 {
-		reads = fmt.Sprintf(" and %s reads/s", ranges(d.Reads, Amount))
+		reads = fmt.Sprintf(" and %s reads/s", stoker.Around(d.Reads, stoker.About))
 	}
 	if !f.Setup.Pinned {
 		copies = " from pinned memory (copies from pageable memory add to compute)"
 	}
 	p.wrapped("  ", "  ", fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per GPU, link %s%s.",
-		ranges(d.Samples, Amount), ranges(d.Storage, Speed), reads, ranges(d.Cores, Amount), ranges(d.Workers, Amount), ranges(d.Link, Speed), copies))
+		stoker.Around(d.Samples, stoker.About), stoker.Around(d.Storage, stoker.AboutRate), reads, stoker.Around(d.Cores, stoker.About), stoker.Around(d.Workers, stoker.About), stoker.Around(d.Link, stoker.AboutRate), copies))
 	p.b.WriteString("\n")
 }
 
 // sizing is what a target takes.
 func (p *page) sizing(z predict.Sizing) {
-	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what %s utilisation takes", Share(z.Target))))
+	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target))))
 	if z.Reached {
 		p.wrapped("  ", "  ", "reached as it is, by the likely values")
 	}
@@ -241,7 +241,7 @@ func (p *page) sizing(z predict.Sizing) {
 func needText(n predict.Need) func(float64) string {
 	switch n.Unit {
 	case "bytes/s":
-		return Speed
+		return stoker.AboutRate
 	case "bool":
 		return func(v float64) string { return strconv.FormatBool(v != 0) }
 	}
@@ -249,7 +249,7 @@ func needText(n predict.Need) func(float64) string {
 		if !finite(v) {
 			return "unknown"
 		}
-		return Amount(math.Ceil(v))
+		return stoker.About(math.Ceil(v))
 	}
 }
 
@@ -268,7 +268,7 @@ func (p *page) walls(walls []predict.Wall) {
 		if wall.Hit {
 			bar, mark = p.colour("31", bar), " hit"
 		}
-		rows = append(rows, []string{wall.Name, Share(wall.Share.Point), bar + mark})
+		rows = append(rows, []string{wall.Name, stoker.Percent(wall.Share.Point), bar + mark})
 	}
 	p.table(rows, "lrl")
 	p.b.WriteString("\n")
@@ -281,12 +281,12 @@ func (p *page) walls(walls []predict.Wall) {
 // waste is what the idle share costs.
 func (p *page) waste(f Prediction) {
 	w := f.Waste
-	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what idling costs, of %s GPU hours", Amount(f.Hours))))
+	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what idling costs, of %s GPU hours", stoker.About(f.Hours))))
 	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
-	row("idle", ranges(w.GPUHours, Amount)+" GPU hours")
-	row("money", ranges(w.Dollars, Amount)+" $")
-	row("energy", ranges(w.KWh, Amount)+" kWh")
-	row("carbon", ranges(w.KgCO2, Amount)+" kg CO2e")
+	row("idle", stoker.Around(w.GPUHours, stoker.About)+" GPU hours")
+	row("money", stoker.Around(w.Dollars, stoker.About)+" $")
+	row("energy", stoker.Around(w.KWh, stoker.About)+" kWh")
+	row("carbon", stoker.Around(w.KgCO2, stoker.About)+" kg CO2e")
 	for _, note := range w.Notes {
 		p.wrapped("  - ", "    ", note)
 	}
@@ -344,25 +344,6 @@ func (p *page) inputs(f Prediction) {
 		lines = append(lines, line)
 	}
 	p.list("what this rests on", lines)
-}
-
-// ranges prints an interval: "41 % (30 to 60)", or one value without doubt, or the end
-// that is known.
-func ranges(i stoker.Interval, text func(float64) string) string {
-	switch {
-	case i.Known():
-	case finite(i.High):
-		return "at most " + text(i.High)
-	case i.Low > 0:
-		return "at least " + text(i.Low)
-	default:
-		return "unknown"
-	}
-	low, high := text(i.Low), text(i.High)
-	if low == high {
-		return text(i.Point)
-	}
-	return fmt.Sprintf("%s (%s to %s)", text(i.Point), low, high)
 }
 
 // known prints the point of an interval, or the end of it that is known.

@@ -201,7 +201,7 @@ type jsonWorkpoint struct {
 // PredictJSON writes a prediction as one object.
 func PredictJSON(w io.Writer, p Prediction) error {
 	o := prediction{
-		Schema: Schema, Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, p.Answer.Notes...),
+		Schema: schema, Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, p.Answer.Notes...),
 		Title: p.Title, Inputs: []jsonInput{}, Stages: []jsonPart{}, Unknown: missingJSON(p.Answer.Unknown),
 		Wrong: append([]string{}, p.Answer.Wrong...), Walls: wallsJSON(p.Walls), Sizing: sizingJSON(p.Sizing),
 	}

@@ -45,8 +45,8 @@ func (p *page) rows(f Prediction) {
 		}
 		bar := p.colour(useColour(q.Utilization.Point), bars(stoker.Exactly(q.Utilization.Point), 1, width))
 		rows = append(rows, []string{
-			value(i), known(q.Step, Duration), known(q.Throughput, Amount), Amount(q.Throughput.Low), Amount(q.Throughput.High),
-			Binds(q.BoundStage, q.Bound), known(q.Utilization, Share), bar,
+			value(i), known(q.Step, stoker.AboutSeconds), known(q.Throughput, stoker.About), stoker.About(q.Throughput.Low), stoker.About(q.Throughput.High),
+			Binds(q.BoundStage, q.Bound), known(q.Utilization, stoker.Percent), bar,
 		})
 	}
 	p.table(rows, "rrrrrlrl")
@@ -79,7 +79,7 @@ func (p *page) chart(f Prediction) {
 	}
 	c := newCanvas(min(72, p.width()-14), 10, frame{
 		left: AxisValue(f.Axes[0].Name, f.Points[0].X), right: AxisValue(f.Axes[0].Name, f.Points[len(f.Points)-1].X),
-		bottom: AxisTitle(f.Axes[0].Name), format: Amount, fromZero: true,
+		bottom: AxisTitle(f.Axes[0].Name), format: stoker.About, fromZero: true,
 	})
 	c.fit(point, low, high)
 	c.dots(low)
@@ -124,7 +124,7 @@ func (p *page) cell(q predict.Point) string {
 	case q.Fits == predict.No:
 		return "no room"
 	case !q.Utilization.Known():
-		return known(q.Utilization, Share)
+		return known(q.Utilization, stoker.Percent)
 	}
 	text := fmt.Sprintf("%3.0f%% %s", 100*q.Utilization.Point, boundLetters[Binds(q.BoundStage, q.Bound)])
 	return p.colour(useColour(q.Utilization.Point), text)
@@ -138,8 +138,8 @@ func (p *page) roofline(r predict.Roofline) {
 		high = math.Max(high, math.Ceil(math.Log10(d.Ridge)+0.5))
 	}
 	c := newCanvas(min(76, p.width()-16), 14, frame{
-		left: Amount(math.Pow(10, low)), right: Amount(math.Pow(10, high)), bottom: "FLOP per byte, both axes in powers of ten",
-		format: func(v float64) string { return FLOPS(math.Pow(10, v)) },
+		left: stoker.About(math.Pow(10, low)), right: stoker.About(math.Pow(10, high)), bottom: "FLOP per byte, both axes in powers of ten",
+		format: func(v float64) string { return stoker.AboutFLOPs(math.Pow(10, v)) },
 	})
 	c.fit(line{{low, peak - 4}, {high, peak + 0.2}})
 	for _, d := range r.Diagonals {
@@ -154,15 +154,15 @@ func (p *page) roofline(r predict.Roofline) {
 	fmt.Fprintf(&p.b, "%s\n", c.text())
 	rows := [][]string{{"line", "over", "rate", "ridge"}}
 	for _, d := range r.Diagonals {
-		rows = append(rows, []string{d.Name, d.Over, Speed(d.Rate), Amount(d.Ridge) + " FLOP/B"})
+		rows = append(rows, []string{d.Name, d.Over, stoker.AboutRate(d.Rate), stoker.About(d.Ridge) + " FLOP/B"})
 	}
-	rows = append(rows, []string{"peak, " + string(r.Precision), "", FLOPS(r.Peak), ""})
+	rows = append(rows, []string{"peak, " + string(r.Precision), "", stoker.AboutFLOPs(r.Peak), ""})
 	p.table(rows, "llrr")
 	p.b.WriteString("\n")
 	rows = [][]string{{"", "workload", "batch", "device", "copied", "stored", "attained", "delivered", "below"}}
 	for i, w := range r.Points {
 		rows = append(rows, []string{
-			string(rune('A' + i%26)), cut(w.Name, 40), Amount(w.Batch), Metric(w.Device), Metric(w.Copied), Metric(w.Stored), FLOPS(w.Attained.Point), FLOPS(w.Delivered.Point), w.Bound,
+			string(rune('A' + i%26)), cut(w.Name, 40), stoker.About(w.Batch), stoker.AboutMany(w.Device), stoker.AboutMany(w.Copied), stoker.AboutMany(w.Stored), stoker.AboutFLOPs(w.Attained.Point), stoker.AboutFLOPs(w.Delivered.Point), w.Bound,
 		})
 	}
 	if p.width() < narrow {

@@ -81,7 +81,7 @@ func TutorialJSON(w io.Writer, lessons []predict.Lesson) error {
 	return Object(w, struct {
 		Schema  int          `json:"schema"`
 		Lessons []jsonLesson `json:"lessons"`
-	}{Schema, all})
+	}{schema, all})
 }
 
 // TutorialCSV writes a row per line of the tutorial.

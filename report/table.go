@@ -142,6 +142,6 @@ func TableJSON(w io.Writer, name string, rows [][]string) error {
 		}
 		all = append(all, o)
 	}
-	fields := map[string]any{"schema": Schema, name: all}
+	fields := map[string]any{"schema": schema, name: all}
 	return Object(w, fields)
 }

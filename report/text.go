@@ -39,7 +39,7 @@ func Text(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan,
 func Line(run *recording.Run, v diagnose.Verdict) string {
 	line := string(v.Class)
 	if !math.IsNaN(v.Stall) {
-		line += fmt.Sprintf(", the device waits for input %s of the time", Percent(v.Stall))
+		line += fmt.Sprintf(", the device waits for input %s of the time", stoker.Percent(v.Stall))
 	}
 	if v.HasSteps {
 		line += fmt.Sprintf(" (%s, %d steps)", v.State, len(v.Costs.Window.Steps))
@@ -98,7 +98,7 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	}
 	fmt.Fprintf(&p.b, "%s", p.colour("1;"+code, string(v.Class)))
 	switch {
-	case run.Timeline != nil && !math.IsNaN(v.Idle):
+	case v.Device >= 0: // its work was seen, and the steps are those of it
 		fmt.Fprintf(&p.b, "  %s", traceWindow(v))
 	case v.HasSteps:
 		fmt.Fprintf(&p.b, "  %s: %s", v.State, v.Costs.Window)
@@ -122,22 +122,15 @@ const fewest = 3
 // traceWindow says how many steps of a trace were judged.
 func traceWindow(v diagnose.Verdict) string {
 	w := v.Costs.Window
-	length := Seconds(w.End - w.Start)
+	length := stoker.AboutSeconds(w.End - w.Start)
 	n, seen := len(w.Steps), len(w.Steps)+w.WarmUp
 	switch {
 	case !v.HasSteps || n == 0:
 		return length + " without steps, profiler start included"
 	case seen < fewest:
-		return fmt.Sprintf("%d step%s, %s, profiler start included", n, ending(n), length)
+		return fmt.Sprintf("%d step%s, %s, profiler start included", n, stoker.Ending(n, "", "s"), length)
 	}
-	return fmt.Sprintf("%d step%s of %d, %s", n, ending(n), seen, length)
-}
-
-func ending(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
+	return fmt.Sprintf("%d step%s of %d, %s", n, stoker.Ending(n, "", "s"), seen, length)
 }
 
 func titleOf(class diagnose.Class) string {
@@ -157,7 +150,7 @@ func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 		return
 	}
 	fmt.Fprintf(&p.b, "  device   busy %s, idle %s, waiting for input %s%s\n",
-		Percent(v.Shares.Kernel), Percent(v.Idle), Percent(v.Stall), sourceText(v.StallSource))
+		stoker.Percent(v.Shares.Kernel), stoker.Percent(v.Idle), stoker.Percent(v.Stall), sourceText(v.StallSource))
 	p.step(v)
 }
 
@@ -182,7 +175,7 @@ func (p *page) cost(c diagnose.Cost) {
 	if c.Assumed {
 		costs = "would cost"
 	}
-	fmt.Fprintf(&p.b, "  idle     %s of a GPU %s %s an hour (%s)\n", Percent(c.Share), costs, strings.Join(parts, ", "), basis(c))
+	fmt.Fprintf(&p.b, "  idle     %s of a GPU %s %s an hour (%s)\n", stoker.Percent(c.Share), costs, strings.Join(parts, ", "), basis(c))
 }
 
 // leastIdle is the idle share below which its cost is not worth a line.
@@ -204,7 +197,7 @@ func basis(c diagnose.Cost) string {
 func (p *page) step(v diagnose.Verdict) {
 	if v.HasSteps {
 		fmt.Fprintf(&p.b, "  step     %s (median %s), of which the host waits %s for input%s\n",
-			Seconds(v.Costs.Step), Seconds(medianOf(v)), Seconds(v.Costs.Wait), rate(v))
+			stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(medianOf(v)), stoker.AboutSeconds(v.Costs.Wait), rate(v))
 	}
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
@@ -274,7 +267,7 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 	}
 	if law := plan.Law; law != nil && len(plan.Fixes) > 0 && math.Abs(law.Residual()-1) > wellExplained {
 		p.wrapped("  ", "  ", fmt.Sprintf("by its own costs a step would take %s, and %s were measured: what they do not explain may grow, stay or go after a change, and the intervals allow for each",
-			Seconds(law.Law), Seconds(law.Measured)))
+			stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
 	}
 	for i, f := range plan.Fixes {
 		p.fix(i+1, f)
@@ -292,7 +285,7 @@ func replayText(c replay.Check) string {
 		part = fmt.Sprintf(", of which the first %d of %d steps are enough", c.Steps, c.Seen)
 	}
 	return fmt.Sprintf("by replaying the trace%s: a step of %s as recorded is %s replayed without a change and %s with usual latencies (a sanity check, not an accuracy)",
-		part, Seconds(c.Recorded), Seconds(c.Replayed), Seconds(c.Usual))
+		part, stoker.AboutSeconds(c.Recorded), stoker.AboutSeconds(c.Replayed), stoker.AboutSeconds(c.Usual))
 }
 
 // wellExplained is how far the law may be off before a page says so.
@@ -311,20 +304,20 @@ func (p *page) fix(n int, f advise.Fix) {
 		changes = append(changes, c.String())
 	}
 	fmt.Fprintf(&p.b, "  %d. %s\n", n, p.bold(strings.Join(changes, ", ")))
-	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", Gain(f), f.Effort, f.Risk))
+	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", gain(f), f.Effort, f.Risk))
 	for _, note := range f.Notes {
 		p.wrapped("     - ", "       ", note)
 	}
 }
 
-// Gain is what a fix is worth, in words.
-func Gain(f advise.Fix) string {
+// gain is what a fix is worth, in words.
+func gain(f advise.Fix) string {
 	gain := f.Worth()
 	if !f.Forecast.Speedup.Known() {
 		return gain
 	}
 	if f.Forecast.Step.Known() {
-		gain += fmt.Sprintf(", step %s", Seconds(f.Forecast.Step.Point))
+		gain += fmt.Sprintf(", step %s", stoker.AboutSeconds(f.Forecast.Step.Point))
 	}
 	if f.Forecast.Throughput.Known() {
 		gain += fmt.Sprintf(", %.0f samples/s", f.Forecast.Throughput.Point)
@@ -403,36 +396,6 @@ func (p *page) wrapped(first, next, s string) {
 		empty = false
 	}
 	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
-}
-
-// Percent prints a share; unknown stays unknown.
-func Percent(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	if v >= 0.9995 && v < 1-1e-9 { // what is not all is not called 100 %
-		return "99.9 %"
-	}
-	if v > 1e-9 && v < 0.0005 { // nor is what is little called nothing
-		return "<0.1 %"
-	}
-	return fmt.Sprintf("%.1f %%", 100*v)
-}
-
-// Seconds prints a time with a fitting unit.
-func Seconds(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "unknown"
-	case v >= 1:
-		return fmt.Sprintf("%.2f s", v)
-	case v >= 0.1:
-		return fmt.Sprintf("%.0f ms", 1e3*v)
-	case v >= 1e-3 || v <= 0:
-		return fmt.Sprintf("%.1f ms", 1e3*v)
-	default:
-		return fmt.Sprintf("%.1f us", 1e6*v)
-	}
 }
 
 // Plan writes a plan alone.

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 
+	"stoker"
+
 	"stoker/advise"
 	"stoker/diagnose"
 	"stoker/diagnose/idle"
@@ -88,7 +90,7 @@ func (p *page) traceFacts(r TraceReport) {
 		if n > 1 {
 			each = fmt.Sprintf(", %s each on the device", span(d.Window()/int64(n)))
 		}
-		fmt.Fprintf(&p.b, "  window   %s, %d of %d step%s%s\n", span(d.Window()), n, d.Seen, ending(d.Seen), each)
+		fmt.Fprintf(&p.b, "  window   %s, %d of %d step%s%s\n", span(d.Window()), n, d.Seen, stoker.Ending(d.Seen, "", "s"), each)
 	}
 	p.shares(v.Shares)
 	p.cost(v.Cost)
@@ -96,42 +98,21 @@ func (p *page) traceFacts(r TraceReport) {
 }
 
 func traceSize(s TraceSource) string {
-	text := fmt.Sprintf("%d event%s", s.Events, ending(s.Events))
+	text := fmt.Sprintf("%d event%s", s.Events, stoker.Ending(s.Events, "", "s"))
 	if len(s.Files) == 1 {
 		text = cut(s.Files[0], 60) + ", " + text
 	} else {
 		text = fmt.Sprintf("%d files, %s", len(s.Files), text)
 	}
-	text += ", " + size(s.Bytes)
+	text += ", " + stoker.AboutBytes(float64(s.Bytes))
 	if s.Seconds > 0 {
-		text += fmt.Sprintf(", read and judged in %s", Seconds(s.Seconds))
+		text += fmt.Sprintf(", read and judged in %s", stoker.AboutSeconds(s.Seconds))
 	}
 	return text
 }
 
-// size prints bytes of a file.
-func size(bytes int64) string {
-	switch {
-	case bytes >= 1e9:
-		return fmt.Sprintf("%.2f GB", float64(bytes)/1e9)
-	case bytes >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
-	}
-	return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
-}
-
-// span prints nanoseconds with a fitting unit.
-func span(ns int64) string {
-	switch {
-	case ns >= 1e9:
-		return fmt.Sprintf("%.2f s", float64(ns)/1e9)
-	case ns >= 1e8:
-		return fmt.Sprintf("%.0f ms", float64(ns)/1e6)
-	case ns >= 1e6:
-		return fmt.Sprintf("%.1f ms", float64(ns)/1e6)
-	}
-	return fmt.Sprintf("%.1f us", float64(ns)/1e3)
-}
+// span prints nanoseconds.
+func span(ns int64) string { return stoker.AboutSeconds(float64(ns) / 1e9) }
 
 func orUnknown(s string) string {
 	if s == "" {
@@ -167,7 +148,7 @@ func (p *page) shares(s diagnose.Shares) {
 		if cells > 0 {
 			bar += p.colour(l.colour, strings.Repeat(l.letter, cells))
 		}
-		words = append(words, p.colour(l.colour, l.letter)+" "+l.word+" "+Percent(parts[on]))
+		words = append(words, p.colour(l.colour, l.letter)+" "+l.word+" "+stoker.Percent(parts[on]))
 	}
 	fmt.Fprintf(&p.b, "  device   %s\n", bar)
 	p.wrapped("           ", "           ", strings.Join(words, ", "))
@@ -188,7 +169,7 @@ func (p *page) causes(v diagnose.Verdict) {
 	room := max(0, min(30, p.width()-50))
 	for _, c := range v.Causes {
 		bar := strings.Repeat("█", int(math.Round(c.Share*float64(room))))
-		rows = append(rows, []string{c.Cause, span(int64(math.Round(1e9 * c.Seconds / steps))), Percent(c.Share), bar})
+		rows = append(rows, []string{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), bar})
 	}
 	p.table(rows, "lrrl")
 	p.b.WriteString("\n")
@@ -203,7 +184,7 @@ func (p *page) places(r TraceReport) {
 	for i, f := range r.Verdict.Findings {
 		worth := ""
 		if f.Share > 0 {
-			worth = fmt.Sprintf(" (%s of the window)", Percent(f.Share))
+			worth = fmt.Sprintf(" (%s of the window)", stoker.Percent(f.Share))
 		}
 		fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
 		p.wrapped("     ", "     ", cut(f.Text, 600))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose/operators"
 )
 
@@ -54,7 +56,7 @@ func (p *page) operatorRows(t *operators.Table) ([][]string, string) {
 		if t.Device > 0 {
 			row = append(row, span(r.Device), span(r.DeviceSelf))
 		}
-		row = append(row, Percent(t.Share(r)))
+		row = append(row, stoker.Percent(t.Share(r)))
 		if sourced {
 			row = append(row, tail(r.Source, 32))
 		}
@@ -201,15 +203,15 @@ func (p *page) workRoofline(r *operators.Roofline) {
 	if r.GPU.Name != "" {
 		device = "against " + r.GPU.Title
 	}
-	p.wrapped("", "  ", p.bold("roofline")+" of matrix work, "+Percent(r.Covered)+" of kernel time; "+device)
+	p.wrapped("", "  ", p.bold("roofline")+" of matrix work, "+stoker.Percent(r.Covered)+" of kernel time; "+device)
 	rows := [][]string{{"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge", "bound by"}}
 	for i, pt := range r.Points {
 		if i == mostPoints {
 			break
 		}
 		rows = append(rows, []string{
-			cut(pt.Name, 36), orUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls), Seconds(pt.Seconds), FLOPS(pt.Attained),
-			Percent(pt.Share), figure(pt.Intensity), figure(pt.Ridge), boundBy(pt),
+			cut(pt.Name, 36), orUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls), stoker.AboutSeconds(pt.Seconds), stoker.AboutFLOPs(pt.Attained),
+			stoker.Percent(pt.Share), stoker.About(pt.Intensity), stoker.About(pt.Ridge), boundBy(pt),
 		})
 	}
 	rows, align := p.fitted(rows, "llrrrrrrl", "ridge", "calls", "GPU time", "FLOP/B", "in")
@@ -220,13 +222,6 @@ func (p *page) workRoofline(r *operators.Roofline) {
 
 // mostPoints is how many operators the text's roofline has; JSON has all.
 const mostPoints = 8
-
-func figure(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.3g", v)
-}
 
 func boundBy(p operators.Point) string {
 	switch {

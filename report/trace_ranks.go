@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 
+	"stoker"
+
 	"stoker/diagnose/idle"
 	"stoker/diagnose/ranks"
 )
@@ -17,36 +19,36 @@ func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
 	for _, r := range t.Ranks {
 		cause := "-"
 		if r.CauseShare > 0 {
-			cause = fmt.Sprintf("%s %s", r.Cause, Percent(r.CauseShare))
+			cause = fmt.Sprintf("%s %s", r.Cause, stoker.Percent(r.CauseShare))
 		}
 		last, waited, delayed := "unknown", "unknown", "unknown"
 		if r.Arrived > 0 {
-			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last, r.Arrived), Seconds(r.Waited), Seconds(r.Delayed)
+			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last, r.Arrived), stoker.AboutSeconds(r.Waited), stoker.AboutSeconds(r.Delayed)
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(r.Rank), Seconds(r.Step), Percent(r.Kernel), Percent(r.Copy), Percent(r.Communication), Percent(r.Idle), Percent(r.Input),
+			fmt.Sprint(r.Rank), stoker.AboutSeconds(r.Step), stoker.Percent(r.Kernel), stoker.Percent(r.Copy), stoker.Percent(r.Communication), stoker.Percent(r.Idle), stoker.Percent(r.Input),
 			cause, last, waited, delayed,
 		})
 	}
 	rows, align := p.fitted(rows, "rrrrrrrlrrr", "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
 	p.table(rows, align)
-	for _, line := range RankLines(t) {
+	for _, line := range rankLines(t) {
 		p.wrapped("  - ", "    ", line)
 	}
 	p.b.WriteString("\n")
 }
 
-// RankLines say who waits for whom and how the clocks were set.
-func RankLines(t *ranks.Table) []string {
+// rankLines say who waits for whom and how the clocks were set.
+func rankLines(t *ranks.Table) []string {
 	if t.Matched == 0 {
 		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all ranks, recorded over the same steps)."}
 	}
 	var lines []string
 	if t.Straggler >= 0 {
 		s := t.Ranks[t.Straggler]
-		line := fmt.Sprintf("Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it", s.Rank, s.Last, s.Arrived, Seconds(s.Delayed))
+		line := fmt.Sprintf("Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it", s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
 		if s.CauseShare > 0 {
-			line += fmt.Sprintf("; its own device is idle mostly for %s (%s of the window)", s.Cause, Percent(s.CauseShare))
+			line += fmt.Sprintf("; its own device is idle mostly for %s (%s of the window)", s.Cause, stoker.Percent(s.CauseShare))
 		}
 		lines = append(lines, line+".")
 	} else {
@@ -55,11 +57,11 @@ func RankLines(t *ranks.Table) []string {
 	for i, r := range t.Ranks {
 		for j, waited := range r.For {
 			if i != j && j != t.Straggler && waited > 0.5*r.Waited && waited >= 1e-3 {
-				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, Seconds(waited), t.Ranks[j].Rank))
+				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited), t.Ranks[j].Rank))
 			}
 		}
 	}
-	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, micro(t.Aligned))
+	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
 	for _, r := range t.Ranks[1:] {
 		clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
 		if len(t.Ranks) > 8 {
@@ -72,5 +74,3 @@ func RankLines(t *ranks.Table) []string {
 	}
 	return lines
 }
-
-func micro(seconds float64) string { return fmt.Sprintf("%.1f us", 1e6*seconds) }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"stoker"
+
 	"stoker/diagnose"
 	"stoker/recording"
 )
@@ -28,7 +30,7 @@ func (p *page) beside(v diagnose.Verdict) {
 	}
 	p.wrapped("  ", "  ", says)
 	p.wrapped("  device   ", "           ", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
-		Percent(t.Shares.Kernel), Percent(t.Shares.Copy), Percent(t.Shares.Communication), Percent(t.Shares.Idle)))
+		stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication), stoker.Percent(t.Shares.Idle)))
 	if words := causeWords(v.Causes); words != "" {
 		p.wrapped("  idle     ", "           ", words)
 	}
@@ -45,14 +47,14 @@ func causeWords(causes []diagnose.Cause) string {
 		if i == 4 || c.Share < 0.001 {
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", c.Cause, Percent(c.Share)))
+		parts = append(parts, fmt.Sprintf("%s %s", c.Cause, stoker.Percent(c.Share)))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // Capture writes what a trace cost the run that it was taken of.
 func Capture(w io.Writer, c recording.Capture, d diagnose.Slowdown) error {
-	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank, Seconds(c.To-c.From))
+	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank, stoker.AboutSeconds(c.To-c.From))
 	switch {
 	case math.IsNaN(d.During) && d.Steps == 0:
 		text += "; no steps of this process are known, so neither is what it cost"
@@ -60,7 +62,7 @@ func Capture(w io.Writer, c recording.Capture, d diagnose.Slowdown) error {
 		text += fmt.Sprintf("; too few steps were seen before it (%d) to say what it cost", d.Base)
 	default:
 		text += fmt.Sprintf(", in which %d steps took %s in the mean and at most %s; before it %s (%d steps): %+.0f %%, %s in all",
-			d.Steps, Seconds(d.During), Seconds(d.Worst), Seconds(d.Before), d.Base, 100*(d.During/d.Before-1), signed(d.Extra))
+			d.Steps, stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst), stoker.AboutSeconds(d.Before), d.Base, 100*(d.During/d.Before-1), signed(d.Extra))
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
@@ -69,9 +71,9 @@ func Capture(w io.Writer, c recording.Capture, d diagnose.Slowdown) error {
 // signed prints a difference of times.
 func signed(v float64) string {
 	if v < 0 {
-		return "-" + Seconds(-v)
+		return "-" + stoker.AboutSeconds(-v)
 	}
-	return "+" + Seconds(v)
+	return "+" + stoker.AboutSeconds(v)
 }
 
 // jsonTraced is what a trace adds to the verdict of a live run.

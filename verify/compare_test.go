@@ -47,7 +47,7 @@ func (j job) run() *recording.Run {
 		period := j.period * (1 + j.jitter*source.NormFloat64())
 		run.Steps = append(run.Steps, recording.Step{
 			PID: 1, N: n, Start: at, Period: period, DevicePeriod: period, Wait: j.idle, Idle: j.idle,
-			Samples: j.batch, Phase: recording.Train,
+			Samples: float64(j.batch), Phase: recording.Train,
 		})
 		at += period
 	}

@@ -11,7 +11,6 @@ import (
 
 	"stoker"
 	"stoker/diagnose"
-	"stoker/report"
 	"stoker/verify"
 )
 
@@ -177,12 +176,12 @@ func (b bound) failed(v diagnose.Verdict) []string {
 	if value < b.limit || b.equal && value == b.limit {
 		return nil
 	}
-	operator, limit, is := "<", stoker.Share(b.limit).String(), report.Percent(value)
+	operator, limit, is := "<", stoker.Share(b.limit).String(), stoker.Percent(value)
 	if b.equal {
 		operator = "<="
 	}
 	if b.quantity == "step" {
-		limit, is = stoker.Seconds(b.limit).String(), report.Seconds(value)
+		limit, is = stoker.Seconds(b.limit).String(), stoker.AboutSeconds(value)
 	}
 	switch {
 	case math.IsNaN(value):

@@ -58,7 +58,7 @@ func TestCheckBounds(t *testing.T) {
 		{[]string{"diagnose", "--check", "stall<90%,idle<20%", liveRun}, exitStarved, "idle 83.3 %"},
 		{[]string{"diagnose", "--check", "stall<90%", "--check", "idle<=90%", liveRun}, exitFine, ""},
 		{[]string{"diagnose", "--check", "step<120ms", liveRun}, exitFine, ""},
-		{[]string{"diagnose", "--check", "step<60ms", liveRun}, exitStarved, "step 60.0 ms, and step < 60 ms is asked for"},
+		{[]string{"diagnose", "--check", "step<60ms", liveRun}, exitStarved, "step 60 ms, and step < 60 ms is asked for"},
 		{[]string{"diagnose", "--check=fed,step<120ms", liveRun}, exitStarved, "main-thread-loader"},
 		{[]string{"diagnose", "--json", "--check", "idle<20%", liveRun}, exitStarved, "idle"},
 		{[]string{"trace", "--check", "idle<20%", caseFile("trace-launches/trace.json.gz")}, exitStarved, "idle"},
@@ -153,15 +153,15 @@ func TestCheckOfWhatIsPartlyKnown(t *testing.T) {
 		want  string // "" passes
 	}{
 		{"fed", known(0.05, 0.10, diagnose.DeviceEvents), ""},
-		{"fed", known(0.05, 0.11, diagnose.DeviceEvents), "idle 11.0 %"},
-		{"fed", known(nan, 0.78, diagnose.NoSource), "idle 78.0 %"},
+		{"fed", known(0.05, 0.11, diagnose.DeviceEvents), "idle 11 %"},
+		{"fed", known(nan, 0.78, diagnose.NoSource), "idle 78 %"},
 		{"fed", known(0.05, nan, diagnose.HostWait), ""},
-		{"fed", known(0.11, nan, diagnose.DeviceEvents), "stall 11.0 %"},
+		{"fed", known(0.11, nan, diagnose.DeviceEvents), "stall 11 %"},
 		{"fed", known(nan, nan, diagnose.NoSource), "neither"},
 		{"stall<10%", known(nan, 0.05, diagnose.NoSource), ""}, // it is no more than idle
-		{"stall<10%", known(nan, 0.78, diagnose.NoSource), "stall at most 78.0 %"},
-		{"stall<10%", known(0.78, 0.78, diagnose.Utilisation), "stall at most 78.0 %"},
-		{"stall<10%", known(0.1, 0.2, diagnose.DeviceEvents), "stall 10.0 %"},
+		{"stall<10%", known(nan, 0.78, diagnose.NoSource), "stall at most 78 %"},
+		{"stall<10%", known(0.78, 0.78, diagnose.Utilisation), "stall at most 78 %"},
+		{"stall<10%", known(0.1, 0.2, diagnose.DeviceEvents), "stall 10 %"},
 		{"stall<=10%", known(0.1, 0.2, diagnose.DeviceEvents), ""},
 	} {
 		var check checkFlag

@@ -70,8 +70,8 @@ func gpuRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "fp16", "memory", "memory rate", "link", "power", "price", "sources"}}
 	for _, g := range table.GPUs {
 		rows = append(rows, []string{
-			g.Name, show(g.FP16, report.FLOPS), show(g.MemoryBytes, report.Size), show(g.MemoryRate, report.Speed), g.Link,
-			show(g.PowerLimit, func(v float64) string { return report.Amount(v) + " W" }), show(g.Price, func(v float64) string { return "$" + report.Amount(v) + "/h" }),
+			g.Name, show(g.FP16, stoker.AboutFLOPs), show(g.MemoryBytes, stoker.AboutBytes), show(g.MemoryRate, stoker.AboutRate), g.Link,
+			show(g.PowerLimit, func(v float64) string { return stoker.About(v) + " W" }), show(g.Price, func(v float64) string { return "$" + stoker.About(v) + "/h" }),
 			sourcesOf(g.FP16, g.MemoryBytes, g.MemoryRate, g.PowerLimit, g.Price),
 		})
 	}
@@ -89,7 +89,7 @@ func modelRows() [][]string {
 			unit += fmt.Sprintf(", %.0f tokens", w.Tokens)
 		}
 		rows = append(rows, []string{
-			w.Name, w.Title, unit, report.Amount(w.Params.Value/1e6) + " M", report.Amount(w.Forward.Value / 1e9), w.Profile, sourcesOf(w.Params, w.Forward),
+			w.Name, w.Title, unit, stoker.About(w.Params.Value/1e6) + " M", stoker.About(w.Forward.Value / 1e9), w.Profile, sourcesOf(w.Params, w.Forward),
 		})
 	}
 	return rows
@@ -98,7 +98,7 @@ func modelRows() [][]string {
 func storageRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "rate", "random reads/s", "sources"}}
 	for _, s := range table.Storages {
-		rows = append(rows, []string{s.Name, s.Title, show(s.Rate, report.Speed), show(s.IOPS, report.Amount), sourcesOf(s.Rate, s.IOPS, s.Latency)})
+		rows = append(rows, []string{s.Name, s.Title, show(s.Rate, stoker.AboutRate), show(s.IOPS, stoker.About), sourcesOf(s.Rate, s.IOPS, s.Latency)})
 	}
 	return rows
 }
@@ -111,7 +111,7 @@ func profileRows() [][]string {
 			per = "token"
 		}
 		rows = append(rows, []string{
-			p.Name, report.Size(p.Stored.Point), report.Size(p.Decoded.Point), report.Duration(p.Prepare.Point), per,
+			p.Name, stoker.AboutBytes(p.Stored.Point), stoker.AboutBytes(p.Decoded.Point), stoker.AboutSeconds(p.Prepare.Point), per,
 			p.Sample + ". " + strings.Join([]string{p.Stored.Source, p.Decoded.Source, p.Prepare.Source}, "; "),
 		})
 	}
@@ -121,7 +121,7 @@ func profileRows() [][]string {
 func gridRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "g CO2e/kWh", "$/kWh", "sources"}}
 	for _, g := range table.Grids {
-		rows = append(rows, []string{g.Name, g.Title, show(g.Carbon, report.Amount), show(g.Price, report.Amount), sourcesOf(g.Carbon, g.Price)})
+		rows = append(rows, []string{g.Name, g.Title, show(g.Carbon, stoker.About), show(g.Price, stoker.About), sourcesOf(g.Carbon, g.Price)})
 	}
 	return rows
 }
@@ -129,8 +129,8 @@ func gridRows(table hardware.Table) [][]string {
 func linkRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "nominal", "pinned", "pageable", "sources"}}
 	for _, l := range table.Links {
-		pageable := show(l.Pageable[0], report.Speed) + " to " + show(l.Pageable[1], report.Speed)
-		rows = append(rows, []string{l.Name, show(l.Nominal, report.Speed), show(l.Pinned, report.Speed), pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0])})
+		pageable := show(l.Pageable[0], stoker.AboutRate) + " to " + show(l.Pageable[1], stoker.AboutRate)
+		rows = append(rows, []string{l.Name, show(l.Nominal, stoker.AboutRate), show(l.Pinned, stoker.AboutRate), pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0])})
 	}
 	return rows
 }
@@ -138,7 +138,7 @@ func linkRows(table hardware.Table) [][]string {
 func networkRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "rate of a machine", "source"}}
 	for _, n := range table.Networks {
-		rows = append(rows, []string{n.Name, n.Title, show(n.Rate, report.Speed), n.Rate.Source})
+		rows = append(rows, []string{n.Name, n.Title, show(n.Rate, stoker.AboutRate), n.Rate.Source})
 	}
 	return rows
 }
@@ -147,7 +147,7 @@ func cpuRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "library", "images/s", "source"}}
 	for _, c := range table.CPUs {
 		for _, d := range c.Decode {
-			rows = append(rows, []string{c.Name, c.Title, d.Library, show(d.Rate, report.Amount), d.Rate.Source})
+			rows = append(rows, []string{c.Name, c.Title, d.Library, show(d.Rate, stoker.About), d.Rate.Source})
 		}
 	}
 	return rows

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"stoker"
 	"stoker/hardware"
 	"stoker/predict"
 	"stoker/recording"
-	"stoker/report"
 )
 
 // anchor is a measured step that the answer is carried from.
@@ -104,13 +104,13 @@ func (d *described) carry(a *anchor) error {
 		return err
 	}
 	d.Curve = curve
-	value := report.Duration(a.Step.Point) + " per step"
+	value := stoker.AboutSeconds(a.Step.Point) + " per step"
 	if a.Emulated {
 		value += " on an emulated device"
 	}
 	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
 		at := c.At(a.Batch)
-		value += fmt.Sprintf(" where %s (%s to %s) would be expected", report.Duration(at.Point), report.Duration(at.Low), report.Duration(at.High))
+		value += fmt.Sprintf(" where %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point), stoker.AboutSeconds(at.Low), stoker.AboutSeconds(at.High))
 	}
 	d.note("measured", value, a.Text)
 	return nil

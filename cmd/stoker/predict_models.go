@@ -229,14 +229,6 @@ func known(v float64) *float64 {
 }
 
 // shortTime and shortRate print four digits with a unit.
-func shortTime(s stoker.Seconds) string { return stoker.Seconds(digits(float64(s))).String() }
-func shortRate(r stoker.Rate) string    { return stoker.Rate(digits(float64(r))).String() }
+func shortTime(s stoker.Seconds) string { return stoker.Seconds(stoker.Digits(float64(s), 4)).String() }
 
-// digits rounds to four significant ones.
-func digits(v float64) float64 {
-	var rounded float64
-	if _, err := fmt.Sscan(fmt.Sprintf("%.4g", v), &rounded); err != nil {
-		return v
-	}
-	return rounded
-}
+func shortRate(r stoker.Rate) string { return stoker.Rate(stoker.Digits(float64(r), 4)).String() }

@@ -11,7 +11,6 @@ import (
 	"stoker"
 	"stoker/hardware"
 	"stoker/predict"
-	"stoker/report"
 )
 
 // ownFlags describe a network that is not in the table.
@@ -73,9 +72,9 @@ func (f *predictFlags) readOwn(d *described) (err error) {
 	if f.layers == "" {
 		source = "assumed; --layers"
 	}
-	own.Title = fmt.Sprintf("own network (%s M parameters)", report.Amount(own.Params.Value/1e6))
+	own.Title = fmt.Sprintf("own network (%s M parameters)", stoker.About(own.Params.Value/1e6))
 	d.Load.Workload = own
-	d.note("layers", report.Amount(own.Layers), source)
+	d.note("layers", stoker.About(own.Layers), source)
 	if own.Family == predict.AnyFamily && own.Tokens == 0 {
 		d.note("family", "unnamed: convolutions, transformers and volumes", "--family narrows it")
 	}

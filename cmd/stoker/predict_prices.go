@@ -81,7 +81,7 @@ func (f *priceFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Pri
 		say("$%v per GPU hour: given", p.GPUHour)
 	case gpu.Price.Known():
 		p.GPUHour = gpu.Price.Value
-		say("$%s per GPU hour: %s", report.Amount(p.GPUHour), gpu.Price.Source)
+		say("$%s per GPU hour: %s", stoker.About(p.GPUHour), gpu.Price.Source)
 	}
 	if err := f.electricity(&p, table, say); err != nil {
 		return p, err
@@ -97,7 +97,7 @@ func (f *priceFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Pri
 			return p, fmt.Errorf("--pue %s: expected 1 or more, such as 1.3: the building's energy over that of its machines", f.pue)
 		}
 	}
-	say("PUE %s: %s", report.Amount(p.PUE), pue)
+	say("PUE %s: %s", stoker.About(p.PUE), pue)
 	p.Source = strings.Join(lines, "; ")
 	return p, p.Check()
 }
@@ -108,7 +108,7 @@ func (f *priceFlags) electricity(p *predict.Prices, table hardware.Table, say fu
 	switch {
 	case known:
 		p.Grid = grid.Carbon.Value
-		say("%s g CO2e/kWh, %s: %s", report.Amount(p.Grid), grid.Title, grid.Carbon.Source)
+		say("%s g CO2e/kWh, %s: %s", stoker.About(p.Grid), grid.Title, grid.Carbon.Source)
 	case f.grid != "" && strings.ContainsAny(name[:1], "0123456789.-"):
 		v, err := stoker.ParseCarbon(name)
 		if err != nil {

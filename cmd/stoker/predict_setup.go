@@ -217,7 +217,7 @@ func (f *predictFlags) readRanks(d *described, table hardware.Table) (err error)
 		row.Rate = hardware.Figure{Value: float64(rate), Source: given}
 	}
 	d.Network = stoker.Exactly(row.Rate.Value)
-	d.note("network", strings.TrimSpace(row.Title+" "+report.Speed(row.Rate.Value)), row.Rate.Source)
+	d.note("network", strings.TrimSpace(row.Title+" "+stoker.AboutRate(row.Rate.Value)), row.Rate.Source)
 	return nil
 }
 
@@ -234,13 +234,13 @@ func shardOf(text string) (predict.Shard, error) {
 // noteGPU lists what the device can do in the precision.
 func (d *described) noteGPU() {
 	gpu, p := d.Load.GPU, d.Load.Precision
-	memory := "memory " + report.Speed(nanOf(gpu.MemoryRate.Value))
+	memory := "memory " + stoker.AboutRate(nanOf(gpu.MemoryRate.Value))
 	if p == predict.AnyPrecision {
 		d.note("gpu", gpu.Title+", "+memory, or(gpu.MemoryRate.Source, given))
 		return
 	}
 	peak := gpu.Peak(p)
-	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, report.FLOPS(nanOf(peak.Value)), p, memory), or(peak.Source, given))
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, stoker.AboutFLOPs(nanOf(peak.Value)), p, memory), or(peak.Source, given))
 }
 
 // name is the title's beginning.
@@ -333,24 +333,24 @@ func (f *predictFlags) readData(d *described, _ hardware.Table) error {
 		d.Cached = 1 // nothing is read
 		profile.Stored = predict.Amount{}
 	}
-	if d.Sample, err = interval(d, "sample", f.single("sample", f.sample), stoker.ParseBytes, profile.Stored, report.Size); err != nil {
+	if d.Sample, err = interval(d, "sample", f.single("sample", f.sample), stoker.ParseBytes, profile.Stored, stoker.AboutBytes); err != nil {
 		return err
 	}
-	if d.Decoded, err = interval(d, "decoded", f.decoded, stoker.ParseBytes, profile.Decoded, report.Size); err != nil {
+	if d.Decoded, err = interval(d, "decoded", f.decoded, stoker.ParseBytes, profile.Decoded, stoker.AboutBytes); err != nil {
 		return err
 	}
 	if f.cpu != "" {
 		if f.prepare != "" {
 			return errors.New("--cpu and --prepare say the same in two ways: give one")
 		}
-		d.PrepareRate, err = interval(d, "cpu", f.cpu, stoker.ParseRate, predict.Amount{}, report.Speed)
+		d.PrepareRate, err = interval(d, "cpu", f.cpu, stoker.ParseRate, predict.Amount{}, stoker.AboutRate)
 		return err
 	}
-	if d.PrepareCPU, err = interval(d, "prepare", f.single("prepare", f.prepare), stoker.ParseSeconds, profile.Prepare, report.Duration); err != nil {
+	if d.PrepareCPU, err = interval(d, "prepare", f.single("prepare", f.prepare), stoker.ParseSeconds, profile.Prepare, stoker.AboutSeconds); err != nil {
 		return err
 	}
 	if f.handOver != "" {
-		if d.HandOver, err = interval(d, "hand-over", f.handOver, stoker.ParseSeconds, predict.Amount{}, report.Duration); err != nil {
+		if d.HandOver, err = interval(d, "hand-over", f.handOver, stoker.ParseSeconds, predict.Amount{}, stoker.AboutSeconds); err != nil {
 			return err
 		}
 	}
@@ -360,7 +360,7 @@ func (f *predictFlags) readData(d *described, _ hardware.Table) error {
 func (f *predictFlags) readSpread(d *described, profile predict.Profile) error {
 	if f.spread == "" {
 		if d.Spread = profile.Spread.Point; d.Spread > 0 {
-			d.note("spread", report.Amount(d.Spread), profile.Spread.Source)
+			d.note("spread", stoker.About(d.Spread), profile.Spread.Source)
 		}
 		return nil
 	}
@@ -474,11 +474,11 @@ func (f *predictFlags) readStorage(d *described, table hardware.Table) error {
 		{"reads", f.reads, &d.Reads, func(text string) (float64, error) {
 			v, err := quantity("reads", text, stoker.ParseNumber)
 			return float64(v), err
-		}, report.Amount},
+		}, stoker.About},
 		{"latency", f.latency, &d.Latency, func(text string) (float64, error) {
 			v, err := quantity("latency", text, stoker.ParseSeconds)
 			return float64(v), err
-		}, report.Duration},
+		}, stoker.AboutSeconds},
 	} {
 		if q.text == "" {
 			continue
@@ -497,12 +497,12 @@ func (f *predictFlags) readStorage(d *described, table hardware.Table) error {
 }
 
 func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
-	d.note("storage", strings.TrimSpace(row.Title+" "+report.Speed(nanOf(row.Rate.Value))), row.Rate.Source)
+	d.note("storage", strings.TrimSpace(row.Title+" "+stoker.AboutRate(nanOf(row.Rate.Value))), row.Rate.Source)
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", report.Amount(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table; --reads"))
-	d.note("latency", report.Duration(nanOf(row.Latency.Value)), or(row.Latency.Source, "not in the table; --latency"))
+	d.note("reads", stoker.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table; --reads"))
+	d.note("latency", stoker.AboutSeconds(nanOf(row.Latency.Value)), or(row.Latency.Source, "not in the table; --latency"))
 }
 
 // accessOf is how samples lie in storage: as given, else as the kind of data usually
@@ -552,7 +552,7 @@ func (f *predictFlags) readCached(d *described) error {
 		return err
 	}
 	d.Cached = math.Min(1, float64(memory)/float64(size))
-	d.note("cached", fmt.Sprintf("%s of %s in %s of memory", report.Share(d.Cached), size, memory), given)
+	d.note("cached", fmt.Sprintf("%s of %s in %s of memory", stoker.Percent(d.Cached), size, memory), given)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"math"
 	"sort"
 	"strings"
 
@@ -31,10 +32,10 @@ type Direction struct {
 	Largest int32 // the work that moved most, -1 none
 }
 
-// Rate is bytes per second; 0 where no size is recorded.
+// Rate is bytes per second; NaN where no size is recorded.
 func (d Direction) Rate() float64 {
 	if d.Sized == 0 {
-		return 0
+		return math.NaN()
 	}
 	return 1e9 * float64(d.Bytes) / float64(d.Sized)
 }

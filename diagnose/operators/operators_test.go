@@ -310,7 +310,7 @@ func TestRoofline(t *testing.T) {
 	m.kernel(small, "some_gemm", 1300, 1310)
 	m.kernel(-1, "vectorized_elementwise_kernel", 1400, 1420)
 	run := m.run("NVIDIA A100-SXM4-80GB")
-	r := Measure(run, idle.Analyse(run))
+	r := measureRun(run, idle.Analyse(run))
 	if r.Why != "" || r.GPU.Name != "a100-sxm-80gb" && r.GPU.Name != "a100-80gb-sxm" || len(r.Points) != 3 {
 		t.Fatalf("%+v", r)
 	}
@@ -332,12 +332,12 @@ func TestRoofline(t *testing.T) {
 func TestRooflineSaysWhyThereIsNone(t *testing.T) {
 	m := step()
 	run := m.run("")
-	if r := Measure(run, idle.Analyse(run)); r.Why == "" || len(r.Points) != 0 {
+	if r := measureRun(run, idle.Analyse(run)); r.Why == "" || len(r.Points) != 0 {
 		t.Errorf("without shapes: %+v", r)
 	}
 	empty := timeline()
 	run = empty.run("")
-	if r := Measure(run, idle.Analyse(run)); r.Why == "" || !math.IsNaN(r.Covered) {
+	if r := measureRun(run, idle.Analyse(run)); r.Why == "" || !math.IsNaN(r.Covered) {
 		t.Errorf("without kernels: %+v", r)
 	}
 }

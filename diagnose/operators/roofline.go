@@ -42,8 +42,8 @@ type Point struct {
 // MemoryBound reports whether the point lies left of the ridge.
 func (p Point) MemoryBound() bool { return p.Intensity < p.Ridge }
 
-// Measure finds the matrix work of a run with a Timeline.
-func Measure(run *recording.Run, all *idle.Analysis) *Roofline {
+// measureRun finds the matrix work of a run with a Timeline.
+func measureRun(run *recording.Run, all *idle.Analysis) *Roofline {
 	return measured(run, all, nestOf(run.Timeline))
 }
 
@@ -123,16 +123,13 @@ func (m *measure) count(call int32, f formula, in []dims, results map[int32]dims
 		return false
 	}
 	c := &counted{product: p}
-	size := 0.0
+	size := math.NaN()
 	if h.Types[call] >= 0 {
 		if kinds := types(m.t.Names[h.Types[call]]); p.operand < len(kinds) {
 			size, c.precision = element(kinds[p.operand])
 		}
 	}
-	c.bytes = math.NaN()
-	if size > 0 {
-		c.bytes = size * p.elements
-	}
+	c.bytes = size * p.elements
 	m.work[call] = c
 	return true
 }

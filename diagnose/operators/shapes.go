@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"math"
 	"strings"
 
 	"stoker/hardware"
@@ -82,7 +83,7 @@ func types(s string) []string {
 }
 
 // element is how many bytes an element of a recorded type has, and the precision
-// whose peak its matrix products are held against; 0 and "" unknown. Products of
+// whose peak its matrix products are held against; NaN and "" where unknown. Products of
 // single-precision operands may run on Tensor Cores as TF32: the kernels tell.
 func element(kind string) (bytes float64, p hardware.Precision) {
 	switch kind = strings.TrimSpace(strings.TrimPrefix(kind, "const ")); kind {
@@ -98,5 +99,5 @@ func element(kind string) (bytes float64, p hardware.Precision) {
 	if strings.HasPrefix(kind, "c10::Float8") {
 		return 1, hardware.FP8
 	}
-	return 0, ""
+	return math.NaN(), ""
 }

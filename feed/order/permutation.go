@@ -2,8 +2,8 @@ package order
 
 import "math/bits"
 
-// MaxSamples bounds an epoch: Permutation, Draws and Substitute are made for it.
-const MaxSamples = 1 << 40
+// maxSamples bounds an epoch: Permutation, Draws and Substitute are made for it.
+const maxSamples = 1 << 40
 
 // tableSamples is where Permutation leaves the explicit table: below it the table
 // is small (2 bytes a sample) and quick (about 1 ms), and a Feistel network on so few

@@ -55,7 +55,7 @@ func checkBijection(t *testing.T, p *Permutation) {
 // Of a large epoch, parts: no two positions of a contiguous and of a scattered
 // hundred thousand have one sample.
 func TestPermutationOfALargeEpoch(t *testing.T) {
-	for _, n := range []int{1281167, 1<<33 + 1, MaxSamples - 1, MaxSamples} {
+	for _, n := range []int{1281167, 1<<33 + 1, maxSamples - 1, maxSamples} {
 		p := NewPermutation(5, 2, n)
 		seen := map[int]int{}
 		for i := range 50000 {
@@ -167,7 +167,7 @@ func TestOrdersAgreeByChanceOnly(t *testing.T) {
 }
 
 func BenchmarkPermutationAt(b *testing.B) {
-	for _, n := range []int{tableSamples, 1281167, MaxSamples} {
+	for _, n := range []int{tableSamples, 1281167, maxSamples} {
 		p := NewPermutation(1, 1, n)
 		b.Run("", func(b *testing.B) {
 			sum, i := 0, 0

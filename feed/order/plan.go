@@ -44,7 +44,7 @@ type Plan struct {
 // Check says what is wrong with a plan; the other functions take one that is right.
 func (p Plan) Check() error {
 	switch {
-	case p.Samples < 0 || p.Samples > MaxSamples:
+	case p.Samples < 0 || p.Samples > maxSamples:
 		return fmt.Errorf("an epoch of %d samples: between 0 and 2^40 are possible", p.Samples)
 	case p.World < 1 || p.World > maxWorld:
 		return fmt.Errorf("a world of %d ranks: between 1 and %d are possible", p.World, maxWorld)
@@ -63,13 +63,13 @@ const (
 	maxBatch = 1 << 20
 )
 
-// Global is the number of positions in a full global batch.
-func (p Plan) Global() int { return p.World * p.Batch }
+// global is the number of positions in a full global batch.
+func (p Plan) global() int { return p.World * p.Batch }
 
 // each is how many places a rank has from an offset to the end of the epoch.
 func (p Plan) each(consumed int) int {
 	left := max(p.Samples-consumed, 0)
-	full, up := left/p.Global()*p.Batch, (left+p.World-1)/p.World
+	full, up := left/p.global()*p.Batch, (left+p.World-1)/p.World
 	switch p.Tail {
 	case Drop:
 		return full
@@ -78,7 +78,7 @@ func (p Plan) each(consumed int) int {
 	case EvenDrop:
 		return up / p.Batch * p.Batch
 	case Pad:
-		return (left + p.Global() - 1) / p.Global() * p.Batch
+		return (left + p.global() - 1) / p.global() * p.Batch
 	default: // Short, Even
 		return up
 	}
@@ -95,12 +95,12 @@ func (p Plan) size(consumed, step int) int { return min(p.Batch, p.each(consumed
 // After is the offset when step (counted from consumed) is done on all ranks: what
 // a state taken then holds.
 func (p Plan) After(consumed, step int) int {
-	return min(consumed+step*p.Global()+p.World*p.size(consumed, step), p.Samples)
+	return min(consumed+step*p.global()+p.World*p.size(consumed, step), p.Samples)
 }
 
-// End is the offset at which the epoch's last step ends; below Samples only where
+// end is the offset at which the epoch's last step ends; below Samples only where
 // the tail is left out.
-func (p Plan) End(consumed int) int {
+func (p Plan) end(consumed int) int {
 	steps := p.Steps(consumed)
 	if steps == 0 {
 		return min(consumed, p.Samples)
@@ -119,8 +119,8 @@ type Slice struct {
 
 // Slice returns the positions of a rank in a step, 0 <= step < Steps(consumed).
 func (p Plan) Slice(consumed, step, rank int) Slice {
-	begin := consumed + step*p.Global()
-	if left := p.Samples - begin; p.Tail == Short && left < p.Global() {
+	begin := consumed + step*p.global()
+	if left := p.Samples - begin; p.Tail == Short && left < p.global() {
 		each, more := left/p.World, left%p.World
 		s := Slice{First: begin + rank*each + min(rank, more), Count: each}
 		if rank < more {
@@ -142,7 +142,7 @@ func (p Plan) Position(consumed, step, rank, i int) (position int, padding bool)
 	if i < s.Count {
 		return s.First + i, false
 	}
-	return (consumed + step*p.Global() + rank*p.size(consumed, step) + i) % p.Samples, true
+	return (consumed + step*p.global() + rank*p.size(consumed, step) + i) % p.Samples, true
 }
 
 // Substitute returns the position whose sample stands in for a bad one: the k-th

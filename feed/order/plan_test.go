@@ -53,7 +53,7 @@ func TestPlanCheck(t *testing.T) {
 	}
 	for want, spoil := range map[string]func(*Plan){
 		"samples":   func(p *Plan) { p.Samples = -1 },
-		"2^40":      func(p *Plan) { p.Samples = MaxSamples + 1 },
+		"2^40":      func(p *Plan) { p.Samples = maxSamples + 1 },
 		"world":     func(p *Plan) { p.World = 0 },
 		"batch":     func(p *Plan) { p.Batch = 1<<20 + 1 },
 		`tail "":`:  func(p *Plan) { p.Tail = "" },
@@ -69,7 +69,7 @@ func TestPlanCheck(t *testing.T) {
 
 // The largest plan does not overflow.
 func TestPlanAtItsBounds(t *testing.T) {
-	p := Plan{Samples: MaxSamples, World: maxWorld, Batch: maxBatch, Tail: Pad}
+	p := Plan{Samples: maxSamples, World: maxWorld, Batch: maxBatch, Tail: Pad}
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func simulate(t *testing.T, number uint64) {
 	left, most := samples-s.consumed, 0
 	switch s.plan.Tail {
 	case Drop, EvenDrop:
-		most = s.plan.Global() - 1
+		most = s.plan.global() - 1
 	case Trim:
 		most = s.plan.World - 1
 	default: // nothing is left out
@@ -167,7 +167,7 @@ func simulate(t *testing.T, number uint64) {
 // stopped at a random step.
 func (s *simulation) leg(t *testing.T, stopped bool) {
 	s.plan.World, s.plan.Batch = 1+s.chance.Below(64>>s.chance.Below(7)), 1+s.chance.Below(10)
-	steps, end := s.plan.Steps(s.consumed), s.plan.End(s.consumed)
+	steps, end := s.plan.Steps(s.consumed), s.plan.end(s.consumed)
 	if stopped && steps > 0 {
 		steps = s.chance.Below(steps)
 		end = s.plan.After(s.consumed, steps-1)

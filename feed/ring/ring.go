@@ -23,9 +23,9 @@ import (
 // page-locking.
 const Page = 4096
 
-// MaxSlots bounds a ring: more than this in flight hides a stall, it does not
+// maxSlots bounds a ring: more than this in flight hides a stall, it does not
 // heal it.
-const MaxSlots = 256
+const maxSlots = 256
 
 // Ring is one client's slots. Its methods may be called by several goroutines.
 type Ring struct {
@@ -53,14 +53,14 @@ func (s State) String() string { return [...]string{"free", "being filled", "rea
 // New returns a ring of slots of at least slotBytes each, all of it reserved: a
 // machine that lacks the memory says so here, not by a signal later.
 func New(slots, slotBytes int) (*Ring, error) {
-	if slots < 1 || slots > MaxSlots {
-		return nil, fmt.Errorf("a ring of %d slots: expected 1 to %d", slots, MaxSlots)
+	if slots < 1 || slots > maxSlots {
+		return nil, fmt.Errorf("a ring of %d slots: expected 1 to %d", slots, maxSlots)
 	}
 	const most = 1 << 46 // far above any machine, far below an overflow of slots x slotBytes
-	if slotBytes < 1 || slotBytes > most/MaxSlots {
-		return nil, fmt.Errorf("slots of %d bytes: expected 1 to %d", slotBytes, most/MaxSlots)
+	if slotBytes < 1 || slotBytes > most/maxSlots {
+		return nil, fmt.Errorf("slots of %d bytes: expected 1 to %d", slotBytes, most/maxSlots)
 	}
-	slotBytes = Align(slotBytes)
+	slotBytes = align(slotBytes)
 	r := &Ring{slotBytes: slotBytes, states: make([]State, slots)}
 	var err error
 	r.file, r.memory, err = reserve(slots * slotBytes)
@@ -70,8 +70,8 @@ func New(slots, slotBytes int) (*Ring, error) {
 	return r, nil
 }
 
-// Align rounds up to whole pages.
-func Align(bytes int) int { return (bytes + Page - 1) / Page * Page }
+// align rounds up to whole pages.
+func align(bytes int) int { return (bytes + Page - 1) / Page * Page }
 
 // Slots is the number of slots, SlotBytes the distance from one to the next.
 func (r *Ring) Slots() int { return len(r.states) }

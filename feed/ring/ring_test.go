@@ -134,13 +134,13 @@ func TestOtherEnd(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range []struct{ slots, bytes int }{{0, 1}, {MaxSlots + 1, 1}, {1, 0}, {1, -1}, {1, 1 << 60}} {
+	for _, c := range []struct{ slots, bytes int }{{0, 1}, {maxSlots + 1, 1}, {1, 0}, {1, -1}, {1, 1 << 60}} {
 		if _, err := New(c.slots, c.bytes); err == nil {
 			t.Errorf("New(%d, %d) was accepted", c.slots, c.bytes)
 		}
 	}
 	if free, _ := cgroup.FreeMemory(os.DirFS("/"), "self"); free > 0 && free < 1<<44 { // else there is really so much, or nobody knows
-		if _, err := New(MaxSlots, 1<<36); err == nil || !strings.Contains(err.Error(), "lower depth or batch") {
+		if _, err := New(maxSlots, 1<<36); err == nil || !strings.Contains(err.Error(), "lower depth or batch") {
 			t.Errorf("a ring of 16 TiB: %v", err)
 		}
 	}

@@ -75,7 +75,7 @@ type Daemon struct {
 func Serve(ctx context.Context, first *net.UnixConn, listener *Listener, o Options) error {
 	d := newDaemon(o)
 	if listener != nil {
-		defer listener.RemoveName()
+		defer listener.removeName()
 		d.work.Go(func() { d.accept(listener) })
 	}
 	if first != nil {
@@ -106,7 +106,7 @@ func (d *Daemon) attend(ctx context.Context, listener *Listener) {
 	defer tick.Stop()
 	for !d.over(listener != nil, os.Getppid() != parent, time.Now()) {
 		if listener != nil && d.complete() {
-			listener.RemoveName()
+			listener.removeName()
 			_ = listener.Close() // nobody can find it any more
 			listener = nil
 		}

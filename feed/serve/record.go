@@ -169,7 +169,7 @@ func (b *book) steps(track *ringTrack, s SessionSnapshot, now float64) {
 	for range batches {
 		b.out.Step(recording.Step{
 			PID: s.PID, Rank: s.Rank, Device: -1, Loader: track.id, N: track.n, Start: track.at, Period: period, Wait: wait,
-			Samples: int((s.Samples - track.seen.Samples) / batches), Phase: recording.Train,
+			Samples: float64((s.Samples - track.seen.Samples) / batches), Phase: recording.Train,
 			Idle: math.NaN(), DevicePeriod: math.NaN(), NoClock: unseen,
 		})
 		track.n++

@@ -532,12 +532,12 @@ func TestListen(t *testing.T) {
 	must(t, l.Close()) // as kill -9 does it: the name stays
 	second, err := Listen(path)
 	must(t, err)
-	l.RemoveName() // not ours any more
+	l.removeName() // not ours any more
 	if _, err := os.Stat(path); err != nil {
 		t.Error("the name of the second daemon was removed by the first")
 	}
 	must(t, second.Close())
-	second.RemoveName()
+	second.removeName()
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)

@@ -129,8 +129,8 @@ func (l *Listener) place(own string) error {
 	return os.Rename(own, l.path)
 }
 
-// RemoveName takes the name away, unless another daemon has it by now.
-func (l *Listener) RemoveName() {
+// removeName takes the name away, unless another daemon has it by now.
+func (l *Listener) removeName() {
 	var s unix.Stat_t
 	if unix.Lstat(l.path, &s) == nil && s.Ino == l.inode {
 		_ = os.Remove(l.path) // it may be gone: who started us may have cleaned up

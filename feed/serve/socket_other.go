@@ -13,8 +13,8 @@ var errLinux = errors.New("the daemon of stoker feed needs Linux")
 // Listener is a socket with a name, for the ranks of one node.
 type Listener struct{ *net.UnixListener }
 
-// RemoveName takes the name away.
-func (l *Listener) RemoveName() {}
+// removeName takes the name away.
+func (l *Listener) removeName() {}
 
 // Inherited is the connection whose descriptor the starter left open.
 func Inherited(int) (*net.UnixConn, error) { return nil, errLinux }

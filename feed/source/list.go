@@ -42,7 +42,7 @@ const (
 // its images forty times.
 func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if o.Extensions == nil {
-		o.Extensions = Images
+		o.Extensions = images
 	}
 	f, err := openRoot(root, o)
 	if err != nil {

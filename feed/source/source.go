@@ -19,8 +19,8 @@ import (
 	"syscall"
 )
 
-// Images are the extensions that torchvision's ImageFolder takes for images.
-var Images = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
+// images are the extensions that torchvision's ImageFolder takes for images.
+var images = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
 
 // Folder is a listed data set. It is safe for use by several threads.
 //

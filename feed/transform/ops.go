@@ -12,8 +12,8 @@ import (
 	"stoker/feed/order"
 )
 
-// Ops are the transforms by name, each with what compiles it.
-var Ops = map[string]func(Op, *values) (step, error){
+// allOps are the transforms by name, each with what compiles it.
+var allOps = map[string]func(Op, *values) (step, error){
 	"resize":                 compileResize,
 	"center_crop":            compileCenterCrop,
 	"random_resized_crop":    compileRandomResizedCrop,
@@ -26,7 +26,7 @@ var Ops = map[string]func(Op, *values) (step, error){
 }
 
 func opNames() string {
-	return strings.Join(slices.Sorted(maps.Keys(Ops)), ", ")
+	return strings.Join(slices.Sorted(maps.Keys(allOps)), ", ")
 }
 
 // step is one compiled Op.

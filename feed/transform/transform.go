@@ -63,7 +63,7 @@ func Compile(ops []Op, out Output, fast bool) (*Program, error) {
 	size := extent{}
 	value := values{}
 	for i, op := range ops {
-		compile, ok := Ops[op.Name]
+		compile, ok := allOps[op.Name]
 		if !ok {
 			return nil, fmt.Errorf("op %d: %q is no transform that is known here: %s", i, op.Name, opNames())
 		}

@@ -70,9 +70,9 @@ func alone(path string, uid int) error {
 	return nil
 }
 
-// Make is Check for a folder below one that is there: what is missing is made,
+// makeBelow is Check for a folder below one that is there: what is missing is made,
 // with mode 0700.
-func Make(base string, below ...string) (real string, err error) {
+func makeBelow(base string, below ...string) (real string, err error) {
 	if real, err = Check(base); err != nil {
 		return "", err
 	}
@@ -95,7 +95,7 @@ func Make(base string, below ...string) (real string, err error) {
 func Try(use func(place string) error) error {
 	var wrong []string
 	for _, way := range ways() {
-		place, err := Make(way.base, way.below...)
+		place, err := makeBelow(way.base, way.below...)
 		if err == nil {
 			err = use(place)
 		}

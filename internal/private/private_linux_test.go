@@ -108,7 +108,7 @@ func place(t *testing.T) (folder string) {
 
 func TestMake(t *testing.T) {
 	base := place(t)
-	if got, err := Make(base, "a", "b"); err != nil || got != base+"/a/b" {
+	if got, err := makeBelow(base, "a", "b"); err != nil || got != base+"/a/b" {
 		t.Fatal(got, err)
 	}
 	for _, path := range []string{base + "/a", base + "/a/b"} {
@@ -116,10 +116,10 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 	}
-	if got, err := Make(base, "a", "b"); err != nil || got != base+"/a/b" {
+	if got, err := makeBelow(base, "a", "b"); err != nil || got != base+"/a/b" {
 		t.Error("once more: ", got, err)
 	}
-	if _, err := Make(base+"/none", "a"); err == nil {
+	if _, err := makeBelow(base+"/none", "a"); err == nil {
 		t.Error("what it is to lie below was made as well")
 	}
 	if _, err := os.Stat(base + "/none"); err == nil {
@@ -128,7 +128,7 @@ func TestMake(t *testing.T) {
 	if err := os.Chmod(base+"/a", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Make(base, "a", "c"); err == nil || !strings.Contains(err.Error(), "written by others") {
+	if _, err := makeBelow(base, "a", "c"); err == nil || !strings.Contains(err.Error(), "written by others") {
 		t.Error(err)
 	}
 	if _, err := os.Stat(base + "/a/c"); err == nil {

@@ -38,6 +38,39 @@ func Quantile(x []float64, q float64) float64 {
 // Median is the 0.5-quantile.
 func Median(x []float64) float64 { return Quantile(x, 0.5) }
 
+// Or is v, or otherwise where v is unknown (NaN).
+func Or(v, otherwise float64) float64 {
+	if math.IsNaN(v) {
+		return otherwise
+	}
+	return v
+}
+
+// Known is nil for what JSON cannot say: NaN, which is unknown, and infinity.
+func Known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Value is what a pointer points to, unknown (NaN) where it is nil.
+func Value(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// Ramp rises from 0 at low to 1 at high; with low > high it falls. An unknown
+// value (NaN) gives 0.
+func Ramp(v, low, high float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return min(1, max(0, (v-low)/(high-low)))
+}
+
 // CV is the coefficient of variation: standard deviation over mean.
 func CV(x []float64) float64 {
 	mean := Mean(x)
@@ -49,21 +82,4 @@ func CV(x []float64) float64 {
 		sum += (v - mean) * (v - mean)
 	}
 	return math.Sqrt(sum/float64(len(x)-1)) / mean
-}
-
-// Or is v, or otherwise where v is unknown (NaN).
-func Or(v, otherwise float64) float64 {
-	if math.IsNaN(v) {
-		return otherwise
-	}
-	return v
-}
-
-// Ramp rises from 0 at low to 1 at high; with low > high it falls. An unknown
-// value (NaN) gives 0.
-func Ramp(v, low, high float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return min(1, max(0, (v-low)/(high-low)))
 }

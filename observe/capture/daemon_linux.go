@@ -26,7 +26,7 @@ type Options struct {
 	Folder string
 
 	// SocketDir is KINETO_IPC_SOCKET_DIR of the jobs, as it is written there, at most
-	// MaxSocketDir bytes. It must be one that this user alone can write. "" is the
+	// maxSocketDir bytes. It must be one that this user alone can write. "" is the
 	// abstract namespace, where any user can be the first; libkineto asks whoever
 	// is there, and does not look who it is.
 	SocketDir string
@@ -37,9 +37,9 @@ type Options struct {
 	address string // of the socket, for tests; "" is dynolog's
 }
 
-// MaxSocketDir is what libkineto has room for: the socket of each process lies there
+// maxSocketDir is what libkineto has room for: the socket of each process lies there
 // too, with a name of 52 bytes, and libkineto copies what is longer beyond its end.
-const MaxSocketDir = 107 - len("/dynoconfigclient") - 36
+const maxSocketDir = 107 - len("/dynoconfigclient") - 36
 
 const (
 	daemon     = "dynolog"
@@ -113,9 +113,9 @@ func (o Options) private() error {
 	if _, err := private.Check(o.SocketDir); err != nil {
 		return fmt.Errorf("listen for libkineto in KINETO_IPC_SOCKET_DIR: %w", err)
 	}
-	if len(o.SocketDir) > MaxSocketDir {
+	if len(o.SocketDir) > maxSocketDir {
 		return fmt.Errorf("listen for libkineto in %s: it has room for a folder's name of %d bytes, this one has %d: set XDG_RUNTIME_DIR to a folder of yours with a short name",
-			o.SocketDir, MaxSocketDir, len(o.SocketDir))
+			o.SocketDir, maxSocketDir, len(o.SocketDir))
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (j *Job) Second(now float64, to Sink) {
 	j.follow()
 	j.list()
 	j.sampleTree(now, to)
-	j.machine.sample(now, to, j.Trainer())
+	j.machine.sample(now, to, j.trainer())
 	j.note()
 }
 
@@ -131,9 +131,9 @@ func (j *Job) Alive() []int {
 	return alive
 }
 
-// Trainer is the process that stands for the job where one must: the trainer
+// trainer is the process that stands for the job where one must: the trainer
 // with the lowest PID, else the root.
-func (j *Job) Trainer() int {
+func (j *Job) trainer() int {
 	best := 0
 	for pid, p := range j.tree.live {
 		if p.role == recording.RoleTrainer && (best == 0 || pid < best) {
@@ -161,7 +161,7 @@ func (j *Job) Processes() []recording.Process {
 // Machine is the host as far as the job may use it, as it was when its trainer was
 // last alive.
 func (j *Job) Machine() recording.Machine {
-	pid := j.Trainer()
+	pid := j.trainer()
 	if p := j.tree.live[pid]; j.host.CPUs == 0 || p != nil && !p.zombie {
 		j.host = j.machine.facts(pid)
 	}

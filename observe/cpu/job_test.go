@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stoker/internal/leash"
+	"stoker/internal/stat"
 	"stoker/recording"
 )
 
@@ -235,7 +236,7 @@ func TestMachineHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := j.Machine()
-	if m.CPUs < 1 || m.Allowed < 1 || m.MemoryBytes < 1e8 || m.Kernel == "" || m.PhysCores > m.Allowed {
+	if m.CPUs < 1 || m.Allowed < 1 || !(stat.Value(m.MemoryBytes) >= 1e8) || m.Kernel == "" || m.PhysCores > m.Allowed {
 		t.Errorf("machine %+v", m)
 	}
 }

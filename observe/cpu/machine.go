@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stoker/internal/cgroup"
+	"stoker/internal/stat"
 	"stoker/recording"
 )
 
@@ -51,12 +52,12 @@ func (m *machine) facts(pid int) recording.Machine {
 	f.Allowed = allowed.Count()
 	f.PhysCores = m.physical(allowed)
 	if limits, err := m.limits(pid); err == nil {
-		f.LockedBytes = limits
+		f.LockedBytes = &limits
 	}
 	if m.regroup(pid) {
 		f.Quota, f.DiskLimit = m.groups.Quota(), m.groups.DiskLimit()
-		if limit, _ := m.groups.Memory(); limit > 0 && (f.MemoryBytes == 0 || limit < f.MemoryBytes) {
-			f.MemoryBytes = limit
+		if limit, _ := m.groups.Memory(); limit > 0 && !(limit >= stat.Value(f.MemoryBytes)) {
+			f.MemoryBytes = &limit
 		}
 	}
 	return f
@@ -71,10 +72,10 @@ func (m *machine) describe() {
 		}
 	}
 	if memory, err := m.proc.Meminfo(); err == nil && memory.MemTotalBytes != nil {
-		m.static.MemoryBytes = float64(*memory.MemTotalBytes)
+		m.static.MemoryBytes = new(float64(*memory.MemTotalBytes))
 	}
 	if size, _, err := shm(m.root); err == nil {
-		m.static.ShmBytes = size
+		m.static.ShmBytes = &size
 	}
 	if release, err := os.ReadFile(join(m.root, "proc/sys/kernel/osrelease")); err == nil {
 		m.static.Kernel = strings.TrimSpace(string(release))

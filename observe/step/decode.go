@@ -23,18 +23,18 @@ type Packet struct {
 	Data []byte
 }
 
-// Message is one packet, decoded and made harmless.
-type Message struct {
+// message is one packet, decoded and made harmless.
+type message struct {
 	PID       int // as its sender sees itself
 	Seq       int64
 	Dropped   int64 // records that the hook lost since the packet before
-	Records   []Record
+	Records   []record
 	Malformed int // records that were left out
 }
 
-// Record is one record of the hook, all kinds in one: K says which fields count.
+// record is one record of the hook, all kinds in one: K says which fields count.
 // Pointers are nil where the hook said null or nothing.
-type Record struct {
+type record struct {
 	K string `json:"k"`
 
 	// hello
@@ -120,27 +120,27 @@ type packet struct {
 	PID     int      `json:"pid"`
 	Seq     int64    `json:"seq"`
 	Dropped int64    `json:"dropped"`
-	Records []Record `json:"records"`
+	Records []record `json:"records"`
 }
 
-// Decode reads one packet.
-func Decode(data []byte) (Message, error) {
+// decode reads one packet.
+func decode(data []byte) (message, error) {
 	if len(data) > maxPacket {
-		return Message{}, fmt.Errorf("decode packet: it has %d bytes, at most %d are taken", len(data), maxPacket)
+		return message{}, fmt.Errorf("decode packet: it has %d bytes, at most %d are taken", len(data), maxPacket)
 	}
 	var p packet
-	m := Message{}
+	m := message{}
 	if err := json.Unmarshal(data, &p); err != nil {
 		var one error
 		if p, m.Malformed, one = separately(data); one != nil {
-			return Message{}, fmt.Errorf("decode packet: %w", err)
+			return message{}, fmt.Errorf("decode packet: %w", err)
 		}
 	}
 	if p.V != 1 {
-		return Message{}, fmt.Errorf("decode packet: its version is %d, expected 1", p.V)
+		return message{}, fmt.Errorf("decode packet: its version is %d, expected 1", p.V)
 	}
 	if p.PID <= 0 || p.Dropped < 0 {
-		return Message{}, errors.New("decode packet: pid or dropped is not positive")
+		return message{}, errors.New("decode packet: pid or dropped is not positive")
 	}
 	if extra := len(p.Records) - maxRecords; extra > 0 {
 		p.Records, m.Malformed = p.Records[:maxRecords], m.Malformed+extra
@@ -163,7 +163,7 @@ func separately(data []byte) (p packet, bad int, err error) {
 	p = raw.packet
 	p.Records = nil
 	for _, text := range raw.Records {
-		var r Record
+		var r record
 		if json.Unmarshal(text, &r) != nil {
 			bad++
 			continue
@@ -173,7 +173,7 @@ func separately(data []byte) (p packet, bad int, err error) {
 	return p, bad, nil
 }
 
-func (r *Record) clean() {
+func (r *record) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text,

@@ -53,7 +53,6 @@ type Intake struct {
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
-	changed  bool
 
 	dropped, malformed int64
 }
@@ -82,7 +81,7 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 // Take adds one packet; now is in seconds of the recording. What is malformed is
 // counted and left out.
 func (in *Intake) Take(p Packet, now float64) {
-	m, err := Decode(p.Data)
+	m, err := decode(p.Data)
 	if err != nil {
 		in.malformed++
 		return
@@ -117,13 +116,6 @@ func (in *Intake) Heard() bool { return len(in.procs) > 0 }
 // Dropped is how many records were lost on the way or left out as malformed.
 func (in *Intake) Dropped() int { return int(in.dropped + in.malformed) }
 
-// Changed reports whether facts changed since it was last asked.
-func (in *Intake) Changed() bool {
-	changed := in.changed
-	in.changed = false
-	return changed
-}
-
 // Facts writes what the hook found into the facts. Versions of the driver are
 // not its to tell.
 func (in *Intake) Facts(f *recording.Facts) {
@@ -145,22 +137,17 @@ func (in *Intake) Facts(f *recording.Facts) {
 // Notes are the warnings of the hook, each once.
 func (in *Intake) Notes() []string { return slices.Clone(in.notes) }
 
-// Forget drops what was kept of a process that has ended; its number may come
-// again.
-func (in *Intake) Forget(pid int) { delete(in.procs, pid) }
-
 func (in *Intake) process(pid int) *Process {
 	p := in.procs[pid]
 	if p == nil {
 		p = &Process{PID: pid, CUDA: -1}
 		in.procs[pid] = p
-		in.changed = true
 	}
 	return p
 }
 
 // record adds one record; false where it makes no sense.
-func (in *Intake) record(p *Process, own int, r *Record, now float64) bool {
+func (in *Intake) record(p *Process, own int, r *record, now float64) bool {
 	switch r.K {
 	case "hello":
 		return in.hello(p, own, r)
@@ -188,7 +175,7 @@ func (in *Intake) record(p *Process, own int, r *Record, now float64) bool {
 	return true // iter needs no place of its own; other kinds come from a newer hook
 }
 
-func (in *Intake) hello(p *Process, own int, r *Record) bool {
+func (in *Intake) hello(p *Process, own int, r *record) bool {
 	if r.Role != "main" && r.Role != "worker" {
 		return false
 	}
@@ -207,11 +194,10 @@ func (in *Intake) hello(p *Process, own int, r *Record) bool {
 		in.software.Python = r.Python
 		in.software.Torch, in.software.CUDA, in.software.TorchVision = r.Torch, r.CUDA, r.TorchVision
 	}
-	in.changed = true
 	return true
 }
 
-func (in *Intake) loader(p *Process, r *Record) bool {
+func (in *Intake) loader(p *Process, r *record) bool {
 	if r.Loader < 0 || r.Loader > maxN {
 		return false
 	}
@@ -246,7 +232,6 @@ func (in *Intake) loader(p *Process, r *Record) bool {
 	if r.File != "" {
 		l.Where = fmt.Sprintf("%s:%d", r.File, r.Line)
 	}
-	in.changed = true
 	return true
 }
 
@@ -266,7 +251,7 @@ func (in *Intake) find(pid, loader int) *recording.Loader {
 	return nil
 }
 
-func (in *Intake) step(p *Process, own int, r *Record, now float64) bool {
+func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
 	start, wait, period := float64(r.T-in.base)/1e9, span(r.W), span(r.P)
 	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
 		start > now+1 || start < -maxSpan {
@@ -275,13 +260,13 @@ func (in *Intake) step(p *Process, own int, r *Record, now float64) bool {
 	s := recording.Step{
 		PID: p.PID, Rank: p.Rank, Device: in.gpu(p), Loader: r.Loader, N: r.N,
 		Start: start, Period: period, Wait: wait, First: r.First, Phase: recording.Evaluate,
-		Idle: math.NaN(), DevicePeriod: math.NaN(),
+		Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(),
 	}
 	if r.P == 0 {
 		s.Period = math.NaN()
 	}
 	if r.B != nil && *r.B > 0 && *r.B <= maxN {
-		s.Samples = *r.B
+		s.Samples = float64(*r.B)
 	}
 	if r.Grad == nil || *r.Grad {
 		s.Phase = recording.Train
@@ -292,11 +277,9 @@ func (in *Intake) step(p *Process, own int, r *Record, now float64) bool {
 	}
 	in.last[key] = max(in.last[key], r.N)
 	if !p.Launches && own == p.PID && r.TID > 0 && p.LaunchThread != r.TID && r.Grad != nil && *r.Grad {
-		p.LaunchThread, in.changed = r.TID, true // who asks is the best guess until launches are seen
+		p.LaunchThread = r.TID // who asks is the best guess until launches are seen
 	}
-	if !p.Loads {
-		p.Loads, in.changed = true, true
-	}
+	p.Loads = true
 	in.to.Step(s)
 	return true
 }
@@ -321,7 +304,7 @@ func (in *Intake) gpu(p *Process) int {
 	return in.device(p.PID, p.CUDA)
 }
 
-func (in *Intake) clock(p *Process, r *Record) bool {
+func (in *Intake) clock(p *Process, r *record) bool {
 	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN {
 		return false
 	}
@@ -338,11 +321,11 @@ func (in *Intake) clock(p *Process, r *Record) bool {
 		period = math.NaN()
 	}
 	if r.Dev != nil && *r.Dev >= 0 && *r.Dev < 1024 && *r.Dev != p.CUDA {
-		p.CUDA, in.changed = *r.Dev, true
+		p.CUDA = *r.Dev
 	}
 	p.Emulated = r.Src == "emulated"
 	if !p.Launches && p.LaunchThread > 0 { // the hook reads a clock only where the asking thread launches
-		p.Launches, in.changed = true, true
+		p.Launches = true
 	}
 	if u := in.unclock[key]; u != nil && r.N >= u.from {
 		delete(in.unclock, key)
@@ -355,7 +338,7 @@ func (in *Intake) clock(p *Process, r *Record) bool {
 
 // noClock notes why steps have no device clock: from this one on, until another
 // clock record. Steps that were written before are told as well.
-func (in *Intake) noClock(p *Process, key loaderKey, r *Record) {
+func (in *Intake) noClock(p *Process, key loaderKey, r *record) {
 	from := r.N
 	if u := in.unclock[key]; u != nil && u.reason == r.X {
 		from = min(from, u.from)
@@ -376,12 +359,11 @@ func (in *Intake) noClock(p *Process, key loaderKey, r *Record) {
 	}
 }
 
-func (in *Intake) batch(p *Process, r *Record) bool {
+func (in *Intake) batch(p *Process, r *record) bool {
 	l := in.find(p.PID, r.Loader)
 	if l == nil || r.Bytes == nil || *r.Bytes < 0 {
 		return l == nil // of a loader beyond the bound
 	}
-	in.changed = in.changed || l.BatchBytes == 0 || l.BatchDType != r.DType || r.Pinned != nil && l.Pinned == nil
 	l.BatchBytes = max(l.BatchBytes, *r.Bytes) // the last of an epoch may be smaller
 	l.BatchDType = r.DType
 	if r.Pinned != nil {
@@ -391,7 +373,7 @@ func (in *Intake) batch(p *Process, r *Record) bool {
 	return true
 }
 
-func (in *Intake) fetch(p *Process, r *Record, now float64) bool {
+func (in *Intake) fetch(p *Process, r *record, now float64) bool {
 	if r.Count < 0 || r.Wall < 0 || r.CPU < 0 || r.Collate < 0 || r.Wall2 < 0 {
 		return false
 	}
@@ -402,7 +384,7 @@ func (in *Intake) fetch(p *Process, r *Record, now float64) bool {
 // fetched is the newest word of a process on its fetches: the counters are
 // cumulative, so the newest is all that is needed.
 type fetched struct {
-	record Record
+	record record
 	at     float64
 }
 
@@ -432,7 +414,7 @@ func (in *Intake) Flush() {
 	}
 }
 
-func (in *Intake) feed(p *Process, r *Record, now float64) bool {
+func (in *Intake) feed(p *Process, r *record, now float64) bool {
 	if r.Count < 0 || r.Read < 0 || r.Decode < 0 || r.Transform < 0 || r.Samples == nil || *r.Samples < 0 {
 		return false
 	}
@@ -440,7 +422,7 @@ func (in *Intake) feed(p *Process, r *Record, now float64) bool {
 	return true
 }
 
-func (in *Intake) memory(p *Process, r *Record, now float64) bool {
+func (in *Intake) memory(p *Process, r *record, now float64) bool {
 	if r.Dev == nil || *r.Dev < 0 || *r.Dev >= 1024 {
 		return false
 	}
@@ -458,6 +440,5 @@ func (in *Intake) note(text string) {
 	text = safe.Text(text, maxText)
 	if len(in.notes) < maxNotes && !slices.Contains(in.notes, text) {
 		in.notes = append(in.notes, text)
-		in.changed = true
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // precision notes what a process computes in, beside the settings of its loaders.
-func (in *Intake) precision(p *Process, r *Record) bool {
+func (in *Intake) precision(p *Process, r *record) bool {
 	for i := range in.loaders {
 		l := &in.loaders[i]
 		if l.PID != p.PID {
@@ -23,24 +23,19 @@ func (in *Intake) precision(p *Process, r *Record) bool {
 		if r.Autocast != nil && *r.Autocast {
 			l.Settings[stoker.Precision] = "autocast"
 		}
-		in.changed = true
 	}
 	return true
 }
 
 // optim notes what the model is as its optimizer shows it, and which thread
 // launches its work.
-func (in *Intake) optim(p *Process, own int, r *Record) bool {
+func (in *Intake) optim(p *Process, own int, r *record) bool {
 	if r.Steps < 0 {
 		return false
 	}
-	first := in.model == nil
-	if first || in.model.Device != r.Device || in.model.DType != r.DType {
-		in.changed = true
-	}
 	in.model = &recording.ModelFacts{Device: r.Device, DType: r.DType, Steps: r.Steps}
 	if own == p.PID && r.TID > 0 && (!p.Launches || p.LaunchThread != r.TID) {
-		p.LaunchThread, p.Launches, in.changed = r.TID, true, true
+		p.LaunchThread, p.Launches = r.TID, true
 	}
 	kind, _, _ := strings.Cut(r.Device, ":")
 	for i := range in.loaders {

@@ -38,7 +38,7 @@ func packetOf(records ...string) Packet {
 }
 
 func TestOneBadRecordLeavesItsNeighbours(t *testing.T) {
-	m, err := Decode(packetOf(`{"k":"warn","text":"a"}`, `{"k":"step","n":"x"}`, `{"k":"step","t":1e99}`, `{"k":"warn","text":"b"}`).Data)
+	m, err := decode(packetOf(`{"k":"warn","text":"a"}`, `{"k":"step","n":"x"}`, `{"k":"step","t":1e99}`, `{"k":"warn","text":"b"}`).Data)
 	if err != nil || len(m.Records) != 2 || m.Malformed != 2 || m.Records[1].Text != "b" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -49,7 +49,7 @@ func TestPacketsThatAreRefused(t *testing.T) {
 		"", "null", "[]", `{"v":2,"pid":1}`, `{"v":1,"pid":0}`, `{"v":1,"pid":-4}`, `{"v":1,"pid":1,"dropped":-1}`,
 		`{"v":1,"pid":1,"records":[]}` + strings.Repeat(" ", maxPacket), strings.Repeat("[", 60000),
 	} {
-		if _, err := Decode([]byte(data)); err == nil {
+		if _, err := decode([]byte(data)); err == nil {
 			t.Errorf("%.40q was taken", data)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 
+	"stoker"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -13,7 +15,6 @@ import (
 
 	"stoker/internal/safe"
 	"stoker/predict"
-	"stoker/report"
 )
 
 // Roofline draws what a device can do over arithmetic intensity, both axes in
@@ -28,8 +29,8 @@ func Roofline(w io.Writer, f Format, words Words, r predict.Roofline) error {
 	low, high := extent(r)
 	p.X.Min, p.X.Max = math.Log10(low), math.Log10(high)
 	p.Y.Min, p.Y.Max = floor(r), math.Log10(r.Peak)+0.7
-	p.X.Tick.Marker = plot.TickerFunc(func(a, b float64) []plot.Tick { return decades(a, b, report.Metric) })
-	p.Y.Tick.Marker = plot.TickerFunc(func(a, b float64) []plot.Tick { return decades(a, b, report.FLOPS) })
+	p.X.Tick.Marker = plot.TickerFunc(func(a, b float64) []plot.Tick { return decades(a, b, stoker.AboutMany) })
+	p.Y.Tick.Marker = plot.TickerFunc(func(a, b float64) []plot.Tick { return decades(a, b, stoker.AboutFLOPs) })
 	p.Add(grid{})
 	sheet := &page{words: words, pictures: []*plot.Plot{p}}
 	for i, d := range r.Diagonals {
@@ -103,10 +104,10 @@ func (sheet *page) diagonal(p *plot.Plot, r predict.Roofline, d predict.Diagonal
 	label := style(7.5, c)
 	label.YAlign, label.XAlign = draw.YBottom, draw.XCenter
 	p.Add(line, mark, &plotter.Labels{
-		XYs: plotter.XYs{ridge}, Labels: []string{report.Amount(d.Ridge) + " FLOP/B"},
+		XYs: plotter.XYs{ridge}, Labels: []string{stoker.About(d.Ridge) + " FLOP/B"},
 		TextStyle: []draw.TextStyle{label}, Offset: vg.Point{Y: 4 + 9*vg.Length(n)},
 	})
-	sheet.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, report.Speed(d.Rate), d.Over), line)
+	sheet.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over), line)
 }
 
 // glyphs tell workloads apart.
@@ -129,7 +130,7 @@ func (sheet *page) workpoint(p *plot.Plot, w predict.Workpoint, glyph draw.Glyph
 		p.Add(&plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: colourOfLine(at.line), Radius: 3, Shape: glyph}})
 	}
 	key := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: black, Radius: 3, Shape: glyph}}
-	sheet.explain(fmt.Sprintf("%s, batch %s", w.Name, report.Amount(w.Batch)), key)
+	sheet.explain(fmt.Sprintf("%s, batch %s", w.Name, stoker.About(w.Batch)), key)
 }
 
 // decades labels powers of ten with a unit.

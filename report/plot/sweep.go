@@ -191,7 +191,7 @@ func heat(w io.Writer, f Format, words Words, axes []predict.Axis, points []pred
 	sheet := &page{words: words, pictures: []*plot.Plot{p}}
 	for _, u := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		fill, _ := shade(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
-		sheet.explain("utilisation "+share(u), patch{fill})
+		sheet.explain("utilisation "+stoker.Percent(u), patch{fill})
 	}
 	return sheet.write(w, f)
 }
@@ -256,18 +256,11 @@ func letter(dc draw.Canvas, r vg.Rectangle, point predict.Point, ink color.Color
 	small := style(6, ink)
 	small.XAlign = draw.XCenter
 	if r.Max.Y-r.Min.Y < 18 {
-		dc.FillText(s, middle, share(point.Utilization.Point))
+		dc.FillText(s, middle, stoker.Percent(point.Utilization.Point))
 		return
 	}
-	dc.FillText(s, middle.Add(vg.Point{Y: 4}), share(point.Utilization.Point))
+	dc.FillText(s, middle.Add(vg.Point{Y: 4}), stoker.Percent(point.Utilization.Point))
 	dc.FillText(small, middle.Add(vg.Point{Y: -5}), report.Binds(point.BoundStage, point.Bound))
-}
-
-func share(v float64) string {
-	if !finite(v) {
-		return "?"
-	}
-	return fmt.Sprintf("%.0f %%", 100*v)
 }
 
 // shade goes from dark blue, starved, to light yellow, busy (the ends of
@@ -314,7 +307,7 @@ func amounts(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
 	for i := range ticks {
 		if !ticks[i].IsMinor() {
-			ticks[i].Label = report.Amount(ticks[i].Value)
+			ticks[i].Label = stoker.About(ticks[i].Value)
 		}
 	}
 	return ticks

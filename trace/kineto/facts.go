@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"stoker"
+	"stoker/internal/stat"
 	"stoker/recording"
 	"stoker/trace/steps"
 )
@@ -114,13 +115,11 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 			continue
 		}
 		place[p.ID] = len(facts.GPUs)
-		memory := p.Memory
-		if !(memory > 0) || math.IsInf(memory, 0) {
-			memory = 0
+		g := recording.GPU{Index: p.ID, Name: p.Name, SMs: max(0, p.SMs), Capability: p.capability(), Emulated: p.Emulated}
+		if p.Memory > 0 {
+			g.MemoryBytes = stat.Known(p.Memory)
 		}
-		facts.GPUs = append(facts.GPUs, recording.GPU{
-			Index: p.ID, Name: p.Name, MemoryBytes: memory, SMs: max(0, p.SMs), Capability: p.capability(), Emulated: p.Emulated,
-		})
+		facts.GPUs = append(facts.GPUs, g)
 	}
 	for i := range t.Devices {
 		if at, found := place[t.Devices[i].Index]; found {

@@ -93,7 +93,10 @@ func (r *reader) gpus() error {
 			return nil
 		}
 		g := recording.GPU{Index: int(max(0, min(id, 1<<20))), Name: clean(row.Text(1), 80), UUID: clean(row.Text(6), 64)}
-		g.MemoryBytes, g.SMs = float64(max(0, number(row, 2))), int(max(0, min(number(row, 3), 1<<16)))
+		g.SMs = int(max(0, min(number(row, 3), 1<<16)))
+		if memory := number(row, 2); memory > 0 {
+			g.MemoryBytes = new(float64(memory))
+		}
 		if major, minor := number(row, 4), number(row, 5); major > 0 && major < 1000 && minor >= 0 && minor < 1000 {
 			g.Capability = fmt.Sprintf("%d.%d", major, minor)
 		}

@@ -184,7 +184,7 @@ func (f *finder) stepsOf(p recording.Process, beats []beat) []recording.Step {
 		step := recording.Step{
 			PID: p.PID, Rank: p.Rank, Device: p.Device, Loader: Loader, N: s.n,
 			Start: float64(s.start) / 1e9, Period: float64(s.end-s.start) / 1e9, Wait: math.NaN(),
-			Phase: phase, Idle: math.NaN(), DevicePeriod: math.NaN(),
+			Phase: phase, Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(),
 		}
 		if len(waits) > 0 {
 			for len(waits) > 1 && waits[0].end <= s.start {

@@ -154,7 +154,7 @@ type told struct {
 
 // stats reads those stats of an event that tell something.
 func (v *collect) stats(b []byte) told {
-	out := told{step: -1, details: details{bytes: -1}}
+	out := told{step: -1, details: nothing()}
 	each(b, func(n protowire.Number, _ uint64, bytes []byte) {
 		if n != 4 || bytes == nil {
 			return
@@ -308,11 +308,7 @@ func (v *collect) work(b []byte, name int32, start, end int64) {
 	d.Start, d.End, d.Name = append(d.Start, start), append(d.End, end), append(d.Name, name)
 	d.Device, d.Stream, d.Kind = append(d.Device, v.device), append(d.Stream, v.stream), append(d.Kind, kind)
 	d.Bytes, d.Blocks, d.Threads = append(d.Bytes, s.details.bytes), append(d.Blocks, s.details.blocks), append(d.Threads, s.details.threads)
-	occupancy := float32(math.NaN())
-	if s.details.occupancy > 0 {
-		occupancy = s.details.occupancy
-	}
-	d.PerSM, d.Occupancy = append(d.PerSM, float32(math.NaN())), append(d.Occupancy, occupancy)
+	d.PerSM, d.Occupancy = append(d.PerSM, float32(math.NaN())), append(d.Occupancy, s.details.occupancy)
 	d.Group = append(d.Group, -1)
 	v.workKey = append(v.workKey, s.correlation)
 }

@@ -2,6 +2,7 @@ package xplane
 
 import (
 	"bytes"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -139,13 +140,16 @@ func frameName(name string) string {
 // async:1". Fields are parted by spaces, in older files by line ends.
 type details struct {
 	blocks, threads int32
-	occupancy       float32 // 0: unknown
-	bytes           int64   // -1: unknown
-	from, to        string  // kinds of memory
+	occupancy       float32
+	bytes           int64  // as in recording.Work
+	from, to        string // kinds of memory
 }
 
+// nothing is told of some work.
+func nothing() details { return details{bytes: -1, occupancy: float32(math.NaN())} }
+
 func detailsOf(text string) details {
-	d := details{bytes: -1}
+	d := nothing()
 	for _, f := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\n' }) {
 		name, value, _ := strings.Cut(f, ":")
 		switch name {

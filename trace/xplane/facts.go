@@ -100,7 +100,7 @@ func (p *plane) gpu() recording.GPU {
 		case cores:
 			g.SMs = int(min(s.value, 1<<16))
 		case memory:
-			g.MemoryBytes = float64(min(s.value, 1<<60))
+			g.MemoryBytes = new(float64(min(s.value, 1<<60)))
 		case capMajor:
 			major = s.value
 		case capMinor:

@@ -42,7 +42,7 @@ func stepOf(n int, device int, start, end int64) recording.Step {
 	return recording.Step{
 		PID: process, Device: device, Loader: steps.Loader, N: n,
 		Start: float64(start) / 1e9, Period: float64(end-start) / 1e9,
-		Wait: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(),
+		Wait: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(),
 	}
 }
 

@@ -1,0 +1,442 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"stoker"
+
+	"stoker/internal/stat"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// live fills a Case from the signals of a job: the hook, the device's meters, the
+// kernel's counters.
+type live struct {
+	*Case
+	run      *recording.Run
+	trainers []predict.Costs // of all ranks, the judged one among them
+}
+
+// liveCase takes what the signals tell.
+func liveCase(run *recording.Run) *Case {
+	l := live{Case: emptyCase(), run: run, trainers: predict.Trainers(run)}
+	l.window()
+	l.device()
+	l.program()
+	l.input()
+	l.Busy = l.busy()
+	l.copies()
+	l.Ranks, l.Warnings = l.ranks(), l.warnings()
+	return l.Case
+}
+
+// emptyCase knows nothing.
+func emptyCase() *Case {
+	nan := math.NaN()
+	return &Case{
+		Stall: nan, Idle: nan, Util: nan, Recorded: nan, Works: nan, Parts: unknownParts(), Device: -1, LateBy: nan,
+		Kernels:  kernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
+		evidence: map[Class][]Evidence{},
+	}
+}
+
+func (l live) window() {
+	l.Costs, l.HasSteps = predict.Starved(l.trainers)
+	if l.HasSteps {
+		l.From, l.To = l.Costs.Window.Start, l.Costs.Window.End
+		l.Util = l.Costs.Busy
+		return
+	}
+	l.To = l.run.End()
+	l.From = l.To / 2 // without steps the start cannot be told from the rest
+	l.Costs = predict.Measure(l.run, recording.Window{PID: trainer(l.run), Start: l.From, End: l.To})
+	l.Util = meanUtil(l.run, l.From, l.To)
+}
+
+// trainer is the first trainer's process, 0 where there is none.
+func trainer(run *recording.Run) int {
+	for _, p := range run.Facts.Processes {
+		if p.Role == recording.RoleTrainer {
+			return p.PID
+		}
+	}
+	return 0
+}
+
+// meanUtil is the utilisation of the device that was used most.
+func meanUtil(run *recording.Run, from, to float64) float64 {
+	most := math.NaN()
+	for _, s := range run.All(recording.GPUUtilisation) {
+		if v := s.Mean(from, to); !math.IsNaN(v) && !(v <= most) {
+			most = v
+		}
+	}
+	return most
+}
+
+// device settles stall, idle and shares in the order of trust of design.md.
+func (l live) device() {
+	l.Shares = Shares{Kernel: l.Util, Copy: math.NaN(), Communication: math.NaN(), Idle: math.NaN()}
+	if !math.IsNaN(l.Util) {
+		l.Idle = 1 - l.Util
+		l.estimateCopies()
+	}
+	if l.HasSteps && !math.IsNaN(l.Costs.Idle) {
+		l.Stall, l.StallSource = l.Costs.Idle/l.Costs.Step, DeviceEvents
+	}
+	if math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
+		return
+	}
+	// Utilisation is sampled: where it claims less idle than the device's own clock
+	// measured at the input boundary alone, the clock is right.
+	l.Idle = math.Max(l.Idle, l.Stall)
+	if !math.IsNaN(l.Shares.Idle) {
+		l.Shares.Idle = l.Idle
+		l.Shares.Copy = min(l.Shares.Copy, 1-l.Idle)
+		l.Shares.Kernel = 1 - l.Idle - l.Shares.Copy
+	}
+}
+
+// estimateCopies takes the estimated time of the copies off the idle time: GPU-Util
+// counts kernels only. With several ranks, communication stays unknown.
+func (l live) estimateCopies() {
+	p := l.run.Process(l.Costs.Window.PID)
+	if !l.HasSteps || p == nil || p.World > 1 {
+		return
+	}
+	copied := l.Costs.Baseline(l.run).Copy
+	if !copied.Known() {
+		return
+	}
+	l.Shares.Copy, l.Shares.Communication = min(copied.Point/l.Costs.Step, 1-l.Util), 0
+	l.Shares.Idle = 1 - l.Util - l.Shares.Copy
+	l.Idle = l.Shares.Idle
+}
+
+// program takes what is known of the program and the machine.
+func (l live) program() {
+	facts := &l.run.Facts
+	l.Training = l.ring()
+	l.GPUs = len(facts.GPUs)
+	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
+	l.Torch = facts.Software.Torch != "" || l.Hooked
+	l.Blind = l.absent("hook")
+	if m := facts.Model; m != nil {
+		l.Model = &modelFacts{Device: m.Device, DType: m.DType, Steps: m.Steps}
+	}
+	for _, g := range facts.GPUs {
+		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
+		l.Memory = append(l.Memory, used/stat.Value(g.MemoryBytes))
+	}
+	l.Seen = seen(nil, 0, "steps", "step", "%s", l.whatWasSeen())
+}
+
+func (l live) absent(what string) bool {
+	return slices.ContainsFunc(l.run.Facts.Absent, func(a recording.Absence) bool { return a.What == what })
+}
+
+func (l live) whatWasSeen() string {
+	switch {
+	case l.absent("hook") || l.absent("steps"):
+		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that were recorded", l.To)
+	case len(l.run.Steps) == 0 && len(l.run.Facts.Loaders) == 0:
+		return fmt.Sprintf("no DataLoader was iterated and no work on a GPU was seen in the %.1f s that were recorded", l.To)
+	case !l.HasSteps:
+		return "a DataLoader was used for too few steps to judge"
+	default:
+		return "a DataLoader is iterated, but no optimizer steps and no GPU is used"
+	}
+}
+
+// input takes what rules about input ask.
+func (l live) input() {
+	k := l.Costs
+	l.Starved = l.starved()
+	l.Alone = l.alone()
+	l.Workers = fact("Are there worker processes?", k.Workers > 0, workersText(k)).
+		saw(k.Cores-k.CoresUse, "cores", "tree.cpu", "%.1f of %.1f cores are free", max(0, k.Cores-k.CoresUse), k.Cores)
+	l.Saturated = share("Do the workers always have a batch to prepare?", l.saturated(), 0.70, 0.88, "")
+	l.Saturated.Seen = l.workersEvidence()
+	l.Storage = l.storage()
+	l.Cores = l.coresFull()
+	if !l.HasSteps {
+		l.Launcher = l.launcher()
+	}
+}
+
+// starved is the question that every rule about input begins with.
+func (l live) starved() quantity {
+	switch {
+	case !math.IsNaN(l.Stall):
+		return share("Does the device wait for input, by its own clock?", l.Stall, 0.03, 0.07, "").
+			saw(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time (%s of a %s step, by the device's own clock)",
+				stoker.Percent(l.Stall), stoker.AboutSeconds(l.Costs.Idle), stoker.AboutSeconds(l.Costs.Step))
+	case l.ring():
+		return share("Does the trainer wait for batches (an upper bound of waiting for input)?", l.waits(), 0.10, 0.25,
+			"work that is queued on the device may cover a wait of the host").
+			saw(l.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here (stoker observe tells)", stoker.Percent(l.waits())).
+			saw(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(l.Costs.Feed.Full))
+	}
+	return share("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.Idle, 0.10, 0.25,
+		"the device's own clock is not known here").
+		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", stoker.Percent(l.Idle))
+}
+
+// alone is whether the launching thread loads by itself.
+func (l live) alone() quantity {
+	k := l.Costs
+	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
+	q := fact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k)).
+		saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
+			stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(k.HostStep-k.Wait)).
+		saw(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
+	if k.Others > 0.3 {
+		q = q.saw(k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
+	}
+	return q
+}
+
+// launcher is whether the launching thread is at work all the time; a thread that
+// spins for the device looks the same.
+func (l live) launcher() quantity {
+	states := l.run.Find(recording.ThreadState, predict.LaunchThread(l.run, l.Costs.Window.PID))
+	busy := 1 - states.Share(l.From, l.To, recording.Parked, recording.Asleep)
+	return share("Is the launching thread always at work?", busy, 0.6, 0.85, "a thread that spins for the device looks the same").
+		saw(busy, "ratio", "thread.state", "no loader process exists and the launching thread is at work %s of the time", stoker.Percent(busy)).
+		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
+}
+
+// storage is the share of fetching time in which the fetching threads waited
+// for storage or a network file system.
+func (l live) storage() quantity {
+	k := l.Costs
+	waits := l.onStorage()
+	q := shareOr(unlikely, "Is loading waiting for storage?", waits, 0.3, 0.6, "")
+	if k.Feed != nil {
+		q = q.saw(waits, "ratio", "feed.read", "the loader's threads read files %s of their time", stoker.Percent(waits))
+	} else {
+		q = q.saw(waits, "ratio", "thread.state", "loading waits for storage %s of its time", stoker.Percent(waits))
+	}
+	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s come from storage, of %s read: the rest is in the page cache",
+		stoker.AboutRate(k.DiskRate), stoker.AboutRate(math.Max(k.ReadRate, k.DiskRate)))
+	if !math.IsNaN(k.FetchCPU) && k.Fetch > 0 {
+		q = q.saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s, of which %s is core time", stoker.AboutSeconds(k.Fetch), stoker.AboutSeconds(k.FetchCPU))
+	}
+	return q
+}
+
+func (l live) onStorage() float64 {
+	k := l.Costs
+	fetching := k.WorkersBusy
+	if k.Workers == 0 && l.HasSteps {
+		fetching = k.Fetch / k.HostStep
+	}
+	if !(fetching > 0.02) {
+		return math.NaN()
+	}
+	return min(1, (k.OnDisk+k.Remote)/fetching)
+}
+
+// saturated is how much of the time the workers had a batch to prepare.
+func (c *Case) saturated() float64 {
+	k := c.Costs
+	inside := k.Fetch / (float64(k.Workers) * k.HostStep)
+	switch {
+	case math.IsNaN(inside):
+		return k.WorkersBusy
+	case math.IsNaN(k.WorkersBusy):
+		return min(1, inside)
+	}
+	return min(1, max(inside, k.WorkersBusy))
+}
+
+// coresFull is whether no core is left for another worker: all are in use,
+// workers queue for them, or the quota holds the job back. Threads that only help
+// the launching thread within an operation are not counted: workers start none.
+func (l live) coresFull() quantity {
+	k := l.Costs
+	used := k.CoresUse
+	if k.HelperCPU > 0 {
+		used -= k.HelperCPU / k.HostStep
+	}
+	cores := k.Cores
+	if all := l.run.Facts.Machine.Cores(); k.Workers == 0 && all > 0 {
+		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
+	}
+	full := stat.Ramp(cores-used, 0.6, 0.25)
+	queued := 0.0
+	if k.Workers > 0 {
+		queued = stat.Ramp(k.FetchQueue/k.Fetch, 0.1, 0.25)
+	}
+	throttled := stat.Ramp(k.Throttled, 0.03, 0.07)
+	score := max(full, queued, throttled)
+	answer := fmt.Sprintf("%.1f of %.1f cores in use", used, cores)
+	if k.CoresUse-used > 0.2 {
+		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
+	}
+	if queued > full {
+		answer += fmt.Sprintf(", workers wait for a core %s of their fetching time", stoker.Percent(k.FetchQueue/k.Fetch))
+	}
+	if throttled > 0 {
+		answer += fmt.Sprintf(", held back by the quota %s of the time", stoker.Percent(k.Throttled))
+	}
+	if math.IsNaN(k.CoresUse) {
+		score, answer = unlikely, "unknown"
+	}
+	return quantity{
+		Question: Question{Text: "Are the cores that the job may use full?", Answer: yesNo(score) + ", " + answer, Score: score},
+		Seen:     l.coresEvidence(),
+	}
+}
+
+func (l live) coresEvidence() []Evidence {
+	k := l.Costs
+	list := seen(nil, k.CoresUse, "cores", "tree.cpu", "the job uses %.1f of the %.1f cores it can get", k.CoresUse, k.Cores)
+	if k.Others > 0.3 {
+		list = seen(list, k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
+	}
+	if k.Throttled > 0.03 {
+		list = seen(list, k.Throttled, "ratio", "cgroup.throttled", "the cgroup's CPU quota holds the job back %s of the time", stoker.Percent(k.Throttled))
+	}
+	return list
+}
+
+// busy is whether the device computes all the time.
+func (l live) busy() quantity {
+	unknown := 0.5
+	if l.ring() { // the loader's own side does not tell the device from other work of the trainer
+		unknown = unlikely
+	}
+	q := shareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
+		saw(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", stoker.Percent(l.Util)).
+		saw(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock", stoker.Percent(l.Stall))
+	if wait := l.Costs.Wait / l.Costs.HostStep; wait > 0.2 && l.Stall < 0.05 {
+		q = q.saw(wait, "ratio", "step.wait",
+			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is not starvation", stoker.Percent(wait))
+	}
+	return q
+}
+
+// copies estimates what copies take of a step, from the batch's size and the link.
+func (l live) copies() {
+	b := l.Costs.Baseline(l.run)
+	if !l.HasSteps || !b.Copy.Known() || !(l.Costs.Step > 0) {
+		l.Copied = fact("Is the size of the copies known?", false, "unknown: no batch was seen on its way to a device")
+		return
+	}
+	part := b.Copy.Point / l.Costs.Step
+	l.Before = l.Starved
+	l.Copied = share("Does the copy take a good part of the step?", part, 0.07, 0.15, "").
+		saw(part, "ratio", "loader.batch_bytes", "copying a batch of %s takes about %s of a %s step (%s to %s)",
+			stoker.AboutBytes(b.BatchBytes()), stoker.AboutSeconds(b.Copy.Point), stoker.AboutSeconds(l.Costs.Step), stoker.AboutSeconds(b.Copy.Low), stoker.AboutSeconds(b.Copy.High)).
+		saw(1-l.Util, "ratio", "gpu.utilisation", "no kernel runs %s of the time, of which waiting for input is %s", stoker.Percent(1-l.Util), stoker.Percent(l.Stall))
+	loader := l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
+		l.Copied = l.Copied.saw(b.BatchBytes(), "bytes", "loader.pinned", "batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
+	}
+	l.Uncovered = share("Is there time in which no kernel runs, though input is there?", 1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
+}
+
+// ranks compares the trainers of a run with several.
+func (l live) ranks() string {
+	if len(l.trainers) < 2 {
+		return ""
+	}
+	text := fmt.Sprintf("%d ranks were recorded; rank %d waits most for input and is the one judged:", len(l.trainers), l.Costs.Window.Rank)
+	for _, k := range l.trainers {
+		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, stoker.Percent(k.Idle/k.Step))
+	}
+	return text[:len(text)-1] + ". A rank that waits in a collective for a starved one is not itself starved."
+}
+
+// warnings say how much a verdict rests on, and what was not seen.
+func (l live) warnings() []string {
+	var out []string
+	if n := len(l.Costs.Window.Steps); l.HasSteps && n < fewSteps {
+		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on", n, l.To-l.From))
+	} else if l.HasSteps && !l.Costs.Window.Stationary && l.To-l.From < 30 {
+		out = append(out, fmt.Sprintf("%.0f s of steady training were seen; a final verdict needs 30", l.To-l.From))
+	} else if l.HasSteps && !l.Costs.Window.Stationary {
+		out = append(out, "the step time still drifts: its thirds of the last 30 s differ by more than 10 %")
+	}
+	if reason, n := l.noClock(); n > 0 && l.HasSteps {
+		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n, len(l.Costs.Window.Steps), reason))
+	}
+	for _, a := range l.run.Facts.Absent {
+		if a.What == "steps" && len(l.run.Steps) > 0 {
+			continue // older recordings do not take it back when steps come
+		}
+		out = append(out, a.What+": "+a.Why)
+	}
+	return append(out, l.run.Facts.Notes...)
+}
+
+// noClock counts the judged steps without a device clock, and the most frequent
+// reason.
+func (l live) noClock() (reason string, n int) {
+	counts := map[string]int{}
+	for _, s := range l.Costs.Window.Steps {
+		if math.IsNaN(s.Idle) && s.NoClock != "" {
+			counts[s.NoClock]++
+			n++
+		}
+	}
+	for r, count := range counts {
+		if count > counts[reason] || count == counts[reason] && r < reason {
+			reason = r
+		}
+	}
+	return reason, n
+}
+
+// ringEvidence says what the loader's own side tells where that names no ailment.
+func (c *Case) ringEvidence() []Evidence {
+	f, waits := c.Costs.Feed, c.waits()
+	var list []Evidence
+	if waits < littleWait {
+		list = seen(list, waits, "ratio", "step.wait", "the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; what limits the trainer is not seen from here: stoker observe looks at the device", stoker.Percent(waits))
+	} else {
+		list = seen(list, waits, "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here: stoker observe tells", stoker.Percent(waits))
+	}
+	list = seen(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(f.Full))
+	return slices.Concat(list, c.threadsEvidence())
+}
+
+// threadsEvidence says what the threads of stoker's loader do.
+func (c *Case) threadsEvidence() []Evidence {
+	k, f := c.Costs, c.Costs.Feed
+	busy := c.saturated()
+	list := seen(nil, busy, "ratio", "feed.threads", "%d thread%s at work in stoker's loader %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
+	return seen(list, k.Fetch, "seconds", "feed.batches", "preparing one batch takes a thread %s%s: reading %s, decoding %s, transforming %s",
+		stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(f.Read), stoker.AboutSeconds(f.Decode), stoker.AboutSeconds(f.Transform))
+}
+
+func (l live) workersEvidence() []Evidence {
+	if l.Costs.Feed != nil {
+		return l.threadsEvidence()
+	}
+	k := l.Costs
+	busy := l.saturated()
+	list := seen(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
+	return seen(list, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s", stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch))
+}
+
+func cpuOf(cpu, wall float64) string {
+	if math.IsNaN(cpu) || !(wall > 0) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of it on a core)", stoker.Percent(min(1, cpu/wall)))
+}
+
+func workersText(k predict.Costs) string {
+	switch {
+	case k.Feed != nil:
+		return fmt.Sprintf("stoker's loader has %d threads", k.Workers)
+	case k.Set:
+		return fmt.Sprintf("num_workers=%d", k.Workers)
+	}
+	return fmt.Sprintf("%d worker processes seen", k.Workers)
+}

@@ -1,0 +1,136 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker"
+
+	"stoker/diagnose/idle"
+	"stoker/diagnose/ranks"
+)
+
+// lagging scores that a rank is late: by its collectives, where they were found on
+// several ranks, else by how much of their windows ranks spend in collectives.
+func (t *traced) lagging() quantity {
+	if len(t.all.Devices) < 2 {
+		return quantity{}
+	}
+	if t.matched() {
+		note := "none comes last to most"
+		s, found := t.straggler()
+		if found {
+			note = fmt.Sprintf("rank %d comes last", s.Rank)
+		}
+		q := share("Do the other ranks wait in collectives for one that comes last?", t.late(), lateLow, lateHigh, note)
+		if found {
+			q.Seen = t.lateEvidence(s)
+		}
+		return q
+	}
+	least, most := t.slowest()
+	if least.rank == most.rank {
+		return quantity{}
+	}
+	apart := most.share - least.share
+	return share("Do ranks differ in how long they wait in collectives?", apart, lateLow, lateHigh, fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank)).
+		saw(apart, "ratio", "trace.ranks", "rank %d waits in collectives %s of its window, rank %d only %s: rank %d comes last",
+			most.rank, stoker.Percent(most.share), least.rank, stoker.Percent(least.share), least.rank)
+}
+
+// matched reports whether collectives were found on several ranks.
+func (t *traced) matched() bool { return t.ranks != nil && t.ranks.Matched > 0 }
+
+// straggler is the rank that the others wait for.
+func (t *traced) straggler() (ranks.Rank, bool) {
+	if !t.matched() || t.ranks.Straggler < 0 {
+		return ranks.Rank{}, false
+	}
+	return t.ranks.Ranks[t.ranks.Straggler], true
+}
+
+// late is the share of its window that the others wait for the straggler, 0
+// without one.
+func (t *traced) late() float64 {
+	s, found := t.straggler()
+	if !found {
+		return 0
+	}
+	return min(1, s.Delayed/max(1e-9, seconds(t.all.Devices[s.Device].Window())))
+}
+
+// lateEvidence names the rank that comes last, and why it does.
+func (t *traced) lateEvidence(s ranks.Rank) []Evidence {
+	list := seen(nil, t.late(), "ratio", "trace.ranks", "rank %d comes last to %d of %d collectives: the other ranks wait %s for it, %s of the window",
+		s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed), stoker.Percent(t.late()))
+	why := fmt.Sprintf("its kernels run %s of its window, and its device is idle %s", stoker.Percent(s.Kernel), stoker.Percent(s.Idle))
+	if s.CauseShare > 0 {
+		why += fmt.Sprintf(", mostly for %s (%s)", s.Cause, stoker.Percent(s.CauseShare))
+	}
+	for _, other := range t.ranks.Ranks {
+		if other.Rank != s.Rank {
+			why += fmt.Sprintf("; kernels of rank %d run %s", other.Rank, stoker.Percent(other.Kernel))
+			break
+		}
+	}
+	return seen(list, s.Kernel, "ratio", "trace.late", "why rank %d is late: %s", s.Rank, why)
+}
+
+type rankShare struct {
+	rank  int
+	share float64
+}
+
+// slowest are the ranks with least and most time alone in collectives.
+func (t *traced) slowest() (least, most rankShare) {
+	least.share, most.share = math.Inf(1), math.Inf(-1)
+	for i := range t.all.Devices {
+		d := &t.all.Devices[i]
+		if d.Process < 0 || d.Window() == 0 {
+			continue
+		}
+		share := d.Share(d.Communication + d.Causes[idle.Communication])
+		rank := t.all.Processes[d.Process].Rank
+		if share < least.share {
+			least = rankShare{rank, share}
+		}
+		if share > most.share {
+			most = rankShare{rank, share}
+		}
+	}
+	if math.IsInf(least.share, 1) {
+		return rankShare{}, rankShare{}
+	}
+	return least, most
+}
+
+// compared compares the devices of a trace with several ranks.
+func (t *traced) compared() string {
+	var parts []string
+	seen := map[int]bool{}
+	for i := range t.all.Devices {
+		d := &t.all.Devices[i]
+		if d.Process < 0 || d.Window() == 0 {
+			continue
+		}
+		rank := t.all.Processes[d.Process].Rank
+		seen[rank] = true
+		parts = append(parts, fmt.Sprintf("rank %d waits for input %s, idle %s, alone in collectives %s", rank,
+			stoker.Percent(d.Share(d.Causes[idle.DataLoader])), stoker.Percent(d.Share(d.Idle)), stoker.Percent(d.Share(d.Communication+d.Causes[idle.Communication]))))
+	}
+	if len(seen) < 2 {
+		return ""
+	}
+	const most = 8 // ranks in a sentence; the table of ranks has them all
+	more := ""
+	if len(parts) > most {
+		parts, more = parts[:most], fmt.Sprintf(" and %d more", len(parts)-most)
+	}
+	text := fmt.Sprintf("%d ranks were recorded; rank %d is the one judged: %s%s", len(seen), t.rank(), strings.Join(parts, "; "), more)
+	if s, found := t.straggler(); found {
+		return text + fmt.Sprintf(". Rank %d comes last to %d of %d collectives, and the others wait %s for it: their time in collectives is not the network's.",
+			s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
+	}
+	return text + "."
+}

@@ -1,0 +1,191 @@
+package stoker_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The mind asks quantities, not where a Run came from: a Run with a Timeline and one
+// without go the same way. What looks into a Timeline is listed, with its reason; a
+// folder stands for its files.
+var timelines = map[string]string{
+	"predict/replay":       "it plays the events of a trace again",
+	"diagnose/idle":        "it measures the gaps of a trace",
+	"diagnose/operators":   "it adds up the operators of a trace",
+	"diagnose/ranks":       "it compares the ranks of a trace",
+	"diagnose/lanes":       "it draws a step of a trace",
+	"diagnose/judge.go":    "caseOf chooses who fills the Case, once",
+	"diagnose/traced.go":   "it fills the Case from a trace",
+	"diagnose/xprof.go":    "it restates another tool's analysis of a trace",
+	"advise/replayed.go":   "it hands a trace to the replay, and takes no for an answer",
+	"report/trace.go":      "it prints what a trace left out",
+	"report/trace_json.go": "it prints what a trace left out",
+}
+
+// ruled are files that hold what rules ask, beside those with a Rule in them: neither
+// may know where a quantity comes from.
+var ruled = []string{"diagnose/case.go"}
+
+// beyond are packages that a rule must not see: a Run and what is measured on it.
+var beyond = []string{"stoker/recording", "stoker/trace", "stoker/diagnose/idle", "stoker/diagnose/ranks", "stoker/diagnose/operators", "stoker/diagnose/lanes"}
+
+func TestRulesAskQuantities(t *testing.T) {
+	used, rules := map[string]bool{}, 0
+	files := token.NewFileSet()
+	for _, name := range goFiles(t, ".") {
+		if !slices.Contains([]string{"predict", "diagnose", "advise", "verify", "report"}, floorOf(name)) {
+			continue
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range namesTimeline(file) {
+			key := name
+			if timelines[key] == "" {
+				key = filepath.ToSlash(filepath.Dir(name))
+			}
+			if timelines[key] == "" {
+				t.Errorf("%s: asks for a Timeline: ask a quantity of the Case, and let live.go and traced.go fill it", files.Position(at))
+			}
+			used[key] = true
+		}
+		if !holdsRule(file) && !slices.Contains(ruled, name) {
+			continue
+		}
+		rules++
+		for _, spec := range file.Imports {
+			if path, _ := strconv.Unquote(spec.Path.Value); slices.Contains(beyond, path) {
+				t.Errorf("%s: a rule imports %s: it sees quantities, and no Run", files.Position(spec.Pos()), path)
+			}
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if id, ok := node.(*ast.Ident); ok && (id.Name == "live" || id.Name == "traced") {
+				t.Errorf("%s: a rule names what fills its Case: %s", files.Position(id.Pos()), id.Name)
+			}
+			return true
+		})
+	}
+	for name, why := range timelines {
+		if !used[name] {
+			t.Errorf("%s no longer names a Timeline (%s): take it off the list", name, why)
+		}
+	}
+	if rules < 10 {
+		t.Fatalf("found %d files of rules: the test looks in the wrong place", rules)
+	}
+}
+
+// namesTimeline is where a file names Run.Timeline or its type.
+func namesTimeline(file *ast.File) (found []token.Pos) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		if s, ok := node.(*ast.SelectorExpr); ok && s.Sel.Name == "Timeline" {
+			found = append(found, s.Pos())
+		}
+		return true
+	})
+	return found
+}
+
+// holdsRule reports whether a file writes a Rule down.
+func holdsRule(file *ast.File) (found bool) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		if c, ok := node.(*ast.CompositeLit); ok && len(c.Elts) > 0 {
+			name, _ := c.Type.(*ast.Ident)
+			found = found || name != nil && name.Name == "Rule"
+		}
+		return true
+	})
+	return found
+}
+
+// A number that nobody knows is NaN, or a pointer that is nil; 0 and -1 are numbers. What
+// stands in a list (an index, an id, a rank) may be -1, and a count that cannot be 0 may be
+// 0: a whole number has no NaN.
+var zeroes = regexp.MustCompile(`(?i)(^|[^0-9.])(0|-1)\b[^.;]*\b(unknown|not known|not recorded|nobody knows)`)
+
+// unset are fields of a description that somebody writes down: what is left out is 0.
+var unset = []string{"predict/setup.go", "predict/replay/graph.go"}
+
+func TestUnknownIsNaN(t *testing.T) {
+	files, fields := token.NewFileSet(), 0
+	for _, name := range goFiles(t, ".") {
+		file, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			field, ok := node.(*ast.Field)
+			if !ok {
+				return true
+			}
+			if kind, _ := field.Type.(*ast.Ident); kind == nil || !strings.HasPrefix(kind.Name, "float") {
+				return true
+			}
+			fields++
+			if said := field.Doc.Text() + field.Comment.Text(); zeroes.MatchString(said) && !slices.Contains(unset, name) {
+				t.Errorf("%s: %s", files.Position(field.Pos()), said)
+			}
+			return true
+		})
+	}
+	if fields < 500 {
+		t.Fatalf("found %d fields of numbers: the test looks in the wrong place", fields)
+	}
+}
+
+// units are numbers with a unit or a per cent sign that a format prints by itself.
+var units = regexp.MustCompile(`%[+]?\.?[0-9]*[fg] ?(%%|ns|us|µs|ms|kB|KB|MB|GB|[KMG]iB|[KMG]?B/s)`)
+
+// spelt are the files that still print such numbers themselves, each with its reason.
+var spelt = map[string]string{
+	"predict/tutorial.go":          "the tutorial's own figures have the digits that its authors printed",
+	"predict/words.go":             "a bound of a note, in whole per cent",
+	"verify/work.go":               "whole per cent of bytes",
+	"diagnose/traced.go":           "an instant is looked up in another tool, to the microsecond",
+	"report/trace.go":              "an instant is looked up in another tool, to the microsecond",
+	"report/trace_lanes.go":        "an instant is looked up in another tool, to the microsecond",
+	"report/trace_ranks.go":        "a clock's offset has a sign",
+	"report/traced.go":             "a difference has a sign",
+	"advise/workers.go":            "a difference has a sign",
+	"predict/replay/forecast.go":   "a difference has a sign",
+	"trace/alike.go":               "a threshold in whole per cent, of the reader and not of a run",
+	"cmd/stoker/feed.go":           "a table of one unit",
+	"cmd/stoker/predict_models.go": "the tutorial's own formulas, with its digits",
+	"cmd/stoker/trace.go":          "progress",
+}
+
+func TestNumbersArePrintedInOnePlace(t *testing.T) {
+	files := token.NewFileSet()
+	used := map[string]bool{}
+	for _, name := range goFiles(t, ".") {
+		if folder := floorOf(name); folder == "bench" || folder == "feed" || folder == "examples" || folder == "internal" {
+			continue // they measure and print for those who do; internal knows no root
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if text, ok := node.(*ast.BasicLit); ok && text.Kind == token.STRING && units.MatchString(text.Value) {
+				used[name] = true
+				if spelt[name] == "" {
+					t.Errorf("%s: %s: print it with stoker.Percent, AboutSeconds, AboutBytes or AboutRate", files.Position(text.Pos()), text.Value)
+				}
+			}
+			return true
+		})
+	}
+	for name, why := range spelt {
+		if !used[name] {
+			t.Errorf("%s prints no such number any more (%s): take it off the list", name, why)
+		}
+	}
+}

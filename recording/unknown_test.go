@@ -1,0 +1,34 @@
+package recording
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// What a recording does not say is unknown: also in one that an older version wrote, which
+// left 0 out.
+func TestWhatIsLeftOutIsUnknown(t *testing.T) {
+	text := `{"kind":"header","format":1}
+{"kind":"facts","facts":{"machine":{"cpus":2,"locked_bytes":-1},"gpus":[{"index":0,"name":"H","memory_bytes":8e10}]}}
+{"kind":"step","t":1,"pid":7,"rank":0,"device":0,"loader":0,"n":0,"period":0.5,"phase":"train"}
+{"kind":"step","t":2,"pid":7,"rank":0,"device":0,"loader":0,"n":1,"period":0.5,"samples":16,"phase":"train"}
+`
+	run, err := Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := run.Steps; len(s) != 2 || !math.IsNaN(s[0].Samples) || s[1].Samples != 16 {
+		t.Errorf("steps %+v, want samples NaN and 16", s)
+	}
+	if m := run.Facts.Machine; m.ShmBytes != nil || m.MemoryBytes != nil || m.LockedBytes == nil || *m.LockedBytes != -1 {
+		t.Errorf("machine %+v, want nothing but the lock's limit", m)
+	}
+	if g := run.Facts.GPUs; len(g) != 1 || g[0].PowerLimit != nil || g[0].MemoryBytes == nil || *g[0].MemoryBytes != 8e10 {
+		t.Errorf("GPUs %+v, want a memory and no power limit", g)
+	}
+	w := Window{Steps: run.Steps}
+	if n := w.Samples(); !math.IsNaN(n) {
+		t.Errorf("%v samples a step, want unknown: one step does not tell", n)
+	}
+}

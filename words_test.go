@@ -1,0 +1,80 @@
+package stoker
+
+import (
+	"math"
+	"testing"
+)
+
+func TestWords(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		text func(float64) string
+		v    float64
+		want string
+	}{
+		{About, 0, "0"},
+		{About, 7.94, "7.94"},
+		{About, 999.4, "999"},
+		{About, 999.6, "1,000"},
+		{About, 21_849, "21,800"},
+		{About, 1.2e6, "1,200,000"},
+		{About, -100_000, "-100,000"},
+		{About, -1000, "-1,000"},
+		{About, nan, "unknown"},
+		{About, inf, "unknown"},
+		{AboutMany, 10_000, "10 k"},
+		{AboutMany, 2.0499e9, "2.05 G"},
+		{AboutMany, 12, "12"},
+		{AboutMany, inf, "unknown"},
+		{AboutMany, nan, "unknown"},
+		{AboutBytes, 110_149, "110 KB"},
+		{AboutBytes, nan, "unknown"},
+		{AboutRate, 6.504e9, "6.5 GB/s"},
+		{AboutRate, nan, "unknown"},
+		{AboutSeconds, 0.011744, "11.7 ms"},
+		{AboutSeconds, 0, "0 s"},
+		{AboutSeconds, 1e-18, "0 s"},
+		{AboutSeconds, 45.61e-6, "45.6 µs"},
+		{AboutSeconds, nan, "unknown"},
+		{AboutSeconds, inf, "unknown"},
+		{AboutFLOPs, 312.4e12, "312 TFLOP/s"},
+		{AboutFLOPs, nan, "unknown"},
+		{Percent, 0, "0 %"},
+		{Percent, 0.95, "95 %"},
+		{Percent, 0.0312, "3.1 %"},
+		{Percent, 0.0004, "<0.1 %"},
+		{Percent, 1e-12, "0 %"},
+		{Percent, 0.9999, "99.9 %"},
+		{Percent, 1, "100 %"},
+		{Percent, 1 - 1e-12, "100 %"},
+		{Percent, 1.0623, "106 %"},
+		{Percent, -0.031, "-3.1 %"},
+		{Percent, nan, "unknown"},
+		{Percent, inf, "unknown"},
+		{times, 1.254, "1.25x"},
+		{times, nan, "unknown"},
+	} {
+		if got := c.text(c.v); got != c.want {
+			t.Errorf("%v reads %q, want %q", c.v, got, c.want)
+		}
+	}
+}
+
+func TestIntervalsInWords(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Ranged(Interval{1.2e-3, 2e-3, 2.8e-3}, AboutSeconds), "1.2 ms to 2.8 ms"},
+		{Ranged(Exactly(2e-3), AboutSeconds), "2 ms"},
+		{Ranged(Unknown(), AboutSeconds), "unknown"},
+		{Ranged(Interval{1, 2, math.NaN()}, About), "2"},
+		{Around(Interval{1.2e-3, 2e-3, 2.8e-3}, AboutSeconds), "2 ms (1.2 ms to 2.8 ms)"},
+		{Around(Exactly(2e-3), AboutSeconds), "2 ms"},
+		{Around(Unknown(), AboutSeconds), "unknown"},
+		{Factor(Interval{1.1, 1.25, 1.4}), "1.25x (1.10 to 1.40)"},
+		{Factor(Unknown()), "unknown"},
+		{Ending(1, "", "s") + Ending(2, "", "s") + Ending(0.0, " was", "s were"), "ss were"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
