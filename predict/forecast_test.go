@@ -114,7 +114,7 @@ func TestAsynchronousLoops(t *testing.T) {
 			t.Errorf("%s: loop %+v, want %v to %v", c.name, loop, c.wantLow, c.wantHigh)
 		}
 		p := loader(c.wait, 0, 100, 0)
-		p.Took, p.Setup.Step = c.step, loop
+		p.Took, p.Step = c.step, loop
 		if f := with(p, stoker.NumWorkers, 16); !f.Speedup.Contains(c.wantSpeed) || f.Speedup.High/f.Speedup.Low > 1.6 {
 			t.Errorf("%s: speed-up %+v, want %v inside", c.name, f.Speedup, c.wantSpeed)
 		}

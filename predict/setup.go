@@ -99,8 +99,13 @@ func (s Setup) Check() error {
 		name  string
 		value float64
 	}{
-		{"workers", s.Workers}, {"cores", s.Cores}, {"physical cores", s.PhysCores}, {"spread", s.Spread}, {"batch cv", s.BatchCV},
-		{"prefetch", s.Prefetch}, {"epoch", s.Epoch},
+		{"workers", s.Workers},
+		{"cores", s.Cores},
+		{"physical cores", s.PhysCores},
+		{"spread", s.Spread},
+		{"batch cv", s.BatchCV},
+		{"prefetch", s.Prefetch},
+		{"epoch", s.Epoch},
 	} {
 		if n.value < 0 || n.value > mostCount {
 			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN where it is unknown", n.name, n.value, mostCount)

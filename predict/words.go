@@ -176,7 +176,7 @@ func (c *solution) missingInputs(d Demand) []Missing {
 
 // latencyNeeded is how long a read may take, where its worker does nothing meanwhile.
 func (c *solution) latencyNeeded() string {
-	room := c.workers*c.t[likely][onCompute] - c.numbers.preparing(likely)
+	room := c.workers*c.t[likely][onCompute] - c.preparing(likely)
 	per := room / (c.batch * c.misses[likely] * c.perFile[likely])
 	if !(per > 0) || math.IsInf(per, 0) {
 		return ""
