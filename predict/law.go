@@ -177,7 +177,7 @@ func (s Setup) compile() (numbers, error) {
 		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes), workers: s.Workers, phys: s.PhysCores,
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others, sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
 		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
-		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
+		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(missed(s.Cached)), wait: costs(s.Wait),
 		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), spin: costs(s.Spin), crowd: s.Crowd, launch: costs(s.Launch), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
 		overlap: views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
@@ -360,13 +360,13 @@ func rates(i stoker.Interval) views {
 	return views{i.High, i.Point, i.Low}
 }
 
-// Misses is the share of samples that storage has to deliver when a share of the
+// missed is the share of samples that storage has to deliver when a share of the
 // data set lies in memory and each epoch shuffles anew. A cache that evicts
 // nothing misses 1-c. One that evicts the least recently used, as a page cache
 // nearly does, hits c + (1-c) ln(1-c) only: what would be needed next is thrown
 // out before (reuse distance of one shuffle per epoch; half the set cached gives
 // 15 % hits). The point lies in the middle: Linux is between the two.
-func Misses(cached float64) stoker.Interval {
+func missed(cached float64) stoker.Interval {
 	if cached >= 1 {
 		return stoker.Exactly(0)
 	}
@@ -538,9 +538,9 @@ func orNone(v float64) float64 {
 func (p *numbers) loop(t times, v view) float64 {
 	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.hurried(v), orNone(t[onCopy])
 	if p.pinned && v != pessimist && math.IsNaN(p.copied[v]) {
-		return Overlapped(copied, compute)
+		return overlapped(copied, compute)
 	}
-	return Serial(copied, compute)
+	return serial(copied, compute)
 }
 
 // input is the time of a step whose device takes none, and the part that binds.
@@ -575,7 +575,7 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		}
 	}
 	if p.workers == 0 {
-		step = Serial(input, loop) - p.overlap[v]*min(input, loop)
+		step = serial(input, loop) - p.overlap[v]*min(input, loop)
 		if input > orNone(t[bound]) {
 			bound = slowest
 		}
@@ -784,18 +784,18 @@ func (v view) threads(busy, physical float64) float64 {
 	return busy / (physical + v.cost(gain)*(busy-physical))
 }
 
-// Serial is the step of a loop that loads and computes by turns: nothing
-// overlaps, and the device is busy for compute/Serial of it.
-func Serial(load, compute float64) float64 { return load + compute }
+// serial is the step of a loop that loads and computes by turns: nothing
+// overlaps, and the device is busy for compute/serial of it.
+func serial(load, compute float64) float64 { return load + compute }
 
-// Overlapped is the step of a loop whose loading happens while it computes: the
+// overlapped is the step of a loop whose loading happens while it computes: the
 // slower one decides.
-func Overlapped(load, compute float64) float64 { return max(load, compute) }
+func overlapped(load, compute float64) float64 { return max(load, compute) }
 
 // joint is the time of a step in which two stages of these times feed each
 // other through a short queue.
 func joint(a, b, sharp float64) float64 {
-	slow, fast := Overlapped(a, b), min(a, b)
+	slow, fast := overlapped(a, b), min(a, b)
 	if math.IsInf(sharp, 1) || fast == 0 {
 		return slow
 	}

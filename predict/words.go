@@ -55,7 +55,7 @@ func (c *solution) how(part int) (text, source string) {
 			source = "a file is read at once where its directory and inode are in memory, else in three (assumption); an object is one request"
 		}
 		if c.Cached > 0 {
-			text += fmt.Sprintf(" x %s misses", ranged(scaled(Misses(c.Cached), 100), amount)+" %")
+			text += fmt.Sprintf(" x %s misses", ranged(scaled(missed(c.Cached), 100), amount)+" %")
 			source = strings.TrimPrefix(source+"; ", "; ") + "misses: from a cache that evicts nothing to least recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
 	case onWorker:
