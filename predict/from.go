@@ -62,7 +62,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 		Batch: 1, Workers: float64(c.Workers), Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
 		LoopCPU: stoker.Exactly(max(least, c.LoopCPU-c.spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
 	}
-	if samples := c.Window.Samples(); samples > 0 {
+	if samples := c.Window.Samples(); samples > 0 && samples <= mostCount {
 		b.Batch = samples
 	}
 	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
