@@ -216,15 +216,23 @@ def _see_off(process: subprocess.Popen[bytes], alone: bool) -> None:
         process.wait()
 
 
+#: What the first line of a Go program's end begins with: the reason, before pages of stacks.
+REASONS = ("panic:", "fatal error:", "runtime: ", "unexpected fault", "SIG", "stoker: error")
+
+
 def said(log: int | None) -> str:
-    """The daemon's last words, as the end of a sentence."""
+    """Why the daemon ended, in its own words, else its last ones; as the end of a sentence."""
     if log is None:
         return ""
+    most = 1 << 20
     try:
-        words = os.pread(log, 2000, max(0, os.fstat(log).st_size - 2000)).decode(errors="replace").strip()
+        words = os.pread(log, most, max(0, os.fstat(log).st_size - most)).decode(errors="replace")
     except OSError:
         return ""
-    return "; it said: " + " | ".join(words.splitlines()[-5:]) if words else ""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    reason = next((i for i, line in enumerate(lines) if line.startswith(REASONS)), None)
+    kept = lines[-5:] if reason is None else lines[reason : reason + 3]
+    return "; it said: " + " | ".join(kept) if kept else ""
 
 
 class Wait:

@@ -25,6 +25,7 @@ from feed_fixture import FeedCase, children
 from private_folder import private_folder
 
 import stoker
+from stoker import _feed
 
 OPS = [{"op": "center_crop", "size": [4, 6]}, {"op": "pil_to_tensor"}]
 
@@ -50,6 +51,27 @@ class ImportTest(unittest.TestCase):
 
 @unittest.skipIf(np is None, "needs NumPy")
 @unittest.skipUnless(sys.platform == "linux", "needs Linux")
+class LastWordsTest(unittest.TestCase):
+    """What is told of a daemon that ended."""
+
+    def said(self, text):
+        log = os.memfd_create("words")
+        self.addCleanup(os.close, log)
+        os.write(log, text.encode())
+        return _feed.said(log)
+
+    def test_the_reason_is_told_not_the_end_of_the_stacks(self):
+        stacks = "".join(f"\tmain.f{i}()\n\t/src/x.go:{i}\n" for i in range(3000))
+        told = self.said(f"stoker: reading\npanic: index out of range [3]\n\ngoroutine 1 [running]:\n{stacks}exit status 2\n")
+        self.assertIn("panic: index out of range [3] | goroutine 1 [running]:", told)
+        self.assertNotIn("exit status", told)
+        self.assertIn("fatal error: out of memory", self.said(f"runtime: out of memory\nfatal error: out of memory\n{stacks}"))
+
+    def test_without_a_reason_the_last_lines_are_told(self):
+        self.assertEqual(self.said("".join(f"line {i}\n" for i in range(9))), "; it said: line 4 | line 5 | line 6 | line 7 | line 8")
+        self.assertEqual(self.said("\n"), "")
+
+
 class LoaderTest(FeedCase):
     def loader(self, **settings):
         self.root = self.images()
