@@ -42,7 +42,7 @@ STALL_POINTS = 3.0
 #: How wide a printed gain may be, high over low.
 WIDEST = 1.6
 #: Share of the time that a device may wait in a run which was built without, before a busy machine has made another run of it.
-SPOILED = 0.05
+SPOILED = 0.03
 #: Cores that other programs may use before a row says so: a busy machine changes what is true.
 QUIET_CORES = 0.3
 #: What the disk of scenario slow-disk gives, and how long its files are.
