@@ -2,8 +2,10 @@ package diagnose
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"stoker"
 
@@ -30,6 +32,7 @@ func liveCase(run *recording.Run) *Case {
 	l.Busy = l.busy()
 	l.copies()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
+	l.Found = l.evaluation()
 	return l.Case
 }
 
@@ -339,6 +342,33 @@ func (l live) copies() {
 	}
 	l.Uncovered = share("Is there time in which no kernel runs, though input is there?", 1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
 }
+
+// evaluation tells of the evaluation between the judged steps, which is a phase of its own.
+func (l live) evaluation() []Finding {
+	w, took, waited := l.Costs.Window, 0.0, 0.0
+	places := map[string]bool{}
+	for _, s := range w.Apart {
+		took += stat.Or(s.Period, s.Wait)
+		waited += s.Wait
+		if loader := l.run.Loader(s.PID, s.Loader); loader != nil && loader.Where != "" && s.Loader != w.Loader {
+			places[loader.Where] = true
+		}
+	}
+	if share := took / (w.End - w.Start); !l.HasSteps || !(share >= leastApart) {
+		return nil
+	}
+	over := "the same loader"
+	if names := slices.Sorted(maps.Keys(places)); len(names) > 0 {
+		over = "the loader of " + strings.Join(names, " and ")
+	}
+	f := said("evaluation", fmt.Sprintf("%s of the time between the judged steps goes into evaluation over %s, which waits for input %s of it. It is a phase of its own: no step and no wait above counts it",
+		stoker.Percent(took/(w.End-w.Start)), over, stoker.Percent(min(1, waited/took))))
+	f.Seconds, f.Share = took, took/(w.End-w.Start)
+	return []Finding{f}
+}
+
+// leastApart is the share of the window from which evaluation is worth a word. [J]
+const leastApart = 0.01
 
 // ranks compares the trainers of a run with several.
 func (l live) ranks() string {

@@ -112,7 +112,7 @@ func busy(run *recording.Run, w recording.Window) float64 {
 		device = run.Facts.GPUs[0].Index
 	}
 	series := run.Find(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", device))
-	return series.Mean(w.Start, w.End)
+	return w.Mean(series)
 }
 
 // fetchers are the subjects whose fetch counters belong to the window: the

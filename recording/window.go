@@ -15,6 +15,7 @@ type Window struct {
 	Loader    int     // the loader whose steps set the beat
 	Steps     []Step  // its steady training steps
 	Side      []Step  // steps of other loaders of the same trainer within the window
+	Apart     []Step  // steps of another phase within the window, of any loader: they are not judged
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
 	WarmUp    int     // steps left out at the start
@@ -76,15 +77,20 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat}
 	var train []Step
 	for _, s := range steps {
-		if s.Loader == beat && s.Phase == phase && s.Period > 0 {
-			train = append(train, s)
+		if s.Loader != beat || s.Phase != phase || !(s.Period > 0) {
+			continue
 		}
+		if holdsOtherPhase(s, steps, phase) {
+			w.Left++ // and is no measure of what is steady
+			continue
+		}
+		train = append(train, s)
 	}
 	train = dropUnread(train)
 	w.WarmUp = r.warmUp(pid, beat, train)
 	limit := longestLoop(train)
 	for _, s := range train[w.WarmUp:] {
-		if s.Period-s.Wait > limit || holdsOtherPhase(s, steps, phase) {
+		if s.Period-s.Wait > limit {
 			w.Left++
 			continue
 		}
@@ -96,7 +102,10 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	last := w.Steps[len(w.Steps)-1]
 	w.Start, w.End = w.Steps[0].Start, last.Start+last.Period
 	for _, s := range steps {
-		if s.Loader != beat && s.Phase == phase && s.Start >= w.Start && s.Start < w.End {
+		switch inside := s.Start >= w.Start && s.Start < w.End; {
+		case inside && s.Phase != phase:
+			w.Apart = append(w.Apart, s)
+		case inside && s.Loader != beat:
 			w.Side = append(w.Side, s)
 		}
 	}
@@ -267,6 +276,27 @@ func (w Window) HostTime() float64 {
 	}
 	return sum / float64(len(w.Steps))
 }
+
+// Mean is the mean of a signal over the window without what is of another phase;
+// NaN where it has no value there.
+func (w Window) Mean(s *Series) float64 {
+	part, sum, n, next := s.Between(w.Start, w.End), 0.0, 0, 0
+	for i, t := range part.T {
+		for next < len(w.Apart) && w.Apart[next].end() <= t {
+			next++
+		}
+		if next == len(w.Apart) || t < w.Apart[next].Start {
+			sum, n = sum+part.V[i], n+1
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// end is when a step ended as far as it is known.
+func (s Step) end() float64 { return s.Start + stat.Or(s.Period, s.Wait) }
 
 // Samples is the mean number of samples per step.
 func (w Window) Samples() float64 {
