@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -193,11 +194,33 @@ func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
 	run := live(t)
 	run.Steps, run.Facts.Loaders = nil, nil
 	v := diagnose.Judge(run)
-	if v.Class != diagnose.MainThread {
-		t.Fatalf("class %s, want %s by live signals; scores %v", v.Class, diagnose.MainThread, v.Scores)
+	if v.Class != diagnose.CPUBound {
+		t.Fatalf("class %s, want %s by live signals; scores %v", v.Class, diagnose.CPUBound, v.Scores)
 	}
 	fix := Rank(run, v).Fixes[0]
 	if s := fix.Forecast.Speedup; s.Known() || !(s.High > 5.9 && s.High < 6.1) {
 		t.Errorf("speed-up %+v, want at most 6 and no point", s)
+	}
+}
+
+// Nothing is said about a setting of a DataLoader that nobody saw, whether the hook was
+// there to see it or not.
+func TestNoSettingOfALoaderThatWasNotSeen(t *testing.T) {
+	for name, blind := range map[string]bool{"hook": false, "no hook": true} {
+		run := live(t)
+		run.Steps, run.Facts.Loaders = nil, nil
+		if blind {
+			run.Facts.Processes[0].Hooked = false
+			run.Facts.Absent = []recording.Absence{{What: "hook", Why: "--no-hook"}}
+		}
+		v := diagnose.Judge(run)
+		plan := Rank(run, v)
+		if len(plan.Fixes) == 0 || len(v.Evidence) == 0 {
+			t.Fatalf("%s: no advice and %d reasons of class %s; scores %v", name, len(v.Evidence), v.Class, v.Scores)
+		}
+		said := fmt.Sprint(v.Evidence, plan)
+		if rule, _ := diagnose.RuleOf(v.Class); strings.Contains(said+rule.Text, string(stoker.NumWorkers)) || len(plan.Fixes[0].Changes) > 0 {
+			t.Errorf("%s: %s names num_workers: %s %+v", name, v.Class, rule.Text, plan)
+		}
 	}
 }

@@ -30,6 +30,7 @@ func liveCase(run *recording.Run) *Case {
 	l.program()
 	l.input()
 	l.Busy = l.busy()
+	l.Where = l.launching().String()
 	l.copies()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
 	l.Found = l.evaluation()
@@ -127,6 +128,7 @@ func (l live) program() {
 	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.Torch = facts.Software.Torch != "" || l.Hooked
 	l.Blind = l.absent("hook")
+	l.NoPython = len(facts.Processes) == 0 && len(l.run.All(recording.TreeCPU)) > 0
 	if m := facts.Model; m != nil {
 		l.Model = &modelFacts{Device: m.Device, DType: m.DType, Steps: m.Steps}
 	}
@@ -143,6 +145,8 @@ func (l live) absent(what string) bool {
 
 func (l live) whatWasSeen() string {
 	switch {
+	case l.NoPython:
+		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on a GPU was seen: they used %s cores", l.To, stoker.About(l.Costs.CoresUse))
 	case l.absent("hook") || l.absent("steps"):
 		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that were recorded", l.To)
 	case len(l.run.Steps) == 0 && len(l.run.Facts.Loaders) == 0:
@@ -165,8 +169,12 @@ func (l live) input() {
 	l.Saturated.Seen = l.workersEvidence()
 	l.Storage = l.storage()
 	l.Cores = l.coresFull()
-	if !l.HasSteps {
+	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps:
+	case l.Loaded || !l.Hooked:
 		l.Launcher = l.launcher()
+	default:
+		l.unfed()
 	}
 }
 
@@ -192,7 +200,7 @@ func (l live) starved() quantity {
 func (l live) alone() quantity {
 	k := l.Costs
 	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
-	q := fact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k)).
+	q := fact("Does the launching thread load by itself?", k.Workers == 0, workersText(k)).
 		saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
 			stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(k.HostStep-k.Wait)).
 		saw(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)

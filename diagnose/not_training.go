@@ -23,8 +23,8 @@ var notTraining = Rule{
 		if !c.HasSteps && c.Torch && c.Costs.CoresUse > 0.5 && c.GPUs > 0 && !c.Hooked {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
-		if math.IsNaN(c.Util) && c.Blind {
-			c.yes(fact("Could training be seen at all?", false, "neither a GPU nor the inside of the program can be seen"))
+		if math.IsNaN(c.Util) && c.Blind && !c.NoPython {
+			c.yes(fact("Could training be seen at all?", false, "neither a GPU nor the inside of the Python program can be seen"))
 			score *= unlikely
 		}
 		return score
