@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -221,6 +222,71 @@ func TestNoSettingOfALoaderThatWasNotSeen(t *testing.T) {
 		said := fmt.Sprint(v.Evidence, plan)
 		if rule, _ := diagnose.RuleOf(v.Class); strings.Contains(said+rule.Text, string(stoker.NumWorkers)) || len(plan.Fixes[0].Changes) > 0 {
 			t.Errorf("%s: %s names num_workers: %s %+v", name, v.Class, rule.Text, plan)
+		}
+	}
+}
+
+// onCPU is the live run as it would be with its model on the CPU: a step of 75 ms, of
+// which the launching thread loads for 50, on a core or asleep, and computes for 25 on two.
+func onCPU(t *testing.T, cores int, asleep bool) *recording.Run {
+	t.Helper()
+	run := live(t)
+	step, fetch, core := 0.075, 0.050, 0.050
+	if asleep {
+		core = 0.001
+	}
+	launch, tree := core+0.025, core+0.050
+	run.Facts.GPUs, run.Facts.Model = nil, &recording.ModelFacts{Device: "cpu", DType: "float32", Steps: 700}
+	run.Facts.Machine.Allowed, run.Facts.Machine.CPUs, run.Facts.Machine.PhysCores = cores, cores, cores
+	stretch := step / run.Steps[0].Period
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		s.Start, s.Period, s.Wait, s.Idle, s.DevicePeriod, s.NoClock = s.Start*stretch, step, fetch, math.NaN(), math.NaN(), "no device"
+	}
+	run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool { return strings.HasPrefix(string(s.Signal), "gpu.") })
+	run.Facts.Loaders[0].BatchBytes = 1e5
+	all := run.Find(recording.TreeCPU, "tree")
+	run.Series = append(run.Series, recording.Series{Signal: recording.ThreadCPU, Subject: "thread/100", T: slices.Clone(all.T), V: slices.Clone(all.V)})
+	for i := range run.Series {
+		s := &run.Series[i]
+		for j := range s.T {
+			s.T[j] *= stretch
+			switch s.Signal {
+			case recording.ThreadCPU:
+				s.V[j] = s.T[j] * launch / step
+			case recording.ProcessCPU, recording.TreeCPU, recording.MachineCPU:
+				s.V[j] = s.T[j] * tree / step
+			case recording.FetchWall:
+				s.V[j] = s.T[j] * fetch / step
+			case recording.FetchCPU:
+				s.V[j] = s.T[j] * core / step
+			case recording.FetchCount:
+				s.V[j] = s.T[j] / step
+			}
+		}
+	}
+	return run
+}
+
+// A model on the CPU is the deeper cause; what limits the run as it is stands beside it,
+// with its gain. The threads that help with the model's operations do not load.
+func TestWhatLimitsAModelOnTheCPU(t *testing.T) {
+	for _, test := range []struct {
+		cores  int
+		asleep bool
+		want   float64
+	}{{2, false, 1.5}, {8, false, 3}, {2, true, 2.9}} {
+		run := onCPU(t, test.cores, test.asleep)
+		v := diagnose.Judge(run)
+		if v.Class != diagnose.ComputeOnCPU {
+			t.Fatalf("class %s; scores %v", v.Class, v.Scores)
+		}
+		if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == "input-wait" && f.Share > 0.66 && f.Share < 0.67 }) {
+			t.Errorf("no finding says that two thirds of a step wait for input: %v", v.Findings)
+		}
+		fix := fixOf(t, run, stoker.NumWorkers)
+		if s := fix.Forecast.Speedup; !s.Contains(test.want) || s.High/s.Low > 1.6 {
+			t.Errorf("%+v: %+v of %v does not contain the gain or is wider than 1.6", test, s, fix.Changes)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"stoker/internal/stat"
 	"stoker/recording"
@@ -216,7 +217,9 @@ func (c *Costs) cpu(run *recording.Run) {
 		c.LoopCPU = c.beside(run, from, to) * c.HostStep
 	}
 	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
-	c.helpers()
+	if !computesOnCPU(run) { // there all threads compute the model
+		c.helpers()
+	}
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
 }
 
@@ -251,6 +254,11 @@ func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
 		}
 	}
 	return sum
+}
+
+// computesOnCPU reports whether the model lies in host memory.
+func computesOnCPU(run *recording.Run) bool {
+	return run.Facts.Model != nil && strings.HasPrefix(run.Facts.Model.Device, "cpu")
 }
 
 // helpers takes the core time of helper threads off the loop where the launching
