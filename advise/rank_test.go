@@ -207,21 +207,50 @@ func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
 // Nothing is said about a setting of a DataLoader that nobody saw, whether the hook was
 // there to see it or not.
 func TestNoSettingOfALoaderThatWasNotSeen(t *testing.T) {
-	for name, blind := range map[string]bool{"hook": false, "no hook": true} {
+	for name, hear := range map[string]func(*recording.Facts){
+		"hook":    func(*recording.Facts) {},
+		"silence": func(f *recording.Facts) { f.Model, f.Processes[0].Hooked = nil, false }, // inference, or another framework
+		"no hook": func(f *recording.Facts) {
+			f.Model, f.Processes[0].Hooked = nil, false
+			f.Absent = []recording.Absence{{What: "hook", Why: "--no-hook"}}
+		},
+	} {
 		run := live(t)
 		run.Steps, run.Facts.Loaders = nil, nil
-		if blind {
-			run.Facts.Processes[0].Hooked = false
-			run.Facts.Absent = []recording.Absence{{What: "hook", Why: "--no-hook"}}
-		}
+		hear(&run.Facts)
 		v := diagnose.Judge(run)
 		plan := Rank(run, v)
 		if len(plan.Fixes) == 0 || len(v.Evidence) == 0 {
 			t.Fatalf("%s: no advice and %d reasons of class %s; scores %v", name, len(v.Evidence), v.Class, v.Scores)
 		}
 		said := fmt.Sprint(v.Evidence, plan)
+		if want := map[bool]diagnose.Class{true: diagnose.MainThread, false: diagnose.CPUBound}[name == "no hook"]; v.Class != want {
+			t.Errorf("%s: class %s, want %s; scores %v", name, v.Class, want, v.Scores)
+		}
 		if rule, _ := diagnose.RuleOf(v.Class); strings.Contains(said+rule.Text, string(stoker.NumWorkers)) || len(plan.Fixes[0].Changes) > 0 {
 			t.Errorf("%s: %s names num_workers: %s %+v", name, v.Class, rule.Text, plan)
+		}
+	}
+}
+
+// What a collate_fn of the program's own does, such as tokenising, has no setting: it is
+// advised in words, with a bound. PyTorch's own is left alone.
+func TestTokenisingInCollate(t *testing.T) {
+	for _, own := range [][]string{{"collate_fn"}, nil} {
+		run := live(t)
+		wall := run.Find(recording.FetchWall, "process/100")
+		run.Series = append(run.Series, recording.Series{Signal: recording.FetchCollate, Subject: "process/100", T: wall.T, V: wall.V})
+		run.Facts.Loaders[0].Own = own
+		plan := Rank(run, diagnose.Judge(run))
+		at := slices.IndexFunc(plan.Fixes, func(f Fix) bool { return f.Name == "collate_fn" })
+		if (at >= 0) != (own != nil) {
+			t.Fatalf("own %v: fixes %v", own, names(plan.Fixes))
+		}
+		if at < 0 {
+			continue
+		}
+		if s := plan.Fixes[at].Forecast.Speedup; s.Known() || !(s.High > 5.9 && s.High < 6.1) || len(plan.Fixes[at].Changes) > 0 {
+			t.Errorf("speed-up %+v, want at most 6 and no point; changes %v", s, plan.Fixes[at].Changes)
 		}
 	}
 }

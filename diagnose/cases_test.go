@@ -31,6 +31,7 @@ type expect struct {
 	SpeedupContains float64         `json:"speedup_contains"`
 	Changes         []stoker.Change `json:"changes"`
 	Findings        []string        `json:"findings"`
+	Why             string          `json:"why"` // part of what is said to be evidence
 
 	// Of traces.
 	Leading string `json:"leading"` // the cause with most idle time
@@ -86,6 +87,10 @@ func checkCase(t *testing.T, dir string) {
 		if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == name }) {
 			t.Errorf("finding %q is missing from %v", name, v.Findings)
 		}
+	}
+	said := func(e diagnose.Evidence) bool { return strings.Contains(e.Text, want.Why) }
+	if want.Why != "" && !slices.ContainsFunc(v.Evidence, said) {
+		t.Errorf("no evidence says %q: %v", want.Why, v.Evidence)
 	}
 	checkTrace(t, v, want)
 }

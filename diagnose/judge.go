@@ -185,6 +185,9 @@ func (c *Case) findings(class Class) []Finding {
 	if f, ok := c.memoryFull(class); ok {
 		out = append(out, f)
 	}
+	if f, ok := c.inputWait(class); ok {
+		out = append(out, f)
+	}
 	if c.HasSteps && c.Costs.HelpersSpin() {
 		out = append(out, said("intra-op-threads", fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of fetching is waiting for a core): loading costs far more than it must. Worker processes run with one thread each; OMP_NUM_THREADS=1 helps at once",

@@ -33,7 +33,7 @@ func liveCase(run *recording.Run) *Case {
 	l.Where = l.launching().String()
 	l.copies()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
-	l.Found = slices.Concat(l.inputWait(), l.evaluation())
+	l.Found = l.evaluation()
 	return l.Case
 }
 
@@ -171,7 +171,7 @@ func (l live) input() {
 	l.Cores = l.coresFull()
 	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
 	case l.HasSteps:
-	case l.Loaded || !l.Hooked:
+	case l.Loaded || l.Blind:
 		l.Launcher = l.launcher()
 	default:
 		l.unfed()
@@ -350,28 +350,6 @@ func (l live) copies() {
 	}
 	l.Uncovered = share("Is there time in which no kernel runs, though input is there?", 1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
 }
-
-// inputWait says what limits a run whose model computes on the CPU as it is: the deeper
-// cause has the class.
-func (l live) inputWait() []Finding {
-	k := l.Costs
-	waits := k.Wait / k.HostStep
-	if !l.HasSteps || l.Model == nil || !strings.HasPrefix(l.Model.Device, "cpu") || !(waits >= leastWait) {
-		return nil
-	}
-	who := "in the thread that computes"
-	if k.Workers > 0 {
-		who = fmt.Sprintf("in each of %d worker process%s", k.Workers, stoker.Ending(k.Workers, "", "es"))
-	}
-	f := said("input-wait", fmt.Sprintf("beside where it computes, this run waits for input %s of its time (%s of a %s step): faster input is worth at most %.2fx. Computing takes %s, and preparing a batch %s%s %s",
-		stoker.Percent(waits), stoker.AboutSeconds(k.Wait), stoker.AboutSeconds(k.HostStep), 1/(1-min(waits, 0.99)), stoker.AboutSeconds(k.HostStep-k.Wait), stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), who))
-	f.Seconds, f.Share, f.Saves = k.Wait*float64(len(k.Window.Steps)), waits, waits
-	return []Finding{f}
-}
-
-// leastWait is the share of a step from which waiting for input is worth a word where
-// the model computes on the CPU. [J]
-const leastWait = 0.1
 
 // evaluation tells of the evaluation between the judged steps, which is a phase of its own.
 func (l live) evaluation() []Finding {

@@ -87,8 +87,12 @@ func (l live) own(w whereabouts) quantity {
 	if away := w.away(l.Idle); away >= mostAway && w.Others >= busyCores {
 		q = share("Does the launching thread wait while others of the job work?", away, mostAway/2, mostAway, "what they work at is not seen from here")
 	}
-	return q.saw(atWork, "ratio", "thread.state", "no DataLoader was iterated: %s", w).
+	q = q.saw(atWork, "ratio", "thread.state", "no DataLoader was seen; %s", w).
 		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
+	if l.Costs.Others > 0.3 {
+		q = q.saw(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
+	}
+	return q
 }
 
 // used is how much of a yes it is that the device is in use at all.
@@ -99,7 +103,8 @@ func (c *Case) used() float64 {
 	return c.yes(share("Is the GPU used?", c.Util, 0.03, 0.06, ""))
 }
 
-// unfed takes what rules may ask of a loop in which the hook saw no DataLoader: there is
+// unfed takes what rules may ask of a loop in which no DataLoader was seen, though the
+// hook was not kept out (it says nothing of a loop without an optimizer): there is
 // nothing to say of workers, of settings or of what a batch costs.
 func (l live) unfed() {
 	w := l.launching()

@@ -217,7 +217,7 @@ func (c *Costs) cpu(run *recording.Run) {
 		c.LoopCPU = c.beside(run, from, to) * c.HostStep
 	}
 	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
-	if !computesOnCPU(run) { // there all threads compute the model
+	if !computesOnCPU(run) || c.Busy > unusedDevice { // there all threads compute the model
 		c.helpers()
 	}
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
@@ -256,7 +256,11 @@ func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
 	return sum
 }
 
-// computesOnCPU reports whether the model lies in host memory.
+// unusedDevice is the share of time with a kernel up to which no model computes there.
+const unusedDevice = 0.05
+
+// computesOnCPU reports whether the optimizer's parameters lie in host memory. So may
+// those of a model that computes on a device.
 func computesOnCPU(run *recording.Run) bool {
 	return run.Facts.Model != nil && strings.HasPrefix(run.Facts.Model.Device, "cpu")
 }
