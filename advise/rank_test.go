@@ -264,7 +264,6 @@ func onCPU(t *testing.T, cores int, asleep bool) *recording.Run {
 	if asleep {
 		core = 0.001
 	}
-	launch, tree := core+0.025, core+0.050
 	run.Facts.GPUs, run.Facts.Model = nil, &recording.ModelFacts{Device: "cpu", DType: "float32", Steps: 700}
 	run.Facts.Machine.Allowed, run.Facts.Machine.CPUs, run.Facts.Machine.PhysCores = cores, cores, cores
 	stretch := step / run.Steps[0].Period
@@ -274,23 +273,18 @@ func onCPU(t *testing.T, cores int, asleep bool) *recording.Run {
 	}
 	run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool { return strings.HasPrefix(string(s.Signal), "gpu.") })
 	run.Facts.Loaders[0].BatchBytes = 1e5
+	rate := map[recording.Signal]float64{ // per step
+		recording.ThreadCPU: core + 0.025, recording.ProcessCPU: core + 0.050, recording.TreeCPU: core + 0.050, recording.MachineCPU: core + 0.050,
+		recording.FetchWall: fetch, recording.FetchCPU: core, recording.FetchCount: 1,
+	}
 	all := run.Find(recording.TreeCPU, "tree")
 	run.Series = append(run.Series, recording.Series{Signal: recording.ThreadCPU, Subject: "thread/100", T: slices.Clone(all.T), V: slices.Clone(all.V)})
 	for i := range run.Series {
 		s := &run.Series[i]
 		for j := range s.T {
 			s.T[j] *= stretch
-			switch s.Signal {
-			case recording.ThreadCPU:
-				s.V[j] = s.T[j] * launch / step
-			case recording.ProcessCPU, recording.TreeCPU, recording.MachineCPU:
-				s.V[j] = s.T[j] * tree / step
-			case recording.FetchWall:
-				s.V[j] = s.T[j] * fetch / step
-			case recording.FetchCPU:
-				s.V[j] = s.T[j] * core / step
-			case recording.FetchCount:
-				s.V[j] = s.T[j] / step
+			if grows, known := rate[s.Signal]; known {
+				s.V[j] = s.T[j] * grows / step
 			}
 		}
 	}

@@ -149,6 +149,10 @@ func (c *Costs) fetching(run *recording.Run) {
 	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
 		c.Fetch = c.Wait // the loop loads: its wait is the fetch
 	}
+	if c.Workers == 0 && len(c.Window.Apart) > 0 && c.Fetch > 0 { // the counters count what evaluation fetched, too
+		judged := c.Wait / c.Fetch
+		c.Fetch, c.FetchCPU, c.FetchCollate = c.Wait, c.FetchCPU*judged, c.FetchCollate*judged
+	}
 	c.FetchQueue = c.queued(run)
 }
 

@@ -50,6 +50,29 @@ func TestEvaluationIsToldByTheOptimizer(t *testing.T) {
 	}
 }
 
+// An iterator that is kept from evaluation to evaluation is asked many times without an
+// optimizer step, and then not while many of them pass.
+func TestEvaluationWithAKeptIterator(t *testing.T) {
+	run := evaluatesBetween(1)
+	last := -1
+	for i := range run.Steps {
+		if s := &run.Steps[i]; s.Loader == 2 {
+			s.Pass, last = 0, i
+		} else if last >= 0 && s.N%50 == 0 {
+			run.Steps[last].Optimized, run.Steps[last].Period = 50, run.Steps[last].Period+50*0.1
+		}
+	}
+	tellEvaluation(run.Steps)
+	w := only(t, run)
+	apart := 0.0
+	for _, s := range w.Apart {
+		apart += s.Period
+	}
+	if w.Loader != 1 || len(w.Side) != 0 || math.Abs(w.Wait()-0.01) > 1e-9 || !(apart > 5.9 && apart < 6.1) {
+		t.Errorf("loader %d, %d steps of others, wait %v, %v s of evaluation; want loader 1 alone, 10 ms, 3 evaluations of 2 s", w.Loader, len(w.Side), w.Wait(), apart)
+	}
+}
+
 // What a signal says during an evaluation is not said of training.
 func TestMeanLeavesEvaluationOut(t *testing.T) {
 	run := evaluatesBetween(1)
@@ -97,7 +120,8 @@ func TestPhasesStayWithoutOptimizerSteps(t *testing.T) {
 func TestStepWithoutPeriodGoesWithItsPass(t *testing.T) {
 	steps := []Step{
 		{PID: 1, Loader: 1, Phase: Train, Optimized: 1},
-		{PID: 1, Loader: 2, Phase: Train, Optimized: 0}, {PID: 1, Loader: 2, Phase: Train, Optimized: math.NaN()},
+		{PID: 1, Loader: 2, Phase: Train, Optimized: 0},
+		{PID: 1, Loader: 2, Phase: Train, Optimized: math.NaN()},
 		{PID: 1, Loader: 2, Pass: 1, Phase: Train, Optimized: math.NaN()},
 	}
 	tellEvaluation(steps)

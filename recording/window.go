@@ -14,7 +14,7 @@ type Window struct {
 	PID, Rank int
 	Loader    int     // the loader whose steps set the beat
 	Steps     []Step  // its steady training steps
-	Side      []Step  // steps of other loaders of the same trainer within the window
+	Side      []Step  // steps of other loaders of the same trainer within the judged steps
 	Apart     []Step  // steps of another phase within the window, of any loader: they are not judged
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
@@ -101,16 +101,50 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	}
 	last := w.Steps[len(w.Steps)-1]
 	w.Start, w.End = w.Steps[0].Start, last.Start+last.Period
-	for _, s := range steps {
-		switch inside := s.Start >= w.Start && s.Start < w.End; {
-		case inside && s.Phase != phase:
+	w.beside(steps, phase)
+	w.Stationary = stationary(w.Steps)
+	return w, true
+}
+
+// beside sorts the other steps of the trainer within the window: those of other
+// loaders that belong to a judged step, and those of another phase, which end at the
+// latest when the judged one goes on.
+func (w *Window) beside(steps []Step, phase Phase) {
+	judged, goesOn := 0, starts(steps, phase)
+	for i, s := range steps {
+		if s.Start < w.Start || s.Start >= w.End {
+			continue
+		}
+		for judged < len(w.Steps) && w.Steps[judged].Start+w.Steps[judged].Period <= s.Start {
+			judged++
+		}
+		switch {
+		case s.Phase != phase:
+			if !(s.Start+s.Period <= goesOn[i]) {
+				s.Period = goesOn[i] - s.Start
+			}
 			w.Apart = append(w.Apart, s)
-		case inside && s.Loader != beat:
+		case s.Loader != w.Loader && judged < len(w.Steps) && w.Steps[judged].Start <= s.Start:
 			w.Side = append(w.Side, s)
 		}
 	}
-	w.Stationary = stationary(w.Steps)
-	return w, true
+}
+
+// starts tells of each step when the next one of a phase begins; of those after the
+// last when all end.
+func starts(steps []Step, phase Phase) []float64 {
+	next := make([]float64, len(steps))
+	begins := math.Inf(1)
+	for i := len(steps) - 1; i >= 0; i-- {
+		switch {
+		case steps[i].Phase == phase:
+			begins = steps[i].Start
+		case math.IsInf(begins, 1):
+			begins = steps[len(steps)-1].end()
+		}
+		next[i] = begins
+	}
+	return next
 }
 
 func anyPhase(steps []Step, phase Phase) bool {
