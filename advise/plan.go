@@ -224,7 +224,7 @@ func (a adviser) blind() Plan {
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
 		Forecast: a.atMost(a.atIdle()),
 		Effort:   Flag, Risk: MemoryRisk,
-		Notes: []string{"no step was seen, so its worth is only bounded: by the time in which the device works, and by the cores. Steps are known to a run that stoker observe starts, with its hook"},
+		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do"},
 	}}}
 }
 

@@ -31,7 +31,7 @@ type expect struct {
 	SpeedupContains float64         `json:"speedup_contains"`
 	Changes         []stoker.Change `json:"changes"`
 	Findings        []string        `json:"findings"`
-	Why             string          `json:"why"` // part of what is said to be evidence
+	Says            string          `json:"says"` // part of an evidence
 
 	// Of traces.
 	Leading string `json:"leading"` // the cause with most idle time
@@ -88,9 +88,8 @@ func checkCase(t *testing.T, dir string) {
 			t.Errorf("finding %q is missing from %v", name, v.Findings)
 		}
 	}
-	said := func(e diagnose.Evidence) bool { return strings.Contains(e.Text, want.Why) }
-	if want.Why != "" && !slices.ContainsFunc(v.Evidence, said) {
-		t.Errorf("no evidence says %q: %v", want.Why, v.Evidence)
+	if want.Says != "" && !slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, want.Says) }) {
+		t.Errorf("no evidence says %q: %v", want.Says, v.Evidence)
 	}
 	checkTrace(t, v, want)
 }

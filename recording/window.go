@@ -110,13 +110,13 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 // loaders that belong to a judged step, and those of another phase, which end at the
 // latest when the judged one goes on.
 func (w *Window) beside(steps []Step, phase Phase) {
-	judged, goesOn := 0, starts(steps, phase)
+	at, goesOn := 0, starts(steps, phase)
 	for i, s := range steps {
 		if s.Start < w.Start || s.Start >= w.End {
 			continue
 		}
-		for judged < len(w.Steps) && w.Steps[judged].Start+w.Steps[judged].Period <= s.Start {
-			judged++
+		for at < len(w.Steps) && w.Steps[at].Start+w.Steps[at].Period <= s.Start {
+			at++
 		}
 		switch {
 		case s.Phase != phase:
@@ -124,7 +124,7 @@ func (w *Window) beside(steps []Step, phase Phase) {
 				s.Period = goesOn[i] - s.Start
 			}
 			w.Apart = append(w.Apart, s)
-		case s.Loader != w.Loader && judged < len(w.Steps) && w.Steps[judged].Start <= s.Start:
+		case s.Loader != w.Loader && at < len(w.Steps) && w.Steps[at].Start <= s.Start:
 			w.Side = append(w.Side, s)
 		}
 	}
