@@ -45,6 +45,7 @@ type Case struct {
 	Hooked   bool   // and the hook is in it
 	Blind    bool   // the hook is not in the program that is judged
 	NoPython bool   // the job's processes were watched, and none of them is a Python program
+	Holds    bool   // a process of the job holds the device
 	Loaded   bool   // a DataLoader was iterated
 	Where    string // where the launching thread's time goes, a sentence; "" unknown
 	Memory   []float64

@@ -128,6 +128,7 @@ func (l live) program() {
 	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.Torch = facts.Software.Torch != "" || l.Hooked
 	l.Blind = l.absent("hook")
+	l.Holds = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Device >= 0 })
 	l.NoPython = len(facts.Processes) == 0 && len(l.run.All(recording.TreeCPU)) > 0
 	if m := facts.Model; m != nil {
 		l.Model = &modelFacts{Device: m.Device, DType: m.DType, Steps: m.Steps}

@@ -100,7 +100,17 @@ func (c *Case) used() float64 {
 	if c.Model != nil && c.Model.Steps > 0 || math.IsNaN(c.Util) {
 		return 1
 	}
-	return c.yes(share("Is the GPU used?", c.Util, 0.03, 0.06, ""))
+	return 1 - c.unused()
+}
+
+// unused is how much of a yes it is that the device is not in use. One that a process of
+// the job holds is in use at less: a host that keeps it waiting leaves it little to do.
+func (c *Case) unused() float64 {
+	least, most := 0.03, 0.06
+	if c.Holds {
+		least, most = 0.01, 0.02
+	}
+	return c.yes(share("Is the GPU unused?", c.Util, most, least, ""))
 }
 
 // unfed takes what rules may ask of a loop in which no DataLoader was seen, though the

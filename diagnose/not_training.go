@@ -13,7 +13,7 @@ var notTraining = Rule{
 		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {
-			unused = c.yes(share("Is the GPU unused?", c.Util, 0.06, 0.03, ""))
+			unused = c.unused()
 		}
 		trains := c.Model != nil && c.Model.Steps > 0
 		idleModel := c.yes(fact("Is no optimizer stepping?", !trains, "optimizer steps are counted by the hook"))

@@ -111,6 +111,15 @@ def get_batch() -> None:
         step(0.004)
 
 
+def inference() -> None:
+    """Batch inference over what the launching thread makes: no DataLoader, no optimizer, nothing that the hook tells of."""
+    with torch.inference_mode():
+        while goes_on():
+            burn(0.02)
+            DEVICE.launch(0.005, "infer")
+            DEVICE.item()
+
+
 def server() -> None:
     """Answers requests, of which there are few."""
     ours, theirs = socket.socketpair()
@@ -158,7 +167,7 @@ def collate() -> None:
 
 
 LOOPS: dict[str, Callable[[], None]] = {
-    loop.__name__.replace("_", "-"): loop for loop in (evaluation, generator, prefetch, get_batch, server, simulator, collate)
+    loop.__name__.replace("_", "-"): loop for loop in (evaluation, generator, prefetch, get_batch, inference, server, simulator, collate)
 }
 
 
