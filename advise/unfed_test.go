@@ -121,3 +121,18 @@ func TestWhatLimitsAModelOnTheCPU(t *testing.T) {
 		}
 	}
 }
+
+// A Python program that was attached to, with no GPU in sight: full cores are no sign
+// of a device that waits, and nothing is advised.
+func TestFullCoresAloneAreNoVerdict(t *testing.T) {
+	run := live(t)
+	run.Steps, run.Facts.Loaders, run.Facts.GPUs, run.Facts.Model = nil, nil, nil, nil
+	run.Facts.Processes[0].Hooked, run.Facts.Processes[0].Device = false, -1
+	run.Facts.Machine.CPUs, run.Facts.Machine.Allowed = 1, 1
+	run.Facts.Absent = []recording.Absence{{What: "hook", Why: "the process was running already"}, {What: "gpu", Why: "none"}}
+	run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool { return strings.HasPrefix(string(s.Signal), "gpu.") })
+	v := diagnose.Judge(run)
+	if v.Class != diagnose.Unknown || v.RunnerUp == diagnose.GPUBound || len(v.Evidence) == 0 || len(Rank(run, v).Fixes) > 0 {
+		t.Errorf("class %s, then %s, evidence %v; want unknown with a reason and no advice; scores %v", v.Class, v.RunnerUp, v.Evidence, v.Scores)
+	}
+}
