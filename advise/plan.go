@@ -118,7 +118,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
+		a.workers, a.collate, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
 	} {
 		fix, why := propose()
 		if a.hostOnly() {
@@ -208,14 +208,13 @@ func (a adviser) change(name stoker.Setting, to any) stoker.Change {
 // blind advises where no step was seen: what to change follows from the class,
 // what it is worth does not, beyond the bound that an idle device sets.
 func (a adviser) blind() Plan {
-	if a.verdict.Class != diagnose.MainThread && a.verdict.Class != diagnose.TooFewWorkers {
+	switch class := a.verdict.Class; {
+	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
+		return a.inWords()
+	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}
 	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
-	speedup := stoker.Unknown()
-	if util := 1 - a.verdict.Idle; util > 0 {
-		speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: 1 / util}
-	}
 	from := any(a.costs.Workers)
 	if a.costs.Uncounted {
 		from = nil
@@ -223,8 +222,51 @@ func (a adviser) blind() Plan {
 	return Plan{Fixes: []Fix{{
 		Name: string(stoker.NumWorkers), Title: "load in worker processes",
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
-		Forecast: predict.Forecast{Speedup: speedup, Step: stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown()},
+		Forecast: a.atMost(a.atIdle()),
 		Effort:   Flag, Risk: MemoryRisk,
-		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation. Run without --no-hook to have it computed"},
+		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do"},
 	}}}
+}
+
+// inWords advises where nothing tells of a DataLoader, so that there is no setting to
+// name: what to do in words, and what it can be worth at most.
+func (a adviser) inWords() Plan {
+	fix := Fix{
+		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code, Risk: MemoryRisk,
+		Forecast: a.atMost(a.atIdle()),
+		Notes: []string{
+			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is not known from here; a trace tells (stoker observe --trace 5)",
+			"reading, NumPy and most decoders let go of Python's interpreter lock: for them a thread and a queue of a few batches will do. Python code of your own needs worker processes: a data set whose samples it makes, behind a DataLoader with workers, has both",
+			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
+		},
+	}
+	if !worthIt(fix.Forecast) {
+		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
+	}
+	return Plan{Fixes: []Fix{fix}}
+}
+
+// atIdle is what a device that never idles would be worth: no more than the cores can
+// do. A launching thread that spins for the device may do so while that works, and no
+// longer.
+func (a adviser) atIdle() float64 {
+	util := 1 - a.verdict.Idle
+	if !(util > 0) {
+		return math.NaN()
+	}
+	most := 1 / util
+	cores, used := a.run.Facts.Machine.Cores(), a.costs.CoresUse-util
+	if cores > 0 && used > 0 {
+		most = max(1, min(most, cores/used))
+	}
+	return most
+}
+
+// atMost is a forecast that is only bounded.
+func (a adviser) atMost(most float64) predict.Forecast {
+	f := predict.NoForecast()
+	if !math.IsNaN(most) {
+		f.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: most}
+	}
+	return f
 }

@@ -193,8 +193,8 @@ func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
 	run := live(t)
 	run.Steps, run.Facts.Loaders = nil, nil
 	v := diagnose.Judge(run)
-	if v.Class != diagnose.MainThread {
-		t.Fatalf("class %s, want %s by live signals; scores %v", v.Class, diagnose.MainThread, v.Scores)
+	if v.Class != diagnose.CPUBound {
+		t.Fatalf("class %s, want %s by live signals; scores %v", v.Class, diagnose.CPUBound, v.Scores)
 	}
 	fix := Rank(run, v).Fixes[0]
 	if s := fix.Forecast.Speedup; s.Known() || !(s.High > 5.9 && s.High < 6.1) {

@@ -40,10 +40,14 @@ type Case struct {
 	// What was seen of the program and the machine.
 	Training bool // this is training: a profiler ran over steps, or a loader served batches
 	Model    *modelFacts
-	GPUs     int  // in the machine, as far as they can be seen
-	Torch    bool // PyTorch is loaded
-	Hooked   bool // and the hook is in it
-	Blind    bool // the hook is not in the program that is judged
+	GPUs     int    // in the machine, as far as they can be seen
+	Torch    bool   // PyTorch is loaded
+	Hooked   bool   // and the hook is in it
+	Blind    bool   // the hook is not in the program that is judged
+	NoPython bool   // the job's processes were watched, and none of them is a Python program
+	Holds    bool   // a process of the job holds the device
+	Loaded   bool   // a DataLoader was iterated
+	Where    string // where the launching thread's time goes, a sentence; "" unknown
 	Memory   []float64
 	Seen     []Evidence // of steps and loaders, where nothing tells that it is training
 
@@ -55,6 +59,7 @@ type Case struct {
 	Storage   quantity // loading waits for storage
 	Cores     quantity // no core is left
 	Launcher  quantity // the launching thread is always at work
+	Own       quantity // no DataLoader is there, and the program's own code keeps the device waiting
 
 	// What the others ask.
 	Busy      quantity // the device computes all the time

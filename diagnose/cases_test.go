@@ -31,6 +31,7 @@ type expect struct {
 	SpeedupContains float64         `json:"speedup_contains"`
 	Changes         []stoker.Change `json:"changes"`
 	Findings        []string        `json:"findings"`
+	Says            string          `json:"says"` // part of an evidence
 
 	// Of traces.
 	Leading string `json:"leading"` // the cause with most idle time
@@ -86,6 +87,9 @@ func checkCase(t *testing.T, dir string) {
 		if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == name }) {
 			t.Errorf("finding %q is missing from %v", name, v.Findings)
 		}
+	}
+	if want.Says != "" && !slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, want.Says) }) {
+		t.Errorf("no evidence says %q: %v", want.Says, v.Evidence)
 	}
 	checkTrace(t, v, want)
 }

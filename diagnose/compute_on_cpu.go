@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -51,3 +52,25 @@ func (c *Case) suspectCPU() float64 {
 	c.because(seen(nil, c.Costs.CoresUse, "cores", "tree.cpu", "PyTorch is loaded, %.1f cores are busy and the GPU is not used", c.Costs.CoresUse))
 	return 0.6 * use
 }
+
+// inputWait says what limits a run whose model computes on the CPU as it is: the deeper
+// cause has the class.
+func (c *Case) inputWait(class Class) (Finding, bool) {
+	k := c.Costs
+	waits := k.Wait / k.HostStep
+	if class != ComputeOnCPU || !c.HasSteps || !(waits >= leastWait) {
+		return Finding{}, false
+	}
+	who := "in the thread that computes"
+	if k.Workers > 0 {
+		who = fmt.Sprintf("in each of %d worker process%s", k.Workers, stoker.Ending(k.Workers, "", "es"))
+	}
+	f := said("input-wait", fmt.Sprintf("beside where it computes, this run waits for input %s of its time (%s of a %s step): faster input is worth at most %.2fx. Computing takes %s, and preparing a batch %s%s %s",
+		stoker.Percent(waits), stoker.AboutSeconds(k.Wait), stoker.AboutSeconds(k.HostStep), 1/(1-min(waits, 0.99)), stoker.AboutSeconds(k.HostStep-k.Wait), stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), who))
+	f.Seconds, f.Share, f.Saves = k.Wait*float64(len(k.Window.Steps)), waits, waits
+	return f, true
+}
+
+// leastWait is the share of a step from which waiting for input is worth a word where
+// the model computes on the CPU. [J]
+const leastWait = 0.1

@@ -2,10 +2,17 @@ package diagnose
 
 var cpuBound = Rule{
 	Class:  CPUBound,
-	Title:  "The launching thread does other work",
-	Text:   "In long stretches the thread that launches does something else: preprocessing outside a DataLoader, logging, evaluation on the host. The device waits meanwhile.",
+	Title:  "The program's own work on the host is the limit",
+	Text:   "In long stretches the thread that launches, or one that it waits for, does something else: preprocessing outside a DataLoader, a simulator, logging, evaluation on the host. The device waits meanwhile.",
 	Limits: "Loading that no loader's span marks looks the same; a stack names the line.",
 	check: func(c *Case) float64 {
+		if c.Own.known() {
+			idle := c.yes(c.Starved.as("Is the device idle (GPU-Util)?", ""))
+			disk := c.yes(c.Storage)
+			own := c.yes(c.Own)
+			c.because(c.Own.Seen)
+			return 0.9 * idle * (1 - disk) * own * c.used()
+		}
 		much := c.yes(c.Stretches)
 		c.because(c.Stretches.Seen)
 		return much * c.leads(c.Parts.Long) * besideInput(c.Parts.Input)

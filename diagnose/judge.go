@@ -110,11 +110,19 @@ func (c *Case) tells(class Class) float64 {
 	switch {
 	case c.StartUp, c.Works < fewWorks && class != ComputeOnCPU:
 		return 0
+	case c.unseen() && class != ComputeOnCPU && class != NotTraining:
+		return 0
 	case class == CPUBound || class == LaunchBound || class == TransferBound:
 		// [J] Where these make one rank late, all others wait: that is the news.
 		return 1 - 0.5*stat.Ramp(c.LateBy, lateLow, lateHigh)
 	}
 	return 1
+}
+
+// unseen reports whether nothing was seen of a device, a step or a loader: what the
+// cores do is then no sign of a device that waits.
+func (c *Case) unseen() bool {
+	return math.IsNaN(c.Recorded) && !c.HasSteps && !c.Loaded && math.IsNaN(c.Util) && math.IsNaN(c.Stall)
 }
 
 // littleWait is the share of the time below which the host's wait for batches says
@@ -166,12 +174,18 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	if math.IsNaN(c.Util) && math.IsNaN(c.Stall) {
 		out = append(out, Evidence{Text: "nothing tells what the device did: no GPU could be read and the device's clock is not known", Signal: "none", Value: math.NaN()})
 	}
+	if c.Where != "" {
+		out = append(out, Evidence{Text: c.Where, Signal: "thread.state", Value: math.NaN()})
+	}
 	return out
 }
 
 func (c *Case) findings(class Class) []Finding {
 	var out []Finding
 	if f, ok := c.memoryFull(class); ok {
+		out = append(out, f)
+	}
+	if f, ok := c.inputWait(class); ok {
 		out = append(out, f)
 	}
 	if c.HasSteps && c.Costs.HelpersSpin() {

@@ -2,8 +2,10 @@ package diagnose
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"stoker"
 
@@ -28,8 +30,10 @@ func liveCase(run *recording.Run) *Case {
 	l.program()
 	l.input()
 	l.Busy = l.busy()
+	l.Where = l.launching().String()
 	l.copies()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
+	l.Found = l.evaluation()
 	return l.Case
 }
 
@@ -124,6 +128,8 @@ func (l live) program() {
 	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.Torch = facts.Software.Torch != "" || l.Hooked
 	l.Blind = l.absent("hook")
+	l.Holds = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Device >= 0 })
+	l.NoPython = len(facts.Processes) == 0 && len(l.run.All(recording.TreeCPU)) > 0
 	if m := facts.Model; m != nil {
 		l.Model = &modelFacts{Device: m.Device, DType: m.DType, Steps: m.Steps}
 	}
@@ -140,6 +146,8 @@ func (l live) absent(what string) bool {
 
 func (l live) whatWasSeen() string {
 	switch {
+	case l.NoPython:
+		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on a GPU was seen: they used %s cores", l.To, stoker.About(l.Costs.CoresUse))
 	case l.absent("hook") || l.absent("steps"):
 		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that were recorded", l.To)
 	case len(l.run.Steps) == 0 && len(l.run.Facts.Loaders) == 0:
@@ -162,8 +170,12 @@ func (l live) input() {
 	l.Saturated.Seen = l.workersEvidence()
 	l.Storage = l.storage()
 	l.Cores = l.coresFull()
-	if !l.HasSteps {
+	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps:
+	case l.Loaded || l.Blind:
 		l.Launcher = l.launcher()
+	default:
+		l.unfed()
 	}
 }
 
@@ -189,7 +201,7 @@ func (l live) starved() quantity {
 func (l live) alone() quantity {
 	k := l.Costs
 	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
-	q := fact("Does the launching thread load by itself (num_workers=0)?", k.Workers == 0, workersText(k)).
+	q := fact("Does the launching thread load by itself?", k.Workers == 0, workersText(k)).
 		saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
 			stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(k.HostStep-k.Wait)).
 		saw(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
@@ -339,6 +351,33 @@ func (l live) copies() {
 	}
 	l.Uncovered = share("Is there time in which no kernel runs, though input is there?", 1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
 }
+
+// evaluation tells of the evaluation between the judged steps, which is a phase of its own.
+func (l live) evaluation() []Finding {
+	w, took, waited := l.Costs.Window, 0.0, 0.0
+	places := map[string]bool{}
+	for _, s := range w.Apart {
+		took += stat.Or(s.Period, s.Wait)
+		waited += s.Wait
+		if loader := l.run.Loader(s.PID, s.Loader); loader != nil && loader.Where != "" && s.Loader != w.Loader {
+			places[loader.Where] = true
+		}
+	}
+	if share := took / (w.End - w.Start); !l.HasSteps || !(share >= leastApart) {
+		return nil
+	}
+	over := "the same loader"
+	if names := slices.Sorted(maps.Keys(places)); len(names) > 0 {
+		over = "the loader of " + strings.Join(names, " and ")
+	}
+	f := said("evaluation", fmt.Sprintf("%s of the time between the judged steps goes into evaluation over %s, which waits for input %s of it. It is a phase of its own: no step and no wait above counts it",
+		stoker.Percent(took/(w.End-w.Start)), over, stoker.Percent(min(1, waited/took))))
+	f.Seconds, f.Share = took, took/(w.End-w.Start)
+	return []Finding{f}
+}
+
+// leastApart is the share of the window from which evaluation is worth a word. [J]
+const leastApart = 0.01
 
 // ranks compares the trainers of a run with several.
 func (l live) ranks() string {

@@ -3,7 +3,7 @@ package diagnose
 var mainThreadLoader = Rule{
 	Class:  MainThread,
 	Title:  "The launching thread loads the data itself",
-	Text:   "With num_workers=0 the thread that launches work on the device also reads, decodes and collates; the device waits meanwhile.",
+	Text:   "The thread that launches work on the device also reads, decodes and collates, because no worker process does; the device waits meanwhile.",
 	Limits: "Without the start-up hook, 'no worker processes' may also mean threads that load.",
 	check: func(c *Case) float64 {
 		alone := c.yes(c.Alone)
@@ -13,7 +13,7 @@ var mainThreadLoader = Rule{
 		score := alone * starved * (1 - disk) * (1 - full) * c.inputLeads()
 		if c.Launcher.known() {
 			c.because(c.Launcher.Seen)
-			return score * 0.9 * c.yes(c.Launcher) // the hook would know; live signals suspect
+			return score * 0.9 * c.used() * c.yes(c.Launcher) // the hook would know; live signals suspect
 		}
 		c.because(c.Starved.Seen, c.Alone.Seen)
 		return score

@@ -13,7 +13,7 @@ var notTraining = Rule{
 		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {
-			unused = c.yes(share("Is the GPU unused?", c.Util, 0.06, 0.03, ""))
+			unused = c.unused()
 		}
 		trains := c.Model != nil && c.Model.Steps > 0
 		idleModel := c.yes(fact("Is no optimizer stepping?", !trains, "optimizer steps are counted by the hook"))
@@ -23,8 +23,8 @@ var notTraining = Rule{
 		if !c.HasSteps && c.Torch && c.Costs.CoresUse > 0.5 && c.GPUs > 0 && !c.Hooked {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
-		if math.IsNaN(c.Util) && c.Blind {
-			c.yes(fact("Could training be seen at all?", false, "neither a GPU nor the inside of the program can be seen"))
+		if math.IsNaN(c.Util) && c.Blind && !c.NoPython {
+			c.yes(fact("Could training be seen at all?", false, "neither a GPU nor the inside of the Python program can be seen"))
 			score *= unlikely
 		}
 		return score

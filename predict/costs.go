@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"stoker/internal/stat"
 	"stoker/recording"
@@ -112,7 +113,7 @@ func busy(run *recording.Run, w recording.Window) float64 {
 		device = run.Facts.GPUs[0].Index
 	}
 	series := run.Find(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", device))
-	return series.Mean(w.Start, w.End)
+	return w.Mean(series)
 }
 
 // fetchers are the subjects whose fetch counters belong to the window: the
@@ -147,6 +148,10 @@ func (c *Costs) fetching(run *recording.Run) {
 		}
 	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
 		c.Fetch = c.Wait // the loop loads: its wait is the fetch
+	}
+	if c.Workers == 0 && len(c.Window.Apart) > 0 && c.Fetch > 0 { // the counters count what evaluation fetched, too
+		judged := c.Wait / c.Fetch
+		c.Fetch, c.FetchCPU, c.FetchCollate = c.Wait, c.FetchCPU*judged, c.FetchCollate*judged
 	}
 	c.FetchQueue = c.queued(run)
 }
@@ -216,7 +221,9 @@ func (c *Costs) cpu(run *recording.Run) {
 		c.LoopCPU = c.beside(run, from, to) * c.HostStep
 	}
 	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
-	c.helpers()
+	if !computesOnCPU(run) || c.Busy > unusedDevice { // there all threads compute the model
+		c.helpers()
+	}
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
 }
 
@@ -251,6 +258,15 @@ func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
 		}
 	}
 	return sum
+}
+
+// unusedDevice is the share of time with a kernel up to which no model computes there.
+const unusedDevice = 0.05
+
+// computesOnCPU reports whether the optimizer's parameters lie in host memory. So may
+// those of a model that computes on a device.
+func computesOnCPU(run *recording.Run) bool {
+	return run.Facts.Model != nil && strings.HasPrefix(run.Facts.Model.Device, "cpu")
 }
 
 // helpers takes the core time of helper threads off the loop where the launching

@@ -48,6 +48,8 @@ type line struct {
 	Idle    *float64 `json:"idle,omitempty"`
 	DPeriod *float64 `json:"device_period,omitempty"`
 	NoClock string   `json:"no_clock,omitempty"`
+	Pass    int      `json:"pass,omitempty"`
+	Updates *float64 `json:"optimized,omitempty"`
 
 	// host and device
 	timelineFields
@@ -72,7 +74,7 @@ func stepLine(s Step) line {
 		NoWait: noWait,
 		Kind:   "step", T: s.Start, PID: s.PID, Rank: s.Rank, Device: s.Device, Loader: s.Loader, N: s.N,
 		Period: stat.Known(s.Period), Wait: s.Wait, Samples: stat.Known(s.Samples), First: s.First, Phase: s.Phase,
-		Idle: stat.Known(s.Idle), DPeriod: stat.Known(s.DevicePeriod), NoClock: s.NoClock,
+		Idle: stat.Known(s.Idle), DPeriod: stat.Known(s.DevicePeriod), NoClock: s.NoClock, Pass: s.Pass, Updates: stat.Known(s.Optimized),
 	}
 }
 
@@ -83,7 +85,7 @@ func (l line) step() Step {
 	return Step{
 		PID: l.PID, Rank: l.Rank, Device: l.Device, Loader: l.Loader, N: l.N,
 		Start: l.T, Period: stat.Value(l.Period), Wait: l.Wait, Samples: stat.Value(l.Samples), First: l.First, Phase: l.Phase,
-		Idle: stat.Value(l.Idle), DevicePeriod: stat.Value(l.DPeriod), NoClock: l.NoClock,
+		Idle: stat.Value(l.Idle), DevicePeriod: stat.Value(l.DPeriod), NoClock: l.NoClock, Pass: l.Pass, Optimized: stat.Value(l.Updates),
 	}
 }
 
@@ -327,6 +329,7 @@ func (b *builder) finish() *Run {
 	run := b.run
 	run.Steps = append([]Step(nil), b.run.Steps...)
 	sort.SliceStable(run.Steps, func(i, j int) bool { return run.Steps[i].Start < run.Steps[j].Start })
+	tellEvaluation(run.Steps)
 	run.Series = append([]Series(nil), b.run.Series...)
 	sort.Slice(run.Series, func(i, j int) bool {
 		a, c := run.Series[i], run.Series[j]

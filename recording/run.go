@@ -194,6 +194,7 @@ type Step struct {
 	Wait    float64 // until it had the batch: host wait
 	Samples float64 // in the batch
 	First   bool    // first of an epoch: Wait holds the start of the iterator
+	Pass    int     // which pass over its loader it belongs to
 	Phase   Phase
 
 	// Idle is how long the device was idle at the input boundary, by its own
@@ -202,6 +203,8 @@ type Step struct {
 	Idle         float64
 	DevicePeriod float64
 	NoClock      string // why the device's clock is unknown
+
+	Optimized float64 // optimizer steps of the process within Period; NaN unknown
 }
 
 // time is how long the step took: by the device's clock where it is known, else

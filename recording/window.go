@@ -14,7 +14,8 @@ type Window struct {
 	PID, Rank int
 	Loader    int     // the loader whose steps set the beat
 	Steps     []Step  // its steady training steps
-	Side      []Step  // steps of other loaders of the same trainer within the window
+	Side      []Step  // steps of other loaders of the same trainer within the judged steps
+	Apart     []Step  // steps of another phase within the window, of any loader: they are not judged
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
 	WarmUp    int     // steps left out at the start
@@ -76,15 +77,20 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat}
 	var train []Step
 	for _, s := range steps {
-		if s.Loader == beat && s.Phase == phase && s.Period > 0 {
-			train = append(train, s)
+		if s.Loader != beat || s.Phase != phase || !(s.Period > 0) {
+			continue
 		}
+		if holdsOtherPhase(s, steps, phase) {
+			w.Left++ // and is no measure of what is steady
+			continue
+		}
+		train = append(train, s)
 	}
 	train = dropUnread(train)
 	w.WarmUp = r.warmUp(pid, beat, train)
 	limit := longestLoop(train)
 	for _, s := range train[w.WarmUp:] {
-		if s.Period-s.Wait > limit || holdsOtherPhase(s, steps, phase) {
+		if s.Period-s.Wait > limit {
 			w.Left++
 			continue
 		}
@@ -95,13 +101,50 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	}
 	last := w.Steps[len(w.Steps)-1]
 	w.Start, w.End = w.Steps[0].Start, last.Start+last.Period
-	for _, s := range steps {
-		if s.Loader != beat && s.Phase == phase && s.Start >= w.Start && s.Start < w.End {
+	w.beside(steps, phase)
+	w.Stationary = stationary(w.Steps)
+	return w, true
+}
+
+// beside sorts the other steps of the trainer within the window: those of other
+// loaders that belong to a judged step, and those of another phase, which end at the
+// latest when the judged one goes on.
+func (w *Window) beside(steps []Step, phase Phase) {
+	at, goesOn := 0, starts(steps, phase)
+	for i, s := range steps {
+		if s.Start < w.Start || s.Start >= w.End {
+			continue
+		}
+		for at < len(w.Steps) && w.Steps[at].Start+w.Steps[at].Period <= s.Start {
+			at++
+		}
+		switch {
+		case s.Phase != phase:
+			if !(s.Start+s.Period <= goesOn[i]) {
+				s.Period = goesOn[i] - s.Start
+			}
+			w.Apart = append(w.Apart, s)
+		case s.Loader != w.Loader && at < len(w.Steps) && w.Steps[at].Start <= s.Start:
 			w.Side = append(w.Side, s)
 		}
 	}
-	w.Stationary = stationary(w.Steps)
-	return w, true
+}
+
+// starts tells of each step when the next one of a phase begins; of those after the
+// last when all end.
+func starts(steps []Step, phase Phase) []float64 {
+	next := make([]float64, len(steps))
+	begins := math.Inf(1)
+	for i := len(steps) - 1; i >= 0; i-- {
+		switch {
+		case steps[i].Phase == phase:
+			begins = steps[i].Start
+		case math.IsInf(begins, 1):
+			begins = steps[len(steps)-1].end()
+		}
+		next[i] = begins
+	}
+	return next
 }
 
 func anyPhase(steps []Step, phase Phase) bool {
@@ -267,6 +310,27 @@ func (w Window) HostTime() float64 {
 	}
 	return sum / float64(len(w.Steps))
 }
+
+// Mean is the mean of a signal over the window without what is of another phase;
+// NaN where it has no value there.
+func (w Window) Mean(s *Series) float64 {
+	part, sum, n, next := s.Between(w.Start, w.End), 0.0, 0, 0
+	for i, t := range part.T {
+		for next < len(w.Apart) && w.Apart[next].end() <= t {
+			next++
+		}
+		if next == len(w.Apart) || t < w.Apart[next].Start {
+			sum, n = sum+part.V[i], n+1
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// end is when a step ended as far as it is known.
+func (s Step) end() float64 { return s.Start + stat.Or(s.Period, s.Wait) }
 
 // Samples is the mean number of samples per step.
 func (w Window) Samples() float64 {

@@ -111,6 +111,7 @@ type jsonWindow struct {
 
 type jsonFix struct {
 	Fix        string          `json:"fix"`
+	Title      string          `json:"title"`
 	Changes    []stoker.Change `json:"changes"`
 	Speedup    *interval       `json:"speedup"`
 	Step       *interval       `json:"step_s"`
@@ -230,7 +231,7 @@ type jsonLaw struct {
 
 func fixJSON(f advise.Fix) jsonFix {
 	return jsonFix{
-		Fix: f.Name, Changes: f.Changes, Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
+		Fix: f.Name, Title: f.Title, Changes: append([]stoker.Change{}, f.Changes...), Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
 		Throughput: spread(f.Forecast.Throughput), Binds: string(f.Forecast.Bound),
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...),
 	}

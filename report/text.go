@@ -303,6 +303,9 @@ func (p *page) fix(n int, f advise.Fix) {
 	for _, c := range f.Changes {
 		changes = append(changes, c.String())
 	}
+	if len(changes) == 0 { // no setting does it
+		changes = []string{f.Title}
+	}
 	fmt.Fprintf(&p.b, "  %d. %s\n", n, p.bold(strings.Join(changes, ", ")))
 	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", gain(f), f.Effort, f.Risk))
 	for _, note := range f.Notes {

@@ -30,7 +30,7 @@ The protocol, version 1. Both sides begin with this paragraph.
     iter       loader, iter, t (iter() was called), dt (until it returned)
     step       loader, iter, n (count per loader, from 0), t (the ask), w (wait), p (ask to next ask of this iterator, 0 unknown),
                first (only when true: the ask began at iter(), w is the wait there plus the wait in next()),
-               grad, tid (who asks), b (samples in the batch)
+               grad, tid (who asks), b (samples in the batch), o (optimizer steps in this process within p; null where p is 0)
     clock      loader, n, i (device idle that the wait caused), p (device time from this ask to the next, 0 unknown),
                src "cuda"|"emulated", dev; or x, the reason why step n has none. x is sent when it is new and then once a
                second: it holds for the steps of this loader from n on, until another clock record.
@@ -277,7 +277,7 @@ def _hide_our_frames(error):
 class _Step(object):
     """One ask. `a` and `b` are points on the device's clock, or the reason why there are none."""
 
-    __slots__ = ("state", "loader", "track", "iter", "n", "t", "began", "waited", "first", "grad", "tid", "samples", "a", "b")
+    __slots__ = ("state", "loader", "track", "iter", "n", "t", "began", "waited", "first", "grad", "tid", "samples", "optimized", "a", "b")
 
 
 class _Iteration(object):
@@ -303,7 +303,7 @@ def _ask(iterator):
     step.state, step.loader, step.iter = state, iteration.loader, iteration.number
     step.tid = tid = native_id()
     step.grad = state.torch.is_grad_enabled()
-    step.waited, step.first = 0, False
+    step.waited, step.first, step.optimized = 0, False, state.optimizer_steps
     begun, iteration.begun = iteration.begun, None
     if begun is None:
         step.t, step.a = t, state.devices.point(t, tid)
@@ -476,7 +476,8 @@ class _Process(object):
         first = ',"first":true' if step.first else ""
         grad = "true" if step.grad else "false"
         samples = "null" if step.samples is None else step.samples
-        self.channel.put((_STEP, (step.loader.number, step.iter, step.n, step.t, step.waited, period, first, grad, step.tid, samples)))
+        optimized = self.optimizer_steps - step.optimized if period else "null"
+        self.channel.put((_STEP, (step.loader.number, step.iter, step.n, step.t, step.waited, period, first, grad, step.tid, samples, optimized)))
         self.devices.close(self, step, end)
 
     def after_step(self, t):
@@ -510,7 +511,7 @@ class _Process(object):
 
 
 # The records of every step are formatted when they are sent, many at a time: in the loop that costs half as much.
-_STEP = '{"k":"step","loader":%d,"iter":%d,"n":%d,"t":%d,"w":%d,"p":%d%s,"grad":%s,"tid":%d,"b":%s}'
+_STEP = '{"k":"step","loader":%d,"iter":%d,"n":%d,"t":%d,"w":%d,"p":%d%s,"grad":%s,"tid":%d,"b":%s,"o":%s}'
 _CLOCK = '{"k":"clock","loader":%d,"n":%d,"i":%d,"p":%d,"src":"%s","dev":%d}'
 
 

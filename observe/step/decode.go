@@ -79,6 +79,8 @@ type record struct {
 	First bool   `json:"first"`
 	Grad  *bool  `json:"grad"`
 	B     *int   `json:"b"`
+	Iter  int    `json:"iter"`
+	O     *int64 `json:"o"`
 	I     int64  `json:"i"`
 	X     string `json:"x"`
 	Src   string `json:"src"`

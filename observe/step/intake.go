@@ -253,17 +253,19 @@ func (in *Intake) find(pid, loader int) *recording.Loader {
 
 func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
 	start, wait, period := float64(r.T-in.base)/1e9, span(r.W), span(r.P)
-	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
+	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN || r.Iter < 0 || r.Iter > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
 		start > now+1 || start < -maxSpan {
 		return false
 	}
 	s := recording.Step{
 		PID: p.PID, Rank: p.Rank, Device: in.gpu(p), Loader: r.Loader, N: r.N,
 		Start: start, Period: period, Wait: wait, First: r.First, Phase: recording.Evaluate,
-		Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(),
+		Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(), Pass: r.Iter, Optimized: math.NaN(),
 	}
 	if r.P == 0 {
 		s.Period = math.NaN()
+	} else if r.O != nil && *r.O >= 0 && *r.O <= maxN {
+		s.Optimized = float64(*r.O)
 	}
 	if r.B != nil && *r.B > 0 && *r.B <= maxN {
 		s.Samples = float64(*r.B)

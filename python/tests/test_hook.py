@@ -428,6 +428,26 @@ class Protocol(FakeCase):
             follower = [s for s in steps if (s["loader"], s["iter"], s["t"]) == (step["loader"], step["iter"], step["t"] + step["p"])]
             self.assertLessEqual(len(follower), 1)
 
+    def test_which_loader_trains(self):
+        """A step says how often an optimizer stepped within: an evaluation in the middle is told by that."""
+        result = self.silent(
+            self.run_program(
+                LOOP
+                + """
+    train, evaluate = DataLoader(data, 2), DataLoader(data, 5)
+    for n, batch in enumerate(train):
+        optimizer.step(); optimizer.step()
+        if n == 2:
+            for batch in evaluate: pass
+        optimizer.step()
+    next(iter(train))
+                """
+            ),
+            "",
+        )
+        told = {loader: [s["o"] for s in result.of("step") if s["loader"] == loader] for loader in (0, 1)}
+        self.assertEqual(told, {0: [3] * 5 + [None], 1: [0, 0]})
+
     def test_no_reference_is_kept(self):
         source = (
             LOOP

@@ -1,0 +1,38 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"stoker"
+	"stoker/internal/stat"
+)
+
+// mostlyCollate is the share of preparing a batch from which a collate_fn of the
+// program's own is what prepares it. [J]
+const mostlyCollate = 0.5
+
+// collate proposes to do beforehand what the program's own collate_fn does, such as
+// tokenising: there is no setting for it, and what it is worth is only bounded.
+func (a adviser) collate() (Fix, string) {
+	share, l := a.costs.FetchCollate/a.costs.Fetch, a.loader()
+	if !(share >= mostlyCollate) || l == nil || !slices.Contains(l.Own, "collate_fn") || a.idleKnown() && !a.starved() {
+		return Fix{}, ""
+	}
+	waits := a.verdict.Stall
+	if math.IsNaN(waits) {
+		waits = min(1, a.costs.Wait/a.costs.HostStep)
+	}
+	fix := Fix{Name: "collate_fn", Title: "do once beforehand what collate_fn does to each batch", Effort: Data, Risk: NoRisk}
+	fix.Forecast = a.atMost(1 / (1 - min(0.99, share*waits)))
+	fix.Notes = []string{
+		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", stoker.Percent(min(1, share)), stoker.AboutSeconds(a.costs.FetchCollate), stoker.AboutSeconds(a.costs.Fetch)),
+		"tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it made), and only pad in collate_fn",
+	}
+	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 && a.costs.FetchCPU < mostlyCollate*a.costs.Fetch && stat.Or(others, 0) > a.costs.FetchCPU {
+		fix.Notes = append(fix.Notes, fmt.Sprintf("the launching thread has %s of that on a core, and other threads of the job use %s of core time per step: it waits for threads that collate_fn has of its own, as those of tokenizers",
+			stoker.Percent(a.costs.FetchCPU/a.costs.Fetch), stoker.AboutSeconds(others)))
+	}
+	return fix, ""
+}

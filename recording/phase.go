@@ -1,0 +1,54 @@
+package recording
+
+// pass is one pass over a loader, such as an epoch or an evaluation.
+type pass struct{ pid, loader, number int }
+
+// tellEvaluation corrects the phase of steps by what the optimizer did. Whether
+// gradients are on when a batch is asked for says little: many a loop turns them off
+// only around the model. In a process whose optimizer steps, a pass over a loader in
+// which it never does is evaluation; so is one whose iterator is kept from evaluation
+// to evaluation, between whose batches it steps many times at once. A pass and no step is
+// asked, because with accumulated gradients it steps only once in several batches.
+func tellEvaluation(steps []Step) {
+	passes := map[pass]*updates{}
+	least := map[int]float64{} // optimizer steps per batch that is trained with, of each process
+	for _, s := range steps {
+		if !(s.Optimized >= 0) {
+			continue
+		}
+		key := pass{s.PID, s.Loader, s.Pass}
+		if passes[key] == nil {
+			passes[key] = &updates{}
+		}
+		passes[key].add(s.Optimized)
+	}
+	for key, u := range passes {
+		if most := least[key.pid]; u.sum > 0 && (most == 0 || u.atOnce() < most) {
+			least[key.pid] = u.atOnce()
+		}
+	}
+	for i := range steps {
+		s := &steps[i]
+		u := passes[pass{s.PID, s.Loader, s.Pass}]
+		if most := least[s.PID]; u != nil && most > 0 && s.Phase == Train && (u.sum == 0 || u.atOnce() > manyAtOnce*most) {
+			s.Phase = Evaluate
+		}
+	}
+}
+
+// manyAtOnce is how many times as many optimizer steps between two batches as with
+// the loader that trains say that another one is asked now and then. [J]
+const manyAtOnce = 4
+
+// updates are the optimizer steps between the batches of a pass.
+type updates struct{ sum, times float64 }
+
+func (u *updates) add(optimized float64) {
+	u.sum += optimized
+	if optimized > 0 {
+		u.times++
+	}
+}
+
+// atOnce is how many optimizer steps come between two batches, where any do.
+func (u *updates) atOnce() float64 { return u.sum / u.times }

@@ -1,0 +1,133 @@
+package recording
+
+import (
+	"math"
+	"testing"
+)
+
+// A second loader that evaluates in the middle, in a loop that turns gradients off
+// only around the model: nothing but the optimizer tells that it is no training.
+func evaluatesBetween(accumulate int) *Run {
+	r := &Run{}
+	at, pass := 0.0, 0
+	step := func(loader, n, pass int, period, wait, optimized float64) {
+		r.Steps = append(r.Steps, Step{
+			PID: 1, Loader: loader, N: n, Pass: pass, Start: at, Period: period, Wait: wait, Phase: Train,
+			Idle: wait, DevicePeriod: period, Optimized: optimized,
+		})
+		at += wait
+	}
+	for i := range 200 {
+		updates, evaluates := 0.0, i%50 == 49
+		if i%accumulate == accumulate-1 {
+			updates = 1
+		}
+		if !evaluates {
+			step(1, i, 0, 0.1, 0.01, updates)
+			at += 0.09
+			continue
+		}
+		step(1, i, 0, 2.1, 0.01, updates)
+		at += 0.09
+		for j := range 10 {
+			step(2, 10*pass+j, pass, 0.2, 0.15, 0)
+			at += 0.05
+		}
+		pass++
+	}
+	return r
+}
+
+func TestEvaluationIsToldByTheOptimizer(t *testing.T) {
+	for _, accumulate := range []int{1, 8} {
+		run := evaluatesBetween(accumulate)
+		tellEvaluation(run.Steps)
+		w := only(t, run)
+		if w.Loader != 1 || len(w.Side) != 0 || w.Left != 4 || math.Abs(w.Wait()-0.01) > 1e-9 || math.Abs(w.Time()-0.1) > 1e-9 {
+			t.Errorf("accumulating %d: loader %d, %d steps of others, %d left out, wait %v of %v; want loader 1 alone, the 4 steps that hold an evaluation left out, 10 of 100 ms",
+				accumulate, w.Loader, len(w.Side), w.Left, w.Wait(), w.Time())
+		}
+	}
+}
+
+// An iterator that is kept from evaluation to evaluation is asked many times without an
+// optimizer step, and then not while many of them pass.
+func TestEvaluationWithAKeptIterator(t *testing.T) {
+	run := evaluatesBetween(1)
+	last := -1
+	for i := range run.Steps {
+		if s := &run.Steps[i]; s.Loader == 2 {
+			s.Pass, last = 0, i
+		} else if last >= 0 && s.N%50 == 0 {
+			run.Steps[last].Optimized, run.Steps[last].Period = 50, run.Steps[last].Period+50*0.1
+		}
+	}
+	tellEvaluation(run.Steps)
+	w := only(t, run)
+	apart := 0.0
+	for _, s := range w.Apart {
+		apart += s.Period
+	}
+	if w.Loader != 1 || len(w.Side) != 0 || math.Abs(w.Wait()-0.01) > 1e-9 || !(apart > 5.9 && apart < 6.1) {
+		t.Errorf("loader %d, %d steps of others, wait %v, %v s of evaluation; want loader 1 alone, 10 ms, 3 evaluations of 2 s", w.Loader, len(w.Side), w.Wait(), apart)
+	}
+}
+
+// What a signal says during an evaluation is not said of training.
+func TestMeanLeavesEvaluationOut(t *testing.T) {
+	run := evaluatesBetween(1)
+	tellEvaluation(run.Steps)
+	w := only(t, run)
+	util := Series{Signal: GPUUtilisation, Subject: "gpu/0"}
+	for i := range int(10 * w.End) {
+		at, value := float64(i)/10+0.001, 0.5
+		for _, s := range w.Apart {
+			if at >= s.Start && at < s.Start+s.Period {
+				value = 0
+			}
+		}
+		util.T, util.V = append(util.T, at), append(util.V, value)
+	}
+	if len(w.Apart) == 0 || math.Abs(w.Mean(&util)-0.5) > 1e-9 || util.Mean(w.Start, w.End) > 0.45 {
+		t.Errorf("mean %v of a window with %d steps of evaluation, want 0.5; %v of all", w.Mean(&util), len(w.Apart), util.Mean(w.Start, w.End))
+	}
+}
+
+// Where nobody counts optimizer steps, or none is seen (an optimizer of the
+// program's own), phases stay what they were; so do two loaders that train together.
+func TestPhasesStayWithoutOptimizerSteps(t *testing.T) {
+	for name, change := range map[string]func(*Step){
+		"unknown":  func(s *Step) { s.Optimized = math.NaN() },
+		"no steps": func(s *Step) { s.Optimized = 0 },
+		"both":     func(s *Step) { s.Optimized = 1 },
+	} {
+		run := evaluatesBetween(1)
+		for i := range run.Steps {
+			change(&run.Steps[i])
+		}
+		tellEvaluation(run.Steps)
+		for _, s := range run.Steps {
+			if s.Phase != Train {
+				t.Errorf("%s: a step of loader %d is told to be %s", name, s.Loader, s.Phase)
+				break
+			}
+		}
+	}
+}
+
+// The last ask of a pass has no period, so that nobody knows what the optimizer did
+// within; it goes the way of its pass, and one alone stays as it is.
+func TestStepWithoutPeriodGoesWithItsPass(t *testing.T) {
+	steps := []Step{
+		{PID: 1, Loader: 1, Phase: Train, Optimized: 1},
+		{PID: 1, Loader: 2, Phase: Train, Optimized: 0},
+		{PID: 1, Loader: 2, Phase: Train, Optimized: math.NaN()},
+		{PID: 1, Loader: 2, Pass: 1, Phase: Train, Optimized: math.NaN()},
+	}
+	tellEvaluation(steps)
+	for i, want := range []Phase{Train, Evaluate, Evaluate, Train} {
+		if steps[i].Phase != want {
+			t.Errorf("step %d is %s, want %s", i, steps[i].Phase, want)
+		}
+	}
+}
