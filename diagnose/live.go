@@ -51,7 +51,8 @@ func (l live) window() {
 		return
 	}
 	l.To = l.run.End()
-	l.From = l.To / 2 // without steps the start cannot be told from the rest
+	newest, _ := l.run.Newest()
+	l.From = max(newest, l.To/2) // without steps the start cannot be told from the rest
 	l.Costs = predict.Measure(l.run, recording.Window{PID: trainer(l.run), Start: l.From, End: l.To})
 	l.Util = meanUtil(l.run, l.From, l.To)
 }
