@@ -101,6 +101,24 @@ func (r *Run) Windows() []Window {
 	return windows
 }
 
+// Whole is a window of the run with all steady steps of its trainer, however long it
+// trained.
+func (r *Run) Whole(w Window) Window {
+	if w.Newest == 0 {
+		return w
+	}
+	var steps []Step
+	for _, s := range r.Steps {
+		if s.PID == w.PID {
+			steps = append(steps, s)
+		}
+	}
+	if whole, ok := r.window(w.PID, steps); ok {
+		return whole
+	}
+	return w
+}
+
 func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	phase := Train
 	if !anyPhase(steps, Train) {
