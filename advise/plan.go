@@ -225,6 +225,18 @@ func (a adviser) blind() Plan {
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
 		Forecast: predict.Forecast{Speedup: speedup, Step: stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown()},
 		Effort:   Flag, Risk: MemoryRisk,
-		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation. Run without --no-hook to have it computed"},
+		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation" + a.whyNoSteps()},
 	}}}
+}
+
+// whyNoSteps is what the recording says of that, with what would show them.
+func (a adviser) whyNoSteps() string {
+	for _, what := range []string{"hook", "steps"} {
+		for _, absent := range a.run.Facts.Absent {
+			if absent.What == what {
+				return "; " + absent.Why
+			}
+		}
+	}
+	return ""
 }

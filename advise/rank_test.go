@@ -201,3 +201,26 @@ func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
 		t.Errorf("speed-up %+v, want at most 6 and no point", s)
 	}
 }
+
+// What would show the steps depends on how the run was recorded: nobody is told to
+// leave away a flag that he did not give.
+func TestWhatWouldShowSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		absent []recording.Absence
+		want   string
+	}{
+		"attached":   {[]recording.Absence{{What: "hook", Why: "the process was running already: start it with stoker observe -- CMD"}}, "; the process was running already: start it with stoker observe -- CMD"},
+		"no hook":    {[]recording.Absence{{What: "disks", Why: "none"}, {What: "hook", Why: "it was switched off (--no-hook)"}}, "; it was switched off (--no-hook)"},
+		"no word":    {[]recording.Absence{{What: "steps", Why: "no DataLoader was iterated"}}, "; no DataLoader was iterated"},
+		"not a word": {nil, ""},
+	} {
+		run := live(t)
+		run.Steps, run.Facts.Absent = nil, c.absent
+		v := diagnose.Judge(run)
+		v.Class = diagnose.MainThread
+		want := "no step was seen, so its worth is only bounded: at most 1/utilisation" + c.want
+		if notes := Rank(run, v).Fixes[0].Notes; len(notes) != 1 || notes[0] != want {
+			t.Errorf("%s: %q, want %q", name, notes, want)
+		}
+	}
+}
