@@ -198,7 +198,7 @@ func (c Costs) Helped() bool { return c.HelperCPU > helpersSeen*c.FetchCPU }
 // intra-op threads: they take part, and they have to queue for a core, so that
 // the thread spins at the end of each operation until its helper had its turn.
 func (c Costs) HelpersSpin() bool {
-	return c.Helped() && c.FetchQueue > 0.1*c.Fetch
+	return c.Helped() && c.FetchQueue > 0.1*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
 }
 
 // input splits the preparation of a batch into waiting and core time, and takes off

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"stoker"
 	"stoker/internal/stat"
 )
 
@@ -137,8 +138,11 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	}
 	train = dropUnread(train)
 	w.WarmUp = r.warmUp(pid, beat, train)
-	limit := longestLoop(train)
+	limit, batch := longestLoop(train), r.batch(pid, beat)
 	for _, s := range train[w.WarmUp:] {
+		if s.Samples > batch { // of a batch that its collate_fn flattened, rows were counted
+			s.Samples = batch
+		}
 		if s.Period-s.Wait > limit || holdsOtherPhase(s, steps, phase) {
 			w.Left++
 			continue
@@ -157,6 +161,16 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	}
 	w.Stationary = stationary(w.Steps)
 	return w, true
+}
+
+// batch is how many samples a loader's batch has at most.
+func (r *Run) batch(pid, loader int) float64 {
+	if l := r.Loader(pid, loader); l != nil {
+		if n, _ := l.Settings.Float(stoker.BatchSize); n > 0 {
+			return n
+		}
+	}
+	return math.Inf(1)
 }
 
 func anyPhase(steps []Step, phase Phase) bool {
