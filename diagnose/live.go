@@ -221,8 +221,7 @@ func (l live) storage() quantity {
 	} else {
 		q = q.saw(waits, "ratio", "thread.state", "loading waits for storage %s of its time", stoker.Percent(waits))
 	}
-	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s come from storage, of %s read: the rest is in the page cache",
-		stoker.AboutRate(k.DiskRate), stoker.AboutRate(math.Max(k.ReadRate, k.DiskRate)))
+	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s", k.FromStorage())
 	if !math.IsNaN(k.FetchCPU) && k.Fetch > 0 {
 		q = q.saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s, of which %s is core time", stoker.AboutSeconds(k.Fetch), stoker.AboutSeconds(k.FetchCPU))
 	}
