@@ -42,6 +42,7 @@ type Fix struct {
 	Forecast predict.Forecast
 	Effort   Effort
 	Risk     Risk
+	Saves    string   // what is saved by a change that need not be faster
 	Notes    []string // how many and why not more; the traps checked
 }
 
@@ -53,6 +54,8 @@ func (f Fix) Worth() string {
 		return "worth unknown"
 	case math.IsNaN(s.Point):
 		return fmt.Sprintf("at most %.2fx faster", s.High)
+	case f.Saves != "" && s.Point < leastGain:
+		return fmt.Sprintf("saves %s, as fast: %s", f.Saves, stoker.Factor(s))
 	}
 	return fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
 }
@@ -127,7 +130,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		switch {
 		case fix.Name == "":
 			continue // does not apply
-		case why == "" && !worthIt(fix.Forecast):
+		case why == "" && fix.Saves == "" && !worthIt(fix.Forecast):
 			why = notWorth(fix.Forecast)
 			fallthrough
 		case why != "":

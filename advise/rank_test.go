@@ -224,3 +224,36 @@ func TestWhatWouldShowSteps(t *testing.T) {
 		}
 	}
 }
+
+// Where half as many workers do as well and the others only take memory and queue for
+// cores, fewer are advised; where all are needed, they stay.
+func TestFewerWorkers(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/labelled-many-workers/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix := fixOf(t, run, stoker.NumWorkers)
+	if n := workersOf(t, fix); n < 2 || n > 8 {
+		t.Errorf("num_workers 16 -> %d", n)
+	}
+	if worth := fix.Worth(); !regexp.MustCompile(`^saves \d+ processes and at most [0-9.]+ GB of memory, as fast: `).MatchString(worth) {
+		t.Errorf("worth %q", worth)
+	}
+	fewer := func(edit func(*recording.Run, *diagnose.Verdict)) bool {
+		v := diagnose.Judge(run)
+		changed := *run
+		edit(&changed, &v)
+		return slices.ContainsFunc(Rank(&changed, v).Fixes, func(f Fix) bool { return f.Name == string(stoker.NumWorkers) && f.Saves != "" })
+	}
+	if !fewer(func(*recording.Run, *diagnose.Verdict) {}) {
+		t.Error("not advised as it is")
+	}
+	if fewer(func(_ *recording.Run, v *diagnose.Verdict) { v.Costs.Fetch += 0.8 }) {
+		t.Error("advised where each batch is waited for ten times as long")
+	}
+	if fewer(func(r *recording.Run, v *diagnose.Verdict) {
+		r.Facts.Machine.CPUs, r.Facts.Machine.Allowed, v.Costs.WorkerMemory = 64, 64, 1e6
+	}) {
+		t.Error("advised where neither cores nor memory are short")
+	}
+}

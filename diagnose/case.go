@@ -45,6 +45,7 @@ type Case struct {
 	Hooked   bool // and the hook is in it
 	Blind    bool // the hook is not in the program that is judged
 	Memory   []float64
+	Few      bool       // steps were seen, too few to judge
 	Seen     []Evidence // of steps and loaders, where nothing tells that it is training
 
 	// What rules about input ask.

@@ -121,6 +121,7 @@ func (l live) estimateCopies() {
 func (l live) program() {
 	facts := &l.run.Facts
 	l.Training = l.ring()
+	l.Few = !l.HasSteps && len(l.run.Steps) > 0
 	l.GPUs = len(facts.GPUs)
 	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.Torch = facts.Software.Torch != "" || l.Hooked
