@@ -55,7 +55,7 @@ func (f Fix) Worth() string {
 	case math.IsNaN(s.Point):
 		return fmt.Sprintf("at most %.2fx faster", s.High)
 	case f.Saves != "" && s.Point < leastGain:
-		return fmt.Sprintf("saves %s, as fast: %s", f.Saves, stoker.Factor(s))
+		return fmt.Sprintf("as fast: %s, and saves %s", stoker.Factor(s), f.Saves)
 	}
 	return fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
 }

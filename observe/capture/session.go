@@ -146,7 +146,7 @@ func (s *session) try(p *peer, t Target, now time.Time) string {
 // process is asked once more, a few times at most.
 func (s *session) again(p *peer, works bool) bool {
 	t, known := s.targets[p.pid]
-	if works && !(known && t.Stepless) {
+	if works && (!known || !t.Stepless) {
 		return false
 	}
 	p.files++
