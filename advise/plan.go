@@ -42,6 +42,7 @@ type Fix struct {
 	Forecast predict.Forecast
 	Effort   Effort
 	Risk     Risk
+	Saves    string   // what is saved by a change that need not be faster
 	Notes    []string // how many and why not more; the traps checked
 }
 
@@ -53,6 +54,8 @@ func (f Fix) Worth() string {
 		return "worth unknown"
 	case math.IsNaN(s.Point):
 		return fmt.Sprintf("at most %.2fx faster", s.High)
+	case f.Saves != "" && s.Point < leastGain:
+		return fmt.Sprintf("as fast: %s, and saves %s", stoker.Factor(s), f.Saves)
 	}
 	return fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
 }
@@ -127,7 +130,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		switch {
 		case fix.Name == "":
 			continue // does not apply
-		case why == "" && !worthIt(fix.Forecast):
+		case why == "" && fix.Saves == "" && !worthIt(fix.Forecast):
 			why = notWorth(fix.Forecast)
 			fallthrough
 		case why != "":
@@ -224,7 +227,7 @@ func (a adviser) blind() Plan {
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
 		Forecast: a.atMost(a.atIdle()),
 		Effort:   Flag, Risk: MemoryRisk,
-		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do"},
+		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + a.whyNoSteps()},
 	}}}
 }
 
@@ -269,4 +272,16 @@ func (a adviser) atMost(most float64) predict.Forecast {
 		f.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: most}
 	}
 	return f
+}
+
+// whyNoSteps is what the recording says of that, with what would show them.
+func (a adviser) whyNoSteps() string {
+	for _, what := range []string{"hook", "steps"} {
+		for _, absent := range a.run.Facts.Absent {
+			if absent.What == what {
+				return "; " + absent.Why
+			}
+		}
+	}
+	return ""
 }

@@ -201,3 +201,59 @@ func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
 		t.Errorf("speed-up %+v, want at most 6 and no point", s)
 	}
 }
+
+// What would show the steps depends on how the run was recorded: nobody is told to
+// leave away a flag that he did not give.
+func TestWhatWouldShowSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		absent []recording.Absence
+		want   string
+	}{
+		"attached":   {[]recording.Absence{{What: "hook", Why: "the process was running already: start it with stoker observe -- CMD"}}, "; the process was running already: start it with stoker observe -- CMD"},
+		"no hook":    {[]recording.Absence{{What: "disks", Why: "none"}, {What: "hook", Why: "it was switched off (--no-hook)"}}, "; it was switched off (--no-hook)"},
+		"no word":    {[]recording.Absence{{What: "steps", Why: "no DataLoader was iterated"}}, "; no DataLoader was iterated"},
+		"not a word": {nil, ""},
+	} {
+		run := live(t)
+		run.Steps, run.Facts.Absent = nil, c.absent
+		v := diagnose.Judge(run)
+		v.Class = diagnose.MainThread
+		want := "no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + c.want
+		if notes := Rank(run, v).Fixes[0].Notes; len(notes) != 1 || notes[0] != want {
+			t.Errorf("%s: %q, want %q", name, notes, want)
+		}
+	}
+}
+
+// Where half as many workers do as well and the others only take memory and queue for
+// cores, fewer are advised; where all are needed, they stay.
+func TestFewerWorkers(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/labelled-many-workers/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix := fixOf(t, run, stoker.NumWorkers)
+	if n := workersOf(t, fix); n < 2 || n > 8 {
+		t.Errorf("num_workers 16 -> %d", n)
+	}
+	if worth := fix.Worth(); !regexp.MustCompile(`^as fast: 0.9\dx .*, and saves \d+ processes and at most [0-9.]+ GB of memory$`).MatchString(worth) {
+		t.Errorf("worth %q", worth)
+	}
+	fewer := func(edit func(*recording.Run, *diagnose.Verdict)) bool {
+		v := diagnose.Judge(run)
+		changed := *run
+		edit(&changed, &v)
+		return slices.ContainsFunc(Rank(&changed, v).Fixes, func(f Fix) bool { return f.Name == string(stoker.NumWorkers) && f.Saves != "" })
+	}
+	if !fewer(func(*recording.Run, *diagnose.Verdict) {}) {
+		t.Error("not advised as it is")
+	}
+	if fewer(func(_ *recording.Run, v *diagnose.Verdict) { v.Costs.Fetch += 0.8 }) {
+		t.Error("advised where each batch is waited for ten times as long")
+	}
+	if fewer(func(r *recording.Run, v *diagnose.Verdict) {
+		r.Facts.Machine.CPUs, r.Facts.Machine.Allowed, v.Costs.WorkerMemory = 64, 64, 1e6
+	}) {
+		t.Error("advised where neither cores nor memory are short")
+	}
+}

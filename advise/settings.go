@@ -92,7 +92,7 @@ func (a adviser) storage() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"the forecast is for reads that cost no waiting at all, as from the page cache: an upper bound for a faster disk",
-		fmt.Sprintf("storage delivers %s now", stoker.AboutRate(a.costs.DiskRate)),
+		a.costs.FromStorage(),
 	}
 	return fix, ""
 }

@@ -20,9 +20,12 @@ const (
 	refillWorth   = 0.01 // share of a step from which epoch starts are worth persistent workers
 	spikyFetch    = 0.25 // coefficient of variation from which a deeper queue helps (research predict 3.4)
 	deeperQueue   = 4
-	shmReserve    = 0.9 // of /dev/shm that batches may fill
-	pinnedCopies  = 2   // batches that lie pinned at once
-	waitingWorker = 4   // workers per core that are tried where they mostly wait
+	shmReserve    = 0.9  // of /dev/shm that batches may fill
+	pinnedCopies  = 2    // batches that lie pinned at once
+	waitingWorker = 4    // workers per core that are tried where they mostly wait
+	spareWorkers  = 1    // above the fewest that do as well: the law is not exact
+	leastFewer    = 0.95 // the worst that fewer workers may bring
+	wastedMemory  = 0.05 // share of the free memory from which what they take is worth a change
 
 	feedThread = 32 << 20 // bytes that a thread of stoker feed keeps (feed/budget.go)
 )
@@ -31,6 +34,9 @@ const (
 func (a adviser) workers() (Fix, string) {
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "prepare batches in worker processes", Effort: Flag, Risk: MemoryRisk}
 	now := a.costs.Workers
+	if fewer, ok := a.fewerWorkers(now); ok {
+		return fewer, ""
+	}
 	if a.idleKnown() && !a.starved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", stoker.Percent(a.verdict.Stall))
 	}
@@ -65,6 +71,33 @@ func (a adviser) workers() (Fix, string) {
 		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
 	}
 	return fix, ""
+}
+
+// fewerWorkers proposes half as many workers or less, where they do as well by the law
+// and the others take memory, or wait for cores that are not there.
+func (a adviser) fewerWorkers(now int) (Fix, bool) {
+	if a.costs.Uncounted || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
+		return Fix{}, false
+	}
+	enough := now
+	for w := 1; w <= now/2 && enough == now; w++ {
+		if f := a.forecast(a.change(stoker.NumWorkers, w)); f.Speedup.Point >= 1/goodEnough && f.Speedup.Low >= leastFewer {
+			enough = w + spareWorkers
+		}
+	}
+	memory := -a.workersMemory(min(enough, now))
+	cores := a.run.Facts.Machine.Cores()
+	if enough > now/2 || float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory() {
+		return Fix{}, false
+	}
+	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}
+	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, enough)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Saves = fmt.Sprintf("%d processes and at most %s of memory", now-enough, stoker.AboutBytes(memory))
+	fix.Notes = []string{
+		fmt.Sprintf("%d workers share the %s cores that this job may use; %d prepare batches as fast", now, stoker.About(cores), enough-spareWorkers),
+	}
+	return fix, true
 }
 
 // noun is what num_workers counts.

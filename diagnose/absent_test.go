@@ -56,3 +56,17 @@ func TestWhatWasNotSeen(t *testing.T) {
 		t.Errorf("with a GPU that tells nothing: %s", text)
 	}
 }
+
+// Steps that were seen, and are too few to judge, are no sign that nothing trains.
+func TestFewStepsAreNotNoTraining(t *testing.T) {
+	run := labelled(t, "labelled-healthy")
+	few := *run
+	few.Steps, few.Series, few.Facts.Model = run.Steps[:2], nil, nil
+	v := diagnose.Judge(&few)
+	if v.HasSteps || v.Class != diagnose.Unknown {
+		t.Errorf("class %s of two steps, want unknown", v.Class)
+	}
+	if len(v.Evidence) == 0 || !strings.Contains(v.Evidence[0].Text, "too few steps to judge") {
+		t.Errorf("why: %v", v.Evidence)
+	}
+}

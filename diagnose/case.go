@@ -49,6 +49,7 @@ type Case struct {
 	Loaded   bool   // a DataLoader was iterated
 	Where    string // where the launching thread's time goes, a sentence; "" unknown
 	Memory   []float64
+	Few      bool       // steps were seen, too few to judge
 	Seen     []Evidence // of steps and loaders, where nothing tells that it is training
 
 	// What rules about input ask.

@@ -156,6 +156,9 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 		return c.ringEvidence()
 	}
 	var out []Evidence
+	if c.Few {
+		out = append(out, c.Seen...)
+	}
 	if c.Works < fewWorks {
 		out = seen(out, c.Works, "kernels", "trace.device", "only %.0f piece%s of device work recorded: too few to judge", c.Works, stoker.Ending(c.Works, " was", "s were"))
 	}

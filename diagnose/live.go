@@ -55,7 +55,8 @@ func (l live) window() {
 		return
 	}
 	l.To = l.run.End()
-	l.From = l.To / 2 // without steps the start cannot be told from the rest
+	newest, _ := l.run.Newest()
+	l.From = max(newest, l.To/2) // without steps the start cannot be told from the rest
 	l.Costs = predict.Measure(l.run, recording.Window{PID: trainer(l.run), Start: l.From, End: l.To})
 	l.Util = meanUtil(l.run, l.From, l.To)
 }
@@ -124,6 +125,7 @@ func (l live) estimateCopies() {
 func (l live) program() {
 	facts := &l.run.Facts
 	l.Training = l.ring()
+	l.Few = !l.HasSteps && len(l.run.Steps) > 0
 	l.GPUs = len(facts.GPUs)
 	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.Torch = facts.Software.Torch != "" || l.Hooked
@@ -232,8 +234,7 @@ func (l live) storage() quantity {
 	} else {
 		q = q.saw(waits, "ratio", "thread.state", "loading waits for storage %s of its time", stoker.Percent(waits))
 	}
-	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s come from storage, of %s read: the rest is in the page cache",
-		stoker.AboutRate(k.DiskRate), stoker.AboutRate(math.Max(k.ReadRate, k.DiskRate)))
+	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s", k.FromStorage())
 	if !math.IsNaN(k.FetchCPU) && k.Fetch > 0 {
 		q = q.saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s, of which %s is core time", stoker.AboutSeconds(k.Fetch), stoker.AboutSeconds(k.FetchCPU))
 	}

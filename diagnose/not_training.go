@@ -19,6 +19,10 @@ var notTraining = Rule{
 		idleModel := c.yes(fact("Is no optimizer stepping?", !trains, "optimizer steps are counted by the hook"))
 		launches := c.yes(fact("Is no device clock ticking?", math.IsNaN(c.Stall), "device events were read or not"))
 		c.because(c.Seen)
+		if c.Few {
+			c.yes(fact("Were enough steps seen to tell?", false, "a DataLoader was iterated, for too few steps to judge"))
+			return unlikely * unused * idleModel * launches
+		}
 		score := unused * idleModel * launches
 		if !c.HasSteps && c.Torch && c.Costs.CoresUse > 0.5 && c.GPUs > 0 && !c.Hooked {
 			score *= 0.5 // PyTorch at work that cannot be looked into

@@ -154,6 +154,10 @@ else:
 	if !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool { return a.What == "hook" && strings.Contains(a.Why, "python -E") }) {
 		t.Errorf("python -E: %+v", run.Facts.Absent)
 	}
+	run = record(t, Options{Command: []string{"true"}})
+	if !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool { return a.What == "hook" && strings.Contains(a.Why, "--no-hook") }) {
+		t.Errorf("--no-hook: %+v", run.Facts.Absent)
+	}
 }
 
 // lateGPU is a driver that cannot be asked before a time, and then lacks a value

@@ -230,7 +230,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
 		r.page = os.Getenv(emulatedPage)
 		r.trace()
-		r.absent("hook", "the process was running already: steps are known only to a run that stoker observe starts")
+		r.absent("hook", "the process was running already: steps are known of one that is started with stoker observe -- CMD")
 		return r.o.PID, nil
 	}
 	if r.hook(); r.o.Emulate {
@@ -279,6 +279,9 @@ func (r *recorder) bare() {
 
 // hook prepares the hook. Without it the observation goes on.
 func (r *recorder) hook() {
+	if r.o.HookSource == nil {
+		r.absent("hook", "it was switched off (--no-hook): the inside of the program is not seen, steps and what they cost among it")
+	}
 	if r.o.HookSource == nil && !r.o.Emulate {
 		return
 	}

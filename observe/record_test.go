@@ -392,7 +392,7 @@ func TestGPU(t *testing.T) {
 	in, open := gate(t)
 	reads := 0
 	run := record(t, Options{
-		Command: []string{"sh", "-c", "read x"}, Stdin: in,
+		Command: []string{"sh", "-c", "read x"}, Stdin: in, HookSource: []byte(""),
 		OpenGPU: func(string) (GPU, error) {
 			return &fakeGPU{func() {
 				if reads++; reads == 3 {
@@ -419,7 +419,7 @@ func TestGPU(t *testing.T) {
 // A driver that hangs holds the end back for gpuPatience, and no longer.
 func TestGPUThatHangs(t *testing.T) {
 	hangs := make(chan bool)
-	run := record(t, Options{Command: []string{"true"}, OpenGPU: func(string) (GPU, error) { <-hangs; return nil, errors.New("late") }})
+	run := record(t, Options{Command: []string{"true"}, HookSource: []byte(""), OpenGPU: func(string) (GPU, error) { <-hangs; return nil, errors.New("late") }})
 	close(hangs)
 	if len(run.Facts.Absent) == 0 || !strings.Contains(run.Facts.Absent[0].Why, "not answered") {
 		t.Errorf("absent %+v", run.Facts.Absent)

@@ -27,7 +27,7 @@ const (
 	socketDir = "KINETO_IPC_SOCKET_DIR"     // sockets in a folder instead of the abstract namespace
 	asksBy    = 60.0                        // seconds after PyTorch is known to run by which it asks at the latest
 	warmTime  = 20.0                        // seconds after which steps that are not steady are traced all the same
-	stepless  = 90.0                        // the same for a process whose hook has not seen a step
+	stepless  = 90.0                        // the same where the hook has seen no step that trains: a loop that it does not know
 	attached  = 3.0                         // the same for a process that ran before us
 )
 
@@ -40,6 +40,7 @@ type tracing struct {
 	heard   float64 // when PyTorch was first known to run in the job, NaN before
 	told    int     // traces that were reported
 	asked   bool    // it was said that a trace was asked for
+	again   int     // files without a step that were reported
 }
 
 // trace prepares to capture. Without it the observation goes on.
@@ -126,6 +127,10 @@ func (r *recorder) traceSecond(now float64) {
 		t.asked = true
 		r.say(fmt.Sprintf("%.0f s: a trace of %d steps is asked for (process %d)", now, r.o.Trace.Steps, pids[0]))
 	}
+	if n := t.daemon.Stepless(); n > t.again {
+		t.again, t.asked = n, false
+		r.say(fmt.Sprintf("%.0f s: a trace came in which no step is: another is asked for, three at most", now))
+	}
 	r.hearTraces()
 	if math.IsNaN(t.heard) && r.intake.Heard() {
 		t.heard = now
@@ -183,24 +188,36 @@ func (t *tracing) undo() {
 func (r *recorder) targets(now float64) []capture.Target {
 	var all []capture.Target
 	for _, p := range r.job.Processes() {
-		pace := r.paces[p.PID]
-		if p.Role != recording.RoleTrainer || p.End > 0 || pace == nil && r.launches(p.PID) {
-			continue
+		if p.Role == recording.RoleTrainer && p.End == 0 && (r.paces[p.PID] != nil || !r.launches(p.PID)) {
+			all = append(all, r.target(p, now))
 		}
-		target := capture.Target{PID: p.PID, Rank: p.Rank, Step: math.NaN()}
-		since, long := p.Start, warmTime
-		switch {
-		case pace != nil:
-			since, target.Step, target.Ready = pace.first, pace.step(), pace.steady()
-		case p.Hooked: // imports and the first step can take a minute on a busy machine
-			long = stepless
-		case r.o.PID > 0:
-			long = attached
-		}
-		target.Ready = target.Ready || now-since > long
-		all = append(all, target)
 	}
 	return all
+}
+
+// target says whether a process can be traced now. Where the hook runs, its steps are
+// waited for: imports and preparations can take minutes.
+func (r *recorder) target(p recording.Process, now float64) capture.Target {
+	one := r.paces[p.PID]
+	counted := r.hooked && shutOut(r.o.Command) == ""
+	if one == nil && p.LauncherSeen { // its optimizer steps, over no DataLoader
+		one = &pace{first: now}
+		r.paces[p.PID] = one
+	}
+	target := capture.Target{PID: p.PID, Rank: p.Rank, Step: math.NaN(), Stepless: counted && one == nil}
+	since, long := p.Start, warmTime
+	if one != nil {
+		since, target.Step, target.Ready = one.first, one.step(), one.steady()
+	}
+	switch {
+	case one != nil && (one.n > 0 || p.LauncherSeen):
+	case counted:
+		long = stepless
+	case r.o.PID > 0:
+		long = attached
+	}
+	target.Ready = target.Ready || now-since > long
+	return target
 }
 
 // launches reports whether a process without steps started another that trains:
@@ -218,13 +235,19 @@ type paced struct {
 // Step adds a step.
 func (p paced) Step(s recording.Step) {
 	p.Writer.Step(s)
-	if s.Phase != recording.Train && s.Phase != "" || s.First || !(s.Period > 0) {
+	if s.First || !(s.Period > 0) {
 		return
 	}
 	one := p.paces[s.PID]
 	if one == nil {
 		one = &pace{first: s.Start}
 		p.paces[s.PID] = one
+	}
+	if s.Phase != recording.Train && s.Phase != "" {
+		return
+	}
+	if one.n == 0 {
+		one.first = s.Start
 	}
 	one.periods[one.n%len(one.periods)] = s.Period
 	one.n++
@@ -234,7 +257,7 @@ func (p paced) Step(s recording.Step) {
 type pace struct {
 	periods [10]float64 // of the last steps, seconds, in a ring
 	n       int
-	first   float64 // when its first step began, seconds of the recording
+	first   float64 // when its first step that trains began, until then the first of another kind, seconds of the recording
 }
 
 // warmSteps are left out of the judgement of a pace.

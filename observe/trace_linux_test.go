@@ -3,6 +3,7 @@ package observe
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,8 @@ import (
 // libkineto is a program that trains in the hook's words and asks for a trace in
 // libkineto's, over sockets in a folder; its child asks as a loader worker that was
 // spawned does, until it ends. argv: where to write what each was answered, and how
-// many steps to run at most; it ends when it has written a trace.
+// many steps to run at most, and how many traces are to be empty; it ends when it has
+// written one that is not.
 const libkineto = `
 import json, os, socket, struct, sys, time
 log, most = sys.argv[1], int(sys.argv[2])
@@ -60,11 +62,12 @@ if child == 0:
     seq, hook = 0, None
     os.close(parent)
     os.set_blocking(lives, False)
+wrote, hollow = 0, int(sys.argv[3])
 def goes_on():
-    if child: return n < most and not wrote
+    if child: return n < most and wrote <= hollow
     try: return os.read(lives, 1) != b""  # as long as the parent lives
     except BlockingIOError: return True
-s, n, config, wrote = client(who), 0, "", False
+s, n, config = client(who), 0, ""
 send({"k": "hello", "role": "main", "ppid": os.getppid(), "tid": os.getpid(), "python": "3.12", "torch": "2.15"},
      {"k": "loader", "loader": 0, "t": now(), "num_workers": 1, "batch_size": 16, "dataset": "D", "length": 1000})
 next = 0
@@ -79,12 +82,13 @@ while goes_on():
     text = ask(s, 0 if config else 2)
     with open(log, "a") as f: f.write("%s %r\n" % (who, text))
     config = config or text
-    if config and not wrote:
+    if config:
         time.sleep(0.2)
         path = [l for l in config.split("\n") if l.startswith("ACTIVITIES_LOG_FILE=")][0].split("=", 1)[1][:-5] + "_%d.json" % os.getpid()
-        with open(path + ".tmp", "w") as f: f.write('{"traceEvents": []}\n')
+        work = '' if wrote < hollow else '{"ph": "X", "cat": "cpu_op"}'
+        with open(path + ".tmp", "w") as f: f.write('{"traceEvents": [%s]}\n' % work)
         os.rename(path + ".tmp", path)
-        wrote = True
+        wrote, config = wrote + 1, ""
 with open(log, "a") as f: f.write("%s ended after %d steps\n" % (who, n))
 if child:
     os.close(parent)
@@ -93,7 +97,7 @@ if child:
 
 // kinetoCommand is the program, and where it writes what it was answered. Its
 // sockets lie in a folder of the test's own.
-func kinetoCommand(t *testing.T, steps int) (command []string, log string) {
+func kinetoCommand(t *testing.T, steps, hollow int) (command []string, log string) {
 	t.Helper()
 	leash.Hold(t)
 	dir := privatetest.Folder(t)
@@ -106,7 +110,7 @@ func kinetoCommand(t *testing.T, steps int) (command []string, log string) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3 here")
 	}
-	return []string{"python3", script, dir + "/log", fmt.Sprint(steps)}, dir + "/log"
+	return []string{"python3", script, dir + "/log", fmt.Sprint(steps), fmt.Sprint(hollow)}, dir + "/log"
 }
 
 func read(path string) string {
@@ -134,7 +138,7 @@ func traceFolders() []string {
 const untilTraced = 10_000
 
 func TestTraceIsCaptured(t *testing.T) {
-	command, log := kinetoCommand(t, untilTraced)
+	command, log := kinetoCommand(t, untilTraced, 2)
 	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	var said []string
 	run := record(t, Options{
@@ -145,10 +149,10 @@ func TestTraceIsCaptured(t *testing.T) {
 		t.Fatalf("captures %+v, absent %+v\n%s", run.Facts.Captures, run.Facts.Absent, read(log))
 	}
 	c := run.Facts.Captures[0]
-	if c.File != "run.rank0.trace.json" || c.Steps != 5 || c.Bytes != 20 || c.From < 0.2 || c.To <= c.From || c.To > run.End()+1 || run.Process(c.PID) == nil {
+	if c.File != "run.rank0.trace.json" || c.Steps != 5 || c.Bytes != 48 || c.From < 0.2 || c.To <= c.From || c.To > run.End()+1 || run.Process(c.PID) == nil {
 		t.Errorf("%+v", c)
 	}
-	if read(filepath.Join(filepath.Dir(output), c.File)) != "{\"traceEvents\": []}\n" {
+	if read(filepath.Join(filepath.Dir(output), c.File)) != "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\"}]}\n" {
 		t.Error("the trace is not beside the recording")
 	}
 	lines := read(log)
@@ -160,6 +164,9 @@ func TestTraceIsCaptured(t *testing.T) {
 	}
 	if len(said) == 0 || !strings.Contains(said[len(said)-1], "is kept") { // the request itself may fall between two looks
 		t.Errorf("said %q", said)
+	}
+	if !strings.Contains(strings.Join(said, "\n"), "a trace came in which no step is: another is asked for") {
+		t.Errorf("nothing said that it was asked again: %q", said)
 	}
 	if left := traceFolders(); len(left) > 0 {
 		t.Errorf("%v was left", left)
@@ -202,7 +209,7 @@ func TestEnvironmentOfATrace(t *testing.T) {
 
 // Whoever owns the socket keeps it; the command runs all the same, and unarmed.
 func TestTraceWhereADaemonIs(t *testing.T) {
-	command, log := kinetoCommand(t, 20)
+	command, log := kinetoCommand(t, 20, 0)
 	other, err := capture.Listen(capture.Options{Request: capture.Request{Steps: 1}, Folder: privatetest.Folder(t), SocketDir: os.Getenv("KINETO_IPC_SOCKET_DIR")})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +231,7 @@ func TestTraceWhereADaemonIs(t *testing.T) {
 // Killing observe when it has asked for the trace does not end the job, nor its
 // trace; the next observe clears what was left.
 func TestTraceSurvivesAKilledObserve(t *testing.T) {
-	command, log := kinetoCommand(t, untilTraced)
+	command, log := kinetoCommand(t, untilTraced, 0)
 	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	t.Setenv("STOKER_TEST_TRACE", "5")
 	o := observer(t, output, command...)
@@ -252,7 +259,7 @@ func TestTraceSurvivesAKilledObserve(t *testing.T) {
 // us; one without it is told of.
 func TestTraceOfARunningProcess(t *testing.T) {
 	for _, armed := range []bool{true, false} {
-		command, log := kinetoCommand(t, untilTraced)
+		command, log := kinetoCommand(t, untilTraced, 0)
 		job := exec.Command(command[0], command[1:]...)
 		if armed {
 			job.Env = append(os.Environ(), "KINETO_USE_DAEMON=1")
@@ -277,6 +284,51 @@ func TestTraceOfARunningProcess(t *testing.T) {
 		}
 		if armed != (len(run.Facts.Captures) == 1) || armed == strings.Contains(warned, "KINETO_USE_DAEMON=1") {
 			t.Errorf("armed %t: %+v, warned %q, absent %+v\n%s", armed, run.Facts.Captures, warned, run.Facts.Absent, read(log))
+		}
+	}
+}
+
+// Where the hook runs, the steps that train are waited for: a trace of imports shows
+// nothing. Elsewhere the time decides.
+func TestWhenATraceIsAskedFor(t *testing.T) {
+	even := &pace{first: 70, n: 20}
+	for i := range even.periods {
+		even.periods[i] = 0.1
+	}
+	drifts := &pace{first: 70, n: 20, periods: [10]float64{9, 8, 7, 6, 5, 4, 3, 2, 1, 1}}
+	for name, c := range map[string]struct {
+		r     recorder
+		pace  *pace
+		seen  bool // its optimizer stepped
+		from  float64
+		first bool // no step was seen by then
+	}{
+		"imports":                 {recorder{hooked: true}, nil, false, stepless, true},
+		"steady steps":            {recorder{hooked: true}, even, false, 0, false},
+		"steps that drift":        {recorder{hooked: true}, drifts, false, 70 + warmTime, false},
+		"evaluation only":         {recorder{hooked: true}, &pace{first: 70}, false, 70 + stepless, false},
+		"an optimizer, no loader": {recorder{hooked: true}, nil, true, 1 + warmTime, false}, // first seen at 1 s
+		"the hook is off":         {recorder{}, nil, false, warmTime, false},
+		"the hook is shut out":    {recorder{hooked: true, o: Options{Command: []string{"python3", "-I", "x.py"}}}, nil, false, warmTime, false},
+		"it ran before we did":    {recorder{o: Options{PID: 7}}, nil, false, attached, false},
+	} {
+		r := &c.r
+		r.paces = map[int]*pace{}
+		if c.pace != nil {
+			r.paces[7] = c.pace
+		}
+		ready := math.NaN()
+		for now := 1.0; now < 300 && math.IsNaN(ready); now++ {
+			target := r.target(recording.Process{PID: 7, LauncherSeen: c.seen}, now)
+			if target.Stepless != c.first {
+				t.Fatalf("%s: stepless %t at %v s", name, target.Stepless, now)
+			}
+			if target.Ready {
+				ready = now
+			}
+		}
+		if want := math.Floor(c.from) + 1; ready != want {
+			t.Errorf("%s: asked at %v s, want %v", name, ready, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 
 	"stoker"
@@ -190,7 +191,27 @@ func (c Costs) Helped() bool { return c.HelperCPU > helpersSeen*c.FetchCPU }
 // intra-op threads: they take part, and they have to queue for a core, so that
 // the thread spins at the end of each operation until its helper had its turn.
 func (c Costs) HelpersSpin() bool {
-	return c.Helped() && c.FetchQueue > 0.1*c.Fetch
+	return c.Helped() && c.FetchQueue > 0.1*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
+}
+
+// hardlyRead is a rate of reading, bytes/s, below which files are not what loading
+// waits for. [J] A disk that seeks for every small file brings more.
+const hardlyRead = 100e3
+
+// FromStorage says in a sentence where what is read comes from.
+func (c Costs) FromStorage() string {
+	read := math.Max(stat.Or(c.ReadRate, 0), stat.Or(c.DiskRate, 0))
+	switch {
+	case math.IsNaN(c.DiskRate):
+		return "how much comes from storage is not known"
+	case read < hardlyRead && c.Remote > c.OnDisk:
+		return "hardly anything is read from files: what is waited for comes over a network connection"
+	case read < hardlyRead:
+		return "hardly any bytes come from storage: requests are waited for, such as opening and looking up files"
+	case c.DiskRate > 0.99*read:
+		return stoker.AboutRate(c.DiskRate) + " come from storage, which is all that is read"
+	}
+	return fmt.Sprintf("%s come from storage, of %s read: the rest is in the page cache", stoker.AboutRate(c.DiskRate), stoker.AboutRate(read))
 }
 
 // input splits the preparation of a batch into waiting and core time, and takes off

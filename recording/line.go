@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -342,15 +343,21 @@ func (b *builder) finish() *Run {
 	return &run
 }
 
-// forget drops what is older than a time, so that a run that is watched for days
-// stays small in memory; the file keeps everything.
-func (b *builder) forget(before float64) {
+// forget drops what is older than a time.
+func (b *builder) forget(before float64) { b.drop(math.Inf(-1), before) }
+
+// drop leaves out what came from one time to another, so that a run that is watched
+// for days stays small in memory; the file keeps everything.
+func (b *builder) drop(from, to float64) {
+	if !(from < to) {
+		return
+	}
 	b.samples, b.texts = 0, 0
-	b.forgetSamples(before)
+	b.dropSamples(from, to)
 	kept := b.run.Steps[:0]
 	b.words = nil
 	for _, s := range b.run.Steps {
-		if s.Start >= before {
+		if s.Start < from || s.Start >= to {
 			s.Phase, s.NoClock = Phase(b.word(string(s.Phase))), b.word(s.NoClock)
 			kept = append(kept, s)
 		}
@@ -363,17 +370,17 @@ func (b *builder) forget(before float64) {
 	}
 }
 
-// forgetSamples drops series that end before a time as well: workers that start anew
+// dropSamples drops series of which nothing is left as well: workers that start anew
 // with every epoch leave many.
-func (b *builder) forgetSamples(before float64) {
+func (b *builder) dropSamples(from, to float64) {
 	kept := b.run.Series[:0]
 	clear(b.series)
 	for _, s := range b.run.Series {
-		cut := sort.SearchFloat64s(s.T, before)
-		if cut == len(s.T) {
+		lo, hi := sort.SearchFloat64s(s.T, from), sort.SearchFloat64s(s.T, to)
+		if hi-lo == len(s.T) {
 			continue
 		}
-		s.T, s.V = append([]float64(nil), s.T[cut:]...), append([]float64(nil), s.V[cut:]...)
+		s.T, s.V = slices.Concat(s.T[:lo], s.T[hi:]), slices.Concat(s.V[:lo], s.V[hi:])
 		b.samples += int64(len(s.T))
 		b.texts += int64(len(s.Signal) + len(s.Subject))
 		b.series[seriesKey{s.Signal, s.Subject}] = len(kept)

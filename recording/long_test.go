@@ -136,7 +136,7 @@ func TestLongRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
-		if len(run.Warnings) != 1 || !regexp.MustCompile(`^the recording is too long to be kept whole: of its [0-9.]+ minutes the last [0-9.]+ minutes are judged$`).MatchString(run.Warnings[0]) {
+		if len(run.Warnings) != 1 || !regexp.MustCompile(`^the recording is too long to be kept whole: of its [0-9.]+ minutes the last [0-9.]+ minutes are read$`).MatchString(run.Warnings[0]) {
 			t.Errorf("%s: %q", form, run.Warnings)
 		}
 		begins := run.Steps[0].Start

@@ -117,7 +117,7 @@ func (r *reader) warnings(run *Run) []string {
 		said = append(said, fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s was not read", stoker.Bytes(r.limits.lines), hours(run.End())))
 	}
 	if r.cut {
-		said = append(said, fmt.Sprintf("the recording is too long to be kept whole: of its %s the last %s are judged", hours(run.End()), hours(run.End()-r.begins)))
+		said = append(said, fmt.Sprintf("the recording is too long to be kept whole: of its %s the last %s are read", hours(run.End()), hours(run.End()-r.begins)))
 	}
 	return said
 }

@@ -222,7 +222,7 @@ func TestForget(t *testing.T) {
 	w.Clock(Clock{PID: 1, N: 5, Idle: 1}) // forgotten: ignored
 	w.Clock(Clock{PID: 1, N: hours - 1, Idle: 1, Period: 1})
 	run := w.Snapshot()
-	if n := len(run.Steps); n > 2*liveMemory+61 || n < liveMemory {
+	if n := len(run.Steps); n > 2*lookOver+around+61 || n < lookOver {
 		t.Errorf("%d steps are held", n)
 	}
 	if last := run.Steps[len(run.Steps)-1]; last.Idle != 1 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"stoker"
 	"stoker/internal/stat"
 )
 
@@ -24,6 +25,8 @@ type Window struct {
 	// Stationary says that the last 30 seconds were one regime: the mean step
 	// time of each third is within 10 % of the whole.
 	Stationary bool
+
+	Newest float64 // seconds: what came before the newest so many is not judged; 0: all was looked at
 }
 
 // Start values of the segmentation. [J] They were chosen on the labelled runs
@@ -37,18 +40,53 @@ const (
 	loopOutlier    = 10   // a step whose loop takes this many medians is a checkpoint or the like
 	steadySpan     = 30.0 // seconds that must be one regime for a final verdict
 	steadyDrift    = 0.10 // by how much a third of them may differ
+	judged         = 900. // seconds of training that are judged: of a run of days the present regime
+	judgedSteps    = 20   // or as many steps, where they take longer
+	judgedMost     = 8 * judged
 )
 
-// Windows returns the judged window of every trainer with enough steps, in
-// order of rank, then by how long they are.
+// Newest is the span of a run that a verdict is about, in seconds: its last quarter of
+// an hour of training, or twenty steps where those take longer, within two hours. What
+// comes after the last training step does not count; where nothing trains, all steps
+// do, and where none was seen, the time. It is the same whether the whole of the run is
+// at hand or what a Writer keeps in memory.
+func (r *Run) Newest() (from, to float64) {
+	last := Step{Start: math.Inf(-1)}
+	trains := anyPhase(r.Steps, Train)
+	for _, s := range r.Steps {
+		if (s.Phase == Train || !trains) && s.Start > last.Start {
+			last = s
+		}
+	}
+	if to = last.Start; math.IsInf(to, -1) {
+		return max(0, r.End()-judged), r.End()
+	}
+	var starts []float64
+	for _, s := range r.Steps {
+		if s.PID == last.PID && s.Phase == last.Phase && s.Start >= to-judgedMost {
+			starts = append(starts, s.Start)
+		}
+	}
+	sort.Float64s(starts)
+	return max(0, min(to-judged, starts[max(0, len(starts)-judgedSteps)])), to
+}
+
+// Windows returns the judged window of every trainer with enough steps in the run's
+// newest part, in order of rank, then by how long they are.
 func (r *Run) Windows() []Window {
+	from, to := r.Newest()
 	byTrainer := map[int][]Step{}
 	for _, s := range r.Steps {
-		byTrainer[s.PID] = append(byTrainer[s.PID], s)
+		if s.Start >= from && s.Start <= to {
+			byTrainer[s.PID] = append(byTrainer[s.PID], s)
+		}
 	}
 	var windows []Window
 	for pid, steps := range byTrainer {
 		if w, ok := r.window(pid, steps); ok {
+			if from > 0 {
+				w.Newest = to - from
+			}
 			windows = append(windows, w)
 		}
 	}
@@ -63,6 +101,24 @@ func (r *Run) Windows() []Window {
 		return a.PID < b.PID
 	})
 	return windows
+}
+
+// Whole is a window of the run with all steady steps of its trainer, however long it
+// trained.
+func (r *Run) Whole(w Window) Window {
+	if w.Newest == 0 {
+		return w
+	}
+	var steps []Step
+	for _, s := range r.Steps {
+		if s.PID == w.PID {
+			steps = append(steps, s)
+		}
+	}
+	if whole, ok := r.window(w.PID, steps); ok {
+		return whole
+	}
+	return w
 }
 
 func (r *Run) window(pid int, steps []Step) (Window, bool) {
@@ -88,8 +144,11 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	}
 	train = dropUnread(train)
 	w.WarmUp = r.warmUp(pid, beat, train)
-	limit := longestLoop(train)
+	limit, batch := longestLoop(train), r.batch(pid, beat)
 	for _, s := range train[w.WarmUp:] {
+		if s.Samples > batch { // of a batch that its collate_fn flattened, rows were counted
+			s.Samples = batch
+		}
 		if s.Period-s.Wait > limit {
 			w.Left++
 			continue
@@ -145,6 +204,16 @@ func starts(steps []Step, phase Phase) []float64 {
 		next[i] = begins
 	}
 	return next
+}
+
+// batch is how many samples a loader's batch has at most.
+func (r *Run) batch(pid, loader int) float64 {
+	if l := r.Loader(pid, loader); l != nil {
+		if n, _ := l.Settings.Float(stoker.BatchSize); n > 0 {
+			return n
+		}
+	}
+	return math.Inf(1)
 }
 
 func anyPhase(steps []Step, phase Phase) bool {
@@ -343,5 +412,8 @@ func (w Window) Samples() float64 {
 
 // String says how much the window saw.
 func (w Window) String() string {
+	if w.Newest > 0 {
+		return fmt.Sprintf("%d steps in %.1f s, of the last %s of training", len(w.Steps), w.End-w.Start, hours(w.Newest))
+	}
 	return fmt.Sprintf("%d steps in %.1f s, %d warm-up steps left out", len(w.Steps), w.End-w.Start, w.WarmUp)
 }

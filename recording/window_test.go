@@ -124,3 +124,21 @@ func TestFewStepsAreNoWindow(t *testing.T) {
 		t.Error("no steps give a window")
 	}
 }
+
+// The first dimension of a batch is not always its samples: a collate_fn may flatten
+// them. There are never more than the loader was asked for.
+func TestSamplesAreNoMoreThanTheBatch(t *testing.T) {
+	steps := steady(100, 0.1, 0.05)
+	for i := range steps {
+		steps[i].Samples = 50_000_000
+	}
+	steps[50].Samples = 7
+	run := &Run{Steps: steps}
+	if w := only(t, run); w.Samples() < 1e6 {
+		t.Errorf("%v samples where the batch is not known", w.Samples())
+	}
+	run.Facts.Loaders = []Loader{{PID: 1, ID: 1, Settings: stoker.Settings{"batch_size": 16}}}
+	if w := only(t, run); w.Samples() > 16 || w.Samples() < 15 || run.Steps[60].Samples != 50_000_000 {
+		t.Errorf("%v samples in batches of 16", w.Samples())
+	}
+}

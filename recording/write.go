@@ -21,9 +21,12 @@ import (
 // a busy run. Beyond it the oldest is kept and the newest is dropped, said once.
 const maxPending = 16 << 20
 
-// liveMemory is for how long a Writer keeps what it wrote for Snapshot, seconds:
-// a verdict of a running job needs the recent minutes, the file keeps all.
-const liveMemory = 900
+// Snapshot holds what a verdict is about (Run.Newest) and the present; the file keeps
+// all. Seconds.
+const (
+	lookOver = 900. // how often a Writer looks what it can forget
+	around   = 60.  // kept before the newest: counters are read there
+)
 
 // Writer records a live run. Calls are not safe for concurrent use. Errors of
 // the disk never lose what Snapshot shows; Flush returns them.
@@ -36,7 +39,7 @@ type Writer struct {
 	scratch []byte
 	lost    bool
 	live    *builder
-	forgot  float64
+	forgot  float64 // when it looked last, seconds
 }
 
 // output is the part of *os.File that a Writer needs; tests give one that fails.
@@ -218,16 +221,20 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Snapshot is the run so far, or its last fifteen to thirty minutes where it is
-// longer.
+// Snapshot is the run so far, or of a longer one at least what is judged of it
+// (Run.Newest) and the last fifteen minutes.
 func (w *Writer) Snapshot() *Run { return w.live.finish() }
 
 // forget keeps a long run small in memory, whether anyone takes snapshots or not.
 func (w *Writer) forget() {
-	if end := w.live.run.End(); end-w.forgot > 2*liveMemory {
-		w.forgot = end - liveMemory
-		w.live.forget(w.forgot)
+	end := w.live.run.End()
+	if end-w.forgot < lookOver {
+		return
 	}
+	w.forgot = end
+	from, to := w.live.run.Newest()
+	w.live.forget(from - around)
+	w.live.drop(to+lookOver, end-lookOver) // it trains no longer
 }
 
 // Close writes what is left and closes the file. One that never held anything is

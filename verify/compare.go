@@ -66,7 +66,7 @@ func (o *Outcome) judge(was, now observed, forecast predict.Forecast) {
 	o.need()
 }
 
-// observed is one run's judged window with its costs.
+// observed is one run's steady steps, all of them, with the costs of its judged window.
 type observed struct {
 	run    *recording.Run
 	window recording.Window
@@ -75,7 +75,7 @@ type observed struct {
 
 func observe(run *recording.Run) observed {
 	costs, _ := predict.Slowest(run) // without a window there are no steps, which tooFew sees
-	return observed{run: run, window: costs.Window, costs: costs}
+	return observed{run: run, window: run.Whole(costs.Window), costs: costs}
 }
 
 // samples is the mean number of samples per step: as counted, else as set; 0

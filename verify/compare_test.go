@@ -96,6 +96,16 @@ func TestEqualRuns(t *testing.T) {
 	}
 }
 
+// What more steps would decide, a longer run decides: all of its steady steps count.
+func TestLongRunsAreComparedWhole(t *testing.T) {
+	long := typical()
+	long.steps, long.period = 4000, 0.5
+	o := Compare(long.run(), long.run(), nothing)
+	if o.Before.Steps < 3900 || o.After.Steps < 3900 {
+		t.Errorf("%d and %d of 4000 steps are compared", o.Before.Steps, o.After.Steps)
+	}
+}
+
 func TestTwiceAsFast(t *testing.T) {
 	o := Compare(typical().run(), twice().run(), promise(1.8, 2, 2.2))
 	if o.Refused != "" || o.Difference != Faster || o.Basis != PerStep || !o.Emulated {

@@ -58,13 +58,14 @@ type Daemon struct {
 	file string // of the socket, "" in the abstract namespace
 	done chan struct{}
 
-	mu      sync.Mutex // guards what follows
-	session *session
-	traces  []Trace
-	foreign int // messages of other users
-	odd     int // messages that are none
-	looked  time.Time
-	fault   string // of ours; nothing is answered any more
+	mu       sync.Mutex // guards what follows
+	session  *session
+	traces   []Trace
+	stepless int // files that held no step
+	foreign  int // messages of other users
+	odd      int // messages that are none
+	looked   time.Time
+	fault    string // of ours; nothing is answered any more
 }
 
 // Listen takes the address. Where somebody has it, the error is an *OwnedError.
@@ -177,6 +178,13 @@ func (d *Daemon) Traces() []Trace {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]Trace(nil), d.traces...)
+}
+
+// Stepless is how many files came that were worth nothing, as no step was in them.
+func (d *Daemon) Stepless() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stepless
 }
 
 // Asked reports whether any process of ours has asked for a configuration.
@@ -361,7 +369,7 @@ func (d *Daemon) look(now time.Time) {
 // take keeps a file where there is one and it may be kept. A stranger can put
 // something into /tmp, so that what is no good there is no answer at all.
 func (d *Daemon) take(p *peer, path string, now time.Time) {
-	if p.state == kept || p.state == failed {
+	if p.state == waiting || p.state == kept || p.state == failed {
 		return
 	}
 	w, err := openWritten(path)
@@ -373,6 +381,11 @@ func (d *Daemon) take(p *peer, path string, now time.Time) {
 		return
 	}
 	defer func() { _ = w.Close() }()
+	if d.session.again(p, w.works()) {
+		d.stepless++
+		_ = os.Remove(path)
+		return
+	}
 	name, err := w.keep([]string{
 		fmt.Sprintf("%s.rank%d.trace.json", d.o.Keep, p.rank), fmt.Sprintf("%s.rank%d.%d.trace.json", d.o.Keep, p.rank, p.pid),
 	})

@@ -79,6 +79,12 @@ func (c *client) write(config string, own int, text string) {
 	}
 }
 
+// worked is a trace with an operator in it, hollow one of imports.
+const (
+	worked = `{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"aten::add"}]}` + "\n"
+	hollow = `{"traceEvents":[{"ph":"M","name":"process_name"}]}` + "\n"
+)
+
 // sockets are the two kinds of address: options of a daemon, and the names of the
 // daemon and of a client.
 func sockets(t *testing.T) map[string][3]string {
@@ -126,10 +132,10 @@ func TestCapture(t *testing.T) {
 				t.Errorf("offered %v", got)
 			}
 			c.ask(ask(0, 0, 77, 1))
-			c.write(text, 77, `{"traceEvents":[]}`+"\n")
+			c.write(text, 77, worked)
 			leash.Wait(t, "the trace", func() bool { return len(d.Traces()) == 1 })
 			got := d.Traces()[0]
-			if got.PID != pid || got.Rank != 3 || got.File != keep+".rank3.trace.json" || got.Bytes != 19 || got.Ended.Before(got.Offered) || d.Why() != "" {
+			if got.PID != pid || got.Rank != 3 || got.File != keep+".rank3.trace.json" || got.Bytes != int64(len(worked)) || got.Ended.Before(got.Offered) || d.Why() != "" {
 				t.Errorf("%s, %s: %+v, %s", where, version, got, d.Why())
 			}
 			if info, err := os.Stat(got.File); err != nil || info.Mode() != 0o600 {
@@ -322,7 +328,7 @@ func TestRanks(t *testing.T) {
 	for _, pid := range []int{100, 200, 300} {
 		text := d.session.answer(pid, message{Type: typeRequest, Kind: 2, PIDs: []int32{int32(pid)}}, now)
 		if pid != 300 {
-			(&client{t: t}).write(text, pid, "{}\n")
+			(&client{t: t}).write(text, pid, worked)
 		}
 	}
 	d.look(now)
@@ -333,6 +339,52 @@ func TestRanks(t *testing.T) {
 	}
 	if d.Why() != "" {
 		t.Error(d.Why())
+	}
+}
+
+// A file without a step is no trace: the process is asked again, three times at most,
+// and the third file is kept where it holds work.
+func TestAskedAgainForSteps(t *testing.T) {
+	early := Target{PID: 100, Ready: true, Stepless: true}
+	for name, c := range map[string]struct {
+		target Target
+		files  []string
+		kept   int
+		why    string
+	}{
+		"imports, then steps":     {Target{PID: 100, Ready: true}, []string{hollow, worked}, 1, ""},
+		"nothing ever":            {Target{PID: 100, Ready: true}, []string{hollow, hollow, hollow}, 0, "process 100 wrote 3 trace(s) in which no step is"},
+		"the run ends before":     {Target{PID: 100, Ready: true}, []string{hollow}, 0, "process 100 wrote 1 trace(s) in which no step is, and ended, or stoker did, before it wrote another"},
+		"no step was seen":        {early, []string{worked, worked, worked}, 1, ""},
+		"nobody sees its steps":   {Target{PID: 100, Ready: true}, []string{worked}, 1, ""},
+		"a large file of nothing": {Target{PID: 100, Ready: true}, []string{hollow[:1] + strings.Repeat(" ", 3<<20) + hollow[1:], strings.Repeat(" ", 1<<20-4) + worked}, 1, ""},
+	} {
+		d, keep := listen(t, sockets(t)["abstract"])
+		d.mu.Lock()
+		d.session.target([]Target{c.target})
+		for i, file := range c.files {
+			text := d.session.answer(100, message{Type: typeRequest, Kind: 2, PIDs: []int32{100}}, time.Now())
+			if text == "" {
+				t.Fatalf("%s: not asked for file %d", name, i+1)
+			}
+			(&client{t: t}).write(text, 100, file)
+			d.look(time.Now())
+		}
+		why := d.session.why(0)
+		if again := d.session.answer(100, message{Type: typeRequest, Kind: 2, PIDs: []int32{100}}, time.Now()); (again != "") != (c.kept == 0 && len(c.files) < mostFiles) {
+			t.Errorf("%s: asked once more: %q", name, again)
+		}
+		left, _ := os.ReadDir(d.o.Folder)
+		d.mu.Unlock()
+		if all := d.Traces(); len(all) != c.kept || c.kept > 0 && all[0].File != keep+".rank0.trace.json" || len(left) > 0 || why != c.why {
+			t.Errorf("%s: %+v, %q, left %v", name, all, why, left)
+		}
+		if n := d.Stepless(); n != len(c.files)-c.kept {
+			t.Errorf("%s: %d files without a step, want %d", name, n, len(c.files)-c.kept)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -372,7 +424,7 @@ func TestTraceAfterItWasGivenUp(t *testing.T) {
 	if why := d.Why(); !strings.Contains(why, "took no request") {
 		t.Errorf("after %v: %q", patience, why)
 	}
-	(&client{t: t}).write(text, 100, "{}\n")
+	(&client{t: t}).write(text, 100, worked)
 	if err := d.Close(); err != nil { // looks a last time
 		t.Error(err)
 	}

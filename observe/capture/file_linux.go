@@ -15,6 +15,7 @@ import (
 const (
 	mostBytes = int64(4 << 30)
 	tailBytes = 256
+	lookBytes = int64(64 << 20) // a file that is larger is not full of nothing
 )
 
 // written is a file that a job wrote, open and found to be one that we may keep.
@@ -71,6 +72,26 @@ func finished(f *os.File, size int64) bool {
 	}
 	tail = bytes.TrimRight(tail, " \t\r\n")
 	return size > 2 && len(tail) > 0 && tail[len(tail)-1] == '}'
+}
+
+// works reports whether any operator or kernel is in the file: what PyTorch's profiler
+// writes of a process that only imports is metadata.
+func (w *written) works() bool {
+	const overlap = 16 // no word is longer
+	part := make([]byte, 1<<20)
+	for at := int64(0); at < w.bytes; at += int64(len(part)) - overlap {
+		if at > lookBytes {
+			return true
+		}
+		n, err := w.ReadAt(part, at)
+		if bytes.Contains(part[:n], []byte(`"cpu_op"`)) || bytes.Contains(part[:n], []byte(`"kernel"`)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // keep copies the file to a new one, mode 0600, under a name that is free.

@@ -16,6 +16,8 @@ type Target struct {
 	Rank  int
 	Ready bool    // its steps are steady
 	Step  float64 // seconds a step takes, NaN where unknown
+
+	Stepless bool // its steps would be seen, and none was so far
 }
 
 // Trace is what a process wrote.
@@ -30,6 +32,7 @@ type Trace struct {
 // Bounds of a session.
 const (
 	maxPeers  = 1024
+	mostFiles = 3                // of a process, the last one whatever steps were seen
 	stepTries = 2                // answers by steps before one by time is tried
 	tryTime   = 19 * time.Second // that tries by steps get at least: four polls
 	patience  = 60 * time.Second // for a trace that was asked for, slow steps added
@@ -53,6 +56,7 @@ type peer struct {
 	pid   int   // here
 	own   int32 // in its own PID namespace, as in the name of its file
 	state state
+	files int // that came and had to be asked for again
 	tries int
 	timed bool // the last try was by time
 	busy  bool // it was busy before it was asked for anything
@@ -137,6 +141,29 @@ func (s *session) try(p *peer, t Target, now time.Time) string {
 	return s.request.config(s.base(p.pid), t.Step, p.timed)
 }
 
+// again reports whether a file that came is worth nothing: no work is in it, or no step
+// of its process was seen so far, so that it shows imports and preparations. Then the
+// process is asked once more, a few times at most.
+func (s *session) again(p *peer, works bool) bool {
+	t, known := s.targets[p.pid]
+	if works && (!known || !t.Stepless) {
+		return false
+	}
+	p.files++
+	if p.files < mostFiles {
+		*p = peer{pid: p.pid, own: p.own, files: p.files}
+		return true
+	}
+	if !works {
+		p.fail(p.stepless())
+	}
+	return !works
+}
+
+func (p *peer) stepless() string {
+	return fmt.Sprintf("process %d wrote %d trace(s) in which no step is", p.pid, p.files)
+}
+
 // base is the file that a process is asked to write; it adds _PID, its own number,
 // before the ending.
 func (s *session) base(pid int) string {
@@ -192,6 +219,9 @@ func (s *session) why(foreign int) string {
 	}
 	asked, ready, busy := 0, false, 0
 	for _, p := range s.in(waiting) {
+		if p.files > 0 {
+			return p.stepless() + ", and ended, or stoker did, before it wrote another"
+		}
 		if t, known := s.targets[p.pid]; known {
 			asked++
 			ready = ready || t.Ready

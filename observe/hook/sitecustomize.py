@@ -20,7 +20,7 @@ The protocol, version 1. Both sides begin with this paragraph.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
-    loader     loader (small int, per process), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
+    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
                drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
                reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
                by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
@@ -73,6 +73,7 @@ TIMED_FETCHES = 32  # all of these are timed, and of quick ones one in eight aft
 QUICK_NS = 10 * MS
 FIRST_BATCHES = 3  # described in full; after that one a second
 WALK_NODES = 1000  # of a nested batch
+ALIKE = 256  # kinds of loaders that are known again; the reader keeps as many
 OTHER_THREAD = "asked by another thread than the one that launches"
 GAP_NS = 1 * MS  # between iter() and the first next(): more than that is work of the user's
 
@@ -289,7 +290,7 @@ class _Iteration(object):
 class _Track(object):
     """The step of an iteration whose period is not known yet. Outlives the iteration: after a `break` nobody asks again."""
 
-    __slots__ = ("open",)
+    __slots__ = ("open", "ended")
 
 
 @_guarded
@@ -356,6 +357,7 @@ def _stopped(step, error):
     if step is None:
         return
     state = step.state
+    step.track.ended = True
     state.devices.forget(step.a)
     if type(error) is StopIteration:
         state.devices.read(state, step.began)
@@ -415,6 +417,7 @@ class _Process(object):
         self.channel = _Channel()
         self.devices = _Devices()
         self.loaders = _ByObject()
+        self.alike = {}  # settings, as text: the loaders that had them
         self.optimizers = _ByObject()
         self.fetches = _Fetches()
         self.feed = _Feed()
@@ -437,7 +440,16 @@ class _Process(object):
         return self.iterate(self.new_loader(_settings(None, iterator), t), iterator)
 
     def new_loader(self, settings, t):
+        """A loader that looks like one that is no longer in use is that one: most scripts make theirs anew in each epoch."""
+        looks = _json(settings)
+        if len(self.alike) < ALIKE:
+            self.alike.setdefault(looks, [])
+        alike = self.alike.get(looks, [])
+        for known in alike:
+            if not self.in_use(known):
+                return known
         known = _Loader()
+        alike.append(known)
         known.number, known.iterations, known.count, known.described = self.loader_count, 0, 0, 0
         self.loader_count += 1
         known.collates = settings.pop("collates")
@@ -447,12 +459,17 @@ class _Process(object):
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
 
+    def in_use(self, known):
+        """Whether a DataLoader of that number is still there, or an iterator of it that has not ended."""
+        iterations = (iteration() for iteration, track in list(self.tracks.values()) if not track.ended)
+        return self.loaders.holds(known) or any(one is not None and one.loader is known for one in iterations)
+
     def iterate(self, known, iterator):
         iteration = _Iteration()
         iteration.state, iteration.loader, iteration.number = self, known, known.iterations
         known.iterations += 1
         iteration.track = _Track()
-        iteration.track.open = None
+        iteration.track.open, iteration.track.ended = None, False
         iteration.begun = None
         self.tracks[self.iteration_count] = (ref(iteration), iteration.track)
         self.iteration_count += 1
@@ -524,6 +541,9 @@ class _ByObject(object):
     def get(self, thing):
         found = self.entries.get(id(thing))
         return found[1] if found is not None and found[0]() is thing else None
+
+    def holds(self, value):
+        return any(found is value and thing() is not None for thing, found in list(self.entries.values()))
 
     def put(self, thing, value):
         from _functools import partial
