@@ -53,8 +53,13 @@ type Case struct {
 	Workers   quantity // worker processes load
 	Saturated quantity // they always have a batch to prepare
 	Storage   quantity // loading waits for storage
-	Cores     quantity // no core is left
-	Launcher  quantity // the launching thread is always at work
+	Cores     quantity // loading wants a core, and none is left
+	// Who has the cores, where none is left: one of the two at most.
+	Throttled  quantity   // a quota keeps them from the job
+	Neighbours quantity   // other programs use them
+	Beside     []Evidence // what keeps cores from the job: other programs, a quota
+	Fetching   []Evidence // how long a fetch takes, and where its time goes
+	Launcher   quantity   // the launching thread is always at work
 
 	// What the others ask.
 	Busy      quantity // the device computes all the time
@@ -245,7 +250,7 @@ func RuleOf(class Class) (Rule, bool) {
 
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
-	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, launchBound, cpuBound, networkBound,
+	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, neighbour, cgroupThrottled, ioBound, transferBound, launchBound, cpuBound, networkBound,
 	straggler, computeOnCPU, notTraining,
 }
 
