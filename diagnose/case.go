@@ -57,6 +57,7 @@ type Case struct {
 	// Who has the cores, where none is left: one of the two at most.
 	Throttled  quantity   // a quota keeps them from the job
 	Neighbours quantity   // other programs use them
+	Delayed    quantity   // launching waits for a core, and the device for that
 	Beside     []Evidence // what keeps cores from the job: other programs, a quota
 	Fetching   []Evidence // how long a fetch takes, and where its time goes
 	Launcher   quantity   // the launching thread is always at work

@@ -165,6 +165,7 @@ func (l live) input() {
 	l.Storage = l.storage()
 	l.Cores = l.coresFull()
 	l.holders()
+	l.Delayed = l.delayed()
 	l.Beside = l.besideEvidence()
 	l.Fetching = l.fetching()
 	if !l.HasSteps {
@@ -322,6 +323,19 @@ func (l live) holders() {
 		answer += fmt.Sprintf(", and that is %s of what is short", stoker.Percent(share))
 	}
 	l.Neighbours = fact("Is it other programs that have the cores?", share >= 0.5, answer)
+}
+
+// delayed is whether the device waits for launches that wait for a core: no longer than
+// the launching thread does, nor than the device idles though input is there.
+func (l live) delayed() quantity {
+	k := l.Costs
+	waits := l.run.Find(recording.ThreadQueue, predict.LaunchThread(l.run, k.Window.PID)).Rate(l.From, l.To)
+	q := shareOr(unlikely, "Does launching wait for a core, and the device for that?", math.Min(waits, l.Idle-l.Stall), 0.05, 0.12, "")
+	if q.Score < 0.5 {
+		return q
+	}
+	return q.saw(waits, "ratio", string(recording.ThreadQueue), "the launching thread waits for a core %s of the time, and no kernel runs %s of the time though input is there",
+		stoker.Percent(waits), stoker.Percent(l.Idle-l.Stall))
 }
 
 // othersShare is which part of the cores that are short would not be, if other programs
