@@ -30,11 +30,29 @@ func TestSettingsCheckTheirValues(t *testing.T) {
 		value   any
 		valid   bool
 	}{
-		{NumWorkers, 0, true}, {NumWorkers, 8.0, true}, {NumWorkers, "2x", true}, {NumWorkers, -1, false}, {NumWorkers, 1.5, false}, {NumWorkers, "many", false},
-		{NumWorkers, "-2x", false}, {NumWorkers, true, false}, {NumWorkers, nil, false}, {NumWorkers, 1e300, false}, {PrefetchFactor, 0, false},
-		{PinMemory, true, true}, {PinMemory, 1, false}, {PinMemory, "yes", false},
-		{Cores, 2.5, true}, {Cores, 0, false}, {StorageKind, PageCache, true}, {StorageKind, "floppy", false},
-		{Compile, "default", true}, {Compile, "fast", false}, {LoaderKind, StokerLoader, true}, {LoaderKind, "torch", false}, {"warp_factor", 9, false},
+		{NumWorkers, 0, true},
+		{NumWorkers, 8.0, true},
+		{NumWorkers, "2x", true},
+		{NumWorkers, -1, false},
+		{NumWorkers, 1.5, false},
+		{NumWorkers, "many", false},
+		{NumWorkers, "-2x", false},
+		{NumWorkers, true, false},
+		{NumWorkers, nil, false},
+		{NumWorkers, 1e300, false},
+		{PrefetchFactor, 0, false},
+		{PinMemory, true, true},
+		{PinMemory, 1, false},
+		{PinMemory, "yes", false},
+		{Cores, 2.5, true},
+		{Cores, 0, false},
+		{StorageKind, PageCache, true},
+		{StorageKind, "floppy", false},
+		{Compile, "default", true},
+		{Compile, "fast", false},
+		{LoaderKind, StokerLoader, true},
+		{LoaderKind, "torch", false},
+		{"warp_factor", 9, false},
 	} {
 		if err := c.setting.Check(c.value); (err == nil) != c.valid {
 			t.Errorf("%s=%v: %v", c.setting, c.value, err)

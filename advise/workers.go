@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"stoker"
 	"stoker/internal/stat"
@@ -39,6 +40,9 @@ func (a adviser) workers() (Fix, string) {
 	}
 	if !a.base.PrepareCPU.Known() {
 		return fix, "what a batch costs to prepare was not seen"
+	}
+	if f := a.forecast(a.change(stoker.NumWorkers, now+1)); !f.Step.Known() {
+		return fix, "what one more is worth cannot be said: " + strings.Join(append(f.Notes, "its costs are not known"), "; ")
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {

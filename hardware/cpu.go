@@ -14,9 +14,9 @@ type Decode struct {
 	Rate    Figure // images/s: ImageNet validation JPEGs of about 500 x 400 pixels, bytes in memory to RGB, one thread
 }
 
-// DecodeRate is the rate of one library on one core; the zero Figure where it is
+// decodeRate is the rate of one library on one core; the zero Figure where it is
 // not known.
-func (c CPU) DecodeRate(library string) Figure {
+func (c CPU) decodeRate(library string) Figure {
 	for _, d := range c.Decode {
 		if d.Library == library {
 			return d.Rate
@@ -28,10 +28,10 @@ func (c CPU) DecodeRate(library string) Figure {
 // jpegBench is the one public measurement of five processors with one protocol.
 const jpegBench = "measured, github.com/ternaus/imread_benchmark, README at f869db8, 2026-05, single-thread decode, bytes in memory"
 
-// CPUs are processors whose cores were measured, on virtual machines of Google
+// cpus are processors whose cores were measured, on virtual machines of Google
 // Cloud where a core is half a physical one (AMD, Intel) or a whole (Arm). More
 // workers than one do not multiply these rates: they share memory and clocks.
-var CPUs = []CPU{
+var cpus = []CPU{
 	{
 		Name: "zen4", Title: "AMD EPYC 9B14", Match: []string{"EPYC 9B14"},
 		Decode: jpegs(537, 621, 640, 664, 596),

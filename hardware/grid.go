@@ -13,7 +13,7 @@ type Grid struct {
 // desk 1.
 var (
 	PUE    = Figure{1.54, "Uptime Institute Global Data Center Survey 2025, weighted average; read second-hand (thefreesheet.com, 2026-01)"}
-	NewPUE = Figure{1.3, "Uptime Institute Global Data Center Survey 2024: new and large facilities reach 1.3 or better; read second-hand (cloudnews.tech, 2024)"}
+	newPUE = Figure{1.3, "Uptime Institute Global Data Center Survey 2024: new and large facilities reach 1.3 or better; read second-hand (cloudnews.tech, 2024)"}
 )
 
 const (
@@ -24,8 +24,8 @@ const (
 	noCarbon = "assumption: EU-wide intensity is not in the same data; the mean of the four largest economies of the EU below, weighted equally"
 )
 
-// Grids are the known grids.
-var Grids = []Grid{
+// grids are the known grids.
+var grids = []Grid{
 	{Name: "us", Title: "United States", Carbon: Figure{369, ember23}, Price: Figure{0.12, usPrice}},
 	{Name: "eu", Title: "European Union", Carbon: Figure{235, noCarbon}, Price: Figure{0.207, euPrice}},
 	{Name: "world", Title: "World", Carbon: Figure{481, "Ember, year 2023 (2024-07); read second-hand (statista.com, 943137, 2024-12)"}},

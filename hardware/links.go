@@ -15,12 +15,12 @@ const (
 	pageable  = "assumption: a quarter to two thirds of pinned, as the driver stages the copy through its own buffer with one CPU thread; bandwidthTest outputs in public repositories (2026-11) show 0.31 (K40c) and 0.39 (A100: 10.0 GB/s)"
 )
 
-// Links are the known host links, 16 lanes.
+// links are the known host links, 16 lanes.
 //
 // A copy from the wrong NUMA node is no link of its own but costs as much as one:
 // 12.2 GB/s from the near node, 3.8 GB/s from the far one on PCIe 3.0 (P100,
 // github.com/mpicbg-scicomp/gearshifft pull request 82, 2017-03).
-var Links = []Link{
+var links = []Link{
 	{
 		Name: "pcie3", Nominal: Figure{15.75e9, pcieBase}, Pinned: Figure{12e9, bamPinned + "; 12.15 GB/s in github.com/mpicbg-scicomp/gearshifft pull request 82"},
 		Pageable: [2]Figure{{12e9 / 4, pageable}, {12e9 * 2 / 3, pageable}},

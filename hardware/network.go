@@ -12,9 +12,9 @@ const (
 	ieee          = "IEEE 802.3 Specification: "
 )
 
-// Networks are the known ones. What an exchange reaches of them is in package
+// networks are the known ones. What an exchange reaches of them is in package
 // predict.
-var Networks = []Network{
+var networks = []Network{
 	{"eth-10g", "Ethernet, one port of 10 Gbit/s", Figure{10e9 / 8, ieee + "802.3ae-2002"}},
 	{"eth-25g", "Ethernet, one port of 25 Gbit/s", Figure{25e9 / 8, ieee + "802.3by-2016"}},
 	{"eth-100g", "Ethernet, one port of 100 Gbit/s", Figure{100e9 / 8, ieee + "802.3ba-2010"}},

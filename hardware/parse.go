@@ -52,19 +52,19 @@ func tables(lists map[string]json.RawMessage) (t Table, err error) {
 	if t.GPUs, err = rows(lists, "gpus", GPUs, (*row).gpu); err != nil {
 		return Table{}, err
 	}
-	if t.Links, err = rows(lists, "links", Links, (*row).link); err != nil {
+	if t.Links, err = rows(lists, "links", links, (*row).link); err != nil {
 		return Table{}, err
 	}
-	if t.Networks, err = rows(lists, "networks", Networks, (*row).network); err != nil {
+	if t.Networks, err = rows(lists, "networks", networks, (*row).network); err != nil {
 		return Table{}, err
 	}
-	if t.Storages, err = rows(lists, "storages", Storages, (*row).storage); err != nil {
+	if t.Storages, err = rows(lists, "storages", storages, (*row).storage); err != nil {
 		return Table{}, err
 	}
-	if t.CPUs, err = rows(lists, "cpus", CPUs, (*row).cpu); err != nil {
+	if t.CPUs, err = rows(lists, "cpus", cpus, (*row).cpu); err != nil {
 		return Table{}, err
 	}
-	t.Grids, err = rows(lists, "grids", Grids, (*row).grid)
+	t.Grids, err = rows(lists, "grids", grids, (*row).grid)
 	return t, err
 }
 

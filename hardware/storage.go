@@ -32,9 +32,9 @@ const (
 	cachedReads = "measured, open, read of 4 KiB and close of cached files with Python, ext4, one thread, AMD EPYC virtual machine, 2026-11-22: 2.9 to 4.5 us, median 3.1 (n = 20)"
 )
 
-// Storages are the known classes of storage. Drives are as announced: what a full
+// storages are the known classes of storage. Drives are as announced: what a full
 // or worn drive, a RAID or an encrypted file system gives is less.
-var Storages = []Storage{
+var storages = []Storage{
 	{
 		Name: "nvme", Title: "one NVMe drive, PCIe 4.0 x4",
 		Rate: Figure{7e9, "Samsung 980 PRO as announced: 7,000 MB/s (gamebastion.com, 2022-08)"},

@@ -17,7 +17,7 @@ type Table struct {
 }
 
 // Known is the built-in table.
-var Known = Table{GPUs: GPUs, Links: Links, Networks: Networks, Storages: Storages, CPUs: CPUs, Grids: Grids}
+var Known = Table{GPUs: GPUs, Links: links, Networks: networks, Storages: storages, CPUs: cpus, Grids: grids}
 
 // Machine is the hardware that a forecast is for.
 type Machine struct {
@@ -69,9 +69,9 @@ func (t Table) Network(name string) (Network, bool) { return find(t.Networks, na
 // Storage returns a class of storage by name; false where there is none.
 func (t Table) Storage(name string) (Storage, bool) { return find(t.Storages, name) }
 
-// CPU returns the row of a processor by our key or by the name that the kernel
+// cpu returns the row of a processor by our key or by the name that the kernel
 // gives it, of which a row's name is part; false where no row fits.
-func (t Table) CPU(name string) (CPU, bool) {
+func (t Table) cpu(name string) (CPU, bool) {
 	wanted := " " + words(name) + " "
 	for _, cpu := range t.CPUs {
 		for _, known := range append([]string{cpu.Name}, cpu.Match...) {
@@ -94,9 +94,9 @@ func (t Table) Grid(name string) (Grid, bool) {
 	return Grid{}, false
 }
 
-// Machine returns the machine with a GPU of that name and its usual host link;
+// machine returns the machine with a GPU of that name and its usual host link;
 // zero rows where they are unknown.
-func (t Table) Machine(gpuName string) Machine {
+func (t Table) machine(gpuName string) Machine {
 	gpu, _ := t.GPU(gpuName)
 	link, _ := t.Link(gpu.Link)
 	return Machine{GPU: gpu, Link: link}
@@ -114,8 +114,8 @@ func (t Table) NetworkNames() []string { return names(t.Networks) }
 // StorageNames are the keys of the classes of storage.
 func (t Table) StorageNames() []string { return names(t.Storages) }
 
-// CPUNames are the keys of the processors.
-func (t Table) CPUNames() []string { return names(t.CPUs) }
+// cpuNames are the keys of the processors.
+func (t Table) cpuNames() []string { return names(t.CPUs) }
 
 // GridNames are the keys of the grids.
 func (t Table) GridNames() []string { return names(t.Grids) }
@@ -133,7 +133,7 @@ func FindStorage(name string) (Storage, bool) { return Known.Storage(name) }
 func FindGrid(name string) (Grid, bool) { return Known.Grid(name) }
 
 // MachineOf looks into the built-in table; see Table.Machine.
-func MachineOf(gpuName string) Machine { return Known.Machine(gpuName) }
+func MachineOf(gpuName string) Machine { return Known.machine(gpuName) }
 
 // suggestions is how many names Nearest returns at most: the four kinds of A100.
 const suggestions = 4

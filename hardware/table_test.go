@@ -43,7 +43,7 @@ func TestEveryFigureHasASource(t *testing.T) {
 		}
 	}
 	check("", reflect.ValueOf(Known))
-	check("PUE", reflect.ValueOf([]Figure{PUE, NewPUE}))
+	check("PUE", reflect.ValueOf([]Figure{PUE, newPUE}))
 	check("ContextPower", reflect.ValueOf(ContextPower))
 	if count < 280 {
 		t.Errorf("only %d figures were found", count)
@@ -79,12 +79,12 @@ func TestMissingFigures(t *testing.T) {
 			t.Errorf("%s: no link %q", gpu.Name, gpu.Link)
 		}
 	}
-	for _, s := range Storages {
+	for _, s := range storages {
 		if !s.Rate.Known() || s.Title == "" {
 			t.Errorf("%s has no rate or no title", s.Name)
 		}
 	}
-	for _, g := range Grids {
+	for _, g := range grids {
 		if !g.Carbon.Known() || g.Carbon.Value < 5 || g.Carbon.Value > 1200 {
 			t.Errorf("%s: %v gCO2/kWh", g.Name, g.Carbon.Value)
 		}
@@ -154,7 +154,7 @@ func TestFindGPU(t *testing.T) {
 
 // No row hides another one, and each answers to all of its own names.
 func TestNamesAreUnique(t *testing.T) {
-	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
+	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.cpuNames(), Known.GridNames()} {
 		seen := map[string]bool{}
 		for _, name := range list {
 			if seen[name] || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
@@ -170,24 +170,24 @@ func TestNamesAreUnique(t *testing.T) {
 			}
 		}
 	}
-	for _, cpu := range CPUs {
+	for _, cpu := range cpus {
 		for _, name := range append([]string{cpu.Name, cpu.Title}, cpu.Match...) {
-			if found, _ := Known.CPU(name); found.Name != cpu.Name {
+			if found, _ := Known.cpu(name); found.Name != cpu.Name {
 				t.Errorf("%q of %s finds %q", name, cpu.Name, found.Name)
 			}
 		}
 	}
-	for _, grid := range Grids {
+	for _, grid := range grids {
 		for _, name := range []string{grid.Name, grid.Title, strings.ToUpper(grid.Name)} {
 			if found, _ := FindGrid(name); found.Name != grid.Name {
 				t.Errorf("%q of %s finds %q", name, grid.Name, found.Name)
 			}
 		}
 	}
-	if cpu, _ := Known.CPU("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.30GHz"); cpu.DecodeRate("pillow").Value != 577 {
+	if cpu, _ := Known.cpu("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.30GHz"); cpu.decodeRate("pillow").Value != 577 {
 		t.Errorf("the kernel's name of the 8581C finds %q", cpu.Name)
 	}
-	if cpu, found := Known.CPU("AMD EPYC"); found {
+	if cpu, found := Known.cpu("AMD EPYC"); found {
 		t.Errorf("half a name finds %q", cpu.Name)
 	}
 }
@@ -276,7 +276,7 @@ func TestPrecisionsByArchitecture(t *testing.T) {
 }
 
 func TestLinksAndStorages(t *testing.T) {
-	for _, link := range Links {
+	for _, link := range links {
 		if link.Pinned.Value >= link.Nominal.Value || link.Pageable[1].Value >= link.Pinned.Value || link.Pageable[0].Value >= link.Pageable[1].Value {
 			t.Errorf("%s: pageable < pinned < nominal does not hold", link.Name)
 		}
@@ -289,7 +289,7 @@ func TestLinksAndStorages(t *testing.T) {
 			t.Errorf("no storage %q", name)
 		}
 	}
-	for _, s := range Storages {
+	for _, s := range storages {
 		if s.Latency.Known() && s.IOPS.Known() && 1/s.Latency.Value > s.IOPS.Value*1.001 {
 			t.Errorf("%s: one read at a time is faster than many", s.Name)
 		}
@@ -348,7 +348,7 @@ func TestWith(t *testing.T) {
 	if _, found := both.GPU("h200"); !found || len(both.GPUs) != len(GPUs)+1 {
 		t.Errorf("%d GPUs, want one more than %d", len(both.GPUs), len(GPUs))
 	}
-	if s, _ := both.Storage("nvme"); s.Rate.Value != 3e9 || len(both.Storages) != len(Storages) {
+	if s, _ := both.Storage("nvme"); s.Rate.Value != 3e9 || len(both.Storages) != len(storages) {
 		t.Errorf("nvme reads %v", s.Rate.Value)
 	}
 	if gpu, _ := Known.GPU("NVIDIA H200"); gpu.Name != "h200" {
@@ -364,7 +364,7 @@ func TestDocNames(t *testing.T) {
 	}
 	for row, names := range map[string][]string{
 		"GPUs": Known.GPUNames(), "links": Known.LinkNames(), "networks": Known.NetworkNames(), "storage": Known.StorageNames(),
-		"CPU cores": Known.CPUNames(), "grids": Known.GridNames(),
+		"CPU cores": Known.cpuNames(), "grids": Known.GridNames(),
 	} {
 		_, line, _ := strings.Cut(string(page), "\n| "+row+" | ")
 		line, _, _ = strings.Cut(line, "\n")

@@ -139,7 +139,7 @@ func (a Anchor) possible() error {
 // slower than what was measured is not, and what cannot be quicker neither.
 func (f knowledge) anchored(l Load, a Anchor, away float64) Curve {
 	point, w := f.carried(&l, a, away)
-	c := l.between(point, w, FromAnchor)
+	c := l.between(point, w, fromAnchor)
 	bound := math.Min
 	switch quick, slow := l.atMost(&a.Load), a.Load.atMost(&l); {
 	case quick == slow: // the same program on the same chip, or nothing is known of their order
@@ -148,7 +148,7 @@ func (f knowledge) anchored(l Load, a Anchor, away float64) Curve {
 		bound = math.Max
 	}
 	point, w = f.carried(&a.Load, a, away)
-	o := a.Load.between(point, w, FromAnchor)
+	o := a.Load.between(point, w, fromAnchor)
 	c.Low, c.Point, c.High = each(c.Low, o.Low, bound), each(c.Point, o.Point, bound), each(c.High, o.High, bound)
 	return c
 }

@@ -171,7 +171,7 @@ func TestAnchorFades(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Kind != FromAnchor || !strings.HasPrefix(c.Source, "measured: ") {
+		if c.Kind != fromAnchor || !strings.HasPrefix(c.Source, "measured: ") {
 			t.Errorf("kind %q, source %q", c.Kind, c.Source)
 		}
 		at := c.At(batch)

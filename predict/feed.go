@@ -125,16 +125,3 @@ func FeedCost() stoker.Interval { return feedCost }
 // fastCost is what its fast mode takes of the exact mode's core time. Same runs:
 // 0.94 to 1.11 (n = 8 pairs).
 var fastCost = stoker.Interval{Low: 0.94, Point: 1, High: 1.11}
-
-// cheaper is by which factor a batch's core time changes with the loader.
-func (v view) cheaper(was, is stoker.Settings) float64 {
-	factor := 1.0
-	if !Feeds(was) && Feeds(is) {
-		factor *= v.part(feedCost)
-	}
-	before, _ := was.Bool(stoker.FastPixels)
-	if after, _ := is.Bool(stoker.FastPixels); after && !before {
-		factor *= v.part(fastCost)
-	}
-	return factor
-}

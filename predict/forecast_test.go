@@ -11,19 +11,19 @@ import (
 // The golden cases of the issue: 50 ms on the CPU and 10 ms on the GPU.
 func TestGoldenSerialAndOverlapped(t *testing.T) {
 	const cpu, gpu = 0.050, 0.010
-	if step := Serial(cpu, gpu); !near(step, 0.060, 1e-12) || !near(gpu/step, 1.0/6, 1e-3) {
+	if step := serial(cpu, gpu); !near(step, 0.060, 1e-12) || !near(gpu/step, 1.0/6, 1e-3) {
 		t.Errorf("serial: step %v, busy %v; want 60 ms, 16.7 %%", step, gpu/step)
 	}
-	if step := Overlapped(cpu, gpu); !near(step, 0.050, 1e-12) || !near(gpu/step, 0.2, 1e-12) || !near(step-gpu, 0.040, 1e-12) {
+	if step := overlapped(cpu, gpu); !near(step, 0.050, 1e-12) || !near(gpu/step, 0.2, 1e-12) || !near(step-gpu, 0.040, 1e-12) {
 		t.Errorf("overlapped: step %v, busy %v, idle %v; want 50 ms, 20 %%, 40 ms", step, gpu/step, step-gpu)
 	}
 }
 
 // loader is a job that was measured with a serial, synchronising loop.
 func loader(load, loop, cores float64, workers int) Baseline {
-	step := Serial(load, loop)
+	step := serial(load, loop)
 	if workers > 0 {
-		step = Overlapped(load/float64(workers), loop)
+		step = overlapped(load/float64(workers), loop)
 	}
 	return Baseline{
 		Took: step, Settings: stoker.Settings{stoker.NumWorkers: workers},
@@ -114,7 +114,7 @@ func TestAsynchronousLoops(t *testing.T) {
 			t.Errorf("%s: loop %+v, want %v to %v", c.name, loop, c.wantLow, c.wantHigh)
 		}
 		p := loader(c.wait, 0, 100, 0)
-		p.Took, p.Setup.Step = c.step, loop
+		p.Took, p.Step = c.step, loop
 		if f := with(p, stoker.NumWorkers, 16); !f.Speedup.Contains(c.wantSpeed) || f.Speedup.High/f.Speedup.Low > 1.6 {
 			t.Errorf("%s: speed-up %+v, want %v inside", c.name, f.Speedup, c.wantSpeed)
 		}

@@ -62,7 +62,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 		Batch: 1, Workers: float64(c.Workers), Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
 		LoopCPU: stoker.Exactly(max(least, c.LoopCPU-c.Spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
 	}
-	if samples := c.Window.Samples(); samples > 0 {
+	if samples := c.Window.Samples(); samples > 0 && samples <= mostCount {
 		b.Batch = samples
 	}
 	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
@@ -131,7 +131,7 @@ func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 // unhurried says what the launching thread would do with a core to itself: it would spin
 // for as long as the device works, at most, and wait for no core beside others.
 func (b *Baseline) unhurried(spin, device float64) {
-	p, err := b.Setup.compile()
+	p, err := b.compile()
 	if err != nil {
 		return
 	}
@@ -148,14 +148,6 @@ func (b *Baseline) unhurried(spin, device float64) {
 // Spin is the core time per step of a launching thread that waits for the device, as CUDA
 // does by default: it can do so only while the device works.
 func (c Costs) Spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
-
-// device is the time per step in which some kernel ran.
-func (c Costs) device() stoker.Interval {
-	if math.IsNaN(c.Busy) {
-		return stoker.Unknown()
-	}
-	return stoker.Exactly(c.Busy * c.Step)
-}
 
 // single is what a batch costs in a process with one thread, over what it cost
 // the launching thread. Where that had helpers, its own time is partly spinning
@@ -208,7 +200,8 @@ func (c Costs) input(run *recording.Run, s *Setup) {
 	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use threads of their own
 	}
-	took, wait := stoker.Exactly(cpu), stoker.Unknown()
+	took := stoker.Exactly(cpu)
+	var wait stoker.Interval
 	switch {
 	case math.IsNaN(c.Fetch):
 		s.PrepareCPU, s.Wait = stoker.Unknown(), stoker.Unknown()

@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"stoker"
-	"stoker/hardware"
-	"stoker/internal/stat"
 )
 
 // Priors of a setup that no run measured.
@@ -131,261 +129,6 @@ var limits = [parts]Limit{
 // times are the seconds per step of each part; NaN is unknown.
 type times [entries]float64
 
-// views are a quantity in each view; NaN is unknown.
-type views [3]float64
-
-// numbers is a Setup as numbers, one per view, so that a sweep's inner loop does
-// arithmetic only. NaN is unknown; costs[optimist] is the lowest, rates[optimist]
-// the highest.
-type numbers struct {
-	batch, gpus, nodes, workers, phys float64 // GPUs of one node
-	spread, measuredCV, cv            float64 // of a sample's time; of a batch's, as measured, as it is
-	straggling, sharp                 float64 // of the closed form
-	cores                             views
-	others                            float64 // cores that other users take
-
-	sample, prepare, decoded, collect views // per sample: bytes, core seconds, bytes, seconds
-	rate, storage, link               views // bytes/s
-	reads, perFile, latency           views // reads/s, reads per sample, seconds
-	misses                            views // share of samples that come from storage
-	wait, shared                      views // seconds per sample, share of it: as measured
-	single, queue                     views // factors
-	waiters, moving, crowd            float64
-	threads                           views // that want a core at a time
-	copied, loopCPU, spin, launch     views // seconds per step: as measured
-	step                              views // seconds at any batch, where there is no curve
-	terms                             [3]Terms
-	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
-
-	overlap    views // without workers: share of the shorter of input and loop that the longer one hides
-	prefetch   float64
-	epoch      float64 // steps; 0: no end
-	start      views   // seconds until new workers run
-	persistent bool
-	anyOrder   bool
-	feeds      bool // stoker's loader
-	exactly    bool // the queue is played, where it is known what is in it; else the closed form answers
-
-	memory, weights, sharded, capacity float64 // bytes of device memory; NaN unknown; sharded: each rank has a part
-
-	sync exchange // between ranks
-}
-
-// compile turns a checked setup into numbers.
-func (s Setup) compile() (numbers, error) {
-	p := numbers{
-		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes), workers: s.Workers, phys: s.PhysCores,
-		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others, sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
-		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
-		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(Misses(s.Cached)), wait: costs(s.Wait),
-		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy), loopCPU: costs(s.LoopCPU), spin: costs(s.Spin), crowd: s.Crowd, launch: costs(s.Launch), single: factors(s.Single), queue: factors(s.Queue), step: costs(s.Step), pinned: s.Pinned,
-		overlap: views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
-		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
-	}
-	if s.Epoch > 0 && !s.Feeds { // which goes on into the next epoch by itself
-		p.epoch = math.Ceil(s.Epoch / s.Batch)
-	}
-	if !s.Persistent {
-		p.start = startOf(s.StartMethod)
-	}
-	if !p.given {
-		p.collect = costs(collect)
-	}
-	if s.Load.GPU.MemoryBytes.Value > 0 {
-		p.capacity = s.Load.GPU.MemoryBytes.Value
-	}
-	p.settle()
-	return p, p.setCurve(s)
-}
-
-// settle takes down what follows from batch and workers alone, once they are set.
-func (p *numbers) settle() {
-	p.cv = p.measuredCV
-	if p.cv == 0 {
-		p.cv = p.spread / math.Sqrt(p.batch) // batches average their samples
-	}
-	p.straggling, p.sharp = p.stragglingNow(), p.sharpNow()
-	for v := range p.threads {
-		p.threads[v] = p.threadsNow(view(v))
-	}
-}
-
-// prefetch is PyTorch's prefetch_factor unless it is set.
-func (s Setup) prefetch() float64 {
-	if s.Prefetch == 0 {
-		return 2
-	}
-	return s.Prefetch
-}
-
-func startOf(method string) views {
-	if method == "spawn" || method == "forkserver" {
-		return costs(spawnStart)
-	}
-	return costs(forkStart)
-}
-
-// coresFor is how many cores so many busy threads of the job get beside the machine's
-// other users: what those leave, and no less than a fair share, as a kernel gives threads
-// of one priority. The optimist sees half of the others go, the pessimist expects that
-// twice as many of them would run if they could.
-func (p *numbers) coresFor(v view, threads float64) float64 {
-	others := p.others * [...]float64{0.5, 1, 1}[v]
-	if others == 0 {
-		return p.cores[v]
-	}
-	waiting := [...]float64{0.5, 1, 2}[v] * p.others
-	return max(p.cores[v]-others, p.cores[v]*threads/(threads+waiting))
-}
-
-// CoresGot is how many cores the job likely gets with that many workers; NaN unknown.
-func (s Setup) CoresGot(workers float64) float64 {
-	s.Workers = workers
-	p, err := s.compile()
-	if err != nil {
-		return math.NaN()
-	}
-	return p.coresFor(likely, p.threads[likely])
-}
-
-// crowdedByOthers reports whether the machine's other users count.
-func (p *numbers) crowdedByOthers() bool { return p.others > 0.1*p.cores[likely] }
-
-// share is the part of a core that one of the job's threads gets, all of which want one.
-func (p *numbers) share(v view) float64 {
-	if threads := p.threads[v]; p.cores[v] > 0 && threads > 0 {
-		return min(1, p.coresFor(v, threads)/threads)
-	}
-	return 1
-}
-
-// hurried is for how long launching a step waits for a core beside other users.
-func (p *numbers) hurried(v view) float64 {
-	if share := p.share(v); p.others > 0 && share < 1 {
-		return orNone(p.launch[v]) * (1/share - 1)
-	}
-	return 0
-}
-
-// threadsNow is how many of the job's threads want a core at a time: those that launch,
-// and workers while they do not wait for what they read.
-func (p *numbers) threadsNow(v view) float64 {
-	busy := 1.0
-	if p.workers > 0 {
-		if work := p.batch * p.prepare[v]; work > 0 {
-			_, alone := p.reading(v)
-			busy = work / (work + orNone(alone))
-		}
-		busy = 1 + p.workers*busy
-	}
-	return p.gpus * busy
-}
-
-func (p *numbers) setCurve(s Setup) error {
-	curve, known, err := s.curve()
-	if err != nil {
-		return err
-	}
-	if known {
-		p.curved, p.memory, p.weights, p.sharded = true, curve.Memory, curve.Weights, curve.Shared
-		p.terms = [3]Terms{curve.Low, curve.Point, curve.High}
-	}
-	if known && set(s.Step) { // the curve's shape, through the step time that was given
-		at := curve.Point.at(s.Batch)
-		for v, step := range p.step {
-			p.terms[v] = curve.Point.scaled(step/at, step/at)
-		}
-	}
-	return nil
-}
-
-// curve is the step time over the batch size; false where neither a curve nor a
-// model with its device is named.
-func (s Setup) curve() (Curve, bool, error) {
-	if s.Curve.Point != (Terms{}) {
-		return s.Curve, true, nil
-	}
-	if s.Load.Workload.Name == "" || s.Load.GPU.Name == "" {
-		return Curve{}, false, nil
-	}
-	c, err := s.Load.Curve()
-	if err != nil && set(s.Step) {
-		return Curve{}, false, nil // the step time that was given will do
-	}
-	return c, err == nil, err
-}
-
-// linkRate is what the host link delivers to one GPU, bytes/s.
-func (s Setup) linkRate() stoker.Interval {
-	link := s.Link
-	if link.Name == "" {
-		link, _ = hardware.FindLink(s.Load.GPU.Link)
-	}
-	switch {
-	case link.Pinned.Value <= 0:
-		return stoker.Unknown()
-	case s.Pinned:
-		return stoker.Exactly(link.Pinned.Value)
-	}
-	low, high := link.Pageable[0].Value, link.Pageable[1].Value
-	return stoker.Interval{Low: low, Point: math.Sqrt(low * high), High: high}
-}
-
-// coresOf takes 0 as unknown.
-func coresOf(n float64) views {
-	if n == 0 {
-		n = math.NaN()
-	}
-	return views{n, n, n}
-}
-
-func costs(i stoker.Interval) views {
-	if !set(i) {
-		i = stoker.Unknown()
-	}
-	return views{i.Low, i.Point, i.High}
-}
-
-func factors(i stoker.Interval) views {
-	if !set(i) {
-		i = stoker.Exactly(1)
-	}
-	return costs(i)
-}
-
-func rates(i stoker.Interval) views {
-	if !set(i) {
-		i = stoker.Unknown()
-	}
-	return views{i.High, i.Point, i.Low}
-}
-
-// Misses is the share of samples that storage has to deliver when a share of the
-// data set lies in memory and each epoch shuffles anew. A cache that evicts
-// nothing misses 1-c. One that evicts the least recently used, as a page cache
-// nearly does, hits c + (1-c) ln(1-c) only: what would be needed next is thrown
-// out before (reuse distance of one shuffle per epoch; half the set cached gives
-// 15 % hits). The point lies in the middle: Linux is between the two.
-func Misses(cached float64) stoker.Interval {
-	if cached >= 1 {
-		return stoker.Exactly(0)
-	}
-	low := 1 - cached
-	high := low * (1 - math.Log(low))
-	return stoker.Interval{Low: low, Point: (low + high) / 2, High: high}
-}
-
-// ranks is how many GPUs train together.
-func (p *numbers) ranks() float64 { return p.gpus * p.nodes }
-
-// compute is the device's time for a step.
-func (p *numbers) compute(v view) float64 {
-	if p.curved {
-		return p.terms[v].at(p.batch)
-	}
-	return p.step[v]
-}
-
 // times are the parts of a step in one view of the device and one of its input.
 func (p *numbers) times(device, input view) (t times) {
 	t[onCompute] = p.compute(device)
@@ -410,35 +153,6 @@ func (p *numbers) times(device, input view) (t times) {
 	}
 	t[onCPU] = p.gpus * (cpu + p.beside(t, input)) / p.coresFor(input, p.threads[input])
 	return t
-}
-
-// beside is the core time of a step that is not spent on its batch. A thread that spins
-// for the device does so less where it is off its core; the pessimist counts on no such
-// thing, and beside others it was not seen (docs/gains.md).
-func (p *numbers) beside(t times, v view) float64 {
-	spin, share := orNone(p.spin[v]), p.share(v)
-	if math.IsNaN(p.loopCPU[v]) {
-		spin = v.cost(spinning) * orNone(p.loop(t, v))
-	}
-	if v == pessimist || v == likely && p.crowdedByOthers() {
-		share = 1
-	}
-	return orNone(p.loopCPU[v]) + spin*share
-}
-
-// queueing is how much longer a batch takes to be made because its process waits for a
-// core: as measured, and less in proportion where fewer threads want one. That more of
-// them do is what the cores' own time says.
-func (p *numbers) queueing(v view) float64 {
-	if !(p.crowd > 0) {
-		return p.queue[v]
-	}
-	return 1 + (p.queue[v]-1)*min(1, p.crowded()/p.crowd)
-}
-
-// crowded is by how much more threads want a core than there are cores.
-func (p *numbers) crowded() float64 {
-	return max(0, (p.threads[likely]+p.others)/p.cores[likely]-1)
 }
 
 // reading is for how long a batch keeps storage busy, which all share, and for how
@@ -499,19 +213,6 @@ func HandOver(bytes float64) stoker.Interval {
 	return scaled(per, bytes)
 }
 
-// Crowding is the factor by which a core slows down when its neighbours come into
-// use.
-func Crowding() stoker.Interval { return crowding }
-
-// slowing is by how much a core slows down when all workers run.
-func (p *numbers) slowing(v view) float64 {
-	busy := p.gpus * (p.workers + 1)
-	if busy <= 2 {
-		return 1
-	}
-	return v.part(crowding) * v.threads(min(busy, p.coresFor(v, busy)), p.phys)
-}
-
 // collecting is the time of the trainer's process for one batch of its workers.
 func (p *numbers) collecting(v view) float64 {
 	switch {
@@ -538,9 +239,9 @@ func orNone(v float64) float64 {
 func (p *numbers) loop(t times, v view) float64 {
 	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.hurried(v), orNone(t[onCopy])
 	if p.pinned && v != pessimist && math.IsNaN(p.copied[v]) {
-		return Overlapped(copied, compute)
+		return overlapped(copied, compute)
 	}
-	return Serial(copied, compute)
+	return serial(copied, compute)
 }
 
 // input is the time of a step whose device takes none, and the part that binds.
@@ -575,7 +276,7 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		}
 	}
 	if p.workers == 0 {
-		step = Serial(input, loop) - p.overlap[v]*min(input, loop)
+		step = serial(input, loop) - p.overlap[v]*min(input, loop)
 		if input > orNone(t[bound]) {
 			bound = slowest
 		}
@@ -774,28 +475,18 @@ func atMostHigh(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: math.NaN(), Point: math.NaN(), High: i.High}
 }
 
-// threads is by how much that many busy threads slow each other down on so many
-// physical cores; 1 where those are not known.
-func (v view) threads(busy, physical float64) float64 {
-	if physical <= 0 || !(busy > physical) {
-		return 1
-	}
-	gain := stoker.Interval{Low: sibling.High, Point: sibling.Point, High: sibling.Low} // the optimist gains most
-	return busy / (physical + v.cost(gain)*(busy-physical))
-}
+// serial is the step of a loop that loads and computes by turns: nothing
+// overlaps, and the device is busy for compute/serial of it.
+func serial(load, compute float64) float64 { return load + compute }
 
-// Serial is the step of a loop that loads and computes by turns: nothing
-// overlaps, and the device is busy for compute/Serial of it.
-func Serial(load, compute float64) float64 { return load + compute }
-
-// Overlapped is the step of a loop whose loading happens while it computes: the
+// overlapped is the step of a loop whose loading happens while it computes: the
 // slower one decides.
-func Overlapped(load, compute float64) float64 { return max(load, compute) }
+func overlapped(load, compute float64) float64 { return max(load, compute) }
 
 // joint is the time of a step in which two stages of these times feed each
 // other through a short queue.
 func joint(a, b, sharp float64) float64 {
-	slow, fast := Overlapped(a, b), min(a, b)
+	slow, fast := overlapped(a, b), min(a, b)
 	if math.IsInf(sharp, 1) || fast == 0 {
 		return slow
 	}

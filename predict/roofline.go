@@ -32,7 +32,7 @@ const (
 	DeviceMemory = "device memory"
 	HostLink     = "host link"
 	InputSupply  = "input supply"
-	PeakRate     = "peak"
+	peakRate     = "peak"
 )
 
 // Workpoint is one workload on a roofline. NaN is unknown.
@@ -83,17 +83,17 @@ func (s Setup) Roofline() (Roofline, error) {
 	if err != nil {
 		return Roofline{}, err
 	}
-	r, err := RooflineOf(s.Load.GPU, s.Load.Precision, p.link[likely], s.Supply().Point)
+	r, err := RooflineOf(s.Load.GPU, s.Load.Precision, p.link[likely], s.supply().Point)
 	if err != nil {
 		return r, err
 	}
 	return r, r.Add(s)
 }
 
-// Supply is what the setup's input path delivers to one GPU, stored bytes/s: by
+// supply is what the setup's input path delivers to one GPU, stored bytes/s: by
 // its storage, workers, cores and collecting process, whatever the device takes.
 // It counts the parts that are known.
-func (s Setup) Supply() stoker.Interval {
+func (s Setup) supply() stoker.Interval {
 	p, err := s.ready()
 	if err != nil || !set(s.Sample) {
 		return stoker.Unknown()
@@ -126,7 +126,7 @@ func (r *Roofline) Add(s Setup) error {
 		Copied: work / (s.Batch * given(s.Decoded).Point), Stored: work / (s.Batch * given(s.Sample).Point),
 		Attained: over(stoker.Exactly(work), inViews(p.compute)), Delivered: over(stoker.Exactly(work), p.point().Step),
 	}
-	w.Roof, w.Bound = r.Peak, PeakRate
+	w.Roof, w.Bound = r.Peak, peakRate
 	at := map[string]float64{DeviceMemory: w.Device, HostLink: w.Copied, InputSupply: w.Stored}
 	for _, d := range r.Diagonals {
 		if line := d.Rate * at[d.Name]; line < w.Roof {
@@ -152,6 +152,6 @@ func (s Setup) deviceBytes() float64 {
 	return moved
 }
 
-// Tokens is how many tokens a step of the setup takes on all its GPUs: batch
+// tokens is how many tokens a step of the setup takes on all its GPUs: batch
 // times the length of a sequence. 0 where samples are not sequences.
-func (s Setup) Tokens() float64 { return s.Batch * atLeastOne(s.GPUs) * s.Load.Workload.Tokens }
+func (s Setup) tokens() float64 { return s.Batch * atLeastOne(s.GPUs) * s.Load.Workload.Tokens }

@@ -66,7 +66,7 @@ func TestTokens(t *testing.T) {
 		t.Skip("no GPT-2")
 	}
 	s := Setup{Batch: 8, GPUs: 4, Load: Load{Workload: w}}
-	if got := s.Tokens(); got != 32*w.Tokens || !(w.Tokens > 1) {
+	if got := s.tokens(); got != 32*w.Tokens || !(w.Tokens > 1) {
 		t.Errorf("%v tokens, want batch x GPUs x length", got)
 	}
 }

@@ -83,9 +83,9 @@ func atLeastOne(n float64) float64 {
 
 func integer(n float64) bool { return n == math.Trunc(n) }
 
-// Check returns an error where a field cannot be: it names the field, its value
+// check returns an error where a field cannot be: it names the field, its value
 // and what is expected. An unknown field is fine.
-func (s Setup) Check() error {
+func (s Setup) check() error {
 	if !(s.Batch >= 1 && s.Batch <= mostCount) {
 		return fmt.Errorf("batch is %v: expected 1 to %v samples per step and GPU", s.Batch, mostCount)
 	}
@@ -99,8 +99,13 @@ func (s Setup) Check() error {
 		name  string
 		value float64
 	}{
-		{"workers", s.Workers}, {"cores", s.Cores}, {"physical cores", s.PhysCores}, {"spread", s.Spread}, {"batch cv", s.BatchCV},
-		{"prefetch", s.Prefetch}, {"epoch", s.Epoch},
+		{"workers", s.Workers},
+		{"cores", s.Cores},
+		{"physical cores", s.PhysCores},
+		{"spread", s.Spread},
+		{"batch cv", s.BatchCV},
+		{"prefetch", s.Prefetch},
+		{"epoch", s.Epoch},
 	} {
 		if n.value < 0 || n.value > mostCount {
 			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN where it is unknown", n.name, n.value, mostCount)
@@ -148,11 +153,11 @@ func (s Setup) checkIntervals() error {
 	return nil
 }
 
-// WithProfile fills in what a kind of data usually costs, where the setup does
+// withProfile fills in what a kind of data usually costs, where the setup does
 // not say: stored and decoded bytes, core time, its spread. Samples that are
 // computed rather than read ask nothing of storage. A profile per token is to be
 // made one per sample first (Profile.For).
-func (s Setup) WithProfile(p Profile) Setup {
+func (s Setup) withProfile(p Profile) Setup {
 	fill := func(to *stoker.Interval, from Amount) {
 		if !set(*to) && set(from.Interval) {
 			*to = from.Interval

@@ -85,7 +85,7 @@ func TestFasterInputNeverLowersThroughput(t *testing.T) {
 	const played = 0.01 // by which the mean of a queue that was played may differ
 	r := rand.New(rand.NewPCG(3, 4))
 	times := func(i stoker.Interval, k float64) stoker.Interval { return scaled(i, k) }
-	for range 3000 {
+	for range 1000 {
 		s := anySetup(t, r)
 		k := 1 + r.Float64()*3
 		before := mustSolve(t, s)
@@ -189,7 +189,7 @@ func TestCached(t *testing.T) {
 		t.Errorf("unknown %v, demand %v", a.Unknown, a.Demand.Storage)
 	}
 	for cached, hits := range map[float64]float64{0.25: 0.034, 0.5: 0.153, 0.8: 0.478, 0.95: 0.800} { // research: simulation agrees to 0.006
-		if m := Misses(cached); !near(1-m.High, hits, 0.001) || !near(1-m.Low, cached, 1e-12) {
+		if m := missed(cached); !near(1-m.High, hits, 0.001) || !near(1-m.Low, cached, 1e-12) {
 			t.Errorf("%v cached: misses %+v, want hits from %v", cached, m, hits)
 		}
 	}
@@ -260,7 +260,7 @@ func TestFromTables(t *testing.T) {
 	}
 	s := trained(t)
 	s.Sample, s.Decoded, s.PrepareCPU, s.Storage = stoker.Interval{}, stoker.Interval{}, stoker.Interval{}, stoker.Interval{}
-	s = s.WithProfile(p).WithStorage(nvme, p.Access)
+	s = s.withProfile(p).WithStorage(nvme, p.Access)
 	if a := mustSolve(t, s); len(a.Unknown) > 0 || !a.Step.Known() {
 		t.Errorf("unknown: %v", a.Unknown)
 	}

@@ -12,7 +12,7 @@ import (
 func TestSizingReachesItsTarget(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	possible := 0
-	for range 3000 {
+	for range 1000 {
 		s := anySetup(t, r)
 		target := 0.3 + 0.7*r.Float64()
 		if r.IntN(8) == 0 {

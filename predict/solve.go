@@ -40,7 +40,7 @@ func (s Setup) Solve() (Answer, error) {
 
 // ready checks a setup and turns it into numbers.
 func (s Setup) ready() (numbers, error) {
-	if err := s.Check(); err != nil {
+	if err := s.check(); err != nil {
 		return numbers{}, err
 	}
 	return s.compile()
@@ -132,10 +132,10 @@ func (c *solution) demand() Demand {
 	samples := scaled(over(stoker.Exactly(c.batch), step), c.gpus)
 	sample, decoded := given(c.Sample), given(c.Decoded)
 	d := Demand{
-		Samples: samples, Prepared: by(samples, sample), Storage: by(by(samples, sample), Misses(c.Cached)),
+		Samples: samples, Prepared: by(samples, sample), Storage: by(by(samples, sample), missed(c.Cached)),
 		Reads: by(samples, given(c.PerFile)), Link: over(scaled(decoded, c.batch), step), Cores: stoker.Unknown(), Workers: stoker.Unknown(),
 	}
-	d.Reads = by(d.Reads, Misses(c.Cached))
+	d.Reads = by(d.Reads, missed(c.Cached))
 	if !set(c.PrepareCPU) || set(c.PrepareRate) {
 		return d
 	}

@@ -42,9 +42,9 @@ type Curve struct {
 
 // The kinds of Curve.
 const (
-	FromMeasurements = "measured"   // this network, chip, precision and software class were measured
-	FromEfficiency   = "efficiency" // FLOP and bytes at efficiencies that others reached
-	FromAnchor       = "anchor"     // a measured step of the same program
+	fromMeasurements = "measured"   // this network, chip, precision and software class were measured
+	fromEfficiency   = "efficiency" // FLOP and bytes at efficiencies that others reached
+	fromAnchor       = "anchor"     // a measured step of the same program
 )
 
 // Terms are the coefficients of one end of a Curve, seconds.
@@ -221,7 +221,7 @@ func spread(a, b Curve) Curve {
 	a.Memory = math.Min(a.Memory, b.Memory) // at least
 	a.Weights, a.Shared = math.Min(a.Weights, b.Weights), math.Min(a.Shared, b.Shared)
 	if a.Kind != b.Kind {
-		a.Kind = FromEfficiency
+		a.Kind = fromEfficiency
 	}
 	return a
 }
@@ -318,9 +318,9 @@ func (l Load) between(point Terms, w width, kind string) Curve {
 // ofItself is the curve by the figures of its own chip and software class.
 func (l Load) ofItself() (Curve, finding) {
 	point, w, found := published.of(&l)
-	c := l.between(point, w, FromEfficiency)
+	c := l.between(point, w, fromEfficiency)
 	if found.level == exact {
-		c.Kind = FromMeasurements
+		c.Kind = fromMeasurements
 	}
 	return c, found
 }

@@ -59,7 +59,7 @@ func TestCurvesAreSane(t *testing.T) {
 			}
 			before, last = at, at.Point/b
 		}
-		if !(c.Memory > 0 && c.Weights > 0) || c.Source == "" || (c.Kind != FromMeasurements && c.Kind != FromEfficiency) {
+		if !(c.Memory > 0 && c.Weights > 0) || c.Source == "" || (c.Kind != fromMeasurements && c.Kind != fromEfficiency) {
 			t.Errorf("%s: memory %v, weights %v, kind %q, source %q", name, c.Memory, c.Weights, c.Kind, c.Source)
 		}
 	})
@@ -140,7 +140,7 @@ func TestMeasuredRowsLieInTheirCurves(t *testing.T) {
 			t.Errorf("%s on %s: %v", m.Variant, m.GPU, err)
 			continue
 		}
-		if c.Kind != FromMeasurements || !strings.HasPrefix(c.Source, "measured: ") {
+		if c.Kind != fromMeasurements || !strings.HasPrefix(c.Source, "measured: ") {
 			t.Errorf("%s on %s: kind %q, source %q, though it was measured", m.Variant, m.GPU, c.Kind, c.Source)
 		}
 		count++
@@ -243,7 +243,7 @@ func TestTimesHangOnTheChip(t *testing.T) {
 	known, _ := l.Curve()
 	l.GPU.PowerLimit.Value = 200
 	capped, err := l.Curve()
-	if err != nil || capped.Kind != FromEfficiency {
+	if err != nil || capped.Kind != fromEfficiency {
 		t.Fatalf("another power limit: kind %q, %v", capped.Kind, err)
 	}
 	if r := capped.At(256).Point / known.At(256).Point; r < 0.7 || r > 1.4 {

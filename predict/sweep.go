@@ -199,7 +199,7 @@ func checkAxis(a Axis) error {
 // the first axis varying slowest, and calls each with the result. It allocates
 // nothing per setting: more than a million a second.
 func Sweep(s Setup, axes []Axis, each func(Point)) error {
-	if err := s.Check(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	if len(axes) < 1 || len(axes) > 2 {
@@ -297,6 +297,6 @@ func (p *numbers) set(name string, v float64) {
 	case "gpus":
 		p.gpus = v / p.nodes
 	case "cached":
-		p.misses = costs(Misses(v))
+		p.misses = costs(missed(v))
 	}
 }

@@ -42,7 +42,7 @@ func (TransformationModel) Solve(batchSize stoker.Count, sampleSize stoker.Bytes
 		return Transformation{}, err
 	}
 	prepare := stoker.Seconds(float64(batchSize) / float64(cpuThroughput) * float64(sampleSize))
-	step := stoker.Seconds(Overlapped(float64(prepare), float64(acceleratorStepTime)))
+	step := stoker.Seconds(overlapped(float64(prepare), float64(acceleratorStepTime)))
 	t := Transformation{
 		TransformTime: prepare, AcceleratorStepTime: acceleratorStepTime, StepTime: step,
 		IsBottleneck:           prepare > acceleratorStepTime,

@@ -321,8 +321,8 @@ func (e estimates) exercise3() Lesson {
 func selfCheck() Lesson {
 	const compute, prepare = 20e-3, 35e-3
 	return Lesson{Title: "Self-check", Given: "a GPU step of 20 ms, 35 ms of preparation", Lines: []LessonLine{
-		figure("accelerator utilisation", "57 %", 100*compute/Overlapped(prepare, compute), "%",
-			fmt.Sprintf("%s with workers, as here; %s without (num_workers 0 and a loop that waits for its step), where the two follow one another", percent(compute/Overlapped(prepare, compute)), percent(compute/Serial(prepare, compute))),
+		figure("accelerator utilisation", "57 %", 100*compute/overlapped(prepare, compute), "%",
+			fmt.Sprintf("%s with workers, as here; %s without (num_workers 0 and a loop that waits for its step), where the two follow one another", percent(compute/overlapped(prepare, compute)), percent(compute/serial(prepare, compute))),
 			"the same where preparation overlaps with the step"),
 	}}
 }

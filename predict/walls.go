@@ -163,7 +163,7 @@ func (c *solution) checkpointWall(k Cluster) Wall {
 	write := over(stoker.Exactly(bytes), given(k.Write))
 	every, how := k.Interval, "as set"
 	if every == 0 && k.MTBF > 0 {
-		every, how = Young(write.Point, k.MTBF), "Young's best"
+		every, how = young(write.Point, k.MTBF), "Young's best"
 	}
 	if every == 0 {
 		every = math.NaN()
@@ -174,20 +174,20 @@ func (c *solution) checkpointWall(k Cluster) Wall {
 		if after == 0 {
 			after = restart
 		}
-		text += fmt.Sprintf("; with a failure every %s goodput is %s %%", duration(k.MTBF), amount(100*Goodput(write.Point, every, k.MTBF, after)))
+		text += fmt.Sprintf("; with a failure every %s goodput is %s %%", duration(k.MTBF), amount(100*goodput(write.Point, every, k.MTBF, after)))
 	}
 	w := wall("checkpoint", "seconds", write, stoker.Exactly(every), text)
 	w.Hit = w.Share.Point > 0.1
 	return w
 }
 
-// Young is the time between checkpoints that loses least: sqrt(2 x time to write
-// x mean time between failures) (J. W. Young, 1974). Seconds.
-func Young(write, mtbf float64) float64 { return math.Sqrt(2 * write * mtbf) }
+// young is the time between checkpoints that loses least: sqrt(2 x time to write
+// x mean time between failures) (J. W. young, 1974). Seconds.
+func young(write, mtbf float64) float64 { return math.Sqrt(2 * write * mtbf) }
 
-// Goodput is the share of time that goes into progress that lasts: less writing,
+// goodput is the share of time that goes into progress that lasts: less writing,
 // less the half interval that a failure throws away, less starting again. 0 to 1.
-func Goodput(write, interval, mtbf, restart float64) float64 {
+func goodput(write, interval, mtbf, restart float64) float64 {
 	g := 1 - write/interval - interval/(2*mtbf) - restart/mtbf
 	if math.IsNaN(g) {
 		return g

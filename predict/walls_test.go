@@ -13,13 +13,13 @@ import (
 // interval that a failure throws away.
 func TestYoungIsBest(t *testing.T) {
 	const write, mtbf = 60, 86400
-	best := Young(write, mtbf)
+	best := young(write, mtbf)
 	if !near(best, 3219.9, 0.1) {
 		t.Errorf("%v s", best)
 	}
-	at := Goodput(write, best, mtbf, restart)
+	at := goodput(write, best, mtbf, restart)
 	for _, k := range []float64{0.5, 0.8, 1.25, 2} {
-		if Goodput(write, best*k, mtbf, restart) >= at {
+		if goodput(write, best*k, mtbf, restart) >= at {
 			t.Errorf("goodput at %v of Young's interval is not lower than %v", k, at)
 		}
 	}

@@ -55,7 +55,7 @@ func (c *solution) how(part int) (text, source string) {
 			source = "a file is read at once where its directory and inode are in memory, else in three (assumption); an object is one request"
 		}
 		if c.Cached > 0 {
-			text += fmt.Sprintf(" x %s misses", ranged(scaled(Misses(c.Cached), 100), amount)+" %")
+			text += fmt.Sprintf(" x %s misses", ranged(scaled(missed(c.Cached), 100), amount)+" %")
 			source = strings.TrimPrefix(source+"; ", "; ") + "misses: from a cache that evicts nothing to least recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
 	case onWorker:
@@ -176,7 +176,7 @@ func (c *solution) missingInputs(d Demand) []Missing {
 
 // latencyNeeded is how long a read may take, where its worker does nothing meanwhile.
 func (c *solution) latencyNeeded() string {
-	room := c.workers*c.t[likely][onCompute] - c.numbers.preparing(likely)
+	room := c.workers*c.t[likely][onCompute] - c.preparing(likely)
 	per := room / (c.batch * c.misses[likely] * c.perFile[likely])
 	if !(per > 0) || math.IsInf(per, 0) {
 		return ""

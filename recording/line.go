@@ -167,6 +167,9 @@ func (b *builder) parse(text []byte) error {
 	if !b.header && l.Kind != "header" {
 		return errNotRecording
 	}
+	if err := l.gate(); err != nil {
+		return err
+	}
 	if l.Kind == "host" || l.Kind == "device" || l.Kind == "frame" {
 		b.events += int64(len(text))
 	}
@@ -211,7 +214,11 @@ func (b *builder) addHeader(l line) error {
 	return nil
 }
 
+// sample keeps a value of a signal, if it can be one.
 func (b *builder) sample(signal Signal, subject string, t, v float64) {
+	if math.IsNaN(v) || absurd(v) || absurd(t) {
+		return
+	}
 	key := seriesKey{signal, subject}
 	i, found := b.series[key]
 	if !found {
@@ -274,7 +281,7 @@ func (b *builder) plainSample(text []byte) bool {
 	if rest, found = bytes.CutPrefix(rest, []byte(`,"value":`)); !found {
 		return false
 	}
-	if value, rest, found = leadingNumber(rest); !found || string(rest) != "}" {
+	if value, rest, found = leadingNumber(rest); !found || string(rest) != "}" || absurd(t) || absurd(value) {
 		return false
 	}
 	if i, found := b.series[seriesKey{Signal(signal), string(subject)}]; found {

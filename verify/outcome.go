@@ -102,9 +102,9 @@ const (
 	NotCompared Difference = "not compared"
 )
 
-// Symbol is one character for tables: "~" is no detectable difference, "?" is
+// symbol is one character for tables: "~" is no detectable difference, "?" is
 // unknown.
-func (d Difference) Symbol() string {
+func (d Difference) symbol() string {
 	switch d {
 	case Faster:
 		return "+"

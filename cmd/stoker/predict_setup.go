@@ -512,10 +512,11 @@ func (f *predictFlags) accessOf(d *described) (predict.Access, error) {
 	if profile, err := f.profile(&described{Setup: d.Setup}); err == nil && profile.Access != "" {
 		usual = profile.Access
 	}
-	switch access := predict.Access(f.access); access {
-	case "":
+	access := predict.Access(f.access)
+	if access == "" {
 		return usual, nil
-	case predict.Files, predict.Sequential:
+	}
+	if access == predict.Files || access == predict.Sequential {
 		d.note("access", f.access, given)
 		return access, nil
 	}

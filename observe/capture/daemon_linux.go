@@ -122,7 +122,7 @@ func (o Options) private() error {
 
 func owned(address string) error {
 	pid, command := owner(address)
-	return &OwnedError{address, pid, command}
+	return &ownedError{address, pid, command}
 }
 
 // free makes way for a socket file: a stale one of our own is removed, one that

@@ -200,7 +200,7 @@ func TestOwned(t *testing.T) {
 		d, _ := listen(t, s)
 		o := d.o
 		_, err := Listen(o)
-		var owned *OwnedError
+		var owned *ownedError
 		if !errors.As(err, &owned) {
 			t.Fatalf("%s: %v", where, err)
 		}
@@ -214,10 +214,10 @@ func TestOwned(t *testing.T) {
 		}
 		_ = again.Close()
 	}
-	if text := (&OwnedError{"@dynolog", 5, "stoker"}).Error(); !strings.Contains(text, "wait until it ends") {
+	if text := (&ownedError{"@dynolog", 5, "stoker"}).Error(); !strings.Contains(text, "wait until it ends") {
 		t.Error(text)
 	}
-	if text := (&OwnedError{"@dynolog", 0, ""}).Error(); !strings.Contains(text, "dyno gputrace") {
+	if text := (&ownedError{"@dynolog", 0, ""}).Error(); !strings.Contains(text, "dyno gputrace") {
 		t.Error(text)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// OwnedError says that somebody else answers libkineto here. He is left alone.
-type OwnedError struct {
+// ownedError says that somebody else answers libkineto here. He is left alone.
+type ownedError struct {
 	Address string // "@dynolog" or a file
 	PID     int    // who, 0 where it cannot be seen
 	Command string // his name, "" where it cannot be seen
 }
 
 // Error says who it is and what to do.
-func (e *OwnedError) Error() string {
+func (e *ownedError) Error() string {
 	who := "another daemon (its process cannot be seen)"
 	if e.PID > 0 {
 		who = fmt.Sprintf("%s (process %d)", e.Command, e.PID)

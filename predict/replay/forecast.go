@@ -208,7 +208,7 @@ func (t *Trace) Likely(e Edit) float64 {
 
 // stall is the part of the path that waits for batches.
 func (o outcome) stall() float64 {
-	return float64(o.path[Loading]) / math.Max(1, float64(o.path.Sum()))
+	return float64(o.path[Loading]) / math.Max(1, float64(o.path.sum()))
 }
 
 // sorted makes an interval whose point lies inside.

@@ -54,8 +54,8 @@ func (p Part) String() string {
 // nothing on it and no step gets shorter.
 type Path [parts]int64
 
-// Sum is the length of the path.
-func (p Path) Sum() int64 {
+// sum is the length of the path.
+func (p Path) sum() int64 {
 	sum := int64(0)
 	for _, ns := range p {
 		sum += ns

@@ -251,7 +251,7 @@ func TestAnyProgram(t *testing.T) {
 				t.Errorf("seed %d: %+v is forecast %v, then %v", seed, e, f.Step, again.Step)
 			}
 		}
-		if p := tr.Check().Path; p.Sum() <= 0 {
+		if p := tr.Check().Path; p.sum() <= 0 {
 			t.Errorf("seed %d: no critical path: %v", seed, p)
 		}
 	}
@@ -294,7 +294,7 @@ func TestPathAddsUp(t *testing.T) {
 		for _, s := range p.steps() {
 			sum += s
 		}
-		if got := p.path().Sum(); got > sum || float64(got) < 0.98*float64(sum) {
+		if got := p.path().sum(); got > sum || float64(got) < 0.98*float64(sum) {
 			t.Errorf("seed %d: the path is %d ns of %d", seed, got, sum)
 		}
 	}
