@@ -117,12 +117,12 @@ func (a adviser) cores() (Fix, string) {
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}
 	from := a.base.Cores
-	switch class := a.verdict.Class; {
-	case class == diagnose.Neighbour:
+	if a.verdict.Class == diagnose.Neighbour {
 		fix.Title = "stop the other programs, or run where nobody else takes the cores"
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
 		fix.Notes[1] = fmt.Sprintf("stop them, or run where nobody else takes the cores: other programs use %s cores now, the forecast is for none", stoker.AboutCores(a.costs.Others))
-	case class == diagnose.CgroupThrottled:
+	}
+	if a.verdict.Class == diagnose.CgroupThrottled {
 		fix.Title = "raise the CPU quota"
 		need = max(min(need, m.Processors()), a.base.Cores)
 	}
