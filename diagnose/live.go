@@ -305,6 +305,9 @@ func (l live) queued() float64 {
 	return stat.Ramp(l.Costs.FetchQueue/l.Costs.Fetch, 0.1, 0.25)
 }
 
+// coreLeft is how much of a core nobody uses where others do not keep the job from one. [J]
+const coreLeft = 0.5
+
 // manyOthers is how many cores other programs use from which they count. [J]
 const manyOthers = 0.3
 
@@ -313,7 +316,10 @@ const manyOthers = 0.3
 func (l live) holders() {
 	k := l.Costs
 	held := k.Throttled >= 0.05 // [J] half of what counts as throttled at all, see coresFull
-	l.Throttled = fact("Does a CPU quota hold the job back?", held, "not that anybody knows")
+	if m := l.run.Facts.Machine; math.IsNaN(k.Throttled) {
+		held = m.Quota > 0 && m.Quota < m.Processors() && k.CoresUse >= 0.9*m.Quota
+	}
+	l.Throttled = fact("Does a CPU quota hold the job back?", held, "how often it does is not counted")
 	if !math.IsNaN(k.Throttled) {
 		l.Throttled = fact(l.Throttled.Text, held, "for "+stoker.Percent(min(1, k.Throttled))+" of the time")
 	}
@@ -344,6 +350,9 @@ func (l live) delayed() quantity {
 func (l live) othersShare() float64 {
 	k, all := l.Costs, l.run.Facts.Machine.Processors()
 	if !(k.Others >= manyOthers) || !(all > 0) {
+		return 0
+	}
+	if k.CoresUse+k.Others < all-coreLeft {
 		return 0
 	}
 	own := k.CoresUse + stat.Or(k.FetchQueue/k.HostStep, 0)
