@@ -270,8 +270,8 @@ func (l live) coresFull() quantity {
 		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
 	}
 	spin := 0.0
-	if !(k.Others >= manyOthers) { // who would take the core
-		spin = stat.Or(k.Spin()/k.HostStep, 0)
+	if !(k.Others >= manyOthers) { // who would take the core, as those that make it queue do
+		spin = max(0, stat.Or(k.Spin()/k.HostStep, 0)-stat.Or(l.launchQueue(), 0))
 	}
 	score := max(stat.Ramp(cores-used+spin, 0.6, 0.25), l.queued(), stat.Ramp(k.Throttled, 0.03, 0.07))
 	answer := fmt.Sprintf("%s of %s cores in use", stoker.AboutCores(used), stoker.AboutCores(cores))
@@ -334,14 +334,18 @@ func (l live) holders() {
 // delayed is whether the device waits for launches that wait for a core: no longer than
 // the launching thread does, nor than the device idles though input is there.
 func (l live) delayed() quantity {
-	k := l.Costs
-	waits := l.run.Find(recording.ThreadQueue, predict.LaunchThread(l.run, k.Window.PID)).Rate(l.From, l.To)
+	waits := l.launchQueue()
 	q := shareOr(unlikely, "Does launching wait for a core, and the device for that?", math.Min(waits, l.Idle-l.Stall), 0.05, 0.12, "")
 	if q.Score < 0.5 {
 		return q
 	}
 	return q.saw(waits, "ratio", string(recording.ThreadQueue), "the launching thread waits for a core %s of the time, and no kernel runs %s of the time though input is there",
 		stoker.Percent(waits), stoker.Percent(l.Idle-l.Stall))
+}
+
+// launchQueue is the share of the time in which the launching thread waits for a core.
+func (l live) launchQueue() float64 {
+	return l.run.Find(recording.ThreadQueue, predict.LaunchThread(l.run, l.Costs.Window.PID)).Rate(l.From, l.To)
 }
 
 // othersShare is which part of the cores that are short would not be, if other programs

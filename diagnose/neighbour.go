@@ -11,7 +11,11 @@ var neighbour = Rule{
 		if c.yes(c.Neighbours) == 0 {
 			return 0
 		}
-		launching := c.yes(c.Delayed) * besideInput(stat.Or(c.Stall, 1))
+		input := 1 - besideInput(stat.Or(c.Stall, 1)) // that is what to say first, unless workers that keep up are late
+		if c.Costs.Workers > 0 {
+			input *= c.Saturated.Score
+		}
+		launching := c.yes(c.Delayed) * (1 - input)
 		loading := c.coresRunOut()
 		c.because(c.Delayed.Seen)
 		return c.no(c.Throttled) * max(loading, launching)
