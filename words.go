@@ -83,6 +83,38 @@ func Percent(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(100*v, 'f', 1, 64), ".0") + " %"
 }
 
+// AboutCores prints a number of cores, "1.6"; fewer than one to a hundredth.
+func AboutCores(v float64) string {
+	if math.IsNaN(v) {
+		return "unknown"
+	}
+	if v < 0.995 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+// Hundred makes whole per cent of shares of a whole, which add up to 100: what rounding
+// down leaves goes to those that lost most by it.
+func Hundred(shares ...float64) []int {
+	whole, lost, left := make([]int, len(shares)), make([]float64, len(shares)), 100
+	for i, s := range shares {
+		whole[i] = int(100 * s)
+		lost[i] = 100*s - float64(whole[i])
+		left -= whole[i]
+	}
+	for ; left > 0; left-- {
+		most := 0
+		for i := range lost {
+			if lost[i] > lost[most] {
+				most = i
+			}
+		}
+		whole[most], lost[most] = whole[most]+1, -1
+	}
+	return whole
+}
+
 // times prints a ratio, "1.25x".
 func times(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -2,6 +2,7 @@ package stoker
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -52,10 +53,31 @@ func TestWords(t *testing.T) {
 		{Percent, nan, "unknown"},
 		{Percent, inf, "unknown"},
 		{times, 1.254, "1.25x"},
+		{AboutCores, 0.25, "0.25"},
+		{AboutCores, 0.996, "1.0"},
+		{AboutCores, 1.63, "1.6"},
+		{AboutCores, nan, "unknown"},
 		{times, nan, "unknown"},
 	} {
 		if got := c.text(c.v); got != c.want {
 			t.Errorf("%v reads %q, want %q", c.v, got, c.want)
+		}
+	}
+}
+
+func TestHundred(t *testing.T) {
+	for _, c := range []struct {
+		shares []float64
+		want   []int
+	}{
+		{[]float64{1, 0, 0}, []int{100, 0, 0}},
+		{[]float64{1. / 3, 1. / 3, 1. / 3}, []int{34, 33, 33}},
+		{[]float64{0.015, 0.005, 0.98}, []int{2, 0, 98}},
+		{[]float64{0.996, 0.004}, []int{100, 0}},
+		{[]float64{0.29, 0.71}, []int{29, 71}}, // 100*0.29 is less than 29
+	} {
+		if got := Hundred(c.shares...); !slices.Equal(got, c.want) {
+			t.Errorf("%v are %v per cent, want %v", c.shares, got, c.want)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (a adviser) feed() (Fix, string) {
 // fast proposes stoker's fast mode, where its threads decide.
 func (a adviser) fast() (Fix, string) {
 	set, _ := a.base.Settings.Bool(stoker.FastPixels)
-	threads := a.verdict.Class == diagnose.CPUExhausted || a.verdict.Class == diagnose.TooFewWorkers
+	threads := a.verdict.Class.LacksCores() || a.verdict.Class == diagnose.TooFewWorkers
 	if a.costs.Feed == nil || set || !threads {
 		return Fix{}, ""
 	}

@@ -97,10 +97,10 @@ func (a adviser) storage() (Fix, string) {
 	return fix, ""
 }
 
-// cores says how many cores would feed the device, where the present ones are
-// used up.
+// cores says how many cores would feed the device, where loading lacks them: the
+// machine's own, where other programs have those, else more of them or a larger quota.
 func (a adviser) cores() (Fix, string) {
-	if a.verdict.Class != diagnose.CPUExhausted || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
+	if !a.verdict.Class.LacksCores() || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
 		return Fix{}, ""
 	}
 	demand := a.base.Batch*a.base.PrepareCPU.Point + a.base.LoopCPU.Point + a.base.Spin.Point
@@ -108,17 +108,28 @@ func (a adviser) cores() (Fix, string) {
 	if !(demand > 0) {
 		return Fix{}, ""
 	}
+	m := a.run.Facts.Machine
 	need := math.Ceil(max(a.base.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
-	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: math.Round(10*a.base.Cores) / 10, To: need}}
+	fix.Notes = []string{
+		fmt.Sprintf("this machine has %d processors, of which the job may use %s", m.CPUs, stoker.AboutCores(m.Cores())),
+		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f cores would feed this device", stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need),
+		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
+	}
+	from := a.base.Cores
+	if a.verdict.Class == diagnose.Neighbour {
+		fix.Title = "stop the other programs, or run where nobody else takes the cores"
+		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
+		fix.Notes[1] = fmt.Sprintf("stop them, or run where nobody else takes the cores: other programs use %s cores now, the forecast is for none", stoker.AboutCores(a.costs.Others))
+	}
+	if a.verdict.Class == diagnose.CgroupThrottled {
+		fix.Title = "raise the CPU quota"
+		need = max(min(need, m.Processors()), a.base.Cores)
+	}
+	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: stoker.Digits(from, 2), To: need}}
 	if workers := int(need); workers > a.costs.Workers {
 		fix.Changes = append(fix.Changes, a.change(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = []string{
-		fmt.Sprintf("this machine has %d processors, of which the job may use %.1f", a.run.Facts.Machine.CPUs, a.run.Facts.Machine.Cores()),
-		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f cores would feed this device", stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need),
-		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
-	}
 	return fix, ""
 }

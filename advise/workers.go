@@ -13,19 +13,20 @@ import (
 
 // Start values of the search for num_workers.
 const (
-	mostWorkers   = 64   // nobody should start more by a rule
-	goodEnough    = 1.02 // the fewest workers whose step is within 2 % of the best
-	memoryShare   = 0.8  // of the available memory that more workers may take
-	defaultAhead  = 2    // PyTorch's prefetch_factor where workers are used
-	refillWorth   = 0.01 // share of a step from which epoch starts are worth persistent workers
-	spikyFetch    = 0.25 // coefficient of variation from which a deeper queue helps (research predict 3.4)
-	deeperQueue   = 4
-	shmReserve    = 0.9  // of /dev/shm that batches may fill
-	pinnedCopies  = 2    // batches that lie pinned at once
-	waitingWorker = 4    // workers per core that are tried where they mostly wait
-	spareWorkers  = 1    // above the fewest that do as well: the law is not exact
-	leastFewer    = 0.95 // the worst that fewer workers may bring
-	wastedMemory  = 0.05 // share of the free memory from which what they take is worth a change
+	mostWorkers  = 64   // nobody should start more by a rule
+	goodEnough   = 1.02 // the fewest workers whose step is within 2 % of the best
+	memoryShare  = 0.8  // of the available memory that more workers may take
+	defaultAhead = 2    // PyTorch's prefetch_factor where workers are used
+	refillWorth  = 0.01 // share of a step from which epoch starts are worth persistent workers
+	spikyFetch   = 0.25 // coefficient of variation from which a deeper queue helps (research predict 3.4)
+	deeperQueue  = 4
+	shmReserve   = 0.9      // of /dev/shm that batches may fill
+	pinnedCopies = 2        // batches that lie pinned at once
+	mostlyOnCore = 0.7      // of a worker's time beside queueing: it is taken for all of it
+	leastOnCore  = 1.0 / 16 // of a worker's time: more than 16 to a core are not tried
+	spareWorkers = 1        // above the fewest that do as well: the law is not exact
+	leastFewer   = 0.95     // the worst that fewer workers may bring
+	wastedMemory = 0.05     // share of the free memory from which what they take is worth a change
 
 	feedThread = 32 << 20 // bytes that a thread of stoker feed keeps (feed/budget.go)
 )
@@ -112,24 +113,24 @@ func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
 
 func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
 
-// bestWorkers is the smallest number of workers whose step is within 2 % of the
-// best that this machine's cores and memory allow; cut says what ended the
-// search early.
+// bestWorkers is the smallest number of workers whose step is nearly the best that
+// this machine's cores and memory allow; cut says what ended the search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
-	most := int(math.Ceil(stat.Or(a.base.Cores, 1)))
-	if a.base.Batch*a.base.Wait.Point > 0.3*a.costs.Fetch {
-		most *= waitingWorker
-	}
-	most = min(max(most, now+1), mostWorkers)
+	most := min(max(a.mostUseful(), now+1), mostWorkers)
 	steps := map[int]float64{}
-	lowest := math.Inf(1)
+	lowest, enough := math.Inf(1), false // enough: workers are not the limit
 	for w := max(1, now); w <= most; w++ {
 		if why := a.tooMuch(w); why != "" && w > now {
 			cut = why
 			break
 		}
-		steps[w] = a.forecast(a.change(stoker.NumWorkers, w)).Step.Point
+		f := a.forecast(a.change(stoker.NumWorkers, w))
+		steps[w] = f.Step.Point
 		lowest = min(lowest, steps[w])
+		if enough && steps[w-1] <= goodEnough*steps[w] {
+			break // more would at best take cores from other programs
+		}
+		enough = f.Bound != stoker.Worker
 	}
 	for w := max(1, now); w <= most; w++ {
 		if step, tried := steps[w]; tried && step <= goodEnough*lowest {
@@ -137,6 +138,16 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 		}
 	}
 	return now, cut
+}
+
+// mostUseful is how many workers fill the job's cores: as many as there are, or more
+// where a fetch mostly waits for something else than a core.
+func (a adviser) mostUseful() int {
+	onCore := 1.0
+	if s := a.costs.Split; s != nil && s.Core < mostlyOnCore*(1-s.Queued) {
+		onCore = max(leastOnCore, s.Core/(1-s.Queued))
+	}
+	return int(math.Ceil(stat.Or(a.base.Cores, 1) / onCore))
 }
 
 // tooMuch says why a number of workers does not fit into this machine, "" where

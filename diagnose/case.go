@@ -58,9 +58,15 @@ type Case struct {
 	Workers   quantity // worker processes load
 	Saturated quantity // they always have a batch to prepare
 	Storage   quantity // loading waits for storage
-	Cores     quantity // no core is left
-	Launcher  quantity // the launching thread is always at work
-	Own       quantity // no DataLoader is there, and the program's own code keeps the device waiting
+	Cores     quantity // loading wants a core, and none is left
+	// Who has the cores, where none is left: one of the two at most.
+	Throttled  quantity   // a quota keeps them from the job
+	Neighbours quantity   // other programs use them
+	Delayed    quantity   // launching waits for a core, and the device for that
+	Beside     []Evidence // what keeps cores from the job: other programs, a quota
+	Fetching   []Evidence // how long a fetch takes, and where its time goes
+	Launcher   quantity   // the launching thread is always at work
+	Own        quantity   // no DataLoader is there, and the program's own code keeps the device waiting
 
 	// What the others ask.
 	Busy      quantity // the device computes all the time
@@ -251,7 +257,7 @@ func RuleOf(class Class) (Rule, bool) {
 
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
-	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, ioBound, transferBound, launchBound, cpuBound, networkBound,
+	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, neighbour, cgroupThrottled, ioBound, transferBound, launchBound, cpuBound, networkBound,
 	straggler, computeOnCPU, notTraining,
 }
 

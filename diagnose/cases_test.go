@@ -31,7 +31,8 @@ type expect struct {
 	SpeedupContains float64         `json:"speedup_contains"`
 	Changes         []stoker.Change `json:"changes"`
 	Findings        []string        `json:"findings"`
-	Says            string          `json:"says"` // part of an evidence
+	SpeedupHas      float64         `json:"speedup_has"` // as speedup_contains, however wide the interval is
+	Says            string          `json:"says"`        // part of an evidence
 
 	// Of traces.
 	Leading string `json:"leading"` // the cause with most idle time
@@ -92,6 +93,12 @@ func checkCase(t *testing.T, dir string) {
 		t.Errorf("no evidence says %q: %v", want.Says, v.Evidence)
 	}
 	checkTrace(t, v, want)
+	if s := v.Costs.Split; s != nil && math.Abs(s.Core+s.Queued+s.Storage+s.Network+s.Asleep-1) > 1e-9 {
+		t.Errorf("the time of a fetch does not add up to 1: %+v", *s)
+	}
+	if want.Says != "" && !slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, want.Says) }) {
+		t.Errorf("no evidence says %q: %v", want.Says, v.Evidence)
+	}
 }
 
 func checkTrace(t *testing.T, v diagnose.Verdict, want expect) {
@@ -152,6 +159,9 @@ func checkPlan(t *testing.T, plan advise.Plan, want expect) {
 	}
 	if s := first.Forecast.Speedup; want.SpeedupContains > 0 && (!s.Contains(want.SpeedupContains) || s.High/s.Low > 1.6) {
 		t.Errorf("speed-up %+v of %v does not contain %.2f or is wider than 1.6", s, first.Changes, want.SpeedupContains)
+	}
+	if s := first.Forecast.Speedup; want.SpeedupHas > 0 && !s.Contains(want.SpeedupHas) {
+		t.Errorf("speed-up %+v of %v does not contain %.2f", s, first.Changes, want.SpeedupHas)
 	}
 	for _, c := range want.Changes {
 		if !slices.ContainsFunc(first.Changes, func(have stoker.Change) bool { return have.String() == c.String() }) {

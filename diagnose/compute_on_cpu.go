@@ -74,3 +74,11 @@ func (c *Case) inputWait(class Class) (Finding, bool) {
 // leastWait is the share of a step from which waiting for input is worth a word where
 // the model computes on the CPU. [J]
 const leastWait = 0.1
+
+// cpuOf is how much of a time is core time, for behind it.
+func cpuOf(cpu, wall float64) string {
+	if math.IsNaN(cpu) || !(wall > 0) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of it on a core)", stoker.Percent(min(1, cpu/wall)))
+}

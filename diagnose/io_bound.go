@@ -11,7 +11,7 @@ var ioBound = Rule{
 		}
 		starved := c.yes(c.Starved)
 		disk := c.yes(c.Storage)
-		c.because(c.Starved.Seen, c.Storage.Seen)
+		c.because(c.Starved.Seen, c.Storage.Seen, c.Fetching)
 		return starved * disk
 	},
 }

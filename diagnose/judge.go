@@ -71,10 +71,16 @@ func caseOf(run *recording.Run, gaps *idle.Analysis) *Case {
 
 func decide(scores []Score) Class {
 	best, second := scores[0], scores[1]
-	if best.Value < leastScore || best.Value-second.Value < leastMargin {
+	if best.Value < leastScore || best.Value-second.Value < leastMargin && !sameLack(best.Class, second.Class) {
 		return Unknown
 	}
 	return best.Class
+}
+
+// sameLack reports whether two classes are of the same lack, that of core time for
+// loading: the better one is named though the other is near.
+func sameLack(a, b Class) bool {
+	return a.Starves() && b.Starves() && a.Is(CPUBound) && b.Is(CPUBound)
 }
 
 // runnerUp is the second best rule; of an unknown verdict the best one.
@@ -169,7 +175,7 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 		out = seen(out, c.Idle, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, but not for want of input (%s): launching, synchronising or copying is next to suspect; a profiler trace tells which",
 			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
 	}
-	out = slices.Concat(out, c.Gaps)
+	out = slices.Concat(out, c.Beside, c.Gaps)
 	if scores[0].Value >= leastScore {
 		out = seen(out, scores[0].Value-scores[1].Value, "ratio", "scores", "%s (%.2f) and %s (%.2f) fit nearly equally well",
 			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)

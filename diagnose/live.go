@@ -167,11 +167,16 @@ func (l live) input() {
 	l.Starved = l.starved()
 	l.Alone = l.alone()
 	l.Workers = fact("Are there worker processes?", k.Workers > 0, workersText(k)).
-		saw(k.Cores-k.CoresUse, "cores", "tree.cpu", "%.1f of %.1f cores are free", max(0, k.Cores-k.CoresUse), k.Cores)
+		saw(k.Cores-k.CoresUse, "cores", "tree.cpu", "%.1f of %.1f cores are free", max(0, k.Cores-k.CoresUse), l.cores())
+	l.Workers.Seen = slices.Concat(l.Workers.Seen, l.besideEvidence())
 	l.Saturated = share("Do the workers always have a batch to prepare?", l.saturated(), 0.70, 0.88, "")
 	l.Saturated.Seen = l.workersEvidence()
 	l.Storage = l.storage()
 	l.Cores = l.coresFull()
+	l.holders()
+	l.Delayed = l.delayed()
+	l.Beside = l.besideEvidence()
+	l.Fetching = l.fetching()
 	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
 	case l.HasSteps:
 	case l.Loaded || l.Blind:
@@ -204,12 +209,8 @@ func (l live) alone() quantity {
 	k := l.Costs
 	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
 	q := fact("Does the launching thread load by itself?", k.Workers == 0, workersText(k)).
-		saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s in the launching thread%s; the rest of the step takes %s",
-			stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(k.HostStep-k.Wait)).
-		saw(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), k.Cores)
-	if k.Others > 0.3 {
-		q = q.saw(k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
-	}
+		saw(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free), l.cores())
+	q.Seen = slices.Concat(q.Seen, l.besideEvidence())
 	return q
 }
 
@@ -235,14 +236,14 @@ func (l live) storage() quantity {
 		q = q.saw(waits, "ratio", "thread.state", "loading waits for storage %s of its time", stoker.Percent(waits))
 	}
 	q = q.saw(k.DiskRate, "bytes/s", "process.disk", "%s", k.FromStorage())
-	if !math.IsNaN(k.FetchCPU) && k.Fetch > 0 {
-		q = q.saw(k.Fetch, "seconds", "fetch.wall", "preparing one batch takes %s, of which %s is core time", stoker.AboutSeconds(k.Fetch), stoker.AboutSeconds(k.FetchCPU))
-	}
 	return q
 }
 
 func (l live) onStorage() float64 {
 	k := l.Costs
+	if k.Split != nil {
+		return k.Split.Storage + k.Split.Network
+	}
 	fetching := k.WorkersBusy
 	if k.Workers == 0 && l.HasSteps {
 		fetching = k.Fetch / k.HostStep
@@ -266,53 +267,147 @@ func (c *Case) saturated() float64 {
 	return min(1, max(inside, k.WorkersBusy))
 }
 
-// coresFull is whether no core is left for another worker: all are in use,
-// workers queue for them, or the quota holds the job back. Threads that only help
-// the launching thread within an operation are not counted: workers start none.
+// coresFull is whether loading wants a core and none is left: all are in use, workers
+// queue for them, or the quota holds the job back. Where a fetch mostly sleeps or reads,
+// cores do not bind it, however full they are. Not counted are threads that only help
+// the launching thread within an operation, of which workers start none, and what that
+// thread spins for the device, which it does less of where others want its core.
 func (l live) coresFull() quantity {
 	k := l.Costs
-	used := k.CoresUse
+	used, cores := k.CoresUse, k.Cores
 	if k.HelperCPU > 0 {
 		used -= k.HelperCPU / k.HostStep
 	}
-	cores := k.Cores
 	if all := l.run.Facts.Machine.Cores(); k.Workers == 0 && all > 0 {
 		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
 	}
-	full := stat.Ramp(cores-used, 0.6, 0.25)
-	queued := 0.0
-	if k.Workers > 0 {
-		queued = stat.Ramp(k.FetchQueue/k.Fetch, 0.1, 0.25)
+	spin := 0.0
+	if !(k.Others >= manyOthers) { // who would take the core, as those that make it queue do
+		spin = max(0, stat.Or(k.Spin()/k.HostStep, 0)-stat.Or(l.launchQueue(), 0))
 	}
-	throttled := stat.Ramp(k.Throttled, 0.03, 0.07)
-	score := max(full, queued, throttled)
-	answer := fmt.Sprintf("%.1f of %.1f cores in use", used, cores)
+	score := max(stat.Ramp(cores-used+spin, 0.6, 0.25), l.queued(), stat.Ramp(k.Throttled, 0.03, 0.07))
+	answer := fmt.Sprintf("%s of %s cores in use", stoker.AboutCores(used), stoker.AboutCores(cores))
 	if k.CoresUse-used > 0.2 {
 		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
 	}
-	if queued > full {
-		answer += fmt.Sprintf(", workers wait for a core %s of their fetching time", stoker.Percent(k.FetchQueue/k.Fetch))
-	}
-	if throttled > 0 {
-		answer += fmt.Sprintf(", held back by the quota %s of the time", stoker.Percent(k.Throttled))
+	if spin > 0.2 {
+		answer += fmt.Sprintf(", %.1f of them at most by spinning for the device", spin)
 	}
 	if math.IsNaN(k.CoresUse) {
 		score, answer = unlikely, "unknown"
 	}
+	if s := k.Split; s != nil {
+		score *= stat.Ramp(s.Wants(), 0.35, 0.65)
+		answer += fmt.Sprintf("; a fetch wants one %s of its time", stoker.Percent(s.Wants()))
+		if s.Queued > 0.05 {
+			answer += fmt.Sprintf(", and waits for it %s", stoker.Percent(s.Queued))
+		}
+	}
 	return quantity{
-		Question: Question{Text: "Are the cores that the job may use full?", Answer: yesNo(score) + ", " + answer, Score: score},
+		Question: Question{Text: "Does loading want a core, and are the cores that the job may use full?", Answer: yesNo(score) + ", " + answer, Score: score},
 		Seen:     l.coresEvidence(),
 	}
 }
 
+// queued is how much of a yes it is that workers wait for a core.
+func (l live) queued() float64 {
+	if l.Costs.Workers == 0 {
+		return 0
+	}
+	return stat.Ramp(l.Costs.FetchQueue/l.Costs.Fetch, 0.1, 0.25)
+}
+
+// coreLeft is how much of a core nobody uses where others do not keep the job from one. [J]
+const coreLeft = 0.5
+
+// manyOthers is how many cores other programs use from which they count. [J]
+const manyOthers = 0.3
+
+// holders says who has the cores that the job lacks, if anybody else: its quota, or
+// other programs.
+func (l live) holders() {
+	k := l.Costs
+	held := k.Throttled >= 0.05 // [J] half of what counts as throttled at all, see coresFull
+	if m := l.run.Facts.Machine; math.IsNaN(k.Throttled) {
+		held = m.Quota > 0 && m.Quota < m.Processors() && k.CoresUse >= 0.9*m.Quota
+	}
+	l.Throttled = fact("Does a CPU quota hold the job back?", held, "how often it does is not counted")
+	if !math.IsNaN(k.Throttled) {
+		l.Throttled = fact(l.Throttled.Text, held, "for "+stoker.Percent(min(1, k.Throttled))+" of the time")
+	}
+	share := l.othersShare()
+	answer := "they use " + stoker.AboutCores(k.Others)
+	if share > 0 {
+		answer += fmt.Sprintf(", and that is %s of what is short", stoker.Percent(share))
+	}
+	l.Neighbours = fact("Is it other programs that have the cores?", share >= 0.5, answer)
+}
+
+// delayed is whether the device waits for launches that wait for a core: no longer than
+// the launching thread does, nor than the device idles though input is there.
+func (l live) delayed() quantity {
+	waits := l.launchQueue()
+	q := shareOr(unlikely, "Does launching wait for a core, and the device for that?", math.Min(waits, l.Idle-l.Stall), 0.05, 0.12, "")
+	if q.Score < 0.5 {
+		return q
+	}
+	return q.saw(waits, "ratio", string(recording.ThreadQueue), "the launching thread waits for a core %s of the time, and no kernel runs %s of the time though input is there",
+		stoker.Percent(waits), stoker.Percent(l.Idle-l.Stall))
+}
+
+// launchQueue is the share of the time in which the launching thread waits for a core.
+func (l live) launchQueue() float64 {
+	return l.run.Find(recording.ThreadQueue, predict.LaunchThread(l.run, l.Costs.Window.PID)).Rate(l.From, l.To)
+}
+
+// othersShare is which part of the cores that are short would not be, if other programs
+// used none. Short is what the job uses and queues for, and what they use, beyond what
+// there is.
+func (l live) othersShare() float64 {
+	k, all := l.Costs, l.run.Facts.Machine.Processors()
+	if !(k.Others >= manyOthers) || !(all > 0) {
+		return 0
+	}
+	if k.CoresUse+k.Others < all-coreLeft {
+		return 0
+	}
+	own := k.CoresUse + stat.Or(k.FetchQueue/k.HostStep, 0)
+	alone := max(0, own-all)
+	if short := own + k.Others - all; short > alone {
+		return 1 - alone/short
+	}
+	return 1
+}
+
+// cores is how many cores the job may use; NaN unknown.
+func (l live) cores() float64 {
+	if all := l.run.Facts.Machine.Cores(); all > 0 {
+		return all
+	}
+	return l.Costs.Cores
+}
+
+func quotaText(m recording.Machine) string {
+	if !(m.Quota > 0) {
+		return ""
+	}
+	return fmt.Sprintf(" of %s cores", stoker.AboutCores(m.Quota))
+}
+
 func (l live) coresEvidence() []Evidence {
 	k := l.Costs
-	list := seen(nil, k.CoresUse, "cores", "tree.cpu", "the job uses %.1f of the %.1f cores it can get", k.CoresUse, k.Cores)
-	if k.Others > 0.3 {
-		list = seen(list, k.Others, "cores", "machine.cpu", "other programs use %.1f cores", k.Others)
+	return slices.Concat(seen(nil, k.CoresUse, "cores", "tree.cpu", "the job uses %s of the %s cores it can get", stoker.AboutCores(k.CoresUse), stoker.AboutCores(k.Cores)), l.besideEvidence())
+}
+
+// besideEvidence says what keeps cores from the job: other programs, and its quota.
+func (l live) besideEvidence() []Evidence {
+	k := l.Costs
+	var list []Evidence
+	if k.Others >= manyOthers {
+		list = seen(list, k.Others, "cores", "machine.cpu", "other programs use %s cores of the %s that this job may run on", stoker.AboutCores(k.Others), stoker.About(l.run.Facts.Machine.Processors()))
 	}
 	if k.Throttled > 0.03 {
-		list = seen(list, k.Throttled, "ratio", "cgroup.throttled", "the cgroup's CPU quota holds the job back %s of the time", stoker.Percent(k.Throttled))
+		list = seen(list, k.Throttled, "ratio", "cgroup.throttled", "the cgroup's CPU quota%s holds the job back %s of the time", quotaText(l.run.Facts.Machine), stoker.Percent(min(1, k.Throttled)))
 	}
 	return list
 }
@@ -451,7 +546,7 @@ func (c *Case) threadsEvidence() []Evidence {
 	busy := c.saturated()
 	list := seen(nil, busy, "ratio", "feed.threads", "%d thread%s at work in stoker's loader %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
 	return seen(list, k.Fetch, "seconds", "feed.batches", "preparing one batch takes a thread %s%s: reading %s, decoding %s, transforming %s",
-		stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch), stoker.AboutSeconds(f.Read), stoker.AboutSeconds(f.Decode), stoker.AboutSeconds(f.Transform))
+		stoker.AboutSeconds(k.Fetch), onCore(k), stoker.AboutSeconds(f.Read), stoker.AboutSeconds(f.Decode), stoker.AboutSeconds(f.Transform))
 }
 
 func (l live) workersEvidence() []Evidence {
@@ -460,15 +555,59 @@ func (l live) workersEvidence() []Evidence {
 	}
 	k := l.Costs
 	busy := l.saturated()
-	list := seen(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
-	return seen(list, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s", stoker.AboutSeconds(k.Fetch), cpuOf(k.FetchCPU, k.Fetch))
+	return seen(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
 }
 
-func cpuOf(cpu, wall float64) string {
-	if math.IsNaN(cpu) || !(wall > 0) {
+// fetching says how long a batch takes to prepare and where that time goes, in per cent
+// that add up to 100.
+func (l live) fetching() []Evidence {
+	k := l.Costs
+	switch {
+	case k.Feed != nil: // its threads tell the time by themselves
+		return seen(nil, wants(k.Split), "ratio", "fetch.split", "where that time goes: %s", splitText(k.Split))
+	case k.Split == nil && k.Workers == 0:
+		return seen(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes the launching thread %s%s; the rest of the step takes %s",
+			stoker.AboutSeconds(k.Fetch), onCore(k), stoker.AboutSeconds(k.HostStep-k.Wait))
+	case k.Split == nil:
+		return seen(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s", stoker.AboutSeconds(k.Fetch), onCore(k))
+	case math.IsNaN(k.Fetch):
+		return seen(nil, wants(k.Split), "ratio", "fetch.split", "where a worker's time goes: %s", splitText(k.Split))
+	case k.Workers == 0:
+		return seen(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes the launching thread %s: %s; the rest of the step takes %s",
+			stoker.AboutSeconds(k.Fetch), splitText(k.Split), stoker.AboutSeconds(k.HostStep-k.Wait))
+	}
+	return seen(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s: %s", stoker.AboutSeconds(k.Fetch), splitText(k.Split))
+}
+
+// onCore is what a batch has of a core, where nothing says where the rest goes.
+func onCore(k predict.Costs) string {
+	if math.IsNaN(k.FetchCPU) || !(k.Fetch > 0) {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of it on a core)", stoker.Percent(min(1, cpu/wall)))
+	return fmt.Sprintf(" (%s of it on a core)", stoker.Percent(min(1, k.FetchCPU/k.Fetch)))
+}
+
+// wants is the share of a fetch in which it wants a core; NaN unknown.
+func wants(s *predict.Split) float64 {
+	if s == nil {
+		return math.NaN()
+	}
+	return s.Wants()
+}
+
+// splitText names the parts of a fetch that are there.
+func splitText(s *predict.Split) string {
+	if s == nil {
+		return "unknown"
+	}
+	var said []string
+	names := [...]string{"on a core", "waiting for a core", "waiting for storage", "waiting for the network", "asleep otherwise (a timer, a lock, a pipe, another program)"}
+	for i, part := range stoker.Hundred(s.Core, s.Queued, s.Storage, s.Network, s.Asleep) {
+		if part > 0 {
+			said = append(said, fmt.Sprintf("%d %% %s", part, names[i]))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 func workersText(k predict.Costs) string {

@@ -15,7 +15,7 @@ var mainThreadLoader = Rule{
 			c.because(c.Launcher.Seen)
 			return score * 0.9 * c.used() * c.yes(c.Launcher) // the hook would know; live signals suspect
 		}
-		c.because(c.Starved.Seen, c.Alone.Seen)
+		c.because(c.Starved.Seen, c.Fetching, c.Alone.Seen)
 		return score
 	},
 }

@@ -2,8 +2,8 @@ package diagnose
 
 var tooFewWorkers = Rule{
 	Class:  TooFewWorkers,
-	Title:  "The workers are the limit, and cores are free",
-	Text:   "Every DataLoader worker always has a batch to prepare, the device waits for them, and cores are left for more workers.",
+	Title:  "The workers are the limit",
+	Text:   "Every DataLoader worker always has a batch to prepare and the device waits for them. Cores are left for more workers, or these mostly wait for something else than a core.",
 	Limits: "Workers that wait for something they share (a lock, a server) do not get faster by being more.",
 	check: func(c *Case) float64 {
 		some := c.yes(c.Workers)
@@ -14,7 +14,7 @@ var tooFewWorkers = Rule{
 		}
 		disk := c.yes(c.Storage.as("Are they waiting for storage?", ""))
 		full := c.yes(c.Cores)
-		c.because(c.Starved.Seen, c.Saturated.Seen, c.Workers.Seen)
+		c.because(c.Starved.Seen, c.Saturated.Seen, c.Fetching, c.Workers.Seen)
 		return some * starved * busy * (1 - disk) * (1 - full) * c.inputLeads()
 	},
 }

@@ -136,7 +136,8 @@ func (t *traced) shares() {
 func tracedCase(run *recording.Run, gaps *idle.Analysis) *Case {
 	c := liveCase(run) // facts, and the steps of the host's clock
 	c.Training = true  // somebody ran a profiler over it
-	c.Storage, c.Cores = quantity{}, quantity{}
+	c.Storage, c.Cores, c.Throttled, c.Neighbours, c.Delayed = quantity{}, quantity{}, quantity{}, quantity{}, quantity{}
+	c.Fetching, c.Beside = nil, nil
 	c.Warnings = slices.Clone(run.Facts.Notes)
 	t := tracedBy(run, gaps)
 	if t == nil {

@@ -20,6 +20,11 @@ const (
 	MainThread    Class = "cpu-bound/main-thread-loader"
 	TooFewWorkers Class = "cpu-bound/too-few-workers"
 	CPUExhausted  Class = "cpu-bound/cpu-exhausted"
+	Neighbour     Class = "cpu-bound/neighbour" // other programs have the cores
+
+	// CgroupThrottled says that a CPU quota holds the job back.
+	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
+
 	IOBound       Class = "io-bound"
 	TransferBound Class = "transfer-bound"
 	LaunchBound   Class = "launch-bound"
@@ -33,13 +38,18 @@ const (
 // Starves reports whether the class says that the device waits for input.
 func (c Class) Starves() bool {
 	switch c {
-	case MainThread, TooFewWorkers, CPUExhausted, IOBound:
+	case MainThread, TooFewWorkers, CPUExhausted, Neighbour, CgroupThrottled, IOBound:
 		return true
 	case GPUBound, GPUTensor, GPUMemory, GPUPrecision, CPUBound, TransferBound, LaunchBound, NetworkBound, StragglerRank,
 		ComputeOnCPU, NotTraining, Unknown:
 		return false
 	}
 	return false
+}
+
+// LacksCores reports whether the class says that loading gets no core, whoever has them.
+func (c Class) LacksCores() bool {
+	return c == CPUExhausted || c == Neighbour || c == CgroupThrottled
 }
 
 // Is reports whether the class is the other one or a kind of it: gpu-bound/memory

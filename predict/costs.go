@@ -32,6 +32,7 @@ type Costs struct {
 	FetchQueue   float64 // of it, time in which a worker was runnable without a core
 	FetchCV      float64 // coefficient of variation of fetch times
 	FetchCollate float64
+	Split        *Split // where Fetch goes; nil where that is not known
 
 	TreeCPU   float64 // core time of the whole job
 	LaunchCPU float64 // core time of the launching thread
@@ -46,6 +47,7 @@ type Costs struct {
 	WorkersBusy float64 // share of time the workers were not parked, 0..1
 	OnDisk      float64 // share of fetching time spent in uninterruptible waits
 	Remote      float64 // share of fetching time spent in network or FUSE reads
+	Runnable    float64 // share of it on a core or waiting for one
 	DiskBusy    float64 // busiest disk, share of time with I/O in flight
 	ReadRate    float64 // bytes/s the job read, page cache included
 	DiskRate    float64 // bytes/s the job fetched from storage
@@ -70,6 +72,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c.cpu(run)
 	c.storage(run)
 	c.feeding(run)
+	c.Split = c.split(run)
 	return c
 }
 
@@ -157,11 +160,15 @@ func (c *Costs) fetching(run *recording.Run) {
 }
 
 // queued is the time per batch in which the fetching threads were runnable
-// without a core.
+// without a core. A thread that launches as well queues for both, and for each in
+// proportion to the core time that it has: one that sleeps while it loads queues
+// next to never for that.
 func (c *Costs) queued(run *recording.Run) float64 {
 	from, to := c.Window.Start, c.Window.End
 	if c.Workers == 0 {
-		return run.Find(recording.ThreadQueue, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
+		thread := LaunchThread(run, c.Window.PID)
+		core := run.Find(recording.ThreadCPU, thread).Rate(from, to) * c.HostStep
+		return run.Find(recording.ThreadQueue, thread).Rate(from, to) * c.HostStep * min(1, stat.Or(c.FetchCPU/core, 1))
 	}
 	sum, seen := 0.0, false
 	for _, p := range run.Workers(c.Window.PID) {
@@ -294,27 +301,24 @@ func freeCores(m recording.Machine, others float64) float64 {
 	if math.IsNaN(others) {
 		return cores
 	}
-	total := float64(m.CPUs)
-	if m.Allowed > 0 {
-		total = float64(m.Allowed) // machine.cpu counts the allowed processors only
-	}
-	return max(0.1, min(cores, total-others))
+	return max(0.1, min(cores, m.Processors()-others)) // machine.cpu counts the allowed processors only
 }
 
 func (c *Costs) storage(run *recording.Run) {
 	from, to := c.Window.Start, c.Window.End
-	var busy, disk, remote []float64
+	var busy, disk, remote, runnable []float64
 	for _, thread := range c.threads(run) {
 		states := run.Find(recording.ThreadState, thread)
 		if share := states.Share(from, to, recording.Parked); !math.IsNaN(share) {
 			busy = append(busy, 1-share)
 			disk = append(disk, states.Share(from, to, recording.OnDisk))
 			remote = append(remote, states.Share(from, to, recording.Remote))
+			runnable = append(runnable, states.Share(from, to, recording.Running))
 		}
 	}
-	c.WorkersBusy, c.OnDisk, c.Remote = math.NaN(), math.NaN(), math.NaN()
+	c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if len(busy) > 0 {
-		c.WorkersBusy, c.OnDisk, c.Remote = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote)
+		c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote), stat.Mean(runnable)
 	}
 	c.DiskBusy = math.NaN()
 	for _, s := range run.All(recording.DiskBusy) {

@@ -61,7 +61,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	b := Baseline{Took: c.Step, Settings: stoker.Settings{}}
 	b.Setup = Setup{
 		Batch: 1, Workers: float64(c.Workers), Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
-		LoopCPU: stoker.Exactly(max(least, c.LoopCPU-c.spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
+		LoopCPU: stoker.Exactly(max(least, c.LoopCPU-c.Spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,
 	}
 	if samples := c.Window.Samples(); samples > 0 && samples <= mostCount {
 		b.Batch = samples
@@ -78,7 +78,7 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	}
 	b.Launch = c.launch(b.Step)
 	c.input(run, &b.Setup)
-	b.unhurried(c.spin(), stat.Or(c.Busy, 0)*c.Step)
+	b.unhurried(c.Spin(), stat.Or(c.Busy, 0)*c.Step)
 	return b
 }
 
@@ -146,9 +146,9 @@ func (b *Baseline) unhurried(spin, device float64) {
 	b.Launch = scaled(b.Launch, share)
 }
 
-// spin is the core time of a launching thread that waits for the device, as CUDA does by
-// default: it can do so only while the device works.
-func (c Costs) spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
+// Spin is the core time per step of a launching thread that waits for the device, as CUDA
+// does by default: it can do so only while the device works.
+func (c Costs) Spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
 
 // single is what a batch costs in a process with one thread, over what it cost
 // the launching thread. Where that had helpers, its own time is partly spinning

@@ -280,7 +280,7 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		if input > orNone(t[bound]) {
 			bound = slowest
 		}
-		if p.gpus > 1 && t[onCPU] > step { // trainers share too few cores; one has one
+		if (p.gpus > 1 || p.cores[v] < 1) && t[onCPU] > step { // trainers share too few cores; one has one, or less by a quota
 			step, bound = t[onCPU], onCPU
 		}
 		return step, loop, bound

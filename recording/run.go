@@ -51,13 +51,18 @@ type Machine struct {
 	Kernel      string   `json:"kernel,omitempty"`
 }
 
+// Processors is how many processors the job may run on; 0 where that is not known.
+func (m Machine) Processors() float64 {
+	if m.Allowed > 0 {
+		return float64(m.Allowed)
+	}
+	return float64(m.CPUs)
+}
+
 // Cores is how many cores the job may use: the smallest of affinity mask and
 // quota; 0 where neither is known.
 func (m Machine) Cores() float64 {
-	cores := float64(m.Allowed)
-	if cores == 0 {
-		cores = float64(m.CPUs)
-	}
+	cores := m.Processors()
 	if m.Quota > 0 && (cores == 0 || m.Quota < cores) {
 		cores = m.Quota
 	}

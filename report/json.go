@@ -10,6 +10,7 @@ import (
 	"stoker/advise"
 	"stoker/diagnose"
 	"stoker/internal/safe"
+	"stoker/predict"
 	"stoker/recording"
 	"stoker/verify"
 )
@@ -27,6 +28,7 @@ type object struct {
 	Causes   []jsonCause     `json:"causes"` // of gaps in a trace: null where there is no trace
 	Shares   jsonShares      `json:"shares"`
 	Step     jsonStep        `json:"step"`
+	Fetch    *jsonFetch      `json:"fetch"` // null where it is not known
 	Plan     []jsonFix       `json:"plan"`
 	Warnings []string        `json:"warnings"`
 	Window   *jsonWindow     `json:"window"`
@@ -104,6 +106,24 @@ type jsonStep struct {
 	Idle   *float64 `json:"device_idle_s"`
 }
 
+// jsonFetch is where the time goes in which a batch is prepared: shares that add up to 1.
+type jsonFetch struct {
+	Seconds *float64 `json:"seconds"` // per batch
+	Core    float64  `json:"core"`
+	Queued  float64  `json:"queued"`
+	Storage float64  `json:"storage"`
+	Network float64  `json:"network"`
+	Asleep  float64  `json:"asleep"`
+}
+
+func fetchJSON(c predict.Costs) *jsonFetch {
+	if c.Split == nil {
+		return nil
+	}
+	s := *c.Split
+	return &jsonFetch{number(c.Fetch), s.Core, s.Queued, s.Storage, s.Network, s.Asleep}
+}
+
 type jsonWindow struct {
 	Start int64 `json:"start_monotonic_ns"` // CLOCK_MONOTONIC of the observed machine
 	End   int64 `json:"end_monotonic_ns"`
@@ -178,7 +198,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
 	}
-	o.Traced = tracedJSON(v.Traced)
+	o.Traced, o.Fetch = tracedJSON(v.Traced), fetchJSON(v.Costs)
 	for _, e := range v.Evidence {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, number(e.Value), e.Unit})
 	}

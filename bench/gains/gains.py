@@ -107,6 +107,7 @@ CASES = (
     Case("wait-0-2", f"{WAIT} --workers 0", "--workers 2", WORKERS, quick=True),
     Case("wait-2-4", f"{WAIT} --workers 2", "--workers 4", WORKERS),
     Case("wait-0-1-beside-2", f"{WAIT} --workers 0", "--workers 1", WORKERS, neighbours=2),
+    Case("wait-1-4-beside-2", f"{WAIT} --workers 1", "--workers 4", WORKERS, neighbours=2),
     Case("jpeg-0-2", f"{JPEG} --workers 0", "--workers 2", WORKERS),
     Case("jpeg-1-2-beside-1", f"{JPEG} --workers 1", "--workers 2", WORKERS, neighbours=1, least=20),
     # How far workers work ahead, and in which order batches come.

@@ -102,7 +102,7 @@ func TestVerdictsOfTheLoadersOwnSide(t *testing.T) {
 		"few threads":      {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 2.5}, diagnose.TooFewWorkers, false, "num_workers"},
 		"cores used up":    {pretended{step: 50 * ms, waited: 40 * ms, read: 8 * ms, decode: 290 * ms, transform: 95 * ms, threads: 8, cores: 8}, diagnose.CPUExhausted, false, "fast"},
 		"slow storage":     {pretended{step: 50 * ms, waited: 40 * ms, read: 320 * ms, decode: 20 * ms, transform: 8 * ms, threads: 7, cores: 2}, diagnose.IOBound, false, "storage"},
-		"a neighbour's":    {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 8}, diagnose.CPUExhausted, false, "fast"},
+		"a neighbour's":    {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 8}, diagnose.Neighbour, false, "fast"},
 		"some wait, alone": {pretended{step: 100 * ms, waited: 6 * ms, full: 0.6, read: 2 * ms, decode: 60 * ms, transform: 20 * ms, threads: 7, cores: 3}, diagnose.Unknown, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
