@@ -257,3 +257,24 @@ func TestFewerWorkers(t *testing.T) {
 		t.Error("advised where neither cores nor memory are short")
 	}
 }
+
+// Workers of a DataLoader that is made anew in each epoch end with it, whatever they
+// are told: it has to be made once.
+func TestPersistentWorkersNeedALoaderThatStays(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range run.Steps {
+		if i%20 == 0 {
+			run.Steps[i].First, run.Steps[i].Wait = true, 0.5
+		}
+	}
+	for _, anew := range []bool{false, true} {
+		run.Facts.Loaders[0].Anew = anew
+		fix := fixOf(t, run, stoker.PersistentWorkers)
+		if told := strings.Contains(strings.Join(fix.Notes, " "), "make it once, before the loop over epochs"); told != anew || (fix.Effort == Code) != anew {
+			t.Errorf("made anew %t: %+v", anew, fix)
+		}
+	}
+}

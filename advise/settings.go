@@ -67,6 +67,10 @@ func (a adviser) persistence() (Fix, string) {
 	fix.Changes = []stoker.Change{a.change(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.withoutStarts(first, starts, span)
 	fix.Notes = []string{fmt.Sprintf("%d epochs began in the judged window; each waited %s for its first batch", starts, stoker.AboutSeconds(first/float64(starts)))}
+	if l := a.run.Loader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
+		fix.Effort = Code
+		fix.Notes = append(fix.Notes, "the DataLoader is made anew again and again, and its workers with it: make it once, before the loop over epochs")
+	}
 	return fix, ""
 }
 

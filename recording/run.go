@@ -128,6 +128,7 @@ type Loader struct {
 	Own      []string `json:"own,omitempty"`
 	Samples  int      `json:"samples,omitempty"` // in the data set, 0 where unknown
 	Iterable bool     `json:"iterable,omitempty"`
+	Anew     bool     `json:"anew,omitempty"`  // the program makes it anew, as in each epoch
 	Where    string   `json:"where,omitempty"` // user's file:line
 	Start    string   `json:"start_method,omitempty"`
 

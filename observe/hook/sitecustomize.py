@@ -20,7 +20,7 @@ The protocol, version 1. Both sides begin with this paragraph.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
-    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
+    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
                drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
                reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
                by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
@@ -406,7 +406,7 @@ def _iterators(name):
 class _Loader(object):
     """What we know of one DataLoader. Holds nothing of the user's."""
 
-    __slots__ = ("number", "iterations", "count", "described", "batch_size", "exact", "collates", "pin_memory", "reason", "reasoned")
+    __slots__ = ("number", "iterations", "count", "described", "batch_size", "exact", "collates", "pin_memory", "reason", "reasoned", "anew")
 
 
 class _Process(object):
@@ -447,6 +447,7 @@ class _Process(object):
         alike = self.alike.get(looks, [])
         for known in alike:
             if not self.in_use(known):
+                self.tell_anew(known, settings, t)
                 return known
         known = _Loader()
         alike.append(known)
@@ -455,9 +456,15 @@ class _Process(object):
         known.collates = settings.pop("collates")
         known.exact = settings.pop("exact")
         known.batch_size, known.pin_memory = settings["batch_size"], settings["pin_memory"]
-        known.reason, known.reasoned = None, 0
+        known.reason, known.reasoned, known.anew = None, 0, False
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
+
+    def tell_anew(self, known, settings, t):
+        if not known.anew:
+            known.anew = True
+            told = {name: value for name, value in settings.items() if name not in ("collates", "exact")}
+            self.channel.put_first(dict(told, k="loader", loader=known.number, t=t, anew=True))
 
     def in_use(self, known):
         """Whether a DataLoader of that number is still there, or an iterator of it that has not ended."""

@@ -65,6 +65,7 @@ type record struct {
 	Reader            string   `json:"reader"`
 	Transforms        []string `json:"transforms"`
 	Own               []string `json:"own"`
+	Anew              bool     `json:"anew"`
 	Length            *int     `json:"length"`
 	Iterable          bool     `json:"iterable"`
 	File              string   `json:"file"`

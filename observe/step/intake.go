@@ -226,6 +226,7 @@ func (in *Intake) loader(p *Process, r *record) bool {
 	set(l.Settings, stoker.BatchSize, r.BatchSize)
 	l.Dataset, l.Iterable, l.Start = r.Dataset, r.Iterable, r.StartMethod
 	l.Reader, l.Transforms, l.Own = r.Reader, r.Transforms, r.Own
+	l.Anew = l.Anew || r.Anew
 	if r.Length != nil && *r.Length > 0 {
 		l.Samples = *r.Length
 	}

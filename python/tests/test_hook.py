@@ -464,7 +464,8 @@ class Protocol(FakeCase):
             steps = result.of("step")
             count = {r["loader"] for r in result.of("loader")}
             self.assertEqual([[s["n"] for s in steps if s["loader"] == i] for i in sorted(count)], want, body)
-            self.assertEqual(len(result.of("loader")), len(want), body)
+            self.assertEqual({r["loader"] for r in result.of("loader") if r.get("anew")}, {i for i, n in enumerate(want) if max(n) > 4}, body)
+            self.assertEqual(len(result.of("loader")), len(want) + sum(max(n) > 4 for n in want), body)
             self.assertEqual(len({(s["loader"], s["iter"], s["n"]) for s in steps}), len(steps), body)
 
     def test_no_reference_is_kept(self):
