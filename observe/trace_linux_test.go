@@ -62,7 +62,7 @@ if child == 0:
     seq, hook = 0, None
     os.close(parent)
     os.set_blocking(lives, False)
-wrote, hollow = 0, int(sys.argv[3])
+wrote, hollow, began = 0, int(sys.argv[3]), os.getppid()
 def goes_on():
     if child: return n < most and wrote <= hollow
     try: return os.read(lives, 1) != b""  # as long as the parent lives
@@ -88,6 +88,7 @@ while goes_on():
         work = '' if wrote < hollow else '{"ph": "X", "cat": "cpu_op"}'
         with open(path + ".tmp", "w") as f: f.write('{"traceEvents": [%s]}\n' % work)
         os.rename(path + ".tmp", path)
+        while wrote < hollow and os.path.exists(path) and os.getppid() == began: time.sleep(0.01)  # it is thrown away: another may lie there
         wrote, config = wrote + 1, ""
 with open(log, "a") as f: f.write("%s ended after %d steps\n" % (who, n))
 if child:
