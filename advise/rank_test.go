@@ -236,7 +236,7 @@ func TestFewerWorkers(t *testing.T) {
 	if n := workersOf(t, fix); n < 2 || n > 8 {
 		t.Errorf("num_workers 16 -> %d", n)
 	}
-	if worth := fix.Worth(); !regexp.MustCompile(`^as fast: 0.9\dx .*, and saves \d+ processes and at most [0-9.]+ GB of memory$`).MatchString(worth) {
+	if worth := fix.Worth(); !regexp.MustCompile(`^as fast: (0.9|1.0)\dx .*, and saves \d+ processes and at most [0-9.]+ GB of memory$`).MatchString(worth) {
 		t.Errorf("worth %q", worth)
 	}
 	fewer := func(edit func(*recording.Run, *diagnose.Verdict)) bool {

@@ -112,7 +112,11 @@ func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
 		stall[v] = max(0, 1-loop/after)
 	}
 	if changed {
-		f.Step = sorted(low*lawError.Low, f.Step.Point*lawError.Point, high*lawError.High)
+		point := f.Step.Point
+		if math.Abs(point/b.Took-1) > lawError.Point-1 { // else the error would be all of it
+			point *= lawError.Point
+		}
+		f.Step = sorted(low*lawError.Low, point, high*lawError.High)
 	}
 	f.Stall = sorted(stall[optimist], stall[likely], stall[pessimist])
 	f.Speedup = scaled(over(stoker.Exactly(b.Took), f.Step), is.batch/b.Batch)
