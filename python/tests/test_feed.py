@@ -73,6 +73,8 @@ class LastWordsTest(unittest.TestCase):
         self.assertEqual(self.said("\n"), "")
 
 
+@unittest.skipIf(np is None, "needs NumPy")
+@unittest.skipUnless(sys.platform == "linux", "needs Linux")
 class LoaderTest(FeedCase):
     def loader(self, **settings):
         self.root = self.images()
