@@ -117,7 +117,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	}
 	a.base = a.costs.Baseline(run)
 	var plan Plan
-	if residual := a.base.Residual(); residual > 0 {
+	if residual := a.base.Forecast().Residual; residual > 0 {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){

@@ -29,8 +29,8 @@ func (s Setup) CoresGot(workers float64) float64 {
 	return p.coresFor(likely, p.threads[likely])
 }
 
-// crowdedByOthers reports whether the machine's other users count.
-func (p *numbers) crowdedByOthers() bool { return p.others > 0.1*p.cores[likely] }
+// othersCount reports whether the machine's other users take so much of it that they count.
+func othersCount(others, cores float64) bool { return others > 0.1*cores }
 
 // share is the part of a core that one of the job's threads gets, all of which want one.
 func (p *numbers) share(v view) float64 {
@@ -70,7 +70,7 @@ func (p *numbers) beside(t times, v view) float64 {
 	if math.IsNaN(p.loopCPU[v]) {
 		spin = v.cost(spinning) * orNone(p.loop(t, v))
 	}
-	if v == pessimist || v == likely && p.crowdedByOthers() {
+	if v == pessimist || v == likely && othersCount(p.others, p.cores[likely]) {
 		share = 1
 	}
 	return orNone(p.loopCPU[v]) + spin*share

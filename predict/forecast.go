@@ -125,10 +125,6 @@ func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
 	}
 }
 
-// Residual is the measured step over what the law makes of its own costs: 1 where they
-// explain all of it, NaN where that cannot be said.
-func (b Baseline) Residual() float64 { return b.Forecast().Residual }
-
 func (b Baseline) batchKnown() bool {
 	samples, known := b.Settings.Float(stoker.BatchSize)
 	return known && samples > 0 || b.Batch > 1
@@ -275,7 +271,7 @@ func (s *Setup) elsewhere() {
 		return
 	}
 	likely := 1.0
-	if s.Others > 0.1*s.Cores { // as crowdedByOthers
+	if othersCount(s.Others, s.Cores) {
 		likely = s.Queue.Point
 	}
 	s.Queue = stoker.Interval{Low: 1, Point: likely, High: s.Queue.Point}

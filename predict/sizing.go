@@ -250,30 +250,39 @@ func (z *Sizing) change(p *numbers, n need) {
 // needed comes from the closed form, which is a few per cent off where batches differ.
 func (z *Sizing) raise() {
 	const tries = 20
-	for try := 0; try < tries && len(z.Impossible) == 0; try++ {
+	for try, raised := 0, true; try < tries && raised && len(z.Impossible) == 0; try++ {
 		p, err := z.Setup.ready()
+		if err != nil || z.Setup.Workers == 0 {
+			return
+		}
 		p.exactly = true
 		t := p.times(likely, likely)
 		step, _, _ := p.combine(t, likely)
 		reached := t[onCompute] / step
-		if err != nil || !(reached < z.Target-rounding) || z.Setup.Workers == 0 {
+		if !(reached < z.Target-rounding) {
 			return
 		}
-		more := max(1.02, z.Target/reached)
-		for i := range z.Changes {
-			n := &z.Changes[i]
-			switch n.Input {
-			case "workers":
-				z.Setup.Workers = math.Ceil(z.Setup.Workers * more)
-				n.To.Point, n.To.High = z.Setup.Workers, max(n.To.High, z.Setup.Workers)
-				z.Workers = n.To
-			case "cores":
-				z.Setup.Cores = math.Ceil(z.Setup.Cores * more)
-				n.To.Point, n.To.High = z.Setup.Cores, max(n.To.High, z.Setup.Cores)
-				z.Cores = n.To
-			}
+		raised = z.scale(max(1.02, z.Target/reached))
+	}
+}
+
+// scale multiplies the workers and cores that have to change, and reports whether
+// there are any.
+func (z *Sizing) scale(times float64) (found bool) {
+	for i := range z.Changes {
+		n := &z.Changes[i]
+		switch n.Input {
+		case "workers":
+			z.Setup.Workers = math.Ceil(z.Setup.Workers * times)
+			n.To.Point, n.To.High = z.Setup.Workers, max(n.To.High, z.Setup.Workers)
+			z.Workers, found = n.To, true
+		case "cores":
+			z.Setup.Cores = math.Ceil(z.Setup.Cores * times)
+			n.To.Point, n.To.High = z.Setup.Cores, max(n.To.High, z.Setup.Cores)
+			z.Cores, found = n.To, true
 		}
 	}
+	return found
 }
 
 // linkOf is a link that delivers a rate; nobody sells it.

@@ -182,7 +182,7 @@ func (c *solution) checkpointWall(k Cluster) Wall {
 }
 
 // young is the time between checkpoints that loses least: sqrt(2 x time to write
-// x mean time between failures) (J. W. young, 1974). Seconds.
+// x mean time between failures) (J. W. Young, 1974). Seconds.
 func young(write, mtbf float64) float64 { return math.Sqrt(2 * write * mtbf) }
 
 // goodput is the share of time that goes into progress that lasts: less writing,

@@ -165,11 +165,16 @@ func storageOf(text string) (hardware.Storage, error) {
 	if row, known := hardware.FindStorage(text); known {
 		return row, nil
 	}
-	if !strings.ContainsAny(text[:1], "0123456789.-") {
-		return hardware.Storage{}, unknownName("storage", text, hardware.Known.StorageNames())
-	}
-	rate, err := quantity("storage", text, stoker.ParseRate)
+	rate, err := rateOf("storage", text, hardware.Known.StorageNames())
 	return hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: "given"}}, err
+}
+
+// rateOf is a rate, where a text that is no row's name begins with a number.
+func rateOf(flag, text string, names []string) (stoker.Rate, error) {
+	if !strings.ContainsAny(text[:1], "0123456789.-") {
+		return 0, unknownName(flag, text, names)
+	}
+	return quantity(flag, text, stoker.ParseRate)
 }
 
 // unknownName says what is not in a table, and what is: the nearest names first.

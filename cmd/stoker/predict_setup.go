@@ -207,10 +207,7 @@ func (f *predictFlags) readRanks(d *described, table hardware.Table) (err error)
 	}
 	row, known := table.Network(f.network)
 	if !known {
-		if !strings.ContainsAny(f.network[:1], "0123456789.-") {
-			return unknownName("network", f.network, table.NetworkNames())
-		}
-		rate, err := quantity("network", f.network, stoker.ParseRate)
+		rate, err := rateOf("network", f.network, table.NetworkNames())
 		if err != nil {
 			return err
 		}
@@ -454,7 +451,7 @@ func (f *predictFlags) readStorage(d *described, table hardware.Table) error {
 	if text := f.single("storage", f.storage); text != "" && text != unknownWord {
 		row, known := table.Storage(text)
 		if !known {
-			rate, err := rateOf(table, text)
+			rate, err := rateOf("storage", text, table.StorageNames())
 			if err != nil {
 				return err
 			}
@@ -564,10 +561,10 @@ func (f *predictFlags) readLink(d *described, table hardware.Table) error {
 	}
 	link, known := table.Link(name)
 	if !known {
-		if f.link == "" || !strings.ContainsAny(name[:1], "0123456789.-") {
+		if f.link == "" {
 			return unknownName("link", name, table.LinkNames())
 		}
-		rate, err := quantity("link", f.link, stoker.ParseRate)
+		rate, err := rateOf("link", name, table.LinkNames())
 		if err != nil {
 			return err
 		}
@@ -602,14 +599,6 @@ func interval[Q interface {
 		return usual.Interval, nil
 	}
 	return stoker.Interval{}, nil
-}
-
-// rateOf is what a storage that is no class delivers.
-func rateOf(table hardware.Table, text string) (stoker.Rate, error) {
-	if !strings.ContainsAny(text[:1], "0123456789.-") {
-		return 0, unknownName("storage", text, table.StorageNames())
-	}
-	return quantity("storage", text, stoker.ParseRate)
 }
 
 func precisionOf(text string) (hardware.Precision, error) {
