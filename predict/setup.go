@@ -153,30 +153,6 @@ func (s Setup) checkIntervals() error {
 	return nil
 }
 
-// withProfile fills in what a kind of data usually costs, where the setup does
-// not say: stored and decoded bytes, core time, its spread. Samples that are
-// computed rather than read ask nothing of storage. A profile per token is to be
-// made one per sample first (Profile.For).
-func (s Setup) withProfile(p Profile) Setup {
-	fill := func(to *stoker.Interval, from Amount) {
-		if !set(*to) && set(from.Interval) {
-			*to = from.Interval
-		}
-	}
-	fill(&s.Sample, p.Stored)
-	fill(&s.Decoded, p.Decoded)
-	if !set(s.PrepareRate) {
-		fill(&s.PrepareCPU, p.Prepare)
-	}
-	if s.Spread == 0 && p.Spread.Point > 0 {
-		s.Spread = p.Spread.Point
-	}
-	if p.Access == NoStorage {
-		s.Cached = 1
-	}
-	return s
-}
-
 // WithStorage sets what a class of storage delivers. In shards samples lie in a row; a
 // sample that is a file costs a read, at most three where directory and inode are not
 // in memory (assumption), one that is an object a request. Each waits for its answer.

@@ -341,3 +341,8 @@ func TestRooflineSaysWhyThereIsNone(t *testing.T) {
 		t.Errorf("without kernels: %+v", r)
 	}
 }
+
+// measureRun finds the matrix work of a run with a Timeline.
+func measureRun(run *recording.Run, all *idle.Analysis) *Roofline {
+	return measured(run, all, nestOf(run.Timeline))
+}

@@ -42,11 +42,6 @@ type Point struct {
 // MemoryBound reports whether the point lies left of the ridge.
 func (p Point) MemoryBound() bool { return p.Intensity < p.Ridge }
 
-// measureRun finds the matrix work of a run with a Timeline.
-func measureRun(run *recording.Run, all *idle.Analysis) *Roofline {
-	return measured(run, all, nestOf(run.Timeline))
-}
-
 func measured(run *recording.Run, all *idle.Analysis, g *nest) *Roofline {
 	m := &measure{nest: g, cores: coresOf(all)}
 	m.products()

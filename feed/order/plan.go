@@ -98,16 +98,6 @@ func (p Plan) After(consumed, step int) int {
 	return min(consumed+step*p.global()+p.World*p.size(consumed, step), p.Samples)
 }
 
-// end is the offset at which the epoch's last step ends; below Samples only where
-// the tail is left out.
-func (p Plan) end(consumed int) int {
-	steps := p.Steps(consumed)
-	if steps == 0 {
-		return min(consumed, p.Samples)
-	}
-	return p.After(consumed, steps-1)
-}
-
 // Slice is what one rank takes in one step: the positions First..First+Count-1,
 // followed by Padded more of which nothing is to be learned. Count + Padded is
 // Batch, except in the last step where that is smaller.

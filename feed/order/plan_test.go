@@ -221,3 +221,13 @@ func (s *simulation) take(t *testing.T, step, rank int) {
 		}
 	}
 }
+
+// end is the offset at which the epoch's last step ends; below Samples only where
+// the tail is left out.
+func (p Plan) end(consumed int) int {
+	steps := p.Steps(consumed)
+	if steps == 0 {
+		return min(consumed, p.Samples)
+	}
+	return p.After(consumed, steps-1)
+}
