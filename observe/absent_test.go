@@ -144,13 +144,13 @@ else:
     s.send(json.dumps({"v": 1, "pid": os.getpid(), "seq": 0, "dropped": 0, "records": [{"k": "hello", "role": "main"}]}).encode())
 `
 	t.Setenv("CLIENT", client)
-	run := record(t, Options{Command: []string{"python3", "-E", "-c", client}, HookSource: []byte("")})
+	run := record(t, Options{Command: []string{"python3", "-E", "-c", client}, Hook: emptyHook})
 	for _, a := range run.Facts.Absent {
 		if a.What == "hook" {
 			t.Errorf("the hook spoke, and the facts say: %s", a.Why)
 		}
 	}
-	run = record(t, Options{Command: []string{"python3", "-E", "-c", "pass"}, HookSource: []byte("")})
+	run = record(t, Options{Command: []string{"python3", "-E", "-c", "pass"}, Hook: emptyHook})
 	if !slices.ContainsFunc(run.Facts.Absent, func(a recording.Absence) bool { return a.What == "hook" && strings.Contains(a.Why, "python -E") }) {
 		t.Errorf("python -E: %+v", run.Facts.Absent)
 	}

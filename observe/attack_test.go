@@ -84,7 +84,7 @@ func attack(t *testing.T, killed bool) {
 		_ = o.Process.Kill()
 	}
 	_ = o.Wait()
-	record(t, Options{Command: []string{"true"}, HookSource: []byte("")}) // sweeps
+	record(t, Options{Command: []string{"true"}, Hook: emptyHook}) // sweeps
 
 	given := map[string]string{}
 	for line := range strings.Lines(read(dir + "/env")) {

@@ -293,7 +293,7 @@ func TestFaultsOfOurs(t *testing.T) {
 		if open != nil {
 			o.OpenGPU = open
 		}
-		o.Command, o.Output, o.HookSource = command, filepath.Join(dir, name), hook.Source
+		o.Command, o.Output, o.Hook = command, filepath.Join(dir, name), hook.Files
 		run, err := Record(context.Background(), o)
 		if err != nil || run.Facts.Exit == nil || run.Facts.Exit.Code != 7 {
 			t.Errorf("%s: %v, %+v", name, err, run.Facts.Exit)

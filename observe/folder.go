@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ import (
 
 // folder is the private place of one run, in one of the user's own (internal/private):
 //
-//	PLACE/hook-HASH/sitecustomize.py   of all runs of this version, never removed
+//	PLACE/hook-HASH/*.py               of all runs of this version, never removed
 //	PLACE/run-NODE-PID-RANDOM/         0700, of this run
 //	  hook.sock
 //	  page                             of emulated GPUs
@@ -94,10 +95,20 @@ func (f *folder) remove() {
 	_ = os.RemoveAll(f.path)
 }
 
-// writeHook puts the hook's source where all runs of this version find it.
-func (f *folder) writeHook(source []byte) error {
-	sum := sha256.Sum256(source)
-	path := filepath.Join(filepath.Dir(f.path), "hook-"+hex.EncodeToString(sum[:8]))
+// writeHook puts the hook's files where all runs of this version find them.
+func (f *folder) writeHook(files fs.FS) error {
+	names, err := fs.Glob(files, "*.py")
+	if err != nil {
+		return err
+	}
+	hash, texts := sha256.New(), make([][]byte, len(names))
+	for i, name := range names {
+		if texts[i], err = fs.ReadFile(files, name); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(texts[i]), texts[i])
+	}
+	path := filepath.Join(filepath.Dir(f.path), "hook-"+hex.EncodeToString(hash.Sum(nil)[:8]))
 	if strings.Contains(path, ":") {
 		return fmt.Errorf("%s has a colon, which separates folders in PYTHONPATH", path)
 	}
@@ -117,7 +128,12 @@ func (f *folder) writeHook(source []byte) error {
 		}
 	}
 	f.hook = path
-	return writeWhole(filepath.Join(path, "sitecustomize.py"), source)
+	for i, name := range names {
+		if err := writeWhole(filepath.Join(path, name), texts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeWhole sees to it that a file of ours has just this content. Who reads it

@@ -4,12 +4,14 @@ package observe
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/sys/unix"
 
@@ -20,8 +22,9 @@ import (
 // The hook's file is what we wrote, whatever became of it since.
 func TestHookIsMadeWhole(t *testing.T) {
 	f := &folder{path: privatetest.Folder(t) + "/run"}
-	source := []byte("hook = 1\n")
-	if err := f.writeHook(source); err != nil {
+	source := "hook = 1\n"
+	files := func(text string) fs.FS { return fstest.MapFS{"sitecustomize.py": {Data: []byte(text)}} }
+	if err := f.writeHook(files(source)); err != nil {
 		t.Fatal(err)
 	}
 	file := f.hook + "/sitecustomize.py"
@@ -38,7 +41,7 @@ func TestHookIsMadeWhole(t *testing.T) {
 		"an open folder": func() error { return os.Chmod(f.hook, 0o777) },
 		"a link to another": func() error {
 			_ = os.Remove(own)
-			_ = os.WriteFile(own, source, 0o600)
+			_ = os.WriteFile(own, []byte(source), 0o600)
 			_ = os.Remove(file)
 			return os.Symlink(own, file)
 		},
@@ -47,10 +50,10 @@ func TestHookIsMadeWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := &folder{path: f.path}
-		if err := g.writeHook(source); err != nil || g.hook != f.hook {
+		if err := g.writeHook(files(source)); err != nil || g.hook != f.hook {
 			t.Errorf("%s: %v, %s", name, err, g.hook)
 		}
-		if text := read(file); text != string(source) || unix.Lstat(file, &now) != nil || now.Mode != unix.S_IFREG|0o600 || now.Nlink != 1 {
+		if text := read(file); text != source || unix.Lstat(file, &now) != nil || now.Mode != unix.S_IFREG|0o600 || now.Nlink != 1 {
 			t.Errorf("%s: %q, %+v", name, text, now)
 		}
 		if info, err := os.Stat(f.hook); err != nil || info.Mode().Perm() != 0o700 {
@@ -60,15 +63,15 @@ func TestHookIsMadeWhole(t *testing.T) {
 	if left, _ := os.ReadDir(f.hook); len(left) != 1 {
 		t.Errorf("beside the hook: %v", left)
 	}
-	if err := (&folder{path: f.path}).writeHook([]byte("hook = 2\n")); err != nil || read(file) != string(source) {
+	if err := (&folder{path: f.path}).writeHook(files("hook = 2\n")); err != nil || read(file) != source {
 		t.Error("another version has the same place: ", err)
 	}
 	_ = os.RemoveAll(f.hook)
 	_ = os.Symlink("/tmp", f.hook)
-	if err := (&folder{path: f.path}).writeHook(source); err == nil || !strings.Contains(err.Error(), "not a folder of yours") {
+	if err := (&folder{path: f.path}).writeHook(files(source)); err == nil || !strings.Contains(err.Error(), "not a folder of yours") {
 		t.Error("through a link: ", err)
 	}
-	if err := (&folder{path: "/run/a:b/run"}).writeHook(source); err == nil || !strings.Contains(err.Error(), "colon") {
+	if err := (&folder{path: "/run/a:b/run"}).writeHook(files(source)); err == nil || !strings.Contains(err.Error(), "colon") {
 		t.Error(err)
 	}
 }
@@ -79,7 +82,7 @@ func TestHookIsKept(t *testing.T) {
 	place := privatetest.Folder(t)
 	write := func() (s unix.Stat_t) {
 		f := &folder{path: place + "/run"}
-		if err := f.writeHook(hook.Source); err != nil || unix.Stat(f.hook+"/sitecustomize.py", &s) != nil {
+		if err := f.writeHook(hook.Files); err != nil || unix.Stat(f.hook+"/sitecustomize.py", &s) != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -148,7 +151,7 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.connect("/proc/self/fd/%d/%s" % (os.open(os.path.dirname(path), os.O_PATH), os.path.basename(path)))
 s.send(json.dumps({"v": 1, "pid": os.getpid(), "seq": 0, "dropped": 0, "records": [{"k": "hello", "role": "main", "torch": "2.15"}]}).encode())
 `
-	run := record(t, Options{Command: []string{"python3", "-c", client}, HookSource: hook.Source})
+	run := record(t, Options{Command: []string{"python3", "-c", client}, Hook: hook.Files})
 	if run.Facts.Software.Torch != "2.15" {
 		t.Errorf("the hook was not heard: %+v", run.Facts.Absent)
 	}
@@ -160,14 +163,14 @@ s.send(json.dumps({"v": 1, "pid": os.getpid(), "seq": 0, "dropped": 0, "records"
 // The folder of a run stands while something that the command left behind lives, and
 // goes with the run otherwise.
 func TestFolderStandsWhileItMayBeUsed(t *testing.T) {
-	record(t, Options{Command: []string{"sh", "-c", "(sleep 0.05 &); sleep 0.1"}, HookSource: hook.Source})
+	record(t, Options{Command: []string{"sh", "-c", "(sleep 0.05 &); sleep 0.1"}, Hook: hook.Files})
 	if left := runFolders(os.Getpid()); len(left) != 0 {
 		t.Errorf("after a run whose processes all ended: %q", left)
 	}
 	dir := t.TempDir()
 	record(t, Options{
-		Command:    []string{"sh", "-c", "setsid sh -c 'echo $$ > " + dir + "/pid; exec sleep 60' & until [ -s " + dir + "/pid ]; do sleep 0.01; done"},
-		HookSource: hook.Source,
+		Command: []string{"sh", "-c", "setsid sh -c 'echo $$ > " + dir + "/pid; exec sleep 60' & until [ -s " + dir + "/pid ]; do sleep 0.01; done"},
+		Hook:    hook.Files,
 	})
 	pid := 0
 	_, _ = fmt.Sscan(read(dir+"/pid"), &pid)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Unsetenv("STOKER_TEST_OBSERVE")
 	o := Options{
-		Output: output, Command: os.Args[1:], HookSource: hook.Source, Version: "test",
+		Output: output, Command: os.Args[1:], Hook: hook.Files, Version: "test",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Warn: func(text string) { fmt.Fprintln(os.Stderr, "warning:", text) },
 	}

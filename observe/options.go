@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"io/fs"
 	"os"
 	"time"
 
@@ -30,8 +31,8 @@ type Options struct {
 	// changes; "" is nowhere.
 	Recording func(path string)
 
-	// HookSource is the start-up hook's text; nil is no hook.
-	HookSource []byte
+	// Hook are the start-up hook's files; nil is no hook.
+	Hook fs.FS
 
 	// Emulate looks at emulated GPUs only, and tells the program where to
 	// report them.

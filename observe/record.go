@@ -279,10 +279,10 @@ func (r *recorder) bare() {
 
 // hook prepares the hook. Without it the observation goes on.
 func (r *recorder) hook() {
-	if r.o.HookSource == nil {
+	if r.o.Hook == nil {
 		r.absent("hook", "it was switched off (--no-hook): the inside of the program is not seen, steps and what they cost among it")
 	}
-	if r.o.HookSource == nil && !r.o.Emulate {
+	if r.o.Hook == nil && !r.o.Emulate {
 		return
 	}
 	if err := private.Try(r.settle); err != nil {
@@ -290,15 +290,15 @@ func (r *recorder) hook() {
 		r.warn("the hook is off: " + err.Error())
 		return
 	}
-	r.hooked = r.o.HookSource != nil
+	r.hooked = r.o.Hook != nil
 }
 
 // settle makes the run's folder in a place, with the hook and its socket where they
 // are wanted.
 func (r *recorder) settle(place string) error {
 	f, err := makeFolder(place)
-	if err == nil && r.o.HookSource != nil {
-		if err = f.writeHook(r.o.HookSource); err == nil {
+	if err == nil && r.o.Hook != nil {
+		if err = f.writeHook(r.o.Hook); err == nil {
 			r.hears, err = step.Listen(f.socket())
 		}
 		if err != nil {

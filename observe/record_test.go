@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -26,6 +27,9 @@ import (
 )
 
 // blind is a machine without a GPU, so that tests do not depend on the real one.
+// emptyHook has nothing to say: who connects to its socket is a test.
+var emptyHook = fstest.MapFS{"sitecustomize.py": {}}
+
 func blind(string) (GPU, error) { return nil, errors.New("none in this test") }
 
 func record(t *testing.T, o Options) *recording.Run {
@@ -98,7 +102,7 @@ func TestCommandsThatCannotRun(t *testing.T) {
 	} {
 		output := filepath.Join(t.TempDir(), "run.jsonl.gz")
 		run, err := Record(context.Background(), Options{
-			Command: []string{command}, Output: output, HookSource: hook.Source, OpenGPU: blind,
+			Command: []string{command}, Output: output, Hook: hook.Files, OpenGPU: blind,
 		})
 		var unstarted *CommandError
 		if run != nil || !errors.As(err, &unstarted) || unstarted.Code() != code {
@@ -140,7 +144,7 @@ func TestStreamsAndEnvironmentAreTheCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `echo out; echo err >&2; ls /proc/self/fd | tr '\n' ' '; echo; echo "$PYTHONPATH"; ps -o pgid= -p $$ || cut -d' ' -f5 /proc/$$/stat`
-	record(t, Options{Command: []string{"sh", "-c", script}, Stdin: in, Stdout: out, Stderr: out, HookSource: hook.Source})
+	record(t, Options{Command: []string{"sh", "-c", script}, Stdin: in, Stdout: out, Stderr: out, Hook: hook.Files})
 	text, _ := os.ReadFile(out.Name())
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if len(lines) < 5 || lines[0] != "out" || lines[1] != "err" {
@@ -335,7 +339,7 @@ send({"k": "batch", "loader": 0, "bytes": 123, "samples": 16, "dtype": "float32"
      {"k": "optim", "tid": os.getpid(), "device": "cuda:0", "dtype": "float32", "steps": 20},
      {"k": "warn", "text": "careful"}, {"k": "memory", "dev": 0, "allocated": 5, "reserved": 6}, dropped=4)
 `), 0o600)
-	run := record(t, Options{Command: []string{"python3", client}, HookSource: []byte("")})
+	run := record(t, Options{Command: []string{"python3", client}, Hook: emptyHook})
 	if len(run.Steps) != 20 {
 		t.Fatalf("%d steps", len(run.Steps))
 	}
@@ -392,7 +396,7 @@ func TestGPU(t *testing.T) {
 	in, open := gate(t)
 	reads := 0
 	run := record(t, Options{
-		Command: []string{"sh", "-c", "read x"}, Stdin: in, HookSource: []byte(""),
+		Command: []string{"sh", "-c", "read x"}, Stdin: in, Hook: emptyHook,
 		OpenGPU: func(string) (GPU, error) {
 			return &fakeGPU{func() {
 				if reads++; reads == 3 {
@@ -419,7 +423,7 @@ func TestGPU(t *testing.T) {
 // A driver that hangs holds the end back for gpuPatience, and no longer.
 func TestGPUThatHangs(t *testing.T) {
 	hangs := make(chan bool)
-	run := record(t, Options{Command: []string{"true"}, HookSource: []byte(""), OpenGPU: func(string) (GPU, error) { <-hangs; return nil, errors.New("late") }})
+	run := record(t, Options{Command: []string{"true"}, Hook: emptyHook, OpenGPU: func(string) (GPU, error) { <-hangs; return nil, errors.New("late") }})
 	close(hangs)
 	if len(run.Facts.Absent) == 0 || !strings.Contains(run.Facts.Absent[0].Why, "not answered") {
 		t.Errorf("absent %+v", run.Facts.Absent)
@@ -499,7 +503,7 @@ func contains(all []string, one string) bool {
 func TestSocketIsOursAlone(t *testing.T) {
 	dir := t.TempDir()
 	probe := fmt.Sprintf(`stat -c '%%a %%F' "$STOKER_HOOK_SOCKET" "${STOKER_HOOK_SOCKET%%/*}" "$STOKER_HOOK_DIR" "$STOKER_HOOK_DIR/sitecustomize.py" > %s/modes`, dir)
-	record(t, Options{Command: []string{"sh", "-c", probe}, HookSource: hook.Source})
+	record(t, Options{Command: []string{"sh", "-c", probe}, Hook: hook.Files})
 	got, _ := os.ReadFile(dir + "/modes")
 	want := "600 socket\n700 directory\n700 directory\n600 regular file\n"
 	if string(got) != want {
@@ -528,7 +532,7 @@ s.connect(os.path.basename(path))
 try: print(len(s.recv(1)))
 except OSError as e: print(0)
 `
-	run := record(t, Options{Command: []string{"python3", "-c", client}, HookSource: []byte(""), Stdout: out})
+	run := record(t, Options{Command: []string{"python3", "-c", client}, Hook: emptyHook, Stdout: out})
 	if text, _ := os.ReadFile(dir + "/out"); !bytes.Equal(text, []byte("0\n")) || !strings.Contains(strings.Join(run.Facts.Notes, ""), "refused") {
 		t.Errorf("a stranger was heard: %q, notes %q", text, run.Facts.Notes)
 	}

@@ -143,7 +143,7 @@ func TestTraceIsCaptured(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	var said []string
 	run := record(t, Options{
-		Command: command, Output: output, HookSource: []byte(""), Trace: &capture.Request{Steps: 5}, OpenGPU: blind,
+		Command: command, Output: output, Hook: emptyHook, Trace: &capture.Request{Steps: 5}, OpenGPU: blind,
 		Say: func(text string) { said = append(said, text) },
 	})
 	if len(run.Facts.Captures) != 1 {
@@ -218,7 +218,7 @@ func TestTraceWhereADaemonIs(t *testing.T) {
 	defer func() { _ = other.Close() }()
 	var warned []string
 	run := record(t, Options{
-		Command: command, HookSource: []byte(""), Trace: &capture.Request{Steps: 5}, OpenGPU: blind,
+		Command: command, Hook: emptyHook, Trace: &capture.Request{Steps: 5}, OpenGPU: blind,
 		Warn: func(text string) { warned = append(warned, text) },
 	})
 	if !strings.Contains(strings.Join(warned, "\n"), "left alone") || run.Facts.Exit.Code != 0 || !strings.Contains(read(log), "main ended") {

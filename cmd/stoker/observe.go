@@ -93,13 +93,13 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	o.output = recordingFile(o, args)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version,
-		HookSource: hook.Source, Emulate: os.Getenv("STOKER_EMULATE") == "1",
+		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OnTick: newLive(a, o.quiet).tick, Warn: func(text string) { a.say("%s", text) },
 		Recording: func(path string) { o.output = path },
 	}
 	if o.noHook {
-		options.HookSource = nil
+		options.Hook = nil
 	}
 	if o.trace.steps > 0 {
 		options.Trace = o.trace.request()

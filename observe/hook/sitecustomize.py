@@ -83,6 +83,7 @@ _patches = []  # (owner, name, original, ours)
 _graves = []  # states of our parents: to free an event is to use the device, which a forked child must not
 _is_compiling = None  # torch's function of that name
 _turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
+_ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
 
 
@@ -236,7 +237,7 @@ def _step_aside():
 def _describe(error):
     line, entry = 0, error.__traceback__
     while entry is not None:
-        if entry.tb_frame.f_globals is globals():
+        if _is_ours(entry.tb_frame):
             line = entry.tb_lineno
         entry = entry.tb_next
     return "%s: %s (line %d)" % (type(error).__name__, str(error)[:300], line)
@@ -265,10 +266,14 @@ def _hide_our_frames(error):
     """Take our inner frames out of a traceback: whatever was nested, the user sees one frame more, not three."""
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
-        if entry.tb_next.tb_frame.f_globals is globals():
+        if _is_ours(entry.tb_next.tb_frame):
             entry.tb_next = entry.tb_next.tb_next
         else:
             entry = entry.tb_next
+
+
+def _is_ours(frame):
+    return any(frame.f_globals is names for names in _ours)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1551,6 +1556,25 @@ def _start():
     _state = _Process()
     atexit.register(_at_exit)
     os.register_at_fork(after_in_child=_forked)
+
+
+class _Core(object):
+    """This file, as its parts see it."""
+
+    def __getattr__(self, name):
+        return globals()[name]
+
+
+def _part(name):
+    """Load NAME.py, another file of ours: our folder is not on sys.path any more. Its `hook` is this one."""
+    from importlib import util
+
+    spec = util.spec_from_file_location("_stoker" + name, os.path.join(os.path.dirname(__file__), name + ".py"))
+    part = util.module_from_spec(spec)
+    part.hook = _Core()
+    spec.loader.exec_module(part)
+    _ours.append(vars(part))
+    return part
 
 
 def _patch_dataloader(module):
