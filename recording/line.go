@@ -168,7 +168,7 @@ func (b *builder) parse(text []byte) error {
 		return fmt.Errorf("expected a JSON object: %w", err)
 	}
 	if !b.header && l.Kind != "header" {
-		return errNotRecording
+		return ErrNotRecording
 	}
 	if err := l.gate(); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (b *builder) addHeader(l line) error {
 		return &NewerFormatError{Format: l.Format, Version: l.Version}
 	}
 	if l.Format < 1 {
-		return errNotRecording
+		return ErrNotRecording
 	}
 	b.header = true
 	b.run.Facts.Version, b.run.Facts.Started, b.run.Facts.Monotonic = l.Version, l.Unix, l.Mono

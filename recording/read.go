@@ -37,7 +37,8 @@ type limits struct {
 // times as much.
 var usual = limits{lines: 64 << 30, kept: 1 << 30, events: 4 << 30, member: 64 << 20}
 
-var errNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
+// ErrNotRecording says that a file is something else than a recording.
+var ErrNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
 
 // NewerFormatError says that a recording was written by a newer Stoker.
 type NewerFormatError struct {
@@ -96,7 +97,7 @@ func read(in io.Reader, most limits) (*Run, error) {
 		if r.torn {
 			return nil, errors.New("the file ends within its first second: nothing in it is complete")
 		}
-		return nil, errNotRecording
+		return nil, ErrNotRecording
 	}
 	r.build.run.Timeline.relink()
 	run := r.build.finish()
@@ -274,7 +275,7 @@ func (r *reader) plain() error {
 		r.in.mark()
 	}
 	if errors.Is(scanner.Err(), bufio.ErrTooLong) && r.lines == 0 {
-		return errNotRecording
+		return ErrNotRecording
 	}
 	if scanner.Err() != nil {
 		return fmt.Errorf("line %d: %w", r.lines+1, scanner.Err())
@@ -305,7 +306,7 @@ func (r *reader) line(row []byte, at int64, complete bool) error {
 		if r.damaged > 0 { // the damage took the header: what follows has no clock base
 			return errors.New("its first part, with the clock base, is damaged: nothing behind it can be placed in time")
 		}
-		return errNotRecording
+		return ErrNotRecording
 	case !complete:
 		r.torn = true
 	default:

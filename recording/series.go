@@ -1,6 +1,9 @@
 package recording
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // Between returns the part of the series in [from, to]. It shares memory with s.
 func (s *Series) Between(from, to float64) Series {
@@ -8,13 +11,8 @@ func (s *Series) Between(from, to float64) Series {
 	if s == nil {
 		return part
 	}
-	lo, hi := 0, len(s.T)
-	for lo < hi && s.T[lo] < from {
-		lo++
-	}
-	for hi > lo && s.T[hi-1] > to {
-		hi--
-	}
+	lo := sort.SearchFloat64s(s.T, from)
+	hi := lo + sort.Search(len(s.T)-lo, func(i int) bool { return s.T[lo+i] > to })
 	part = *s
 	part.T, part.V = s.T[lo:hi], s.V[lo:hi]
 	return part

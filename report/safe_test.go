@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -61,7 +62,15 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 	"TutorialText": func(w io.Writer, s shown, style report.Style) error { return report.TutorialText(w, s.Lessons, style) },
 	"TutorialJSON": func(w io.Writer, s shown, _ report.Style) error { return report.TutorialJSON(w, s.Lessons) },
 	"TutorialCSV":  func(w io.Writer, s shown, _ report.Style) error { return report.TutorialCSV(w, s.Lessons) },
-	"Object":       func(w io.Writer, s shown, _ report.Style) error { return report.Object(w, s.Rows) },
+	"HTML": func(w io.Writer, s shown, style report.Style) error {
+		if style.Colour {
+			return nil // a page has one style, and takes a while to make
+		}
+		before := &report.Before{Name: "before", Run: s.Run, Verdict: s.Verdict, Outcome: s.Outcome}
+		return errors.Join(report.HTML(w, report.Subject{Name: "run", Run: s.Run, Verdict: s.Verdict, Plan: s.Plan, Before: before}),
+			report.HTML(w, report.Subject{Name: "trace", Run: s.Trace.Run, Verdict: s.Trace.Verdict, Plan: s.Trace.Plan, Trace: &s.Trace}))
+	},
+	"Object": func(w io.Writer, s shown, _ report.Style) error { return report.Object(w, s.Rows) },
 	"PredictText": foreseen(func(w io.Writer, p report.Prediction, style report.Style) error {
 		p.Sources = style.Colour // with and without
 		return report.PredictText(w, p, style)

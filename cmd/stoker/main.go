@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoker/predict"
+	"stoker/recording"
 )
 
 // version is set by the linker: -X main.version=v0.1.0.
@@ -60,7 +61,7 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.feed())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.report(), a.feed())
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root
 }
@@ -93,6 +94,9 @@ func (a *app) exit(err error) int {
 		return exitUsage
 	}
 	a.error(err)
+	if errors.Is(err, recording.ErrNotRecording) {
+		a.hint("stoker observe -- python train.py writes a recording; stoker trace FILE reads a profiler's file")
+	}
 	return exitError
 }
 
