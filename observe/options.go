@@ -10,8 +10,8 @@ import (
 	"stoker/recording"
 )
 
-// Options say what to observe. Command and Output, or PID and Output, must be
-// set; everything else is useful as it is.
+// Options say what to observe. Command or PID must be set; everything else is useful
+// as it is.
 type Options struct {
 	// Command is the program to run and its arguments. Its standard streams are
 	// Stdin, Stdout and Stderr themselves, nil means /dev/null; it runs in Dir,
@@ -23,7 +23,7 @@ type Options struct {
 	// PID is a process to attach to instead. There is no hook then.
 	PID int
 
-	// Output is the recording's file. One that is there is left as it is, and the
+	// Output is the recording's file; "" keeps the run in memory alone. One that is there is left as it is, and the
 	// recording gets a name beside it (recording.Beside).
 	Output string
 

@@ -86,7 +86,7 @@ type htmlPage struct {
 	Headline, Sub, Badge string
 	Figures              []figure
 	Step                 *bar
-	Runs                 []strip // of the run, and of the one before it
+	Runs                 []htmlStrip // of the run, and of the one before it
 	Why, Findings, Notes []string
 	Fixes                []card
 	NoFix                string

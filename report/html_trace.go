@@ -98,7 +98,7 @@ func htmlLanesOf(r TraceReport) *htmlLanes {
 	if l.Step >= 0 {
 		h.What = fmt.Sprintf("The step with most idle time, number %d", l.Step)
 	}
-	h.What += fmt.Sprintf(": %.3f to %.3f ms", float64(l.From)/1e6, float64(l.To)/1e6)
+	h.What += fmt.Sprintf(": %s, from %s on", span(l.To-l.From), span(l.From))
 	named := map[string]bool{}
 	legend := func(class, word string) {
 		if !named[word] {
@@ -116,20 +116,6 @@ func htmlLanesOf(r TraceReport) *htmlLanes {
 		return causeClass(cause)
 	})
 	return h
-}
-
-// bandsOf joins neighbours of one class.
-func bandsOf(n int, class func(i int) string) []band {
-	var all []band
-	width := float64(across) / float64(n)
-	for i := 0; i < n; {
-		from, c := i, class(i)
-		for i < n && class(i) == c {
-			i++
-		}
-		all = append(all, band{px(float64(from) * width), px(float64(i-from) * width), c})
-	}
-	return all
 }
 
 // shownOperators is how many rows of the table a page has.

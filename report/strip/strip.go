@@ -1,0 +1,299 @@
+// Package strip cuts a run into columns of time: one row for each thing that a
+// screen or a page shows over it. It computes means and shares, and draws nothing.
+package strip
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"stoker"
+	"stoker/internal/stat"
+	"stoker/recording"
+)
+
+// Track is one row: a value for each column, NaN where nothing is known.
+type Track struct {
+	Name    string
+	Unit    string // "share", "samples/s", "B", "B/s", "W", "cores"
+	Kind    Kind
+	Subject string  // of the series: "gpu/0", "worker 4711"; "" of the whole job
+	Most    float64 // what a full row stands for
+	Values  []float64
+	States  []string // of a thread: what it did most in each column, "" unknown; nil of other rows
+}
+
+// Kind says what a row is about, for its colour and its place.
+type Kind string
+
+// The kinds of rows.
+const (
+	Waiting    Kind = "input" // the device, or the loop, waits for input
+	Throughput Kind = "kernel"
+	Busy       Kind = "busy"
+	Memory     Kind = "memory"
+	Power      Kind = "power"
+	JobCores   Kind = "cpu"
+	Others     Kind = "others"
+	Disk       Kind = "copy"
+	Thread     Kind = "states"
+)
+
+// rows is how many ranks, devices, and threads have rows of their own.
+const rows = 16
+
+// Cut cuts what lies in [from, to] of a run into columns.
+func Cut(run *recording.Run, from, to float64, columns int) []Track {
+	if !(to > from) || columns < 1 {
+		return nil
+	}
+	c := &cutter{run: run, from: from, to: to, columns: columns}
+	c.steps()
+	c.devices()
+	c.cores()
+	c.threads()
+	return c.tracks
+}
+
+// cutter cuts one run.
+type cutter struct {
+	run      *recording.Run
+	from, to float64
+	columns  int
+	tracks   []Track
+}
+
+// at is where a column begins.
+func (c *cutter) at(i int) float64 { return c.from + (c.to-c.from)*float64(i)/float64(c.columns) }
+
+// column is where a time lies.
+func (c *cutter) column(t float64) int {
+	return min(c.columns-1, max(0, int(float64(c.columns)*(t-c.from)/(c.to-c.from))))
+}
+
+// each asks for a value of each column.
+func (c *cutter) each(of func(from, to float64) float64) []float64 {
+	values := make([]float64, c.columns)
+	for i := range values {
+		values[i] = of(c.at(i), c.at(i+1))
+	}
+	return values
+}
+
+// add adds a row, with the largest value as its most where none is given. One of
+// which nothing is known is left out; so is memory and power that is always 0, as of
+// an emulated device.
+func (c *cutter) add(t Track) {
+	largest := -1.0
+	for _, v := range t.Values {
+		largest = max(largest, stat.Or(v, -1))
+	}
+	if largest < 0 || largest == 0 && (t.Kind == Memory || t.Kind == Power) {
+		return
+	}
+	if t.Most == 0 {
+		t.Most = largest
+	}
+	c.tracks = append(c.tracks, t)
+}
+
+// sums are those of the steps in each column.
+type sums struct{ wait, time, samples []float64 }
+
+// sumsOf spreads steps over the columns that they cover.
+func (c *cutter) sumsOf(steps []recording.Step) sums {
+	s := sums{make([]float64, c.columns), make([]float64, c.columns), make([]float64, c.columns)}
+	width := (c.to - c.from) / float64(c.columns)
+	for _, step := range steps {
+		wait, long := stat.Or(step.Idle, step.Wait), step.Period
+		if !(long > 0) || math.IsNaN(wait) || step.Start >= c.to || step.Start+long <= c.from {
+			continue
+		}
+		for i := c.column(step.Start); i <= c.column(step.Start+long); i++ {
+			part := (min(step.Start+long, c.at(i+1)) - max(step.Start, c.at(i))) / long
+			if part <= 0 {
+				continue
+			}
+			s.wait[i] += part * min(wait, long)
+			s.time[i] += part * long
+			s.samples[i] += part * step.Samples / width
+		}
+	}
+	return s
+}
+
+// steps cuts what training got: how each rank waited, and the samples of all.
+func (c *cutter) steps() {
+	ranks := map[int][]recording.Step{}
+	for _, step := range c.run.Steps {
+		ranks[step.Rank] = append(ranks[step.Rank], step)
+	}
+	var order []int
+	for rank := range ranks {
+		order = append(order, rank)
+	}
+	sort.Ints(order)
+	all := make([]float64, c.columns)
+	for i, rank := range order {
+		sum := c.sumsOf(ranks[rank])
+		waits := make([]float64, c.columns)
+		for k := range waits {
+			waits[k] = math.NaN()
+			if sum.time[k] > 0 {
+				waits[k] = min(1, sum.wait[k]/sum.time[k])
+			}
+			all[k] += sum.samples[k]
+		}
+		name := "waiting for input"
+		if len(order) > 1 {
+			name = fmt.Sprintf("rank %d waits", rank)
+		}
+		if i < rows {
+			c.add(Track{Name: name, Unit: "share", Kind: Waiting, Most: 1, Values: waits})
+		}
+	}
+	if len(order) > 0 {
+		c.add(Track{Name: "throughput", Unit: "samples/s", Kind: Throughput, Values: all})
+	}
+}
+
+// devices cuts what each GPU did.
+func (c *cutter) devices() {
+	for i, g := range c.run.Facts.GPUs {
+		if i == rows {
+			break
+		}
+		subject := fmt.Sprintf("gpu/%d", g.Index)
+		add := func(what, unit string, kind Kind, signal recording.Signal, most float64) {
+			series := c.run.Find(signal, subject)
+			c.add(Track{
+				Name: fmt.Sprintf("GPU %d %s", g.Index, what), Unit: unit, Kind: kind, Subject: subject, Most: most,
+				Values: c.each(func(from, to float64) float64 { return held(series, from, to) }),
+			})
+		}
+		add("busy", "share", Busy, recording.GPUUtilisation, 1)
+		add("memory", "B", Memory, recording.GPUMemory, known(g.MemoryBytes))
+		add("power", "W", Power, recording.GPUPower, known(g.PowerLimit))
+	}
+}
+
+// known is 0 where a fact is not.
+func known(fact *float64) float64 {
+	if fact == nil {
+		return 0
+	}
+	return *fact
+}
+
+// held is the mean in a stretch, or where no sample falls into it, the one before.
+func held(series *recording.Series, from, to float64) float64 {
+	if v := series.Mean(from, to); !math.IsNaN(v) {
+		return v
+	}
+	if series == nil {
+		return math.NaN()
+	}
+	i := sort.SearchFloat64s(series.T, from)
+	if i == 0 || i == len(series.T) {
+		return math.NaN() // before the first or behind the last
+	}
+	return series.V[i-1]
+}
+
+// growth is a counter's growth per second over a stretch, by the samples around it.
+func growth(series *recording.Series, from, to float64) float64 {
+	if series == nil {
+		return math.NaN()
+	}
+	i, k := sort.SearchFloat64s(series.T, from), sort.SearchFloat64s(series.T, to)
+	i = max(0, i-1)
+	if k >= len(series.T) || k <= i || !(series.T[k] > series.T[i]) {
+		return math.NaN()
+	}
+	return max(0, (series.V[k]-series.V[i])/(series.T[k]-series.T[i]))
+}
+
+// cores cuts who used the cores, and what was read.
+func (c *cutter) cores() {
+	rates := func(signal recording.Signal, subject string) []float64 {
+		series := c.run.Find(signal, subject)
+		return c.each(func(from, to float64) float64 { return growth(series, from, to) })
+	}
+	cores := c.run.Facts.Machine.Cores()
+	job, all := rates(recording.TreeCPU, "tree"), rates(recording.MachineCPU, "machine")
+	c.add(Track{Name: "cores of the job", Unit: "cores", Kind: JobCores, Most: cores, Values: job})
+	for i := range all {
+		all[i] = max(0, all[i]-job[i])
+	}
+	c.add(Track{Name: "cores of others", Unit: "cores", Kind: Others, Most: cores, Values: all})
+	for _, series := range c.run.All(recording.DiskRead) {
+		if len(series.V) > 0 && series.Last() > series.V[0] {
+			c.add(Track{Name: "read from " + series.Subject, Unit: "B/s", Kind: Disk, Subject: series.Subject, Values: rates(recording.DiskRead, series.Subject)})
+		}
+	}
+}
+
+// stateNames are words for a thread's states.
+var stateNames = map[recording.State]string{
+	recording.Parked: "parked", recording.Running: "running", recording.OnDisk: "storage", recording.Remote: "network", recording.Asleep: "asleep",
+}
+
+// threads cuts what the launching threads and the workers did.
+func (c *cutter) threads() {
+	drawn := 0
+	for _, p := range c.run.Facts.Processes {
+		thread, name := p.PID, fmt.Sprintf("worker %d", p.PID)
+		switch p.Role {
+		case recording.RoleTrainer:
+			name = fmt.Sprintf("rank %d launches", p.Rank)
+			if p.LaunchThread > 0 {
+				thread = p.LaunchThread
+			}
+		case recording.RoleWorker:
+		default:
+			continue
+		}
+		series := c.run.Find(recording.ThreadState, fmt.Sprintf("thread/%d", thread))
+		if series == nil || drawn == rows || len(series.Between(c.from, c.to).T) == 0 {
+			continue
+		}
+		drawn++
+		t := Track{Name: name, Unit: "share", Kind: Thread, Subject: p.Role, Most: 1, States: make([]string, c.columns)}
+		t.Values = c.each(func(from, to float64) float64 { return series.Share(from, to, recording.Running) })
+		for i := range t.States {
+			t.States[i] = c.mostly(series, i)
+		}
+		c.tracks = append(c.tracks, t)
+	}
+}
+
+// mostly is the state that most samples of a column have; where none falls into it,
+// that of the sample before.
+func (c *cutter) mostly(series *recording.Series, i int) string {
+	most, best := 0.0, ""
+	if math.IsNaN(series.Mean(c.at(i), c.at(i+1))) {
+		if v := held(series, c.at(i), c.at(i+1)); !math.IsNaN(v) {
+			return stateNames[recording.State(v)]
+		}
+		return ""
+	}
+	for state := recording.Parked; state <= recording.Asleep; state++ {
+		if share := series.Share(c.at(i), c.at(i+1), state); share > most {
+			most, best = share, stateNames[state]
+		}
+	}
+	return best
+}
+
+// Text is a value of a row with its unit.
+func Text(v float64, unit string) string {
+	switch unit {
+	case "share":
+		return stoker.Percent(v)
+	case "B":
+		return stoker.AboutBytes(v)
+	case "B/s":
+		return stoker.AboutRate(v)
+	}
+	return stoker.About(v) + " " + unit
+}

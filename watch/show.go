@@ -1,0 +1,124 @@
+package watch
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Options are what a terminal can do.
+type Options struct {
+	In     io.Reader
+	Out    io.Writer
+	Env    []string
+	Colour bool
+	ASCII  bool
+}
+
+// Show keeps a terminal up to date until ctx ends or the user quits, and leaves it as
+// it was. Updates are states, newest last.
+func Show(ctx context.Context, o Options, updates <-chan State) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := tea.NewProgram(&model{look: Look{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, state: State{Note: "looking …"}},
+		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithFPS(framesPerSecond))
+	go func() {
+		for {
+			select {
+			case s, open := <-updates:
+				if !open {
+					return
+				}
+				p.Send(s)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	_, err := p.Run()
+	return err
+}
+
+// framesPerSecond bounds how often a terminal is written to: a line over ssh keeps up.
+const framesPerSecond = 10
+
+// spans are the stretches of time that can be shown, seconds; 0 is all.
+var spans = []float64{30, 120, 600, 1800, 0}
+
+const firstSpan = 1
+
+// model is the screen and how it is looked at.
+type model struct {
+	look  Look
+	span  int
+	state State
+	held  *State // what came while the screen is held
+}
+
+// Init starts nothing.
+func (m *model) Init() tea.Cmd { return nil }
+
+// Update takes a key, a size or a state.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.look.Width, m.look.Height = msg.Width, msg.Height
+	case State:
+		if m.look.Paused {
+			m.held = &msg
+			break
+		}
+		m.state = msg
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String())
+	}
+	return m, nil
+}
+
+// key does what a key asks for.
+func (m *model) key(key string) tea.Cmd {
+	if m.look.Help {
+		m.look.Help = false
+		if key != "ctrl+c" {
+			return nil
+		}
+	}
+	switch key {
+	case "q", "ctrl+c", "esc":
+		return tea.Quit
+	case "?", "h":
+		m.look.Help = true
+	case "left":
+		m.look.Back = min(m.look.columns()-1, m.look.Back+1)
+	case "right":
+		m.look.Back = max(0, m.look.Back-1)
+	case "home":
+		m.look.Back = m.look.columns() - 1
+	case "end":
+		m.look.Back = 0
+	case "+", "=":
+		m.zoom(-1)
+	case "-":
+		m.zoom(1)
+	case "space":
+		m.look.Paused = !m.look.Paused
+		if !m.look.Paused && m.held != nil {
+			m.state, m.held = *m.held, nil
+		}
+	}
+	return nil
+}
+
+func (m *model) zoom(by int) {
+	m.span = min(len(spans)-1, max(0, m.span+by))
+	m.look.Span = spans[m.span]
+}
+
+// View draws the screen.
+func (m *model) View() tea.View {
+	v := tea.NewView(strings.Join(Screen(m.state, m.look), "\n"))
+	v.AltScreen = true
+	return v
+}
