@@ -105,8 +105,7 @@ func (f *predictFlags) check() error {
 	if f.tutorial || f.list != "" {
 		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
 	}
-	_, err := plot.FormatOf(f.out)
-	if err != nil {
+	if err := plot.Check(f.out); err != nil {
 		return fmt.Errorf("-o %w", err)
 	}
 	return nil
@@ -256,15 +255,12 @@ func readSmall(name string) ([]byte, error) {
 // draw writes a picture beside its place and moves it there, so that no half
 // picture is ever seen.
 func draw(ctx context.Context, name string, words plot.Words, p report.Prediction) error {
-	format, err := plot.FormatOf(name)
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
+	var err error
 	if p.Roofline != nil {
-		err = plot.Roofline(&b, format, words, *p.Roofline)
+		err = plot.Roofline(&b, words, *p.Roofline)
 	} else {
-		err = plot.Sweep(&b, format, words, p.Axes, p.Points)
+		err = plot.Sweep(&b, words, p.Axes, p.Points)
 	}
 	if err != nil {
 		return err

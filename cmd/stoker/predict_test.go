@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,8 +141,8 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--pue", "0.5"), "expected 1 or more"},
 		{job("--batch", "256", "--kwh", "a"), "such as 0.12"},
 		{job("--batch", "256", "--hardware", "/nonexistent/rows.json"), "no such file"},
-		{job("--batch", "256", "-o", "a.png"), "give one or two settings a range"},
-		{job("--batch", "1..64", "-o", "a.pdf"), "ends in .svg or .png"},
+		{job("--batch", "256", "-o", "a.svg"), "give one or two settings a range"},
+		{job("--batch", "1..64", "-o", "a.pdf"), "ends in .svg"},
 		{job("--batch", "1..64", "--json", "--csv"), "choose one"},
 		{[]string{"predict", "--batch", "5", "--for", "90%"}, "time of a step is unknown"},
 		{[]string{"predict", "--roofline"}, "needs --gpu"},
@@ -185,28 +184,21 @@ func TestPredictDraws(t *testing.T) {
 		"sweep": job("--batch", "32..1024"), "grid": job("--batch", "32..256", "--workers", "1..16"),
 		"roofline": {"predict", "--gpu", "h100-sxm", "--roofline", "--storage", "nvme"},
 	} {
-		for _, end := range []string{".svg", ".png"} {
-			file := filepath.Join(dir, name+end)
-			code, out, errs := call(t, append(args, "-o", file)...)
-			if code != exitFine || out == "" || !strings.Contains(errs, file+" is written") {
-				t.Errorf("%s: code %d, stderr %q", name+end, code, errs)
-			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if end == ".png" {
-				_, err = png.Decode(strings.NewReader(string(data)))
-			} else {
-				err = xml.Unmarshal(data, new(struct{}))
-			}
-			if err != nil {
-				t.Errorf("%s: %v", name+end, err)
-			}
+		file := filepath.Join(dir, name+".svg")
+		code, out, errs := call(t, append(args, "-o", file)...)
+		if code != exitFine || out == "" || !strings.Contains(errs, file+" is written") {
+			t.Errorf("%s: code %d, stderr %q", name, code, errs)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(data, new(struct{})); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 6 {
-		t.Errorf("%d files, want 6: %v", len(entries), entries)
+	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
+		t.Errorf("%d files, want 3: %v", len(entries), entries)
 	}
 	code, _, errs := call(t, job("--batch", "1..4", "-o", filepath.Join(dir, "absent", "a.svg"))...)
 	if code != exitError || !strings.Contains(errs, "no such file") {

@@ -1,47 +1,22 @@
-// Package plot draws what predict computed as SVG and PNG: a sweep over one
-// setting, over two, and a roofline.
+// Package plot draws what predict computed as SVG: a sweep over one setting, over
+// two, and a roofline.
 //
-// It computes nothing and opens nothing: it is given a noun and an io.Writer. It
-// is apart from report because it needs a plotting library, which report itself
-// must not.
+// It computes nothing and opens nothing: it is given a noun and an io.Writer.
 package plot
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"io"
+	"math"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
-	"stoker/internal/safe"
 )
 
-// Format is a kind of picture.
-type Format string
-
-// The formats.
-const (
-	SVG Format = "svg"
-	PNG Format = "png"
-)
-
-// FormatOf returns the format that a file's name ends in.
-func FormatOf(name string) (Format, error) {
-	switch lower := strings.ToLower(name); {
-	case strings.HasSuffix(lower, ".svg"):
-		return SVG, nil
-	case strings.HasSuffix(lower, ".png"):
-		return PNG, nil
+// Check says whether a picture can have this name.
+func Check(name string) error {
+	if !strings.HasSuffix(strings.ToLower(name), ".svg") {
+		return fmt.Errorf("%q: expected a name that ends in .svg (browsers and papers take it; rsvg-convert makes a PNG of it)", name)
 	}
-	return "", fmt.Errorf("%q: expected a name that ends in .svg or .png", name)
+	return nil
 }
 
 // Words are what stands around a picture.
@@ -50,176 +25,205 @@ type Words struct {
 	Source string // what the figures rest on; wrapped below the picture
 }
 
-// A page is 16 x 11 cm: two columns of a paper, half a slide. PNG has 160 dots
-// per inch, sharp on a screen at 1,008 x 693.
+// A page is as wide as two columns of a paper, or half a slide.
 const (
-	width  = 16 * vg.Centimeter
-	height = 11 * vg.Centimeter
-	dots   = 160
-	margin = 4 * vg.Millimeter
+	width  = 680.
+	height = 470.
+	margin = 16.
 )
 
 // The colours of Okabe and Ito (2008), which the colour-blind can tell apart.
-var (
-	blue   = color.NRGBA{0, 114, 178, 255}
-	orange = color.NRGBA{230, 159, 0, 255}
-	green  = color.NRGBA{0, 158, 115, 255}
-	red    = color.NRGBA{213, 94, 0, 255}
-	purple = color.NRGBA{204, 121, 167, 255}
-	sky    = color.NRGBA{86, 180, 233, 255}
-	grey   = color.NRGBA{110, 110, 110, 255}
-	pale   = color.NRGBA{225, 225, 225, 255}
-	black  = color.NRGBA{20, 20, 20, 255}
+const (
+	blue   = "#0072b2"
+	orange = "#e69f00"
+	green  = "#009e73"
+	red    = "#d55e00"
+	purple = "#cc79a7"
+	sky    = "#56b4e9"
+	grey   = "#6e6e6e"
+	pale   = "#e1e1e1"
+	black  = "#141414"
+	white  = "#ffffff"
 )
 
-// faint is a colour for areas.
-func faint(c color.NRGBA) color.NRGBA { return color.NRGBA{c.R, c.G, c.B, 50} }
+// dot is a place: in a panel's units, or on the canvas.
+type dot struct{ x, y float64 }
 
-// style is text of a size in points.
-func style(size vg.Length, c color.Color) draw.TextStyle {
-	return draw.TextStyle{
-		Color: c, Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size),
-		XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: text.Plain{Fonts: font.DefaultCache},
-	}
+// tick is a mark on an axis; one without a label is small.
+type tick struct {
+	value float64
+	label string
 }
 
-// look gives a text our letters and leaves where it stands and how it turns.
-func look(t *draw.TextStyle, size vg.Length) {
-	ours := style(size, black)
-	t.Color, t.Font, t.Handler = ours.Color, ours.Font, ours.Handler
+// axis is one side of a panel.
+type axis struct {
+	title    string
+	min, max float64
+	ticks    []tick
 }
 
-// bare is an empty plot in our style.
-func bare(x, y string) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = color.White
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		look(&axis.Label.TextStyle, 9)
-		look(&axis.Tick.Label, 8)
-		axis.LineStyle = draw.LineStyle{Color: grey, Width: 0.5}
-		axis.Tick.LineStyle = axis.LineStyle
-		axis.Tick.Length = 3
-	}
-	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.X.Label.Padding, p.Y.Label.Padding = 3, 3
-	return p
+// panel is a pair of axes with what is drawn between them.
+type panel struct {
+	x, y  axis
+	bare  bool // without a grid
+	inner func(c *canvas, at func(dot) dot)
 }
 
-// page is a title, a key, pictures one above the other, and the source.
-type page struct {
-	words    Words
-	key      []entry
-	pictures []*plot.Plot
+// sheet is a title, a key, panels one above the other, and the source.
+type sheet struct {
+	words  Words
+	key    []entry
+	panels []panel
 }
 
 // entry is one line of the key.
 type entry struct {
 	name  string
-	thumb []plot.Thumbnailer
+	thumb func(c *canvas, in box)
 }
 
 // explain adds a line to the key, once.
-func (sheet *page) explain(name string, thumbs ...plot.Thumbnailer) {
-	for _, e := range sheet.key {
+func (s *sheet) explain(name string, thumb func(c *canvas, in box)) {
+	for _, e := range s.key {
 		if e.name == name {
 			return
 		}
 	}
-	sheet.key = append(sheet.key, entry{name, thumbs})
+	s.key = append(s.key, entry{name, thumb})
 }
 
-// write lays the page out and writes it.
-func (sheet *page) write(w io.Writer, f Format) error {
-	if f == PNG {
-		canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dots), vgimg.UseBackgroundColor(color.White))}
-		sheet.layOut(draw.New(canvas))
-		_, err := canvas.WriteTo(w)
-		return err
+// Thumbs of the key.
+func lineThumb(s stroke) func(*canvas, box) {
+	return func(c *canvas, in box) {
+		y := (in.top + in.bottom) / 2
+		c.line([]dot{{in.left, y}, {in.right, y}}, s)
 	}
-	canvas := vgsvg.New(width, height)
-	sheet.layOut(draw.New(canvas))
-	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
-		return err
+}
+
+func markThumb(fill string, shape int) func(*canvas, box) {
+	return func(c *canvas, in box) {
+		c.mark(dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}, 3.5, fill, shape)
 	}
-	_, err := io.WriteString(w, finish(b.String(), sheet.words.Title))
+}
+
+func fillThumb(fill string) func(*canvas, box) {
+	return func(c *canvas, in box) { c.rect(in, fill, fill) }
+}
+
+// write lays the sheet out and writes it. What stands below grows with its text: no
+// source is cut.
+func (s *sheet) write(w io.Writer) error {
+	c := &canvas{}
+	const heading, small = 14., 8.5
+	top := margin
+	for _, line := range wrap(s.words.Title, heading, width-2*margin) {
+		c.text(dot{margin, top + heading/2}, words{heading, black, "start", false}, line)
+		top += heading * 1.3
+	}
+	top = s.drawKey(c, top+4) + 8
+	bottom := max(height-margin-50, top+200)
+	each := (bottom - top + 18) / float64(len(s.panels))
+	for i, p := range s.panels {
+		p.draw(c, box{margin, top + float64(i)*each, width - margin, top + float64(i+1)*each - 18})
+	}
+	end := bottom + 18
+	for _, line := range wrap("Source: "+s.words.Source, small, width-2*margin) {
+		c.text(dot{margin, end}, words{small, grey, "start", false}, line)
+		end += small * 1.35
+	}
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">
+<title>%s</title>
+<rect width="100%%" height="100%%" fill="#ffffff"/>
+%s</svg>
+`, at(width), at(end+margin/2), at(width), at(end+margin/2), escaped(s.words.Title), c.b.String())
 	return err
 }
 
-// layOut draws the page.
-func (sheet *page) layOut(dc draw.Canvas) {
-	dc.SetColor(color.White)
-	dc.Fill(dc.Path())
-	dc = draw.Crop(dc, margin, -margin, margin, -margin)
-	heading, small := style(11, black), style(6.5, grey)
-	titles := wrap(heading, safe.Text(sheet.words.Title, 300), dc.Size().X)
-	sources := wrap(small, "Source: "+safe.Text(sheet.words.Source, 560), dc.Size().X)
-	top := sheet.drawKey(dc, lines(dc, heading, titles, dc.Max.Y)-3)
-	bottom := dc.Min.Y + vg.Length(len(sources))*small.Font.Size*1.25
-	lines(dc, small, sources, bottom)
-	dc = draw.Crop(dc, 0, 0, bottom-dc.Min.Y+5, top-dc.Max.Y-5)
-	rows := make([][]*plot.Plot, len(sheet.pictures))
-	for i, picture := range sheet.pictures {
-		rows[i] = []*plot.Plot{picture}
-	}
-	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadY: 2 * vg.Millimeter}
-	for i, row := range plot.Align(rows, tiles, dc) {
-		sheet.pictures[i].Draw(row[0])
-	}
-}
-
-// drawKey writes the key in rows below the title and returns where it ends: in
-// the picture it would hide what it explains.
-func (sheet *page) drawKey(dc draw.Canvas, top vg.Length) vg.Length {
-	if len(sheet.key) == 0 {
+// drawKey writes the key in rows and returns where it ends: in the picture it would
+// hide what it explains.
+func (s *sheet) drawKey(c *canvas, top float64) float64 {
+	const thumb, gap, high, size = 16., 14., 15., 10.
+	if len(s.key) == 0 {
 		return top
 	}
-	const thumb, gap, high = 13, 10, 10.5
-	s := style(7.5, black)
-	x, y := dc.Min.X, top-high
-	for _, e := range sheet.key {
-		long := thumb + 3 + s.Width(e.name) + gap
-		if x > dc.Min.X && x+long-gap > dc.Max.X {
-			x, y = dc.Min.X, y-high
+	x, y := margin, top
+	for _, e := range s.key {
+		long := thumb + 4 + wide(e.name, size) + gap
+		if x > margin && x+long-gap > width-margin {
+			x, y = margin, y+high
 		}
-		box := draw.Canvas{Canvas: dc.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y + 2}, Max: vg.Point{X: x + thumb, Y: y + high - 2}}}
-		for _, t := range e.thumb {
-			t.Thumbnail(&box)
-		}
-		dc.FillText(s, vg.Point{X: x + thumb + 3, Y: y + high/2}, e.name)
+		e.thumb(c, box{x, y + 4, x + thumb, y + high - 4})
+		c.text(dot{x + thumb + 4, y + high/2}, words{size, black, "start", false}, e.name)
 		x += long
 	}
-	return y
+	return y + high
 }
 
-// lines writes text downwards from top and returns where it ends.
-func lines(dc draw.Canvas, s draw.TextStyle, all []string, top vg.Length) vg.Length {
-	for _, line := range all {
-		top -= s.Font.Size * 1.25
-		dc.FillText(s, vg.Point{X: dc.Min.X, Y: top + s.Font.Size*0.6}, line)
+// draw draws a panel with its axes into a box.
+func (p panel) draw(c *canvas, in box) {
+	const size = 10.
+	label := 0.
+	for _, t := range p.y.ticks {
+		label = max(label, wide(t.label, size))
 	}
-	return top
-}
-
-// wrap breaks text where it is wider than the page.
-func wrap(s draw.TextStyle, text string, width vg.Length) []string {
-	var all []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if longer := strings.TrimSpace(line + " " + word); line == "" || s.Width(longer) <= width {
-			line = longer
+	in.left += label + 26
+	in.bottom -= 18
+	if p.x.title != "" {
+		in.bottom -= 16
+	}
+	place := func(d dot) dot {
+		return dot{in.left + (d.x-p.x.min)/(p.x.max-p.x.min)*in.width(), in.bottom - (d.y-p.y.min)/(p.y.max-p.y.min)*in.height()}
+	}
+	thin := stroke{pale, 0.6, ""}
+	for _, t := range p.x.ticks {
+		at := place(dot{t.value, p.y.min})
+		if t.value < p.x.min || t.value > p.x.max {
 			continue
 		}
-		all = append(all, line)
-		line = word
+		if t.label != "" && !p.bare {
+			c.line([]dot{{at.x, in.top}, {at.x, in.bottom}}, thin)
+		}
+		c.line([]dot{at, {at.x, at.y + tickLength(t)}}, stroke{grey, 0.6, ""})
+		c.text(dot{at.x, at.y + 12}, words{size, black, "middle", false}, t.label)
 	}
-	return append(all, line)
+	for _, t := range p.y.ticks {
+		at := place(dot{p.x.min, t.value})
+		if t.value < p.y.min || t.value > p.y.max {
+			continue
+		}
+		if t.label != "" && !p.bare {
+			c.line([]dot{{in.left, at.y}, {in.right, at.y}}, thin)
+		}
+		c.line([]dot{at, {at.x - tickLength(t), at.y}}, stroke{grey, 0.6, ""})
+		c.text(dot{at.x - 7, at.y}, words{size, black, "end", false}, t.label)
+	}
+	p.inner(c, place)
+	c.line([]dot{{in.left, in.top}, {in.left, in.bottom}, {in.right, in.bottom}}, stroke{grey, 0.8, ""})
+	c.text(dot{(in.left + in.right) / 2, in.bottom + 28}, words{size + 1, black, "middle", false}, p.x.title)
+	c.text(dot{margin + 6, (in.top + in.bottom) / 2}, words{size + 1, black, "middle", true}, p.y.title)
 }
 
-// finish names fonts that look the same where Liberation is missing, and gives
-// the picture a title for readers that cannot see it.
-func finish(svg, title string) string {
-	svg = strings.ReplaceAll(svg, "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
-	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(safe.Text(title, 300))
-	return strings.Replace(svg, "<g ", "<title>"+escaped+"</title>\n<g ", 1)
+func tickLength(t tick) float64 {
+	if t.label == "" {
+		return 2
+	}
+	return 4
 }
+
+// round are ticks at round values, about so many.
+func round(low, high float64, about int, text func(float64) string) []tick {
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(about))))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if (high-low)/(step*factor) <= float64(about) {
+			step *= factor
+			break
+		}
+	}
+	var ticks []tick
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		ticks = append(ticks, tick{i * step, text(i * step)})
+	}
+	return ticks
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

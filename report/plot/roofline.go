@@ -2,17 +2,10 @@ package plot
 
 import (
 	"fmt"
-	"image/color"
 	"io"
 	"math"
 
 	"stoker"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
 	"stoker/internal/safe"
 	"stoker/predict"
 )
@@ -20,30 +13,40 @@ import (
 // Roofline draws what a device can do over arithmetic intensity, both axes in
 // powers of ten: a sloped line per way that bytes come, the peak, the ridge
 // points, and each workload once per kind of byte.
-func Roofline(w io.Writer, f Format, words Words, r predict.Roofline) error {
-	safe.Values(&words, &r)
+func Roofline(w io.Writer, title Words, r predict.Roofline) error {
+	safe.Values(&title, &r)
 	if !(r.Peak > 0) || math.IsInf(r.Peak, 0) || len(r.Diagonals) == 0 {
 		return fmt.Errorf("draw roofline: peak %v with %d lines, expected a known peak and memory bandwidth", r.Peak, len(r.Diagonals))
 	}
-	p := bare("FLOP per byte (of device memory, or of input)", "FLOP/s")
 	low, high := extent(r)
-	p.X.Min, p.X.Max = math.Log10(low), math.Log10(high)
-	p.Y.Min, p.Y.Max = floor(r), math.Log10(r.Peak)+0.7
-	p.X.Tick.Marker = plot.TickerFunc(func(a, b float64) []plot.Tick { return decades(a, b, stoker.AboutMany) })
-	p.Y.Tick.Marker = plot.TickerFunc(func(a, b float64) []plot.Tick { return decades(a, b, stoker.AboutFLOPs) })
-	p.Add(grid{})
-	sheet := &page{words: words, pictures: []*plot.Plot{p}}
-	for i, d := range r.Diagonals {
-		sheet.diagonal(p, r, d, i)
+	p := panel{
+		x: axis{title: "FLOP per byte (of device memory, or of input)", min: math.Log10(low), max: math.Log10(high)},
+		y: axis{title: "FLOP/s", min: floor(r), max: math.Log10(r.Peak) + 0.7},
+	}
+	p.x.ticks, p.y.ticks = decades(p.x, stoker.AboutMany), decades(p.y, stoker.AboutFLOPs)
+	s := &sheet{words: title}
+	for _, d := range r.Diagonals {
+		if d.Ridge > 0 && finite(d.Ridge) {
+			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over), lineThumb(stroke{colourOfLine(d.Name), 2, ""}))
+		}
 	}
 	for i, point := range r.Points {
-		sheet.workpoint(p, point, glyphs[i%len(glyphs)])
+		s.explain(fmt.Sprintf("%s, batch %s", point.Name, stoker.About(point.Batch)), markThumb(black, i))
 	}
-	return sheet.write(w, f)
+	p.inner = func(c *canvas, at func(dot) dot) {
+		for i, d := range r.Diagonals {
+			diagonal(c, at, p, r, d, i)
+		}
+		for i, point := range r.Points {
+			workpoint(c, at, point, i)
+		}
+	}
+	s.panels = []panel{p}
+	return s.write(w)
 }
 
 // colourOfLine is the colour of a kind of byte, on lines and points.
-func colourOfLine(name string) color.NRGBA {
+func colourOfLine(name string) string {
 	switch name {
 	case predict.DeviceMemory:
 		return blue
@@ -88,63 +91,45 @@ func floor(r predict.Roofline) float64 {
 
 // diagonal draws one line up to its ridge and flat from there, with the ridge's
 // intensity above it, each line's a little higher than that of the one before.
-func (sheet *page) diagonal(p *plot.Plot, r predict.Roofline, d predict.Diagonal, n int) {
+func diagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d predict.Diagonal, n int) {
 	if !(d.Ridge > 0) || !finite(d.Ridge) {
 		return
 	}
-	c := colourOfLine(d.Name)
-	peak := math.Log10(r.Peak)
-	ridge := plotter.XY{X: math.Log10(d.Ridge), Y: peak}
-	start := plotter.XY{X: p.X.Min, Y: math.Log10(d.Rate) + p.X.Min}
-	if start.Y < p.Y.Min {
-		start = plotter.XY{X: p.Y.Min - math.Log10(d.Rate), Y: p.Y.Min}
+	colour, peak := colourOfLine(d.Name), math.Log10(r.Peak)
+	start := dot{p.x.min, math.Log10(d.Rate) + p.x.min}
+	if start.y < p.y.min {
+		start = dot{p.y.min - math.Log10(d.Rate), p.y.min}
 	}
-	line := &plotter.Line{XYs: plotter.XYs{start, ridge, {X: p.X.Max, Y: peak}}, LineStyle: draw.LineStyle{Color: c, Width: 1.2}}
-	mark := &plotter.Scatter{XYs: plotter.XYs{ridge}, GlyphStyle: draw.GlyphStyle{Color: c, Radius: 2, Shape: draw.BoxGlyph{}}}
-	label := style(7.5, c)
-	label.YAlign, label.XAlign = draw.YBottom, draw.XCenter
-	p.Add(line, mark, &plotter.Labels{
-		XYs: plotter.XYs{ridge}, Labels: []string{stoker.About(d.Ridge) + " FLOP/B"},
-		TextStyle: []draw.TextStyle{label}, Offset: vg.Point{Y: 4 + 9*vg.Length(n)},
-	})
-	sheet.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over), line)
-}
-
-// glyphs tell workloads apart.
-var glyphs = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{},
+	ridge := at(dot{math.Log10(d.Ridge), peak})
+	c.line([]dot{at(start), ridge, at(dot{p.x.max, peak})}, stroke{colour, 1.8, ""})
+	c.mark(ridge, 3, colour, 2)
+	c.text(dot{ridge.x, ridge.y - 10 - 12*float64(n)}, words{9.5, colour, "middle", false}, stoker.About(d.Ridge)+" FLOP/B")
 }
 
 // workpoint draws one workload in the colour of each line that it is held
 // against: what it attains over bytes of device memory, what its input lets
 // through over bytes copied and stored.
-func (sheet *page) workpoint(p *plot.Plot, w predict.Workpoint, glyph draw.GlyphDrawer) {
-	for _, at := range []struct {
+func workpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) {
+	for _, p := range []struct {
 		x, y float64
 		line string
 	}{{w.Device, w.Attained.Point, predict.DeviceMemory}, {w.Copied, w.Delivered.Point, predict.HostLink}, {w.Stored, w.Delivered.Point, predict.InputSupply}} {
-		if !finite(at.x) || !finite(at.y) || at.x <= 0 || at.y <= 0 {
-			continue
+		if finite(p.x) && finite(p.y) && p.x > 0 && p.y > 0 {
+			c.mark(at(dot{math.Log10(p.x), math.Log10(p.y)}), 4.5, colourOfLine(p.line), shape)
 		}
-		xy := plotter.XYs{{X: math.Log10(at.x), Y: math.Log10(at.y)}}
-		p.Add(&plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: colourOfLine(at.line), Radius: 3, Shape: glyph}})
 	}
-	key := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: black, Radius: 3, Shape: glyph}}
-	sheet.explain(fmt.Sprintf("%s, batch %s", w.Name, stoker.About(w.Batch)), key)
 }
 
-// decades labels powers of ten with a unit.
-func decades(low, high float64, text func(float64) string) []plot.Tick {
-	var ticks []plot.Tick
-	each := math.Max(1, math.Ceil((high-low)/9))
-	for d := math.Floor(low); d <= high; d++ {
-		if d >= low && math.Mod(d, each) == 0 {
-			ticks = append(ticks, plot.Tick{Value: d, Label: text(math.Pow(10, d))})
+// decades are powers of ten with labels, and small ticks between them.
+func decades(a axis, text func(float64) string) []tick {
+	var ticks []tick
+	each := math.Max(1, math.Ceil((a.max-a.min)/9))
+	for d := math.Floor(a.min); d <= a.max; d++ {
+		if math.Mod(d, each) == 0 {
+			ticks = append(ticks, tick{d, text(math.Pow(10, d))})
 		}
 		for n := 2.0; n < 10; n++ {
-			if minor := d + math.Log10(n); minor >= low && minor <= high {
-				ticks = append(ticks, plot.Tick{Value: minor})
-			}
+			ticks = append(ticks, tick{value: d + math.Log10(n)})
 		}
 	}
 	return ticks

@@ -20,9 +20,9 @@ func TestPicturesHoldNothingFromOutsideRaw(t *testing.T) {
 	r.Points[0].Attained.Point, r.Points[0].Delivered.Point = 6e13, 5e13
 	axes := []predict.Axis{{Name: "axis" + poison.Text, Values: []float64{1, 2}}}
 	for name, draw := range map[string]func(*bytes.Buffer) error{
-		"roofline": func(b *bytes.Buffer) error { return plot.Roofline(b, plot.SVG, words, r) },
+		"roofline": func(b *bytes.Buffer) error { return plot.Roofline(b, words, r) },
 		"sweep": func(b *bytes.Buffer) error {
-			return plot.Sweep(b, plot.SVG, words, axes, []predict.Point{{X: 1, Fits: predict.Yes}, {X: 2, Fits: predict.Yes}})
+			return plot.Sweep(b, words, axes, []predict.Point{{X: 1, Fits: predict.Yes}, {X: 2, Fits: predict.Yes}})
 		},
 	} {
 		var b bytes.Buffer

@@ -1,0 +1,106 @@
+package plot
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"stoker/internal/safe"
+)
+
+// canvas collects the elements of an SVG. Coordinates are pixels, downwards.
+type canvas struct{ b strings.Builder }
+
+// at is a coordinate with two digits behind the point.
+func at(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+
+// escaped is text fit for XML, and for a reader.
+func escaped(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(safe.Text(s, 560))
+}
+
+func (c *canvas) add(format string, args ...any) { fmt.Fprintf(&c.b, format+"\n", args...) }
+
+// box is a rectangle.
+type box struct{ left, top, right, bottom float64 }
+
+func (r box) width() float64  { return r.right - r.left }
+func (r box) height() float64 { return r.bottom - r.top }
+
+func (c *canvas) rect(r box, fill, stroke string) {
+	c.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s" stroke="%s" stroke-width="0.6"/>`, at(r.left), at(r.top), at(r.width()), at(r.height()), fill, stroke)
+}
+
+// stroke is a line's colour, width, and dashes ("" none).
+type stroke struct {
+	colour string
+	width  float64
+	dashes string
+}
+
+// path is a run of points, joined by a line.
+func path(points []dot) string {
+	var b strings.Builder
+	for i, p := range points {
+		b.WriteString(map[bool]string{true: "M", false: "L"}[i == 0] + at(p.x) + " " + at(p.y))
+	}
+	return b.String()
+}
+
+func (c *canvas) line(points []dot, s stroke) {
+	dashes := ""
+	if s.dashes != "" {
+		dashes = ` stroke-dasharray="` + s.dashes + `"`
+	}
+	c.add(`<path d="%s" fill="none" stroke="%s" stroke-width="%s"%s/>`, path(points), s.colour, at(s.width), dashes)
+}
+
+func (c *canvas) area(points []dot, fill string) {
+	c.add(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path(points), fill)
+}
+
+// shapes tell dots apart: SVG paths around their middle, in units of their radius.
+var shapes = []string{
+	"M-1 0A1 1 0 1 0 1 0A1 1 0 1 0 -1 0Z", "M0 -1.2L1.1 0.8H-1.1Z", "M-0.9 -0.9H0.9V0.9H-0.9Z", "M0 1.2L1.1 -0.8H-1.1Z",
+	"M0 -1.3L1.3 0L0 1.3L-1.3 0Z", "M-1.1 -0.35H-0.35V-1.1H0.35V-0.35H1.1V0.35H0.35V1.1H-0.35V0.35H-1.1Z",
+}
+
+// mark draws a shape.
+func (c *canvas) mark(p dot, radius float64, fill string, shape int) {
+	c.add(`<path transform="translate(%s %s) scale(%s)" d="%s" fill="%s"/>`, at(p.x), at(p.y), at(radius), shapes[shape%len(shapes)], fill)
+}
+
+// words is how a text stands.
+type words struct {
+	size   float64
+	colour string
+	anchor string // start, middle, end
+	turned bool   // upwards
+}
+
+func (c *canvas) text(p dot, w words, s string) {
+	turn := ""
+	if w.turned {
+		turn = fmt.Sprintf(` transform="rotate(-90 %s %s)"`, at(p.x), at(p.y))
+	}
+	c.add(`<text x="%s" y="%s" font-size="%s" fill="%s" text-anchor="%s" dominant-baseline="central"%s>%s</text>`, at(p.x), at(p.y), at(w.size), w.colour, w.anchor, turn, escaped(s))
+}
+
+// wide is about how wide a text is: letters of sans-serif fonts take half their size
+// and a little more.
+func wide(s string, size float64) float64 { return 0.54 * size * float64(len([]rune(s))) }
+
+// wrap breaks text where it is wider than there is room.
+func wrap(text string, size, room float64) []string {
+	var all []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if longer := strings.TrimSpace(line + " " + word); line == "" || wide(longer, size) <= room {
+			line = longer
+			continue
+		}
+		all = append(all, line)
+		line = word
+	}
+	return append(all, line)
+}
