@@ -43,6 +43,7 @@ type Subject struct {
 	Verdict diagnose.Verdict
 	Plan    advise.Plan
 
+	Live   bool         // the page is served, and asks for itself again
 	Trace  *TraceReport // where the run was read from a profiler's files
 	Before *Before      // where the run is held against an earlier one
 }
@@ -79,6 +80,7 @@ func HTML(w io.Writer, s Subject) error {
 // htmlPage is what the template shows: values that are ready to read.
 type htmlPage struct {
 	Policy string
+	Live   bool
 	CSS    template.CSS
 	JS     template.JS
 
@@ -111,8 +113,8 @@ type question struct{ Rule, Text, Answer, Note string }
 func htmlOf(s Subject) (*htmlPage, error) {
 	v := s.Verdict
 	p := &htmlPage{
-		Policy: policy(), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		Title: s.Name, Class: string(v.Class), Tone: tone(v), Headline: headline(v), Sub: subtitle(s),
+		Policy: Policy(s.Live), Live: s.Live, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		Title: s.Name, Class: string(v.Class), Tone: Tone(v), Headline: headline(v), Sub: subtitle(s),
 		Figures: figures(s.Run, v), Step: stepBar(v), Why: evidenceLines(v), Findings: findingLines(v), Notes: v.Warnings,
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
 	}
@@ -160,16 +162,22 @@ func (p *htmlPage) forScript() any {
 	return d
 }
 
-// policy allows the page's own style and script, by what they are, and nothing else.
-func policy() string {
+// Policy allows the page's own style and script, by what they are, and nothing else;
+// a live page may ask for itself again.
+func Policy(live bool) string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; base-uri 'none'; form-action 'none'"
+	again := ""
+	if live {
+		again = "; connect-src 'self'"
+	}
+	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; base-uri 'none'; form-action 'none'" + again
 }
 
-func tone(v diagnose.Verdict) string {
+// Tone is how a verdict is coloured: "good", "bad", "todo".
+func Tone(v diagnose.Verdict) string {
 	switch {
 	case v.Class.Is(diagnose.GPUBound):
 		return "good"

@@ -1,5 +1,5 @@
 "use strict";
-(() => {
+const start = () => {
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const data = read("data");
   const svg = "http://www.w3.org/2000/svg";
@@ -120,4 +120,22 @@
       setTimeout(() => { button.textContent = "Copy"; }, 2000);
     });
   }
-})();
+};
+start();
+
+// A page that is served asks for itself again, unless somebody is at it.
+const live = Number(document.getElementById("main").dataset.live);
+if (live) setInterval(async () => {
+  const main = document.getElementById("main");
+  if (document.hidden || main.querySelector(":focus, .tracks:hover, details[open]") || !getSelection().isCollapsed) return;
+  try {
+    const answer = await fetch(location.href, { cache: "no-store" });
+    if (!answer.ok) return;
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
+    if (!next) return;
+    const at = scrollY;
+    main.replaceWith(next);
+    start();
+    scrollTo(0, at);
+  } catch { /* the server has ended: what is there stays */ }
+}, live);

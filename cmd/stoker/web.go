@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoker"
+	"stoker/report"
+	"stoker/web"
+)
+
+func (a *app) web() *cobra.Command {
+	var port int
+	cmd := &cobra.Command{
+		Use:   "web [FOLDER]",
+		Short: "Serve the pages of all recordings here to a browser on this machine",
+		Long: `Serve a list of the recordings in FOLDER (default: stoker-runs) and the page of each to a browser on this
+machine. The page of a run that goes on asks for itself again. It listens on loopback alone, and answers only who
+has the address that it prints: that has a token in it.`,
+		Example: `  stoker web
+  stoker web --port 8765 stoker-runs
+  ssh -L 8765:127.0.0.1:8765 node stoker web --port 8765     from a node without a browser`,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			folder := runsFolder
+			if len(args) > 0 {
+				folder = args[0]
+			}
+			return a.runWeb(cmd.Context(), folder, port)
+		},
+	}
+	cmd.Flags().IntVar(&port, "port", 0, "port of loopback (default: one that is free)")
+	return cmd
+}
+
+func (a *app) runWeb(ctx context.Context, folder string, port int) error {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return hintedError{fmt.Errorf("serve %s: there is no such folder", folder), "stoker web FOLDER, where the recordings are; stoker observe makes stoker-runs"}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", folder, err)
+	}
+	handler := web.New(&shelf{folder: folder, judged: map[string]shelved{}}, listener.Addr())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: slowest, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	if _, err := fmt.Fprintln(a.stdout, handler.Address()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	a.say("serving %s until Ctrl-C", folder)
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// slowest is how long a request may take to be told.
+const slowest = 10 * time.Second
+
+// shelf is a folder of recordings. What was judged is kept while a file stays as it is.
+type shelf struct {
+	folder string
+	mutex  sync.Mutex
+	judged map[string]shelved
+}
+
+// shelved is a row and what it was made of.
+type shelved struct {
+	size int64
+	when time.Time
+	row  web.Row
+}
+
+// mostRows bounds the list.
+const mostRows = 200
+
+// List judges what is new.
+func (s *shelf) List() ([]web.Row, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	files, err := filepath.Glob(filepath.Join(escapedGlob(s.folder), "*.jsonl.gz"))
+	if err != nil {
+		return nil, err
+	}
+	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
+	var rows []web.Row
+	for _, file := range files[:min(len(files), mostRows)] {
+		info, err := os.Stat(file)
+		if err != nil {
+			continue // it has gone
+		}
+		known, seen := s.judged[file]
+		if !seen || known.size != info.Size() || !known.when.Equal(info.ModTime()) {
+			known = shelved{info.Size(), info.ModTime(), rowOf(file)}
+			s.judged[file] = known
+		}
+		rows = append(rows, known.row)
+	}
+	return rows, nil
+}
+
+// escapedGlob is a folder's name that stands for itself in a pattern.
+func escapedGlob(folder string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
+}
+
+func rowOf(file string) web.Row {
+	row := web.Row{Name: filepath.Base(file), Class: "cannot be read", Tone: "todo"}
+	j, err := judge([]string{file})
+	if err != nil {
+		return row
+	}
+	row.Class, row.Tone, row.Stall = string(j.verdict.Class), report.Tone(j.verdict), stoker.Percent(j.verdict.Stall)
+	if started := j.run.Facts.Started; started > 0 {
+		row.When = time.Unix(int64(started), 0).UTC().Format("2006-01-02 15:04 UTC")
+	}
+	if n := j.verdict.Costs.Window.Samples(); n > 0 && j.verdict.Costs.Step > 0 {
+		row.Rate = stoker.About(n/j.verdict.Costs.Step) + " samples/s"
+	}
+	if len(j.plan.Fixes) > 0 {
+		row.Fix = j.plan.Fixes[0].Title + ": " + j.plan.Fixes[0].Worth()
+	}
+	return row
+}
+
+// Page reads and judges a recording of the list.
+func (s *shelf) Page(name string) (report.Subject, error) {
+	j, err := judge([]string{filepath.Join(s.folder, name)})
+	if err != nil {
+		return report.Subject{}, err
+	}
+	return report.Subject{Name: j.path, Version: version, Run: j.run, Verdict: j.verdict, Plan: j.plan}, nil
+}

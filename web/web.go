@@ -1,0 +1,188 @@
+// Package web serves a folder of recordings to a browser on the same machine: a list
+// of runs, and the page of each, which asks for itself again while a run goes on.
+//
+// It is closed: it listens on loopback, every request needs the token of this start
+// and comes to a host of ours from a page of ours, it takes GET and HEAD alone, and
+// it reads no file but those that it lists.
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed" // for the list
+	"encoding/base64"
+	"encoding/hex"
+	"html/template"
+	"net"
+	"net/http"
+	"strings"
+
+	"stoker/internal/safe"
+	"stoker/report"
+)
+
+var (
+	//go:embed list.html
+	listHTML string
+	//go:embed list.css
+	listCSS string
+
+	listTemplate = template.Must(template.New("list").Parse(listHTML))
+)
+
+// Row is a run in the list.
+type Row struct {
+	Name  string // of its file, without a folder
+	When  string
+	Class string
+	Tone  string // "good", "bad", "todo"
+	Stall string
+	Rate  string
+	Fix   string // what the best fix is worth
+}
+
+// Runs are what is served.
+type Runs interface {
+	// List are the runs, newest first. Only these names are asked for.
+	List() ([]Row, error)
+	// Page is what the page of a run is about.
+	Page(name string) (report.Subject, error)
+}
+
+// Server answers a browser.
+type Server struct {
+	runs  Runs
+	token string
+	hosts []string // what a request may call us
+	mux   *http.ServeMux
+}
+
+// Routes are the patterns that a Server answers, each for GET and HEAD.
+var Routes = []string{"/{$}", "/run/{name}"}
+
+// New makes a server for the address on which it listens.
+func New(runs Runs, address net.Addr) *Server {
+	secret := make([]byte, 16)
+	_, _ = rand.Read(secret) // never fails
+	_, port, _ := net.SplitHostPort(address.String())
+	s := &Server{runs: runs, token: hex.EncodeToString(secret), mux: http.NewServeMux()}
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		s.hosts = append(s.hosts, host+":"+port)
+	}
+	handlers := map[string]http.HandlerFunc{Routes[0]: s.list, Routes[1]: s.page}
+	for route, handler := range handlers {
+		s.mux.HandleFunc("GET "+route, handler) // HEAD, too
+	}
+	return s
+}
+
+// Address is what to open in a browser.
+func (s *Server) Address() string { return "http://" + s.hosts[0] + "/?token=" + s.token }
+
+// cookie holds the token once it was shown. Its name has the port: another server on
+// this machine has another.
+func (s *Server) cookie() string {
+	return "stoker-" + s.hosts[0][strings.LastIndexByte(s.hosts[0], ':')+1:]
+}
+
+// ServeHTTP lets through who has the token, and nobody else.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Content-Security-Policy", "default-src 'none'")
+	if !s.ours(r) {
+		http.Error(w, "this page is for the browser that stoker web was opened in: open the address that it printed", http.StatusForbidden)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "pages are read, and nothing else", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.URL.Query().Has("token") { // out of the address, where it would stay in the browser's history
+		http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// ours reports whether a request is for us, from a page of ours or none, with the
+// token. A page of somebody else's that a browser shows can name us, but not this.
+func (s *Server) ours(r *http.Request) bool {
+	host := false
+	for _, name := range s.hosts {
+		host = host || r.Host == name
+	}
+	if origin := r.Header.Get("Origin"); !host || origin != "" && origin != "http://"+r.Host {
+		return false
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return false
+	}
+	given := r.URL.Query().Get("token")
+	if cookie, err := r.Cookie(s.cookie()); err == nil && given == "" {
+		given = cookie.Value
+	}
+	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
+}
+
+func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+	rows, err := s.runs.List()
+	if err != nil {
+		failed(w, err)
+		return
+	}
+	safe.Values(&rows)
+	sum := sha256.Sum256([]byte(listCSS))
+	s.send(w, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'", func(b *bytes.Buffer) error {
+		return listTemplate.Execute(b, struct {
+			CSS  template.CSS
+			Rows []Row
+		}{template.CSS(listCSS), rows})
+	})
+}
+
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	rows, err := s.runs.List()
+	if err != nil {
+		failed(w, err)
+		return
+	}
+	for _, row := range rows {
+		if row.Name != r.PathValue("name") {
+			continue
+		}
+		subject, err := s.runs.Page(row.Name)
+		if err != nil {
+			failed(w, err)
+			return
+		}
+		subject.Live = true
+		s.send(w, report.Policy(true), func(b *bytes.Buffer) error { return report.HTML(b, subject) })
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// send sends a page that is whole, or says that there is none.
+func (s *Server) send(w http.ResponseWriter, policy string, write func(*bytes.Buffer) error) {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		failed(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+	_, _ = w.Write(b.Bytes())
+}
+
+func failed(w http.ResponseWriter, err error) {
+	http.Error(w, safe.Text(err.Error(), 1000), http.StatusInternalServerError)
+}
