@@ -1,5 +1,5 @@
-// Package export writes a Run's Timeline as a Chrome trace, the JSON that Perfetto
-// (https://ui.perfetto.dev) and chrome://tracing open: host threads, device
+// Package export writes a Run in other tools' formats: Prometheus, TensorBoard, and
+// its Timeline or its live signals as a Chrome trace, the JSON that Perfetto
 // streams, and for each device a track that says why it was idle.
 //
 // The format is the "Trace Event Format" (Google, 2016): complete events (ph X)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -19,6 +20,7 @@ import (
 
 	"stoker/advise"
 	"stoker/diagnose"
+	"stoker/export"
 	"stoker/observe"
 	"stoker/observe/hook"
 	"stoker/predict"
@@ -64,6 +66,7 @@ says when the verdict changes.`,
 	o.check.register(cmd, wordFed, "exit with 3 where CMD returned 0 and the GPU is starved")
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -77,6 +80,8 @@ type observeFlags struct {
 	pid    int
 	trace  captureFlags
 	prices priceFlags
+
+	prometheus string
 }
 
 // frugal keeps the observer out of the way of what it observes. With one
@@ -95,7 +100,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		Command: args, PID: o.pid, Output: o.output, Version: version,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OnTick: newLive(a, o.quiet).tick, Warn: func(text string) { a.say("%s", text) },
+		OnTick: newLive(a, o.quiet, o.prometheus).tick, Warn: func(text string) { a.say("%s", text) },
 		Recording: func(path string) { o.output = path },
 	}
 	if o.noHook {
@@ -127,6 +132,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		captured := capturedOf(cmd.Context(), o.output, run, diagnose.Judge(run))
 		verdict = captured.verdict
 		verdict.Cost = diagnose.CostOf(run, verdict, own)
+		a.textfile(o.prometheus, run, verdict)
 		if o.quiet {
 			return nil
 		}
@@ -239,9 +245,29 @@ type live struct {
 	seen  diagnose.Class // of the last look: a class must hold for two looks
 	state diagnose.State
 	next  float64 // when to look again, seconds
+
+	prometheus string // file for Prometheus; "" none
+	written    float64
 }
 
-func newLive(a *app, quiet bool) *live { return &live{app: a, quiet: quiet} }
+func newLive(a *app, quiet bool, prometheus string) *live {
+	return &live{app: a, quiet: quiet, prometheus: prometheus}
+}
+
+// textfileEach is how often the file for Prometheus is written, seconds: about as
+// often as it is scraped.
+const textfileEach = 15.0
+
+// textfile writes what Prometheus is to know of a run.
+func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
+	if name == "" {
+		return
+	}
+	plan := advise.Rank(run, v)
+	if err := writeFiles(context.Background(), output{name, func(w io.Writer) error { return export.Prometheus(w, run, v, forecastsOf(plan)) }}); err != nil {
+		a.say("--prometheus: %v", err)
+	}
+}
 
 // Start values of the live verdict.
 const (
@@ -253,11 +279,15 @@ const (
 
 // tick looks at the run so far.
 func (l *live) tick(run *recording.Run, now float64) {
-	if l.quiet || now < l.next {
+	if l.quiet && l.prometheus == "" || now < l.next {
 		return
 	}
 	began := time.Now()
 	verdict := diagnose.Judge(run)
+	if l.prometheus != "" && now >= l.written+textfileEach {
+		l.written = now
+		l.app.textfile(l.prometheus, run, verdict)
+	}
 	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
 	window := verdict.Costs.Window
 	ready := verdict.HasSteps && window.End-window.Start >= firstLook
@@ -267,7 +297,7 @@ func (l *live) tick(run *recording.Run, now float64) {
 	settled := verdict.Class == l.seen
 	l.seen = verdict.Class
 	becameFinal := verdict.State == diagnose.Final && l.state != diagnose.Final
-	if settled && (verdict.Class != l.said || becameFinal) {
+	if !l.quiet && settled && (verdict.Class != l.said || becameFinal) {
 		l.said, l.state = verdict.Class, verdict.State
 		l.app.say("%.0f s: %s", now, report.Line(run, verdict))
 	}

@@ -1,0 +1,79 @@
+package export
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"stoker/recording"
+)
+
+// TensorBoard writes a run's steps and signals as scalars of an event file: TFRecords
+// of tensorflow.Event (tensorflow/core/util/event.proto). Steps are counted as in the
+// run, signals by their second.
+func TensorBoard(w io.Writer, run *recording.Run) error {
+	b := &board{w: w, started: run.Facts.Started}
+	b.event(0, 0, func(e []byte) []byte {
+		return protowire.AppendString(protowire.AppendTag(e, 3, protowire.BytesType), "brain.Event:2")
+	})
+	for n, s := range run.Steps {
+		b.scalar(s.Start, int64(n), "stoker/step/seconds", s.Period)
+		b.scalar(s.Start, int64(n), "stoker/step/wait_seconds", s.Wait)
+		b.scalar(s.Start, int64(n), "stoker/step/device_idle_seconds", s.Idle)
+		b.scalar(s.Start, int64(n), "stoker/step/samples", s.Samples)
+	}
+	for _, series := range run.Series {
+		for i, t := range series.T {
+			b.scalar(t, int64(t), "stoker/"+string(series.Signal)+"/"+series.Subject, series.V[i])
+		}
+	}
+	return b.err
+}
+
+// board writes records until one cannot be written.
+type board struct {
+	w       io.Writer
+	started float64
+	record  []byte
+	err     error
+}
+
+// scalar writes one value; what is not known is left out.
+func (b *board) scalar(at float64, step int64, tag string, value float64) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return
+	}
+	b.event(at, step, func(e []byte) []byte {
+		var v []byte
+		v = protowire.AppendString(protowire.AppendTag(v, 1, protowire.BytesType), tag)
+		v = protowire.AppendFixed32(protowire.AppendTag(v, 2, protowire.Fixed32Type), math.Float32bits(float32(value)))
+		summary := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), v)
+		return protowire.AppendBytes(protowire.AppendTag(e, 5, protowire.BytesType), summary)
+	})
+}
+
+// event writes one record: its length, what it holds, and a sum over each.
+func (b *board) event(at float64, step int64, what func([]byte) []byte) {
+	if b.err != nil {
+		return
+	}
+	e := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), math.Float64bits(b.started+at))
+	e = protowire.AppendVarint(protowire.AppendTag(e, 2, protowire.VarintType), uint64(step))
+	e = what(e)
+	b.record = binary.LittleEndian.AppendUint64(b.record[:0], uint64(len(e)))
+	b.record = binary.LittleEndian.AppendUint32(b.record, masked(b.record))
+	b.record = append(b.record, e...)
+	b.record = binary.LittleEndian.AppendUint32(b.record, masked(e))
+	_, b.err = b.w.Write(b.record)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// masked is a sum as TFRecords have it: turned, so that a sum over a sum is none.
+func masked(data []byte) uint32 {
+	sum := crc32.Checksum(data, castagnoli)
+	return (sum>>15 | sum<<17) + 0xa282ead8
+}
