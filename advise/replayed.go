@@ -64,6 +64,9 @@ const (
 func (a adviser) candidates(t *replay.Trace) []candidate {
 	var out []candidate
 	add := func(title string, effort Effort, risk Risk, note string, changes ...stoker.Change) {
+		if len(changes) == 0 { // no setting does it
+			return
+		}
 		if slices.ContainsFunc(out, func(c candidate) bool {
 			return c.name() == string(changes[0].Setting) && c.changes[0].To == changes[0].To
 		}) {

@@ -118,7 +118,7 @@ func (t *traced) shares() {
 		return d.Share(sum)
 	}
 	t.parts = parts{
-		Input: share(idle.DataLoader), Long: d.Share(d.Long), Copies: d.Share(d.Copy) + share(idle.CopyIssue),
+		Input: share(idle.DataLoader), Long: d.Share(d.Long), Copies: d.Share(d.Crossing) + share(idle.CopyIssue),
 		Exchange: d.Share(d.Communication) + share(idle.Communication),
 	}
 	host := 0.0
@@ -191,6 +191,7 @@ func (t *traced) device(c *Case) {
 	c.Shares = Shares{Kernel: t.kernel, Copy: d.Share(d.Copy), Communication: d.Share(d.Communication), Idle: d.Share(d.Idle)}
 	c.Idle = c.Shares.Idle
 	c.Recorded, c.Works, c.StartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works), d.StartUp, t.parts
+	c.Apart = string(d.Apart)
 	all := float64(max(1, k.Time))
 	c.Kernels = kernelShares{
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
@@ -216,7 +217,8 @@ func (t *traced) input(c *Case, run *recording.Run) {
 
 // others takes what the other rules ask.
 func (t *traced) others(c *Case) {
-	c.Busy = share("Does some kernel of computation run nearly all the time?", t.kernel, 0.82, 0.93, "").
+	own := t.kernel + t.d.Share(t.d.Copy-t.d.Crossing)
+	c.Busy = share("Does the device do work of its own nearly all the time?", own, 0.82, 0.93, "").
 		saw(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)", stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
 		saw(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.composition())
 	c.Launching = share("Does the device wait for the next launch, in gaps below "+longGapText+"?", t.parts.Host, 0.08, 0.15, "").
@@ -237,17 +239,21 @@ func (t *traced) others(c *Case) {
 	c.Stretches.Seen = slices.Concat(c.Stretches.Seen, worst)
 }
 
-// copied is whether copies that nothing covers take the window.
+// copied is whether copies over the host's link that nothing covers take the window.
 func (t *traced) copied() quantity {
-	part, down := t.parts.Copies, t.copies.ToDevice
-	q := share("Do copies to the device run while no kernel does?", part, 0.07, 0.15, "").
-		saw(part, "ratio", "trace.copy", "copies run alone or are being issued %s of the window", stoker.Percent(part))
+	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
+	q := share("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
+		saw(part, "ratio", "trace.copy", "copies between host and device run alone or are being issued %s of the window", stoker.Percent(part))
 	if down.Bytes > 0 {
-		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d copies to the device carry %s at %s, %s of them while no kernel runs",
-			down.Count, stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()), stoker.AboutSeconds(seconds(down.Alone)))
+		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
+			down.Count, stoker.Ending(down.Count, "y", "ies"), stoker.Ending(down.Count, "ies", "y"), stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()), stoker.AboutSeconds(seconds(down.Alone)))
+	}
+	if up.Alone > down.Alone {
+		q = q.saw(seconds(up.Alone), "seconds", "trace.copies", "%d cop%s to the host run%s %s while no kernel does",
+			up.Count, stoker.Ending(up.Count, "y", "ies"), stoker.Ending(up.Count, "s", ""), stoker.AboutSeconds(seconds(up.Alone)))
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
-		q = q.saw(float64(n), "copies", "trace.pageable", "%d of them come from pageable memory: staged by the CPU, and the launching thread waits", n)
+		q = q.saw(float64(n), "copies", "trace.pageable", "%d of those to the device come%s from pageable memory: staged by the CPU, and the launching thread waits", n, stoker.Ending(n, "s", ""))
 	}
 	return q
 }

@@ -43,10 +43,16 @@ type Device struct {
 
 	Steps   []Step // that are judged; none where the whole recording is
 	Seen    int    // steps that were recorded
+	Left    []Left // of these, those that are not judged
 	StartUp bool   // a trace of a program's start: see WarmUp
+
+	// Apart is what the recording shows where it holds no steady step, such as graph
+	// capture: nothing of it is to be judged.
+	Apart recording.Phase
 
 	Kernel        int64 // some kernel ran that is no collective
 	Copy          int64 // a copy or set ran and no kernel
+	Crossing      int64 // of Copy, what crossed the link to the host
 	Communication int64 // a collective ran and nothing else
 	Idle          int64 // nothing ran
 	Causes        [Causes]int64

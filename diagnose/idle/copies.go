@@ -19,6 +19,7 @@ type Copies struct {
 	Pageable         Direction // to the device, named pageable, 1 MB and more
 	Pinned           Direction // to the device, named pinned
 	Tiny             Direction // to the device, below 64 KiB
+	Within           Direction // from device to device
 	Serial           int64     // time of copies to the device in which no kernel ran
 }
 
@@ -57,7 +58,7 @@ func (d *Direction) add(w *recording.Work, i int32, alone int64) {
 // Copies adds up a device's copies in its window.
 func (a *Analysis) Copies(d *Device) *Copies {
 	none := Direction{Largest: -1}
-	c := &Copies{none, none, none, none, none, 0}
+	c := &Copies{none, none, none, none, none, none, 0}
 	w := &a.t.Device
 	works := a.works.of(d.Index)
 	kernelEnd := d.From
@@ -72,12 +73,14 @@ func (a *Analysis) Copies(d *Device) *Copies {
 		if w.Kind[i] != recording.Copy || w.Start[i] < d.From {
 			continue
 		}
-		name := a.t.Names[w.Name[i]]
+		name, alone := a.t.Names[w.Name[i]], a.alone(works[n:], i, kernelEnd)
 		switch {
-		case ToHost(name):
-			c.ToHost.add(w, i, 0)
-		case ToDevice(name):
-			c.add(w, i, name, a.alone(works[n:], i, kernelEnd))
+		case recording.ToHost(name):
+			c.ToHost.add(w, i, alone)
+		case recording.ToDevice(name):
+			c.add(w, i, name, alone)
+		default:
+			c.Within.add(w, i, alone)
 		}
 	}
 	c.Serial = c.ToDevice.Alone
@@ -101,7 +104,7 @@ func (c *Copies) add(w *recording.Work, i int32, name string, alone int64) {
 // overhead.
 func (a *Analysis) tiny(work int32) bool {
 	w := &a.t.Device
-	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy && ToDevice(a.t.Names[w.Name[work]])
+	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy && recording.ToDevice(a.t.Names[w.Name[work]])
 }
 
 // large reports whether a copy carries 1 MB and more (published procedure); where

@@ -16,10 +16,11 @@ const (
 )
 
 // cover adds up what ran in a window: kernels wherever one runs, copies where no
-// kernel does, collectives where neither does, idle the rest.
+// kernel does, those across the host's link before those within the device,
+// collectives where neither does, idle the rest.
 func (a *Analysis) cover(d *Device) {
 	w := &a.t.Device
-	var total, end [3]int64
+	var total, end [4]int64
 	for level := range end {
 		end[level] = d.From
 	}
@@ -33,9 +34,11 @@ func (a *Analysis) cover(d *Device) {
 		level := 0
 		switch {
 		case a.Collective(i):
-			level = 2
-		case w.Kind[i] != recording.Kernel:
+			level = 3
+		case a.crosses(i):
 			level = 1
+		case w.Kind[i] != recording.Kernel:
+			level = 2
 		}
 		to := min(w.End[i], d.To)
 		for ; level < len(end); level++ {
@@ -45,8 +48,17 @@ func (a *Analysis) cover(d *Device) {
 			}
 		}
 	}
-	d.Kernel, d.Copy, d.Communication = total[0], total[1]-total[0], total[2]-total[1]
-	d.Idle = d.To - d.From - total[2]
+	d.Kernel, d.Copy, d.Crossing, d.Communication = total[0], total[2]-total[0], total[1]-total[0], total[3]-total[2]
+	d.Idle = d.To - d.From - total[3]
+}
+
+// crosses reports whether work is a copy over the link between host and device.
+func (a *Analysis) crosses(work int32) bool {
+	if a.t.Device.Kind[work] != recording.Copy {
+		return false
+	}
+	name := a.t.Names[a.t.Device.Name[work]]
+	return recording.ToDevice(name) || recording.ToHost(name)
 }
 
 // Slices are the gaps of a device between two instants, cut by cause, in order.
@@ -132,7 +144,7 @@ func (s *sweep) launch(call int32, from, to int64) {
 	h := &s.a.t.Host
 	cause := Launch
 	switch next := s.next; {
-	case s.a.t.Device.Kind[next] == recording.Copy:
+	case s.a.crosses(next):
 		cause = CopyIssue
 	case h.End[call]-h.Start[call] >= firstTime && s.a.use[s.a.t.Device.Name[next]] == next:
 		cause = WarmUp
@@ -150,7 +162,7 @@ func (s *sweep) queued(call int32, from, to int64) {
 	switch {
 	case late && to-from <= underWay:
 		on.Cause = Launch
-		if s.a.t.Device.Kind[s.next] == recording.Copy {
+		if s.a.crosses(s.next) {
 			on.Cause = CopyIssue
 		}
 	case to-from <= latency && !late:
@@ -207,8 +219,11 @@ func (s *sweep) refine(p Slice) Slice {
 	}
 	switch s.a.row(uint8(recording.Runtime), h.Name[p.Call]) {
 	case rowCopies:
-		if s.a.toHost(p.Call) {
+		switch first := s.a.first[p.Call]; {
+		case s.a.toHost(p.Call):
 			p.Cause = Sync
+		case first >= 0 && !s.a.crosses(first):
+			p.Cause = Launch // a copy within the device is work like any other
 		}
 	case rowLaunches:
 		if first := s.a.first[p.Call]; first >= 0 && h.End[p.Call]-h.Start[p.Call] >= firstTime &&
@@ -229,17 +244,7 @@ func (a *Analysis) toHost(call int32) bool {
 	if work < 0 {
 		return strings.Contains(a.t.Names[a.t.Host.Name[call]], "DtoH")
 	}
-	return ToHost(a.t.Names[a.t.Device.Name[work]])
-}
-
-// ToHost reports whether a copy's name says that it goes from device to host.
-func ToHost(name string) bool {
-	return hasAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
-}
-
-// ToDevice reports whether a copy's name says that it goes from host to device.
-func ToDevice(name string) bool {
-	return hasAny(name, "HtoD", "HostToDevice", "-> Device)") && !hasAny(name, "Device -> Device")
+	return recording.ToHost(a.t.Names[a.t.Device.Name[work]])
 }
 
 // emit hands a slice on, once its cause or its call changes. In a trace of a
