@@ -64,7 +64,7 @@ const (
 func (a adviser) candidates(t *replay.Trace) []candidate {
 	var out []candidate
 	add := func(title string, effort Effort, risk Risk, note string, changes ...stoker.Change) {
-		if len(changes) == 0 { // no setting does it
+		if len(changes) == 0 || a.foreign(changes[0].Setting) { // no setting does it
 			return
 		}
 		if slices.ContainsFunc(out, func(c candidate) bool {
@@ -106,7 +106,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
 			}
 		case "exposed-communication":
-			add("exchange gradients less often", Code, NumericsRisk, "the optimizer sees larger batches: the learning rate follows; with no_sync() around the other steps", to(stoker.Accumulation, accumulated))
+			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run), to(stoker.Accumulation, accumulated))
 		case "allocator":
 			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)
 		case "garbage-collection":
@@ -114,6 +114,20 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 		}
 	}
 	return out
+}
+
+func accumulates(run *recording.Run) string {
+	const all = "the optimizer sees larger batches: the learning rate follows"
+	if run.Facts.Software.Framework != "" {
+		return all
+	}
+	return all + "; with no_sync() around the other steps"
+}
+
+// foreign reports whether a setting is PyTorch's, and the run is another framework's.
+func (a adviser) foreign(s stoker.Setting) bool {
+	anyones := []stoker.Setting{stoker.BatchSize, stoker.SyncEvery, stoker.MergeCopies, stoker.Accumulation, stoker.ManualGC}
+	return a.run.Facts.Software.Framework != "" && !slices.Contains(anyones, s)
 }
 
 // found are the loader's settings as far as the trace tells them.

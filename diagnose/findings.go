@@ -80,8 +80,9 @@ func change(name stoker.Setting, from, to any) stoker.Change {
 }
 
 // atPlace fills in the gap with most of a cause.
-func (t *traced) atPlace(f *Finding, cause idle.Cause) {
-	p := t.d.Places[cause]
+func (t *traced) atPlace(f *Finding, cause idle.Cause) { t.atGap(f, t.d.Places[cause]) }
+
+func (t *traced) atGap(f *Finding, p idle.Place) {
 	if p.Time == 0 {
 		return
 	}
@@ -100,7 +101,8 @@ func (t *traced) loaderWait() (Finding, bool) {
 	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps()))
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps())) +
+		t.mostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
 	if t.itself < 0.5 {
 		t.moreWorkers(&f, share)
 		return f, true
@@ -145,10 +147,10 @@ func (t *traced) moreWorkers(f *Finding, share float64) {
 }
 
 // worst is the host's cause with the worst gap.
-func (t *traced) worst() idle.Cause {
+func worst(places *[idle.Causes]idle.Place) idle.Cause {
 	most := idle.Python
 	for _, cause := range []idle.Cause{idle.CPUOp, idle.Unrecorded, idle.Launch, idle.GC, idle.Allocator, idle.WarmUp} {
-		if t.d.Places[cause].Time > t.d.Places[most].Time {
+		if places[cause].Time > places[most].Time {
 			most = cause
 		}
 	}
@@ -165,19 +167,17 @@ func (t *traced) hostWork() (Finding, bool) {
 	}
 	f := finding("host-work")
 	t.worth(&f, t.d.Long)
-	cause := t.worst()
+	cause := worst(&t.d.Places)
 	if cause == idle.GC || cause == idle.Allocator {
 		return Finding{}, false // they have findings of their own
 	}
 	place := t.d.Places[cause]
 	t.atPlace(&f, cause)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", stoker.Percent(t.parts.Long), longGapText, stoker.AboutSeconds(seconds(place.To-place.From)))
-	if name := t.all.Name(place.Slice); name >= 0 {
-		f.Text += ", mostly in " + quoted(t.t.Names[name])
-	}
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
 	}
+	f.Text += t.mostly(idle.Slice.Long)
 	f.Advice = "prepare inputs in the workers of a DataLoader, one step ahead; log, evaluate and save every so many steps, or in another thread"
 	return f, true
 }
@@ -203,7 +203,7 @@ func (t *traced) launching() (Finding, bool) {
 	}
 	f := finding("launch-bound")
 	t.worth(&f, int64(late*float64(t.d.Window())))
-	t.atPlace(&f, t.worst())
+	t.atGap(&f, t.d.Short[worst(&t.d.Short)])
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
 		stoker.Percent(late), float64(t.d.Works)/t.steps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}

@@ -286,3 +286,172 @@ func TestServersMarksAreSteps(t *testing.T) {
 		}
 	}
 }
+
+// Profilers of ROCm name the devices that a process sees from 0 and number their work as
+// the machine does.
+func TestTheDeviceThatIsNamedIsTheOneThatWorks(t *testing.T) {
+	p := newProfile()
+	p.device, p.more = 2, `"deviceProperties":[{"id":0,"name":"AMD Instinct MI300X","totalGlobalMem":206141652992,"numSms":304}],`
+	for n := range 5 {
+		p.marked(n, func() { p.trains(4) })
+	}
+	run := p.run(t)
+	if g := run.Facts.GPUs; len(g) != 1 || g[0].Index != 2 || g[0].Name != "AMD Instinct MI300X" || run.Timeline.Devices[0].GPU != 0 {
+		t.Errorf("GPUs %+v, devices %+v", g, run.Timeline.Devices)
+	}
+	if v := diagnose.Judge(run); !v.Cost.Watts.Known() {
+		t.Errorf("cost %+v", v.Cost)
+	}
+}
+
+// The device that is busy is judged, not the one that idles beside it with many small
+// copies.
+func TestTheBusyDeviceIsJudged(t *testing.T) {
+	p := newProfile()
+	for n := range 5 {
+		p.marked(n, func() {
+			for range 30 {
+				p.device, p.free = 0, p.at
+				p.copies("DtoD (Device -> Device)", 2, 64)
+			}
+			p.device = 7
+			p.trains(20)
+		})
+	}
+	v, _ := judged(t, p)
+	if v.Device != 1 || v.Shares.Kernel < 0.5 {
+		t.Errorf("device %d with kernels %.2f is judged", v.Device, v.Shares.Kernel)
+	}
+}
+
+func (p *profile) frame(name string, body func()) { p.during("python_function", name, body) }
+
+func textOf(t *testing.T, v diagnose.Verdict, name string) string {
+	t.Helper()
+	for _, f := range v.Findings {
+		if f.Name == name {
+			return f.Text
+		}
+	}
+	t.Errorf("no finding %q in %+v", name, v.Findings)
+	return ""
+}
+
+// What a loader's time goes into is the function that takes most of it, not the one that
+// stands around all.
+func TestLoadingIsNamedByWhatItDoes(t *testing.T) {
+	p := newProfile()
+	for n := range 5 {
+		p.marked(n, func() {
+			p.during("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", func() {
+				p.frame("torch/utils/data/dataloader.py(700): __next__", func() {
+					p.frame("data.py(20): __getitem__", func() {
+						p.frame("nibabel/loadsave.py(10): load", func() { p.rests(2_000) })
+						for range 4 {
+							p.frame("scipy/ndimage/_interpolation.py(700): zoom", func() { p.rests(4_000) })
+						}
+					})
+				})
+			})
+			p.trains(4)
+		})
+	}
+	v, _ := judged(t, p)
+	if text := textOf(t, v, "data-loader-wait"); !strings.Contains(text, "zoom") {
+		t.Errorf("%s", text)
+	}
+	said := false
+	for _, e := range v.Evidence {
+		said = said || strings.Contains(e.Text, "mostly") && strings.Contains(e.Text, "zoom")
+	}
+	if !said {
+		t.Errorf("the gap is not named by zoom: %+v", v.Evidence)
+	}
+}
+
+func TestHostWorkIsNamedByWhatItDoes(t *testing.T) {
+	p := newProfile()
+	for n := range 5 {
+		p.marked(n, func() {
+			p.frame("pipeline.py(5): run", func() {
+				p.frame("video.py(174): read_video", func() { p.rests(60_000) })
+				p.frame("image_processing.py(300): preprocess", func() {
+					for range 16 {
+						p.frame("image_processing.py(100): resize", func() { p.rests(12_000) })
+					}
+				})
+			})
+			p.trains(4)
+		})
+	}
+	v, _ := judged(t, p)
+	if text := textOf(t, v, "host-work"); !strings.Contains(text, "resize") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A finding about short gaps lies in one of these.
+func TestShortGapsArePlacedInAShortGap(t *testing.T) {
+	p := newProfile()
+	for n := range 5 {
+		p.marked(n, func() {
+			p.rests(80_000)
+			for range 600 {
+				p.during("cpu_op", "aten::add", func() { p.rests(200); p.kernel(relu, 5) })
+			}
+			p.waits()
+		})
+	}
+	v, _ := judged(t, p)
+	for _, f := range v.Findings {
+		if f.Name == "launch-bound" && f.To-f.From > 2e-3 {
+			t.Errorf("short gaps at one of %.1f ms", 1e3*(f.To-f.From))
+		}
+	}
+	textOf(t, v, "launch-bound")
+}
+
+// A kernel of no length, as some profilers write it, is shorter than a launch and no more.
+func TestSharesDoNotExceedOne(t *testing.T) {
+	p := newProfile()
+	for n := range 5 {
+		p.marked(n, func() {
+			for range 20 {
+				p.during("cpu_op", "aten::add", func() { p.rests(20); p.kernel(relu, 0) })
+			}
+		})
+	}
+	v, _ := judged(t, p)
+	for _, q := range v.Questions {
+		if strings.Contains(q.Answer, "000 %") {
+			t.Errorf("%s %s", q.Text, q.Answer)
+		}
+	}
+}
+
+// A file of another framework is told of its own words.
+func TestOtherFrameworksHaveTheirOwnWords(t *testing.T) {
+	for name, c := range tapes {
+		for _, framework := range []string{"TensorFlow", "JAX", "XLA"} {
+			run := c.write()
+			run.Facts.Software.Framework = framework
+			v := diagnose.Judge(run)
+			plan := advise.Rank(run, v)
+			text := fmt.Sprint(v.Warnings, plan.Rejected)
+			for _, f := range v.Findings {
+				text += " " + f.Text + " " + f.Advice + fmt.Sprint(f.Settings)
+			}
+			for _, f := range plan.Fixes {
+				text += fmt.Sprint(f.Title, f.Notes, f.Changes)
+			}
+			if rule, ok := diagnose.RuleOf(v.Class); ok {
+				text += rule.Title + rule.Text
+			}
+			for _, word := range []string{"DataLoader", ".item()", "torch", "pin_memory", "num_workers", "no_sync"} {
+				if strings.Contains(text, word) {
+					t.Errorf("%s, %s: %q in %s", name, framework, word, text)
+				}
+			}
+		}
+	}
+}

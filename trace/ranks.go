@@ -213,6 +213,7 @@ func (p *part) shift(by int) {
 type joiner struct {
 	t     *recording.Timeline
 	names map[string]int32
+	files int // that were added
 }
 
 // reserve makes room for all parts, so that no column is copied while it grows.
@@ -256,7 +257,7 @@ func (j *joiner) add(run *recording.Run, p *part, later int64) {
 	calls, gpus := int32(len(t.Host.Start)), len(run.Facts.GPUs)
 	t.Threads = append(t.Threads, from.Threads...)
 	for _, d := range from.Devices {
-		if d.GPU >= 0 {
+		if d.File = j.files; d.GPU >= 0 {
 			d.GPU += gpus
 		}
 		t.Devices = append(t.Devices, d)
@@ -274,6 +275,7 @@ func (j *joiner) add(run *recording.Run, p *part, later int64) {
 		t.Dropped[reason] += n
 	}
 	p.join(run, later)
+	j.files++
 }
 
 // join adds what is not in the Timeline.
