@@ -189,7 +189,7 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 			plan.Rejected = append(plan.Rejected, Rejected{c.name(), fmt.Sprintf("worth %.2fx in the replay: not to be told from noise", max(1, gain))})
 			continue
 		}
-		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit)}
+		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit), Untested: untested(c.changes)}
 		fix.Notes = append(c.notes, fix.Forecast.Notes...)
 		if !worthIt(fix.Forecast) && !boundOnly(fix) {
 			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})
@@ -204,6 +204,13 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 	a.together(&plan, t, taken)
 	a.bounded(&plan)
 	return plan, true
+}
+
+// untested reports whether a change is of a kind that no pair of recordings was held
+// against (docs/replay.md has those that were).
+func untested(changes []stoker.Change) bool {
+	without := []stoker.Setting{stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.Device}
+	return slices.ContainsFunc(changes, func(c stoker.Change) bool { return slices.Contains(without, c.Setting) })
 }
 
 // leastPlayed is the likely gain below which an edit is not played for its worst
@@ -254,7 +261,7 @@ func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) 
 	}
 	edit, _ := replay.EditOf(all)
 	fix := Fix{
-		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code, Risk: MemoryRisk, Forecast: t.Forecast(edit),
+		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code, Risk: MemoryRisk, Forecast: t.Forecast(edit), Untested: untested(all),
 		Notes: []string{"replayed together: the gains above do not add up"},
 	}
 	if worthIt(fix.Forecast) {
@@ -268,7 +275,7 @@ func (a adviser) bounded(plan *Plan) {
 	verdict := a.verdict
 	verdict.Findings = slices.DeleteFunc(slices.Clone(verdict.Findings), func(f diagnose.Finding) bool {
 		if len(f.Settings) == 0 {
-			return true
+			return !overlaps(f)
 		}
 		_, unknown := replay.EditOf(f.Settings[:1])
 		_, rejected := plan.verdictOn(string(f.Settings[0].Setting))
@@ -300,7 +307,7 @@ func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
 		changes[i].From = found[changes[i].Setting]
 	}
 	edit, _ := replay.EditOf(changes)
-	fix := Fix{Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk, Forecast: t.Forecast(edit)}
+	fix := Fix{Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk, Forecast: t.Forecast(edit), Untested: untested(changes)}
 	fix.Notes = fix.Forecast.Notes
 	check := t.Check()
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil

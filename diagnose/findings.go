@@ -3,7 +3,9 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
+	"strings"
 
 	"stoker"
 	"stoker/diagnose/idle"
@@ -178,8 +180,35 @@ func (t *traced) hostWork() (Finding, bool) {
 		f.Text += ", before the first kernel"
 	}
 	f.Text += t.mostly(idle.Slice.Long)
-	f.Advice = "prepare inputs in the workers of a DataLoader, one step ahead; log, evaluate and save every so many steps, or in another thread"
+	f.Advice = hostAdvice(t.named(idle.Slice.Long), len(t.t.Frames.Start) > 0)
 	return f, true
+}
+
+// What functions are about, by parts of their names in lower case.
+var (
+	preparing = []string{
+		"preprocess", "read_", "load", "decod", "resize", "transform(", "transforms/", "collat", "tokeniz", "image_processing", "feature_extraction",
+		"pil/", "cv2", "scipy", "librosa", "soundfile", "torchvision", "zoom", "augment", "__getitem__", "numpy", "pandas", "normalize", "crop", "next_batch", "get_batch",
+	}
+	telling = []string{"tensorboard", "wandb", "logging", "logger", "print", "tqdm", "mlflow", "json/", "save"}
+)
+
+// hostAdvice is what to do about work of the launching thread, by the function that takes
+// most of it; "" where nothing was recorded of it.
+func hostAdvice(function string, stacks bool) string {
+	lower := strings.ToLower(function)
+	has := func(parts []string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
+	}
+	switch {
+	case has(telling):
+		return "log, print and save every so many steps, or in another thread"
+	case has(preparing):
+		return "prepare inputs one step ahead, while the device computes: in the workers of a DataLoader, or in a thread with a queue of a few batches"
+	case function == "" && !stacks:
+		return "nothing of it was recorded: with_stack=True tells the line. Input that is prepared in the loop belongs one step ahead; logging and saving into another thread"
+	}
+	return "do it less often, on the device, or in another thread while the device computes"
 }
 
 // isFirst reports whether a gap lies before all kernels of the window.

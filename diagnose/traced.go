@@ -342,6 +342,14 @@ func (t *traced) gap(p idle.Place, cause idle.Cause) []Evidence {
 	return seen(nil, seconds(p.Time), "seconds", "trace.gap", "%s", text)
 }
 
+// named is the function that most of some idle time went into, "" where none did.
+func (t *traced) named(fits func(idle.Slice) bool) string {
+	if h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits); h.Name >= 0 {
+		return t.t.Names[h.Name]
+	}
+	return ""
+}
+
 // mostly says which function most of some idle time went into, "" where none did.
 func (t *traced) mostly(fits func(idle.Slice) bool) string {
 	h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits)

@@ -95,6 +95,8 @@ type jsonTrace struct {
 	Bytes   int64          `json:"bytes"`
 	Seconds *float64       `json:"seconds"`
 	Dropped map[string]int `json:"dropped"`
+	Steps   *string        `json:"steps_from"`     // by what steps were found; null where that is not told
+	Left    map[string]int `json:"steps_left_out"` // of the judged device, by why
 }
 
 // TraceJSON writes the report as one object: that of a verdict, and operators,
@@ -107,7 +109,12 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 			r.Operators.Share(row), text(row.Source),
 		})
 	}
-	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}}
+	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}, Left: map[string]int{}, Steps: text(r.Run.Facts.StepsFrom)}
+	if d := r.device(); d != nil {
+		for _, l := range d.Left {
+			o.Trace.Left[l.Why] = l.Count
+		}
+	}
 	if r.Source.Seconds > 0 {
 		o.Trace.Seconds = number(r.Source.Seconds)
 	}

@@ -29,12 +29,12 @@ import (
 
 // traceFlags are the flags of the verb.
 type traceFlags struct {
-	top                              int
-	by                               string
-	shapes, operators, json, explain bool
-	check                            checkFlag
-	timeline, output, whatIf         string
-	prices                           priceFlags
+	top                                   int
+	by                                    string
+	shapes, operators, json, explain, all bool
+	check                                 checkFlag
+	timeline, output, whatIf              string
+	prices                                priceFlags
 }
 
 func (a *app) trace() *cobra.Command {
@@ -75,6 +75,7 @@ the ranks of one run. Record a trace with
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
+	flags.BoolVar(&f.all, "all", false, "show findings that are worth less than 1 % of the window, too")
 	f.check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
@@ -118,7 +119,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 			return err
 		}
 	}
-	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
+	r.All, r.Source.Files, r.Source.Bytes = f.all, files, bytesOf(files)
 	r.Source.Seconds = time.Since(started).Seconds()
 	if err := a.traceFiles(ctx, f, r); err != nil {
 		return interrupted(ctx, err)
