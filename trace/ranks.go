@@ -72,12 +72,7 @@ func numberRanks(parts []part) error {
 	seen := map[int]string{}
 	for i := range parts {
 		p := &parts[i]
-		p.told = p.Rank >= 0
-		if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); !p.told && m != nil {
-			p.Rank, _ = strconv.Atoi(m[1])
-			p.told = true
-		}
-		if !p.told {
+		if !p.tell() {
 			continue
 		}
 		if other, again := seen[p.Rank]; again {
@@ -98,6 +93,15 @@ func numberRanks(parts []part) error {
 		p.setRank()
 	}
 	return nil
+}
+
+// tell reports whether a file's content or its name tells its rank, and takes that.
+func (p *part) tell() bool {
+	if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); p.Rank < 0 && m != nil {
+		p.Rank, _ = strconv.Atoi(m[1])
+	}
+	p.told = p.told || p.Rank >= 0
+	return p.told
 }
 
 func (p *part) setRank() {

@@ -15,12 +15,34 @@ const (
 	firstTime = 500_000   // [J] a kernel's first launch that lasts this long loads its module
 )
 
+// What counts where several pieces of work run at once, the first of these.
+const (
+	kernelLevel   = iota
+	crossingLevel // copies over the host's link
+	copyLevel     // other copies, and sets
+	exchangeLevel
+	levels
+)
+
 // cover adds up what ran in a window: kernels wherever one runs, copies where no
-// kernel does, those across the host's link before those within the device,
-// collectives where neither does, idle the rest.
+// kernel does, collectives where neither does, idle the rest.
 func (a *Analysis) cover(d *Device) {
+	var total [levels]int64
+	d.Works = a.levels(d, func(level int, from, to int64) { total[level] += to - from })
+	d.Kernel, d.Copy, d.Crossing, d.Communication = apart(total)
+	d.Idle = d.To - d.From - d.Busy()
+}
+
+// apart takes totals of levels, each of which holds those before it, from each other.
+func apart(total [levels]int64) (kernel, copied, crossing, communication int64) {
+	return total[kernelLevel], total[copyLevel] - total[kernelLevel], total[crossingLevel] - total[kernelLevel], total[exchangeLevel] - total[copyLevel]
+}
+
+// levels hands on, for each level, the times of a device's window in which work of it or
+// of one before it runs, each once. It counts the work that starts in the window.
+func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works int) {
 	w := &a.t.Device
-	var total, end [4]int64
+	var end [levels]int64
 	for level := range end {
 		end[level] = d.From
 	}
@@ -29,27 +51,26 @@ func (a *Analysis) cover(d *Device) {
 			break
 		}
 		if w.Start[i] >= d.From {
-			d.Works++
+			works++
 		}
-		level := 0
+		level := kernelLevel
 		switch {
 		case a.Collective(i):
-			level = 3
+			level = exchangeLevel
 		case a.crosses(i):
-			level = 1
+			level = crossingLevel
 		case w.Kind[i] != recording.Kernel:
-			level = 2
+			level = copyLevel
 		}
 		to := min(w.End[i], d.To)
-		for ; level < len(end); level++ {
+		for ; level < levels; level++ {
 			if from := max(w.Start[i], end[level]); to > from {
-				total[level] += to - from
+				add(level, from, to)
 				end[level] = to
 			}
 		}
 	}
-	d.Kernel, d.Copy, d.Crossing, d.Communication = total[0], total[2]-total[0], total[1]-total[0], total[3]-total[2]
-	d.Idle = d.To - d.From - total[3]
+	return works
 }
 
 // crosses reports whether work is a copy over the link between host and device.
