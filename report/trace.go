@@ -30,6 +30,7 @@ type TraceReport struct {
 	Roofline  *operators.Roofline
 	Ranks     *ranks.Table // nil with one rank
 	Source    TraceSource
+	Top       int  // kernels to show; 0: all
 	All       bool // findings are shown that are worth less than a hundredth of the window
 }
 
@@ -52,6 +53,7 @@ func TraceText(w io.Writer, r TraceReport, style Style) error {
 	p.plan(r.Plan, r.Verdict)
 	p.lanes(r)
 	p.operators(r.Operators)
+	p.kernels(r, r.Top)
 	p.workRoofline(r.Roofline)
 	p.ranks(r.Ranks, r.Gaps)
 	p.list("note", traceNotes(r))
@@ -98,6 +100,9 @@ func (p *page) traceFacts(r TraceReport) {
 		p.wrapped("  steps    ", "           ", text)
 	}
 	p.shares(v.Shares)
+	if text := exchanging(r, d); text != "" {
+		p.wrapped("  exchange ", "           ", text)
+	}
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
 }

@@ -73,7 +73,7 @@ whether that is what had been promised. "-" is standard input. Record a trace wi
 		RunE: func(cmd *cobra.Command, args []string) error { return a.traced(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.top, "top", 10, "operators to show; 0: all")
+	flags.IntVar(&f.top, "top", 10, "operators and kernels to show; 0: all")
 	flags.StringVar(&f.by, "by", "self", "order of operators: gpu (total time on the device), cpu (total time on the host), self")
 	flags.BoolVar(&f.shapes, "shapes", false, "a row per operator and operand shapes")
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
@@ -110,7 +110,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	started := time.Now()
-	runs, err := a.readTraces(ctx, files)
+	runs, err := a.readTraces(ctx, files, f.output == "" && f.timeline == "")
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -129,7 +129,8 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 			return err
 		}
 	}
-	r.All, r.Source.Files, r.Source.Bytes = f.all, files, bytesOf(files)
+	r.All, r.Top = f.all, f.top
+	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
 	r.Source.Seconds = time.Since(started).Seconds()
 	if err := a.traceFiles(ctx, f, r); err != nil {
 		return interrupted(ctx, err)
@@ -201,6 +202,8 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 	switch {
 	case f.json:
 		return report.TraceJSON(a.stdout, r)
+	case f.csv:
+		return report.KernelsCSV(a.stdout, r)
 	case f.explain:
 		return report.Explain(a.stdout, r.Verdict, style)
 	case f.operators:
@@ -210,14 +213,14 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 }
 
 // readTraces reads with a line on stderr where it takes longer than a second: one run, or
-// of two traces that are not ranks of one, two.
-func (a *app) readTraces(ctx context.Context, files []string) ([]*recording.Run, error) {
+// where a pair may be compared, of two traces that are not ranks of one, two.
+func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*recording.Run, error) {
 	p := a.progress()
 	defer p.end()
 	o := trace.Options{Stdin: a.stdin, Progress: func(done, total int64) {
 		p.say("reading, %.0f %% of %.0f MB", 100*float64(done)/math.Max(1, float64(total)), float64(total)/1e6)
 	}}
-	if len(files) == 2 {
+	if pair && len(files) == 2 {
 		return trace.Pair(ctx, files[0], files[1], o)
 	}
 	run, err := trace.Read(ctx, files, o)
@@ -227,9 +230,6 @@ func (a *app) readTraces(ctx context.Context, files []string) ([]*recording.Run,
 // compared says what changed between two traces; refused is why they could not be
 // compared, "" where they were.
 func (a *app) compared(f traceFlags, asked []stoker.Change, before, after *recording.Run) (refused string, err error) {
-	if f.output != "" || f.timeline != "" {
-		return "", usageError{errors.New("-o and --timeline are of one trace; two were given that are not ranks of one run")}
-	}
 	was, plan := judgedTrace(before), advise.Plan{}
 	now := judgedTrace(after)
 	if plan = advise.Rank(before, was.Verdict); len(asked) > 0 {

@@ -65,7 +65,7 @@ func (a *app) twoTraces(ctx context.Context, first, second string) (before, afte
 			runs[i] = run
 			continue
 		}
-		read, failed := a.readTraces(ctx, []string{file})
+		read, failed := a.readTraces(ctx, []string{file}, false)
 		if failed != nil {
 			return nil, nil, err
 		}

@@ -66,14 +66,14 @@ func (a *Analysis) Copies(d *Device) *Copies {
 		if w.Start[i] >= d.To {
 			break
 		}
-		if w.Kind[i] == recording.Kernel {
+		if w.Kind[i] == recording.Kernel && !a.Collective(i) {
 			kernelEnd = max(kernelEnd, w.End[i])
 			continue
 		}
 		if w.Kind[i] != recording.Copy || w.Start[i] < d.From {
 			continue
 		}
-		name, alone := a.t.Names[w.Name[i]], a.alone(works[n:], i, kernelEnd)
+		name, alone := a.t.Names[w.Name[i]], a.uncovered(works[n+1:], i, kernelEnd)
 		switch {
 		case recording.ToHost(name):
 			c.ToHost.add(w, i, alone)
@@ -111,23 +111,6 @@ func (a *Analysis) tiny(work int32) bool {
 // its size is not recorded, whether it takes as long as 1 MB does at 10 GB/s.
 func large(w *recording.Work, i int32) bool {
 	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
-}
-
-// alone is the time of a copy in which no kernel runs: from the last kernel's end
-// to the next one's start. after begins with the copy.
-func (a *Analysis) alone(after []int32, copied int32, kernelEnd int64) int64 {
-	w := &a.t.Device
-	from, to, total := max(w.Start[copied], kernelEnd), w.End[copied], int64(0)
-	for _, i := range after {
-		if w.Start[i] >= to || from >= to {
-			break
-		}
-		if w.Kind[i] == recording.Kernel {
-			total += max(0, w.Start[i]-from)
-			from = max(from, w.End[i])
-		}
-	}
-	return total + max(0, to-from)
 }
 
 // Wait is one host call that waited for the device.
