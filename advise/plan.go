@@ -44,10 +44,21 @@ type Fix struct {
 	Risk     Risk
 	Saves    string   // what is saved by a change that need not be faster
 	Notes    []string // how many and why not more; the traps checked
+
+	// Untested says that no pair of runs, before and after such a change, was held
+	// against its gain.
+	Untested bool
 }
 
 // Worth is what the fix is worth, in words.
 func (f Fix) Worth() string {
+	if f.Untested && !math.IsNaN(f.Forecast.Speedup.High) {
+		return f.gain() + ", not validated"
+	}
+	return f.gain()
+}
+
+func (f Fix) gain() string {
 	s := f.Forecast.Speedup
 	switch {
 	case math.IsNaN(s.High):

@@ -64,6 +64,9 @@ const (
 func (a adviser) candidates(t *replay.Trace) []candidate {
 	var out []candidate
 	add := func(title string, effort Effort, risk Risk, note string, changes ...stoker.Change) {
+		if len(changes) == 0 || a.foreign(changes[0].Setting) { // no setting does it
+			return
+		}
 		if slices.ContainsFunc(out, func(c candidate) bool {
 			return c.name() == string(changes[0].Setting) && c.changes[0].To == changes[0].To
 		}) {
@@ -103,7 +106,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
 			}
 		case "exposed-communication":
-			add("exchange gradients less often", Code, NumericsRisk, "the optimizer sees larger batches: the learning rate follows; with no_sync() around the other steps", to(stoker.Accumulation, accumulated))
+			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run), to(stoker.Accumulation, accumulated))
 		case "allocator":
 			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)
 		case "garbage-collection":
@@ -111,6 +114,20 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 		}
 	}
 	return out
+}
+
+func accumulates(run *recording.Run) string {
+	const all = "the optimizer sees larger batches: the learning rate follows"
+	if run.Facts.Software.Framework != "" {
+		return all
+	}
+	return all + "; with no_sync() around the other steps"
+}
+
+// foreign reports whether a setting is PyTorch's, and the run is another framework's.
+func (a adviser) foreign(s stoker.Setting) bool {
+	anyones := []stoker.Setting{stoker.BatchSize, stoker.SyncEvery, stoker.MergeCopies, stoker.Accumulation, stoker.ManualGC}
+	return a.run.Facts.Software.Framework != "" && !slices.Contains(anyones, s)
 }
 
 // found are the loader's settings as far as the trace tells them.
@@ -172,7 +189,7 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 			plan.Rejected = append(plan.Rejected, Rejected{c.name(), fmt.Sprintf("worth %.2fx in the replay: not to be told from noise", max(1, gain))})
 			continue
 		}
-		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit)}
+		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit), Untested: untested(c.changes)}
 		fix.Notes = append(c.notes, fix.Forecast.Notes...)
 		if !worthIt(fix.Forecast) && !boundOnly(fix) {
 			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})
@@ -187,6 +204,13 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 	a.together(&plan, t, taken)
 	a.bounded(&plan)
 	return plan, true
+}
+
+// untested reports whether a change is of a kind that no pair of recordings was held
+// against (docs/replay.md has those that were).
+func untested(changes []stoker.Change) bool {
+	without := []stoker.Setting{stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.Device}
+	return slices.ContainsFunc(changes, func(c stoker.Change) bool { return slices.Contains(without, c.Setting) })
 }
 
 // leastPlayed is the likely gain below which an edit is not played for its worst
@@ -237,7 +261,7 @@ func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) 
 	}
 	edit, _ := replay.EditOf(all)
 	fix := Fix{
-		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code, Risk: MemoryRisk, Forecast: t.Forecast(edit),
+		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code, Risk: MemoryRisk, Forecast: t.Forecast(edit), Untested: untested(all),
 		Notes: []string{"replayed together: the gains above do not add up"},
 	}
 	if worthIt(fix.Forecast) {
@@ -251,7 +275,7 @@ func (a adviser) bounded(plan *Plan) {
 	verdict := a.verdict
 	verdict.Findings = slices.DeleteFunc(slices.Clone(verdict.Findings), func(f diagnose.Finding) bool {
 		if len(f.Settings) == 0 {
-			return true
+			return !overlaps(f)
 		}
 		_, unknown := replay.EditOf(f.Settings[:1])
 		_, rejected := plan.verdictOn(string(f.Settings[0].Setting))
@@ -283,7 +307,7 @@ func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
 		changes[i].From = found[changes[i].Setting]
 	}
 	edit, _ := replay.EditOf(changes)
-	fix := Fix{Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk, Forecast: t.Forecast(edit)}
+	fix := Fix{Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk, Forecast: t.Forecast(edit), Untested: untested(changes)}
 	fix.Notes = fix.Forecast.Notes
 	check := t.Check()
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil

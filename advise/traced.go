@@ -17,14 +17,17 @@ import (
 func (a adviser) traced(plan *Plan) {
 	var fixes []Fix
 	for _, f := range a.verdict.Findings {
-		if len(f.Settings) == 0 || !(f.Saves > 0) || plan.holds(f) {
+		if !overlaps(f) && len(f.Settings) == 0 || !(f.Saves > 0) || plan.holds(f) {
 			continue
 		}
-		name := string(f.Settings[0].Setting)
+		name := overlap
+		if len(f.Settings) > 0 {
+			name = string(f.Settings[0].Setting)
+		}
 		plan.Rejected = slices.DeleteFunc(plan.Rejected, func(r Rejected) bool { return r.Name == name })
 		most := 1 / (1 - min(f.Saves, 0.95))
 		fix := Fix{
-			Name: name, Title: f.Name, Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: []string{f.Advice},
+			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f), Untested: true,
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
@@ -40,8 +43,34 @@ func (a adviser) traced(plan *Plan) {
 	plan.Fixes = append(plan.Fixes, fixes...)
 }
 
+// overlap is the name of the fix that no setting does: the host's work beside the
+// device's.
+const overlap = "overlap"
+
+// overlaps reports whether a finding is about work of the host that could run while the
+// device computes.
+func overlaps(f diagnose.Finding) bool { return f.Name == "host-work" }
+
+func titleOf(f diagnose.Finding) string {
+	if overlaps(f) {
+		return "do the host's work while the device computes"
+	}
+	return f.Name
+}
+
+// notesOf are what a finding saw and advises, where no setting says it.
+func notesOf(f diagnose.Finding) []string {
+	if overlaps(f) {
+		return []string{f.Text, f.Advice}
+	}
+	return []string{f.Advice}
+}
+
 // holds reports whether some fix changes what a finding would change first.
 func (p *Plan) holds(f diagnose.Finding) bool {
+	if len(f.Settings) == 0 {
+		return false
+	}
 	return slices.ContainsFunc(p.Fixes, func(fix Fix) bool {
 		return slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == f.Settings[0].Setting })
 	})
@@ -52,13 +81,16 @@ func (p *Plan) holds(f diagnose.Finding) bool {
 var flags = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.BucketMB, stoker.Allocator, stoker.BatchSize}
 
 func effortOf(f diagnose.Finding) Effort {
-	if slices.Contains(flags, f.Settings[0].Setting) {
+	if !overlaps(f) && slices.Contains(flags, f.Settings[0].Setting) {
 		return Flag
 	}
 	return Code
 }
 
 func riskOf(f diagnose.Finding) Risk {
+	if overlaps(f) {
+		return MemoryRisk
+	}
 	first := f.Settings[0].Setting
 	switch {
 	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize}, first):

@@ -30,6 +30,7 @@ type Case struct {
 	Recorded float64      // pieces of its work in the whole recording
 	Works    float64      // pieces of its work in the window
 	StartUp  bool         // a program's start: most idle time is what happens once
+	Apart    string       // what the recording shows in the place of steady steps, "graph capture"; "" where it has some
 	Parts    parts        // what the window went into
 	Kernels  kernelShares // what its kernels were busy with
 	LateBy   float64      // share of the window in which other ranks wait for one that is late

@@ -3,7 +3,7 @@ package diagnose
 var cpuBound = Rule{
 	Class:  CPUBound,
 	Title:  "The program's own work on the host is the limit",
-	Text:   "In long stretches the thread that launches, or one that it waits for, does something else: preprocessing outside a DataLoader, a simulator, logging, evaluation on the host. The device waits meanwhile.",
+	Text:   "In long stretches the thread that launches, or one that it waits for, does something else: preprocessing outside a loader, a simulator, logging, evaluation on the host. The device waits meanwhile.",
 	Limits: "Loading that no loader's span marks looks the same; a stack names the line.",
 	check: func(c *Case) float64 {
 		if c.Own.known() {

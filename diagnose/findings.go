@@ -3,7 +3,9 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
+	"strings"
 
 	"stoker"
 	"stoker/diagnose/idle"
@@ -38,13 +40,13 @@ func said(name, text string) Finding {
 
 // findings are those of a trace, what can save most first.
 func (t *traced) findings() []Finding {
-	if t.d.StartUp || t.d.Works < fewWorks {
+	if t.d.StartUp || t.d.Apart != "" || t.d.Works < fewWorks {
 		return nil
 	}
 	var out []Finding
 	for _, find := range []func() (Finding, bool){
 		t.loaderWait, t.hostWork, t.launching, t.hiddenSync, t.explicitSync, t.allocating, t.collecting, t.deviceWaits,
-		t.pageableCopies, t.serialCopies, t.tinyCopies, t.linkLimited,
+		t.pageableCopies, t.serialCopies, t.tinyCopies, t.linkLimited, t.deviceCopies,
 		t.elementwiseChains, t.noTensorCores, t.smallGrids, t.unalignedShapes,
 		t.exposedCommunication, t.probableCommunication,
 	} {
@@ -80,8 +82,9 @@ func change(name stoker.Setting, from, to any) stoker.Change {
 }
 
 // atPlace fills in the gap with most of a cause.
-func (t *traced) atPlace(f *Finding, cause idle.Cause) {
-	p := t.d.Places[cause]
+func (t *traced) atPlace(f *Finding, cause idle.Cause) { t.atGap(f, t.d.Places[cause]) }
+
+func (t *traced) atGap(f *Finding, p idle.Place) {
 	if p.Time == 0 {
 		return
 	}
@@ -100,7 +103,8 @@ func (t *traced) loaderWait() (Finding, bool) {
 	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps()))
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps())) +
+		t.mostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
 	if t.itself < 0.5 {
 		t.moreWorkers(&f, share)
 		return f, true
@@ -145,10 +149,10 @@ func (t *traced) moreWorkers(f *Finding, share float64) {
 }
 
 // worst is the host's cause with the worst gap.
-func (t *traced) worst() idle.Cause {
+func worst(places *[idle.Causes]idle.Place) idle.Cause {
 	most := idle.Python
 	for _, cause := range []idle.Cause{idle.CPUOp, idle.Unrecorded, idle.Launch, idle.GC, idle.Allocator, idle.WarmUp} {
-		if t.d.Places[cause].Time > t.d.Places[most].Time {
+		if places[cause].Time > places[most].Time {
 			most = cause
 		}
 	}
@@ -165,21 +169,46 @@ func (t *traced) hostWork() (Finding, bool) {
 	}
 	f := finding("host-work")
 	t.worth(&f, t.d.Long)
-	cause := t.worst()
+	cause := worst(&t.d.Places)
 	if cause == idle.GC || cause == idle.Allocator {
 		return Finding{}, false // they have findings of their own
 	}
 	place := t.d.Places[cause]
 	t.atPlace(&f, cause)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", stoker.Percent(t.parts.Long), longGapText, stoker.AboutSeconds(seconds(place.To-place.From)))
-	if name := t.all.Name(place.Slice); name >= 0 {
-		f.Text += ", mostly in " + quoted(t.t.Names[name])
-	}
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
 	}
-	f.Advice = "prepare inputs in the workers of a DataLoader, one step ahead; log, evaluate and save every so many steps, or in another thread"
+	f.Text += t.mostly(idle.Slice.Long)
+	f.Advice = hostAdvice(t.named(idle.Slice.Long), len(t.t.Frames.Start) > 0)
 	return f, true
+}
+
+// What functions are about, by parts of their names in lower case.
+var (
+	preparing = []string{
+		"preprocess", "read_", "load", "decod", "resize", "transform(", "transforms/", "collat", "tokeniz", "image_processing", "feature_extraction",
+		"pil/", "cv2", "scipy", "librosa", "soundfile", "torchvision", "zoom", "augment", "__getitem__", "numpy", "pandas", "normalize", "crop", "next_batch", "get_batch",
+	}
+	telling = []string{"tensorboard", "wandb", "logging", "logger", "print", "tqdm", "mlflow", "json/", "save"}
+)
+
+// hostAdvice is what to do about work of the launching thread, by the function that takes
+// most of it; "" where nothing was recorded of it.
+func hostAdvice(function string, stacks bool) string {
+	lower := strings.ToLower(function)
+	has := func(parts []string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
+	}
+	switch {
+	case has(telling):
+		return "log, print and save every so many steps, or in another thread"
+	case has(preparing):
+		return "prepare inputs one step ahead, while the device computes: in the workers of a DataLoader, or in a thread with a queue of a few batches"
+	case function == "" && !stacks:
+		return "nothing of it was recorded: with_stack=True tells the line. Input that is prepared in the loop belongs one step ahead; logging and saving into another thread"
+	}
+	return "do it less often, on the device, or in another thread while the device computes"
 }
 
 // isFirst reports whether a gap lies before all kernels of the window.
@@ -203,7 +232,7 @@ func (t *traced) launching() (Finding, bool) {
 	}
 	f := finding("launch-bound")
 	t.worth(&f, int64(late*float64(t.d.Window())))
-	t.atPlace(&f, t.worst())
+	t.atGap(&f, t.d.Short[worst(&t.d.Short)])
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
 		stoker.Percent(late), float64(t.d.Works)/t.steps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
@@ -264,9 +293,52 @@ func (t *traced) allocating() (Finding, bool) {
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.Allocator)
 	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps: the caching allocator runs out of fitting blocks", stoker.Percent(share))
+	if made, freed, all := t.allocations(); all {
+		f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed: the same %d allocations and %d frees in every step, so nothing is kept from one step to the next",
+			stoker.Percent(share), made, freed)
+		f.Advice = "unset PYTORCH_NO_CUDA_MEMORY_CACHING, and no torch.cuda.empty_cache() within the loop: the caching allocator is off or emptied in every step. It is no fragmentation, and expandable segments change nothing"
+		return f, true
+	}
 	f.Settings = []stoker.Change{change(stoker.Allocator, nil, "expandable_segments:True")}
 	f.Advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and no torch.cuda.empty_cache() within the loop"
 	return f, true
+}
+
+// Where the cache is off, a step allocates for many tensors, and most tensors are made by
+// a kernel. [J]
+const (
+	leastMade = 20 // allocations of a step
+	everyWork = 8  // pieces of work per allocation, at most
+)
+
+// allocations are how often device memory is allocated and freed in a step, and
+// whether that is the same in all of them and as often as tensors are made: fragments
+// fill up now and then, a cache that is off misses always.
+func (t *traced) allocations() (made, freed int, everyStep bool) {
+	steps := t.d.Steps
+	counts := make([][2]int, len(steps))
+	h := &t.t.Host
+	for i, name := range h.Name {
+		n := sort.Search(len(steps), func(n int) bool { return steps[n].HostTo > h.Start[i] })
+		if h.Kind[i] != recording.Runtime || n == len(steps) || h.Start[i] < steps[n].HostFrom {
+			continue
+		}
+		switch t.t.Names[name] {
+		case "cudaMalloc", "hipMalloc", "cuMemAlloc_v2", "cuMemAlloc":
+			counts[n][0]++
+		case "cudaFree", "hipFree", "cuMemFree_v2", "cuMemFree":
+			counts[n][1]++
+		}
+	}
+	if len(counts) < 2 {
+		return 0, 0, false
+	}
+	for n := range counts {
+		if counts[n] != counts[0] || counts[n][0] < leastMade || everyWork*counts[n][0] < steps[n].Works {
+			return 0, 0, false
+		}
+	}
+	return counts[0][0], counts[0][1], counts[0][1] > 0
 }
 
 func (t *traced) collecting() (Finding, bool) {

@@ -60,6 +60,20 @@ func (t *traced) serialCopies() (Finding, bool) {
 	return f, true
 }
 
+func (t *traced) deviceCopies() (Finding, bool) {
+	in := t.copies.Within
+	if t.d.Share(in.Alone) < serialTrigger {
+		return Finding{}, false
+	}
+	f := finding("device-copies")
+	t.worth(&f, in.Alone)
+	t.atWork(&f, in.Largest)
+	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f per step: they cross no link, and move what is on the device already",
+		stoker.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.steps())
+	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results where they are needed (out=, a slice of a buffer made once)"
+	return f, true
+}
+
 func (t *traced) tinyCopies() (Finding, bool) {
 	tiny := t.copies.Tiny
 	if float64(tiny.Count) < tinyPerStep*t.steps() {

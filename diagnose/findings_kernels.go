@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -133,41 +134,59 @@ var matrixOps = map[string][2]int{
 const (
 	granule  = 8
 	tile     = 64
-	leastDim = 32  // [J] smaller ones are heads, classes, colours: nothing is gained by padding
-	largeDim = 512 // [J] from here on a remainder of a tile is worth a word
+	leastDim = 32   // [J] smaller ones are heads, classes, colours: nothing is gained by padding
+	largeDim = 512  // [J] from here on a remainder of a tile is worth a word
+	padding  = 0.05 // [J] of the padded dimension: what a remainder of a tile must waste
 )
 
 // uneven is a dimension that misses its multiple.
 type uneven struct {
 	dim, of int
-	count   int
+	flop    float64 // of the products with it
 	call    int32
 }
 
+// unalignedShapes weighs products by their FLOP: which kernel ran for which one, names do
+// not tell.
 func (t *traced) unalignedShapes() (Finding, bool) {
 	matrix := t.kernels.Family[idle.Matmul] + t.kernels.Family[idle.Convolution]
-	if !(t.major >= 7) && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
+	tensor := t.major >= 7 && t.kernels.Tensor > t.kernels.Plain
+	if !tensor && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
 		return Finding{}, false
 	}
-	most, calls := t.unevenDims()
-	if calls == 0 || float64(most.count) < unevenTrigger*float64(calls) {
+	most, all := t.unevenDims()
+	if all == 0 || most.flop < unevenTrigger*all {
 		return Finding{}, false
 	}
 	f := finding("unaligned-shapes")
 	h := &t.t.Host
+	t.worth(&f, int64(most.flop/all*float64(matrix)))
+	f.Saves = math.NaN() // only a trial tells
 	t.at(&f, h.Thread[most.call], h.Start[most.call], h.End[most.call])
-	f.Text = fmt.Sprintf("%d of %d matrix products have a dimension of %d, no multiple of %d (such as %s %s): Tensor Cores work in tiles, the rest of the last one is wasted, and below multiples of 8 slower kernels are taken",
-		most.count, calls, most.dim, most.of, t.t.Names[h.Name[most.call]], t.t.Names[h.Shapes[most.call]])
-	next := (most.dim + tile - 1) / tile * tile
-	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64; 8 is the least): hidden sizes, vocabulary, channels; sequence lengths with pad_to_multiple_of=64 in the tokenizer's collator", most.dim, next)
+	why := "slower kernels are taken, as 16-bit rows do not begin at multiples of 16 bytes"
+	if most.of == tile {
+		why = fmt.Sprintf("Tensor Cores work in tiles, and %s of the last dimension is padding", stoker.Percent(waste(most.dim)))
+	}
+	f.Text = fmt.Sprintf("%s of the FLOP of matrix products have a dimension of %d, no multiple of %d (such as %s %s): %s",
+		stoker.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]], t.t.Names[h.Shapes[most.call]], why)
+	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64; 8 is the least): hidden sizes, vocabulary, channels", most.dim, padded(most.dim))
 	return f, true
 }
 
-// unevenDims is the dimension that misses its multiple most often, and how many
-// matrix products there are.
-func (t *traced) unevenDims() (most uneven, calls int) {
+func padded(dim int) int { return (dim + tile - 1) / tile * tile }
+
+// waste is the part of the last tiles that a dimension leaves empty.
+func waste(dim int) float64 { return 1 - float64(dim)/float64(padded(dim)) }
+
+// unevenDims is the dimension that misses its multiple in most of the matrix products'
+// FLOP, and how many those are in all.
+func (t *traced) unevenDims() (most uneven, all float64) {
 	h := &t.t.Host
-	dims := map[[2]int32][]int{} // by operator and shapes
+	type product struct {
+		bad  []int
+		flop float64
+	}
+	known := map[[2]int32]product{} // by operator and shapes
 	found := map[int]*uneven{}
 	operands := map[int32][2]int{}
 	for name, text := range t.t.Names {
@@ -183,73 +202,68 @@ func (t *traced) unevenDims() (most uneven, calls int) {
 		if !ok {
 			continue
 		}
-		calls++
 		key := [2]int32{h.Name[i], h.Shapes[i]}
-		bad, known := dims[key]
-		if !known {
-			bad = unevenIn(t.t.Names[h.Shapes[i]], places, strings.Contains(t.t.Names[h.Name[i]], "conv"))
-			dims[key] = bad
+		p, seen := known[key]
+		if !seen {
+			p.bad, p.flop = unevenIn(t.t.Names[h.Shapes[i]], places, strings.Contains(t.t.Names[h.Name[i]], "conv"))
+			known[key] = p
 		}
-		for _, dim := range bad {
+		all += p.flop
+		for _, dim := range p.bad {
 			if found[dim] == nil {
 				found[dim] = &uneven{dim: dim, of: multiple(dim), call: int32(i)}
 			}
-			found[dim].count++
+			found[dim].flop += p.flop
 		}
 	}
 	for _, u := range found {
-		worse := u.of < most.of || u.of == most.of && (u.count > most.count || u.count == most.count && u.dim > most.dim)
-		if float64(u.count) >= unevenTrigger*float64(calls) && (most.count == 0 || worse) {
+		if u.flop > most.flop || u.flop == most.flop && u.dim > most.dim {
 			most = *u
 		}
 	}
-	return most, calls
+	return most, all
 }
 
 // multiple is what a dimension ought to be a multiple of and is not: 8, for large
-// ones 64; 0 where it is.
+// ones 64 where much of the last tile is empty; 0 where it is.
 func multiple(dim int) int {
 	switch {
 	case dim >= leastDim && dim%granule != 0:
 		return granule
-	case dim >= largeDim && dim%tile != 0:
+	case dim >= largeDim && waste(dim) >= padding:
 		return tile
 	}
 	return 0
 }
 
-// unevenIn lists the dimensions of two operands that miss their multiple: the
-// last two of matrices, the channels of a convolution.
-func unevenIn(shapes string, places [2]int, conv bool) []int {
+// unevenIn lists the dimensions of two operands that miss their multiple, and how much
+// their product computes: rows lie along the last dimension of each matrix, and along
+// the channels of a convolution. How many rows there are, a batch or a sequence, moves
+// no row off its place.
+func unevenIn(shapes string, places [2]int, conv bool) (bad []int, flop float64) {
 	lists := parseShapes(shapes)
-	var bad []int
-	for _, place := range places {
+	flop = 1
+	for i, place := range places {
 		if place >= len(lists) || len(lists[place]) < 2 {
-			continue
+			return nil, 0
 		}
-		dims := lists[place][len(lists[place])-2:]
+		dims := lists[place]
+		row := dims[len(dims)-1]
 		if conv {
-			dims = lists[place][:2]
-			if place == places[0] {
-				dims = dims[1:] // the batch may be what it is
-			}
+			row = dims[1-i] // channels that come in, and those that go out
 		}
-		for _, dim := range dims {
-			if multiple(dim) > 0 && !containsInt(bad, dim) {
-				bad = append(bad, dim)
+		if multiple(row) > 0 && !slices.Contains(bad, row) {
+			bad = append(bad, row)
+		}
+		if i == 0 {
+			for _, dim := range dims {
+				flop *= float64(dim)
 			}
+		} else {
+			flop *= float64(row)
 		}
 	}
-	return bad
-}
-
-func containsInt(list []int, n int) bool {
-	for _, v := range list {
-		if v == n {
-			return true
-		}
-	}
-	return false
+	return bad, flop
 }
 
 // parseShapes reads "[[32,3,224,224],[64,3,7,7],[]]"; what is no list of whole

@@ -114,7 +114,7 @@ const fewWorks = 10
 // that.
 func (c *Case) tells(class Class) float64 {
 	switch {
-	case c.StartUp, c.Works < fewWorks && class != ComputeOnCPU:
+	case c.StartUp, c.Apart != "", c.Works < fewWorks && class != ComputeOnCPU:
 		return 0
 	case c.unseen() && class != ComputeOnCPU && class != NotTraining:
 		return 0
@@ -156,6 +156,8 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	case c.Recorded == 0:
 		const text = "the trace holds no work of a device, so that its idle time is not known: either the model computes on the CPU, or the profiler was not asked for the device (record with ProfilerActivity.CUDA)"
 		return seen(nil, 0, "events", "trace.device", text)
+	case c.Apart != "":
+		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "all that was recorded is %s: it tells nothing of steady steps (record later ones)", c.Apart), c.Gaps)
 	case c.StartUp:
 		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", stoker.Percent(c.Shares.Kernel)), c.Gaps, c.WarmUp)
 	case c.ring():

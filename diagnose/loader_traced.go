@@ -21,6 +21,9 @@ func (t *traced) loading(run *recording.Run) (alone, workers quantity) {
 	}
 	single, several := t.iterators()
 	switch {
+	case run.Facts.Software.Framework == tensorFlow:
+		const text = "tf.data prepares batches in threads of its own"
+		return fact(ask, false, text), fact("Do others than the launching thread load?", true, text)
 	case single && !several:
 		const text = "a single-process iterator is marked"
 		return fact(ask, true, text), fact(other, false, text)

@@ -3,7 +3,7 @@ package diagnose
 var tooFewWorkers = Rule{
 	Class:  TooFewWorkers,
 	Title:  "The workers are the limit",
-	Text:   "Every DataLoader worker always has a batch to prepare and the device waits for them. Cores are left for more workers, or these mostly wait for something else than a core.",
+	Text:   "Every worker of the loader always has a batch to prepare and the device waits for them. Cores are left for more workers, or these mostly wait for something else than a core.",
 	Limits: "Workers that wait for something they share (a lock, a server) do not get faster by being more.",
 	check: func(c *Case) float64 {
 		some := c.yes(c.Workers)

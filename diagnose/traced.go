@@ -44,7 +44,7 @@ const (
 	longGapText = "2 ms"
 )
 
-// leastWork is the part of the busiest device's work below which a device is not
+// leastWork is the part of the busiest device's time below which a device is not
 // judged: it only helps. [J]
 const leastWork = 0.1
 
@@ -54,13 +54,13 @@ func tracedBy(run *recording.Run, gaps *idle.Analysis) *traced {
 		gaps = idle.Analyse(run)
 	}
 	t := &traced{t: run.Timeline, all: gaps, major: math.NaN(), world: 1}
-	most := 0
+	most := int64(0)
 	for i := range t.all.Devices {
-		most = max(most, t.all.Devices[i].Works)
+		most = max(most, t.all.Devices[i].Busy())
 	}
 	for i := range t.all.Devices {
 		d := &t.all.Devices[i]
-		if float64(d.Works) >= leastWork*float64(most) && d.Window() > 0 && (t.d == nil || moreStarved(d, t.d)) {
+		if float64(d.Busy()) >= leastWork*float64(most) && d.Window() > 0 && (t.d == nil || moreStarved(d, t.d)) {
 			t.d = d
 		}
 	}
@@ -78,6 +78,14 @@ func tracedBy(run *recording.Run, gaps *idle.Analysis) *traced {
 	t.hardware(run)
 	t.shares()
 	return t
+}
+
+// others says which of several devices is judged, where that one and others worked.
+func (t *traced) others() string {
+	if len(t.all.Devices) < 2 || t.ranks != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d devices worked: device %d is the one that is judged", len(t.all.Devices), t.t.Devices[t.d.Index].Index)
 }
 
 func moreStarved(a, b *idle.Device) bool {
@@ -118,7 +126,7 @@ func (t *traced) shares() {
 		return d.Share(sum)
 	}
 	t.parts = parts{
-		Input: share(idle.DataLoader), Long: d.Share(d.Long), Copies: d.Share(d.Copy) + share(idle.CopyIssue),
+		Input: share(idle.DataLoader), Long: d.Share(d.Long), Copies: d.Share(d.Crossing) + share(idle.CopyIssue),
 		Exchange: d.Share(d.Communication) + share(idle.Communication),
 	}
 	host := 0.0
@@ -147,8 +155,11 @@ func tracedCase(run *recording.Run, gaps *idle.Analysis) *Case {
 	t.window(c, run)
 	t.device(c)
 	t.input(c, run)
-	t.others(c)
-	c.Ranks, c.Found = t.compared(), t.findings()
+	t.rest(c)
+	c.Ranks, c.Found, c.Few = t.compared(), t.findings(), false
+	for i := range c.Found {
+		c.Found[i] = translated(c.Found[i], run.Facts.Software.Framework)
+	}
 	c.Warnings = slices.Concat(t.warnings(run), run.Facts.Notes)
 	return c
 }
@@ -191,6 +202,7 @@ func (t *traced) device(c *Case) {
 	c.Shares = Shares{Kernel: t.kernel, Copy: d.Share(d.Copy), Communication: d.Share(d.Communication), Idle: d.Share(d.Idle)}
 	c.Idle = c.Shares.Idle
 	c.Recorded, c.Works, c.StartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works), d.StartUp, t.parts
+	c.Apart = string(d.Apart)
 	all := float64(max(1, k.Time))
 	c.Kernels = kernelShares{
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
@@ -214,14 +226,15 @@ func (t *traced) input(c *Case, run *recording.Run) {
 	t.itself = c.Alone.Score
 }
 
-// others takes what the other rules ask.
-func (t *traced) others(c *Case) {
-	c.Busy = share("Does some kernel of computation run nearly all the time?", t.kernel, 0.82, 0.93, "").
+// rest takes what the other rules ask.
+func (t *traced) rest(c *Case) {
+	own := t.kernel + t.d.Share(t.d.Copy-t.d.Crossing)
+	c.Busy = share("Does the device do work of its own nearly all the time?", own, 0.82, 0.93, "").
 		saw(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)", stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
 		saw(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.composition())
 	c.Launching = share("Does the device wait for the next launch, in gaps below "+longGapText+"?", t.parts.Host, 0.08, 0.15, "").
 		saw(t.parts.Host, "ratio", "trace.host", "the device waits for the host to launch %s of the window; %d kernels of %s median", stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(seconds(t.kernels.Median)))
-	c.Short = share("Are kernels shorter than a launch (median, of 10 us)?", shortKernel/max(1e-9, seconds(t.kernels.Median)), 0.5, 1, "long kernels hide launches only while the host runs ahead")
+	c.Short = share("Are kernels shorter than a launch (median, of 10 us)?", t.shortness(), 0.5, 1, "long kernels hide launches only while the host runs ahead")
 	c.Stretches = share("Does the device wait for the host in gaps of "+longGapText+" and more?", t.parts.Long, 0.08, 0.15, "").
 		saw(t.parts.Long, "ratio", "trace.host", "the device waits for the host %s of the window in gaps of %s and more", stoker.Percent(t.parts.Long), longGapText)
 	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
@@ -232,22 +245,35 @@ func (t *traced) others(c *Case) {
 	for _, q := range []*quantity{&c.Busy, &c.Launching, &c.Stretches, &c.Exchange, &c.Copied, &c.Late} {
 		q.Seen = slices.Concat(q.Seen, c.Gaps)
 	}
-	worst := t.place(t.worst())
-	c.Launching.Seen = slices.Concat(c.Launching.Seen, worst)
-	c.Stretches.Seen = slices.Concat(c.Stretches.Seen, worst)
+	short, long := worst(&t.d.Short), worst(&t.d.Places)
+	c.Launching.Seen = slices.Concat(c.Launching.Seen, t.gap(t.d.Short[short], short))
+	c.Stretches.Seen = slices.Concat(c.Stretches.Seen, t.gap(t.d.Places[long], long))
 }
 
-// copied is whether copies that nothing covers take the window.
+// shortness is how short the median kernel is, 1 where a launch outlasts it; NaN
+// without kernels.
+func (t *traced) shortness() float64 {
+	if t.kernels.Count == 0 {
+		return math.NaN()
+	}
+	return min(1, shortKernel/max(1e-9, seconds(t.kernels.Median)))
+}
+
+// copied is whether copies over the host's link that nothing covers take the window.
 func (t *traced) copied() quantity {
-	part, down := t.parts.Copies, t.copies.ToDevice
-	q := share("Do copies to the device run while no kernel does?", part, 0.07, 0.15, "").
-		saw(part, "ratio", "trace.copy", "copies run alone or are being issued %s of the window", stoker.Percent(part))
+	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
+	q := share("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
+		saw(part, "ratio", "trace.copy", "copies between host and device run alone or are being issued %s of the window", stoker.Percent(part))
 	if down.Bytes > 0 {
-		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d copies to the device carry %s at %s, %s of them while no kernel runs",
-			down.Count, stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()), stoker.AboutSeconds(seconds(down.Alone)))
+		q = q.saw(down.Rate(), "bytes/s", "trace.copies", "%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
+			down.Count, stoker.Ending(down.Count, "y", "ies"), stoker.Ending(down.Count, "ies", "y"), stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()), stoker.AboutSeconds(seconds(down.Alone)))
+	}
+	if up.Alone > down.Alone {
+		q = q.saw(seconds(up.Alone), "seconds", "trace.copies", "%d cop%s to the host run%s %s while no kernel does",
+			up.Count, stoker.Ending(up.Count, "y", "ies"), stoker.Ending(up.Count, "s", ""), stoker.AboutSeconds(seconds(up.Alone)))
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
-		q = q.saw(float64(n), "copies", "trace.pageable", "%d of them come from pageable memory: staged by the CPU, and the launching thread waits", n)
+		q = q.saw(float64(n), "copies", "trace.pageable", "%d of those to the device come%s from pageable memory: staged by the CPU, and the launching thread waits", n, stoker.Ending(n, "s", ""))
 	}
 	return q
 }
@@ -291,13 +317,20 @@ func (t *traced) gaps() []Evidence {
 
 // place names the gap with most of a cause.
 func (t *traced) place(cause idle.Cause) []Evidence {
-	p := t.d.Places[cause]
+	return t.gap(t.d.Places[cause], cause)
+}
+
+// gap names a gap and what most of a cause's time in it went into.
+func (t *traced) gap(p idle.Place, cause idle.Cause) []Evidence {
 	if p.Time == 0 {
 		return nil
 	}
 	text := fmt.Sprintf("the gap with most of it: %s to %s in the trace, %s of it %s",
 		milli(p.From), milli(p.To), stoker.AboutSeconds(seconds(p.Time)), cause)
-	if name := t.all.Name(p.Slice); name >= 0 {
+	heaviest := t.all.Heaviest(t.d, p.From, p.To, func(s idle.Slice) bool { return s.Cause == cause })
+	if name := t.all.Name(p.Slice); heaviest.Name >= 0 && p.Slice.Thread >= 0 {
+		text += ", mostly " + quoted(t.t.Names[heaviest.Name])
+	} else if name >= 0 {
 		text += ", mostly " + quoted(t.t.Names[name])
 	}
 	if p.Slice.Thread >= 0 {
@@ -307,6 +340,23 @@ func (t *traced) place(cause idle.Cause) []Evidence {
 		text += ", until " + quoted(t.t.Names[t.t.Device.Name[p.Slice.Next]]) + " starts"
 	}
 	return seen(nil, seconds(p.Time), "seconds", "trace.gap", "%s", text)
+}
+
+// named is the function that most of some idle time went into, "" where none did.
+func (t *traced) named(fits func(idle.Slice) bool) string {
+	if h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits); h.Name >= 0 {
+		return t.t.Names[h.Name]
+	}
+	return ""
+}
+
+// mostly says which function most of some idle time went into, "" where none did.
+func (t *traced) mostly(fits func(idle.Slice) bool) string {
+	h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits)
+	if h.Name < 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)), stoker.AboutSeconds(seconds(h.Total)), quoted(t.t.Names[h.Name]))
 }
 
 func (t *traced) thread(i int32) string {
@@ -324,10 +374,14 @@ func (t *traced) thread(i int32) string {
 func milli(ns int64) string { return fmt.Sprintf("%.3f ms", float64(ns)/1e6) }
 
 // quoted is a name short enough for a sentence: kernels of C++ templates reach
-// thousands of letters.
+// thousands of letters. Of a frame of Python the function counts, which comes last.
 func quoted(name string) string {
 	const most = 60
-	if r := []rune(name); len(r) > most {
+	switch r := []rune(name); {
+	case len(r) <= most:
+	case strings.Contains(name, ".py("):
+		name = "…" + string(r[len(r)-most:])
+	default:
 		name = string(r[:most]) + "…"
 	}
 	return strconv.Quote(name)
@@ -391,20 +445,26 @@ func (t *traced) worth(f *Finding, ns int64) {
 func (t *traced) warnings(run *recording.Run) []string {
 	var out []string
 	d := t.d
+	more, later, stacks := recordMore(run)
 	switch n := len(d.Steps); {
+	case d.Apart != "":
+		out = append(out, fmt.Sprintf("no steady step was recorded, only %s: %s", d.Apart, later))
 	case n == 0:
-		out = append(out, "no steps could be told apart: the whole recording is judged, the profiler's start included")
+		out = append(out, "no steps could be told apart: the whole recording is judged")
 	case d.Seen < 3:
-		out = append(out, fmt.Sprintf("%d step%s, profiler start included: record five and more with torch.profiler.schedule(wait=1, warmup=2, active=5)", n, stoker.Ending(n, "", "s")))
+		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's start, and nobody knows what is usual; %s", n, stoker.Ending(n, "", "s"), more))
 	}
 	if d.StartUp {
-		out = append(out, "this is a program's start: record later steps with torch.profiler.schedule(wait=5, warmup=2, active=5)")
+		out = append(out, "this is a program's start: "+later)
+	}
+	if busy := t.others(); busy != "" {
+		out = append(out, busy)
 	}
 	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what the host did then is not charged to it", stoker.Percent(lost)))
 	}
 	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(t.t.Frames.Start) == 0 {
-		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: with_stack=True tells the line", stoker.Percent(lost)))
+		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded, most likely Python: %s", stoker.Percent(lost), stacks))
 	}
 	if x, ok := xprof(run, t.all); ok {
 		out = append(out, x.String())

@@ -2,8 +2,8 @@ package diagnose
 
 var transferBound = Rule{
 	Class:  TransferBound,
-	Title:  "Copies to the device are the limit",
-	Text:   "The device computes nothing while a batch crosses the host link. From pageable memory the copy is slow and blocks the launching thread.",
+	Title:  "Copies between host and device are the limit",
+	Text:   "The device computes nothing while data cross the link to the host. Where they come from pageable memory, the copy is slow and blocks the launching thread.",
 	Limits: "The copy's time is estimated from the batch's size and the link's rates, within the time in which no kernel ran.",
 	check: func(c *Case) float64 {
 		short := c.yes(c.Before)

@@ -203,9 +203,9 @@ func xKind(t *recording.Timeline, work int) uint8 {
 		return xCollective
 	case recording.Copy:
 		switch {
-		case idle.ToHost(name):
+		case recording.ToHost(name):
 			return xDeviceToHost
-		case idle.ToDevice(name):
+		case recording.ToDevice(name):
 			return xHostToDevice
 		}
 		return xDeviceToDevice

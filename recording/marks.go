@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -46,6 +47,12 @@ var compileSpans = []string{
 	"RunHloPasses", "HloPassPipeline",
 }
 
+// compileFrames are functions of PyTorch's compilers, as frames of Python.
+var compileFrames = []string{
+	"): backend_compile", "): backend_compile_and_load", "): compile_or_get_cached",
+	"torch/_inductor/compile_fx.py(", "torch/_dynamo/convert_frame.py(", "triton/compiler/compiler.py(",
+}
+
 // CompileSpan reports whether a span or a Python frame compiles a program for the
 // device: it happens once for each shape of the input.
 func CompileSpan(name string) bool {
@@ -54,8 +61,48 @@ func CompileSpan(name string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(name, "): backend_compile") || strings.HasSuffix(name, "): backend_compile_and_load") ||
-		strings.HasSuffix(name, "): compile_or_get_cached")
+	for _, part := range compileFrames {
+		if strings.HasSuffix(name, part) || strings.HasSuffix(part, "(") && strings.HasPrefix(name, part) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "(dynamo_timed)")
+}
+
+// CaptureCall reports whether a call of the runtime records a graph or makes one
+// ready: what is launched meanwhile does not run.
+func CaptureCall(name string) bool {
+	return containsAny(name, "StreamBeginCapture", "StreamEndCapture", "GraphInstantiate")
+}
+
+// SaveFrame reports whether a Python frame writes a checkpoint.
+func SaveFrame(name string) bool {
+	return strings.HasPrefix(name, "torch/serialization.py(") && strings.HasSuffix(name, "): save") ||
+		strings.HasPrefix(name, "torch/distributed/checkpoint/") && strings.HasSuffix(name, "): save")
+}
+
+// RecorderFrame reports whether a Python frame is the profiler's own.
+func RecorderFrame(name string) bool {
+	return containsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler")
+}
+
+// ToHost reports whether a copy's name says that it goes from device to host.
+func ToHost(name string) bool {
+	return containsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
+}
+
+// ToDevice reports whether a copy's name says that it goes from host to device.
+func ToDevice(name string) bool {
+	return containsAny(name, "HtoD", "HostToDevice", "-> Device)") && !strings.Contains(name, "Device -> Device")
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // WaitSpan reports whether a span or a Python frame of JAX waits for the device.
@@ -88,6 +135,58 @@ func StepSpan(name string) (n int, ok bool) {
 	}
 	n, err := strconv.Atoi(digits)
 	return n, err == nil && n >= 0
+}
+
+// A range marks a step where its name ends in one of these words and perhaps a number,
+// and is not about a part of a step.
+var (
+	stepWord = regexp.MustCompile(`(?i)^(.*[^a-z])?(steps?|iterations?|iters?|batch|minibatch)[^a-z0-9]*(\d*)[^a-z0-9]*$`)
+	notStep  = regexp.MustCompile(`(?i)optim|sched|zero_?grad|next|load|fetch|get|prepare|collate|copy|valid|eval|test|layer|block`)
+)
+
+// serving are the ranges of inference servers around one pass over a batch: SGLang's,
+// vLLM's and TensorRT-LLM's.
+var serving = []struct {
+	name   *regexp.Regexp
+	family string
+}{
+	{regexp.MustCompile(`^step\[[A-Z_]+ .*\]$`), "step[…]"},
+	{regexp.MustCompile(`^execute_(\d+_)?context_\d+\(.*\)_generation_\d+\(.*\)$`), "execute_…"},
+	{regexp.MustCompile(`^\[Executor\] _forward_step `), "_forward_step …"},
+}
+
+// ServingRange reports whether a family of ranges is a server's.
+func ServingRange(family string) bool {
+	for _, s := range serving {
+		if s.family == family {
+			return true
+		}
+	}
+	return false
+}
+
+// longestMark is the longest name that is looked at.
+const longestMark = 200
+
+// StepRange splits the name of a range that marks a step, "iteration 12": its family
+// "iteration …", and its number, "" where it has none.
+func StepRange(name string) (family, number string, ok bool) {
+	if len(name) > longestMark {
+		return "", "", false
+	}
+	for _, s := range serving {
+		if s.name.MatchString(name) {
+			return s.family, "", true
+		}
+	}
+	if notStep.MatchString(name) {
+		return "", "", false
+	}
+	at := stepWord.FindStringSubmatchIndex(name)
+	if at == nil {
+		return "", "", false
+	}
+	return name[:at[6]] + "…", name[at[6]:at[7]], true
 }
 
 // OptimizerSpan reports whether a marked span is one call of an optimizer's

@@ -1,5 +1,28 @@
 package recording
 
+// Stretch is the longest run of neighbours that are judged, from the first to behind
+// the last: of steps that train; where none does, that infer or are of no phase. Empty
+// where all are warm-up, compilation and the like.
+func Stretch(phases []Phase) (from, to int) {
+	judged := Evaluate
+	for _, p := range phases {
+		if p == Train || p == "" && judged != Train {
+			judged = p
+		}
+	}
+	begin := 0
+	for i := 0; i <= len(phases); i++ {
+		if i < len(phases) && phases[i] == judged {
+			continue
+		}
+		if i-begin > to-from {
+			from, to = begin, i
+		}
+		begin = i + 1
+	}
+	return from, to
+}
+
 // pass is one pass over a loader, such as an epoch or an evaluation.
 type pass struct{ pid, loader, number int }
 

@@ -34,7 +34,8 @@ type Facts struct {
 	Notes     []string    `json:"notes,omitempty"`  // sentences from the probes and the hook
 	Overhead  *Overhead   `json:"overhead,omitempty"`
 	Model     *ModelFacts `json:"model,omitempty"`
-	Captures  []Capture   `json:"captures,omitempty"` // traces that PyTorch's profiler wrote meanwhile
+	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote meanwhile
+	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: what its steps were found by
 }
 
 // Machine is the host as far as the job may use it. Nil is unknown.
@@ -185,6 +186,8 @@ const (
 	Train      Phase = "train"
 	Evaluate   Phase = "evaluate"
 	Checkpoint Phase = "checkpoint"
+	Compile    Phase = "compilation"
+	Graphs     Phase = "graph capture"
 )
 
 // Step is one iteration of a loop over a loader: from one ask for a batch to the

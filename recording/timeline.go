@@ -37,6 +37,7 @@ type Device struct {
 	Index int
 	Rank  int // -1 where unknown
 	GPU   int // index into Facts.GPUs, -1 where the file tells nothing of it
+	File  int // of the files that were read: devices of one share a clock
 }
 
 // CallKind says what a host event is. What its name means is not decided here.

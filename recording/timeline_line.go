@@ -26,6 +26,8 @@ type timelineFields struct {
 	PerSM     *float64 `json:"blocks_per_sm,omitempty"`
 	Occupancy *float64 `json:"occupancy,omitempty"`
 	Group     string   `json:"group,omitempty"`
+	GPU       *int     `json:"gpu,omitempty"`  // place among the facts' GPUs where that is not the device's number; -1 unknown
+	File      int      `json:"file,omitempty"` // of the trace's files
 }
 
 var callKinds = [...]string{"op", "annotation", "runtime", "collector", "profiling"}
@@ -129,7 +131,11 @@ func (b *timelineBuilder) device(l line, start, end int64) error {
 	}
 	d := &b.t.Device
 	d.Start, d.End, d.Name = append(d.Start, start), append(d.End, end), append(d.Name, b.name(l.Name))
-	d.Device = append(d.Device, index(b.devices, Device{PID: l.PID, Index: l.Device, Rank: l.Rank, GPU: l.Device}, &b.t.Devices))
+	on := Device{PID: l.PID, Index: l.Device, Rank: l.Rank, GPU: l.Device, File: l.File}
+	if l.GPU != nil {
+		on.GPU = *l.GPU
+	}
+	d.Device = append(d.Device, index(b.devices, on, &b.t.Devices))
 	d.Stream, d.Kind, d.Call = append(d.Stream, l.Stream), append(d.Kind, WorkKind(kind)), append(d.Call, call)
 	d.Bytes, d.Blocks, d.Threads = append(d.Bytes, bytes), append(d.Blocks, l.Blocks), append(d.Threads, l.InBlock)
 	d.PerSM = append(d.PerSM, float32(stat.Value(l.PerSM)))
@@ -181,6 +187,9 @@ func (t *Timeline) deviceLine(i int) line {
 	}
 	if d.Bytes[i] >= 0 {
 		l.Bytes = &d.Bytes[i]
+	}
+	if l.File = on.File; on.GPU != on.Index {
+		l.GPU = &on.GPU
 	}
 	return l
 }

@@ -140,6 +140,7 @@ type jsonFix struct {
 	Effort     string          `json:"effort"`
 	Risk       string          `json:"risk"`
 	Notes      []string        `json:"notes"`
+	Untested   bool            `json:"not_validated,omitempty"`
 }
 
 type jsonFinding struct {
@@ -253,7 +254,7 @@ func fixJSON(f advise.Fix) jsonFix {
 	return jsonFix{
 		Fix: f.Name, Title: f.Title, Changes: append([]stoker.Change{}, f.Changes...), Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
 		Throughput: spread(f.Forecast.Throughput), Binds: string(f.Forecast.Bound),
-		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...),
+		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Untested: f.Untested,
 	}
 }
 

@@ -28,6 +28,7 @@ type shown struct {
 	Verdict  diagnose.Verdict
 	Plan     advise.Plan
 	Outcome  verify.Outcome
+	Traces   verify.TraceOutcome
 	Trace    report.TraceReport
 	Table    *operators.Table
 	Rows     [][]string
@@ -56,6 +57,14 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 	"Capture": func(w io.Writer, s shown, _ report.Style) error {
 		return report.Capture(w, s.Capture, diagnose.CaptureCost(s.Run, s.Capture))
 	},
+	"KernelsCSV": func(w io.Writer, s shown, _ report.Style) error { return report.KernelsCSV(w, s.Trace) },
+	"TracesText": func(w io.Writer, s shown, style report.Style) error {
+		return report.TracesText(w, s.Traces, 0, style)
+	},
+	"TracesJSON": func(w io.Writer, s shown, _ report.Style) error {
+		return report.TracesJSON(w, verify.Traced{Run: s.Run, Verdict: s.Verdict}, s.Traces)
+	},
+	"TracesCSV":    func(w io.Writer, s shown, _ report.Style) error { return report.TracesCSV(w, s.Traces) },
 	"Table":        func(w io.Writer, s shown, style report.Style) error { return report.Table(w, s.Rows, style) },
 	"TableJSON":    func(w io.Writer, s shown, _ report.Style) error { return report.TableJSON(w, "rows", s.Rows) },
 	"CSV":          func(w io.Writer, s shown, _ report.Style) error { return report.CSV(w, s.Rows) },
@@ -106,6 +115,9 @@ func whole(t *testing.T) shown {
 	s.Plan.Rejected = append(s.Plan.Rejected, advise.Rejected{Name: "name", Why: "why"})
 	s.Outcome = verify.Compare(live, live, predict.Forecast{})
 	s.Outcome.Was, s.Outcome.Now = "was", "now"
+	side := verify.Traced{Run: s.Trace.Run, Verdict: s.Trace.Verdict, Gaps: s.Trace.Gaps}
+	s.Traces = verify.Traces(side, side, []verify.TracedPromise{{Fix: "fix", Changes: s.Trace.Plan.Fixes[0].Changes, Promised: s.Trace.Plan.Fixes[0].Forecast.Speedup}})
+	s.Traces.Warnings = append(s.Traces.Warnings, "a warning")
 	s.Trace.Source.Files = []string{"trace.json"}
 	s.Trace.Verdict.Findings = append(s.Trace.Verdict.Findings, diagnose.Finding{
 		Name: "name", Text: "text", From: 1, To: 2, Thread: "thread", Kernel: "kernel", Source: "train.py(1): f", Advice: "advice",

@@ -126,9 +126,9 @@ func traceWindow(v diagnose.Verdict) string {
 	n, seen := len(w.Steps), len(w.Steps)+w.WarmUp
 	switch {
 	case !v.HasSteps || n == 0:
-		return length + " without steps, profiler start included"
+		return length + " without steps"
 	case seen < fewest:
-		return fmt.Sprintf("%d step%s, %s, profiler start included", n, stoker.Ending(n, "", "s"), length)
+		return fmt.Sprintf("%d step%s, %s", n, stoker.Ending(n, "", "s"), length)
 	}
 	return fmt.Sprintf("%d step%s of %d, %s", n, stoker.Ending(n, "", "s"), seen, length)
 }

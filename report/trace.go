@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -29,6 +30,8 @@ type TraceReport struct {
 	Roofline  *operators.Roofline
 	Ranks     *ranks.Table // nil with one rank
 	Source    TraceSource
+	Top       int  // kernels to show; 0: all
+	All       bool // findings are shown that are worth less than a hundredth of the window
 }
 
 // TraceSource is what was read.
@@ -50,6 +53,7 @@ func TraceText(w io.Writer, r TraceReport, style Style) error {
 	p.plan(r.Plan, r.Verdict)
 	p.lanes(r)
 	p.operators(r.Operators)
+	p.kernels(r, r.Top)
 	p.workRoofline(r.Roofline)
 	p.ranks(r.Ranks, r.Gaps)
 	p.list("note", traceNotes(r))
@@ -84,7 +88,7 @@ func (p *page) traceFacts(r TraceReport) {
 	}
 	v := r.Verdict
 	if n := len(d.Steps); n == 0 {
-		fmt.Fprintf(&p.b, "  window   %s, no steps marked\n", span(d.Window()))
+		fmt.Fprintf(&p.b, "  window   %s, no steady steps\n", span(d.Window()))
 	} else {
 		each := ""
 		if n > 1 {
@@ -92,9 +96,31 @@ func (p *page) traceFacts(r TraceReport) {
 		}
 		fmt.Fprintf(&p.b, "  window   %s, %d of %d step%s%s\n", span(d.Window()), n, d.Seen, stoker.Ending(d.Seen, "", "s"), each)
 	}
+	if text := stepsText(r, d); text != "" {
+		p.wrapped("  steps    ", "           ", text)
+	}
 	p.shares(v.Shares)
+	if text := exchanging(r, d); text != "" {
+		p.wrapped("  exchange ", "           ", text)
+	}
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
+}
+
+// stepsText says by what steps were found, and which were left out.
+func stepsText(r TraceReport, d *idle.Device) string {
+	text := ""
+	if rule := r.Run.Facts.StepsFrom; rule != "" {
+		text = "found by " + rule
+	}
+	var left []string
+	for _, l := range d.Left {
+		left = append(left, fmt.Sprintf("%d (%s)", l.Count, l.Why))
+	}
+	if len(left) > 0 {
+		text = strings.TrimPrefix(text+"; left out: "+strings.Join(left, ", "), "; ")
+	}
+	return text
 }
 
 func traceSize(s TraceSource) string {
@@ -177,11 +203,13 @@ func (p *page) causes(v diagnose.Verdict) {
 
 // places lists findings with where to look and what to set.
 func (p *page) places(r TraceReport) {
+	shown := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f diagnose.Finding) bool { return !r.All && f.Share < worthShowing })
+	hidden := len(r.Verdict.Findings) - len(shown)
 	if len(r.Verdict.Findings) == 0 {
 		return
 	}
 	fmt.Fprintf(&p.b, "%s\n", p.bold("findings"))
-	for i, f := range r.Verdict.Findings {
+	for i, f := range shown {
 		worth := ""
 		if f.Share > 0 {
 			worth = fmt.Sprintf(" (%s of the window)", stoker.Percent(f.Share))
@@ -201,8 +229,15 @@ func (p *page) places(r TraceReport) {
 			p.wrapped("     set  ", "          ", strings.Join(changes, ", "))
 		}
 	}
+	if hidden > 0 {
+		p.wrapped("  ", "  ", fmt.Sprintf("%d more, worth less than %s of the window: --all", hidden, stoker.Percent(worthShowing)))
+	}
 	p.b.WriteString("\n")
 }
+
+// worthShowing is the share of the window below which a finding is not shown unless it
+// is asked for.
+const worthShowing = 0.01
 
 // whereOf is a finding's place: instants of the trace, the source line, the
 // thread, the kernel.

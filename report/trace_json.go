@@ -13,6 +13,8 @@ import (
 type traceObject struct {
 	object
 	Operators []jsonOperator    `json:"operators"`
+	Kernels   []jsonKernel      `json:"kernels"`     // of the judged window, most time first
+	Exchanges []jsonExchange    `json:"collectives"` // the same
 	Roofline  jsonTraceRoofline `json:"roofline"`
 	Ranks     *jsonRanks        `json:"ranks"` // null with one rank
 	Trace     jsonTrace         `json:"trace"`
@@ -39,6 +41,23 @@ type jsonOperator struct {
 	DeviceSelf float64 `json:"gpu_self_s"`
 	Share      float64 `json:"share"` // of device time, or of host time where no device was recorded
 	Source     *string `json:"source"`
+}
+
+type jsonKernel struct {
+	Name    string  `json:"name"`
+	Family  string  `json:"family"`
+	Cores   *string `json:"cores"` // "tensor", "plain"; null where the name does not tell
+	Calls   int     `json:"calls"`
+	Seconds float64 `json:"seconds"`
+}
+
+type jsonExchange struct {
+	Name    string   `json:"name"`
+	Calls   int      `json:"calls"`
+	Seconds float64  `json:"seconds"`
+	Exposed float64  `json:"exposed_s"` // with no kernel of computation beside it
+	Bytes   *float64 `json:"bytes"`
+	Bus     *float64 `json:"bus_bytes_per_s"` // at least: the times hold the waiting for other ranks
 }
 
 type jsonTraceRoofline struct {
@@ -95,6 +114,8 @@ type jsonTrace struct {
 	Bytes   int64          `json:"bytes"`
 	Seconds *float64       `json:"seconds"`
 	Dropped map[string]int `json:"dropped"`
+	Steps   *string        `json:"steps_from"`     // by what steps were found; null where that is not told
+	Left    map[string]int `json:"steps_left_out"` // of the judged device, by why
 }
 
 // TraceJSON writes the report as one object: that of a verdict, and operators,
@@ -107,7 +128,13 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 			r.Operators.Share(row), text(row.Source),
 		})
 	}
-	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}}
+	o.Kernels, o.Exchanges = kernelsJSON(r)
+	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}, Left: map[string]int{}, Steps: text(r.Run.Facts.StepsFrom)}
+	if d := r.device(); d != nil {
+		for _, l := range d.Left {
+			o.Trace.Left[l.Why] = l.Count
+		}
+	}
 	if r.Source.Seconds > 0 {
 		o.Trace.Seconds = number(r.Source.Seconds)
 	}
@@ -118,6 +145,26 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 		o.Replay = &jsonReplay{c.Recorded, c.Mean, c.Replayed, c.Usual, c.Steps}
 	}
 	return Object(w, o)
+}
+
+func kernelsJSON(r TraceReport) ([]jsonKernel, []jsonExchange) {
+	kernels, exchanges := []jsonKernel{}, []jsonExchange{}
+	d := r.device()
+	if d == nil {
+		return kernels, exchanges
+	}
+	names := r.Run.Timeline.Names
+	for _, t := range computing(r.Gaps.Kernels(d)) {
+		kernels = append(kernels, jsonKernel{Name: names[t.Name], Family: t.Family.String(), Cores: text(coresWord(t)), Calls: t.Count, Seconds: asSeconds(t.Time)})
+	}
+	for _, c := range r.Gaps.Exchanges(d).Kinds {
+		e := jsonExchange{Name: names[c.Name], Calls: c.Count, Seconds: asSeconds(c.Time), Exposed: asSeconds(c.Exposed)}
+		if c.Bytes > 0 {
+			e.Bytes, e.Bus = number(float64(c.Bytes)), number(busRate(r, c))
+		}
+		exchanges = append(exchanges, e)
+	}
+	return kernels, exchanges
 }
 
 func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }

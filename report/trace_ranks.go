@@ -40,6 +40,9 @@ func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
 
 // rankLines say who waits for whom and how the clocks were set.
 func rankLines(t *ranks.Table) []string {
+	if t.Matched == 0 && t.Apart > 0 {
+		return []string{fmt.Sprintf("Collectives could not be matched: the ends of those with the same number differ by %s in the median once the clocks are set, so they are not the same ones. Who waits for whom is unknown (give files of the same steps).", stoker.AboutSeconds(t.Apart))}
+	}
 	if t.Matched == 0 {
 		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all ranks, recorded over the same steps)."}
 	}
@@ -62,15 +65,22 @@ func rankLines(t *ranks.Table) []string {
 		}
 	}
 	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
+	if t.OneClock {
+		lines = append(lines, fmt.Sprintf("All ranks are on one clock, by which %d collectives ran at the same time; their ends differ by %s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
+		return append(lines, unmatchedLine(t)...)
+	}
 	for _, r := range t.Ranks[1:] {
 		clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
 		if len(t.Ranks) > 8 {
 			break
 		}
 	}
-	lines = append(lines, clock+".")
-	if t.Unmatched > 0 {
-		lines = append(lines, fmt.Sprintf("%d collectives have no counterpart and were left out.", t.Unmatched))
+	return append(append(lines, clock+"."), unmatchedLine(t)...)
+}
+
+func unmatchedLine(t *ranks.Table) []string {
+	if t.Unmatched == 0 {
+		return nil
 	}
-	return lines
+	return []string{fmt.Sprintf("%d collectives have no counterpart and were left out.", t.Unmatched)}
 }

@@ -26,7 +26,7 @@ func tracedRun(world int) *recording.Run {
 	t := b.run.Timeline
 	for rank := range world {
 		t.Threads = append(t.Threads, recording.Thread{PID: 100 + rank, ID: 1, Name: "python\x1b[2J", Rank: rank})
-		t.Devices = append(t.Devices, recording.Device{PID: 100 + rank, Index: rank, Rank: rank, GPU: rank})
+		t.Devices = append(t.Devices, recording.Device{PID: 100 + rank, Index: rank, Rank: rank, GPU: rank, File: rank})
 		b.run.Facts.GPUs = append(b.run.Facts.GPUs, recording.GPU{Index: rank, Name: "NVIDIA A100-SXM4-80GB", SMs: 108, Capability: "8.0"})
 		b.run.Facts.Processes = append(b.run.Facts.Processes, recording.Process{PID: 100 + rank, Role: recording.RoleTrainer, Rank: rank, World: world, Device: rank})
 		b.run.Facts.Loaders = append(b.run.Facts.Loaders, recording.Loader{ID: 1, PID: 100 + rank})

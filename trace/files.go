@@ -14,12 +14,19 @@ var endings = []string{".json", ".json.gz", ".json.zst", ".json.zstd", xplanes, 
 // xplanes is how the profiles of XLA end: TensorFlow's and JAX's.
 const xplanes = ".xplane.pb"
 
+// stdin is how standard input is named.
+const stdin = "-"
+
 // expand replaces folders by the traces in them.
 func expand(paths []string) (files, notes []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, &MalformedError{"traces", -1, "no file was named", "give a trace, or a folder with one trace per rank"}
 	}
 	for _, path := range paths {
+		if path == stdin {
+			files = append(files, path)
+			continue
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read trace: %w", err)

@@ -72,12 +72,7 @@ func numberRanks(parts []part) error {
 	seen := map[int]string{}
 	for i := range parts {
 		p := &parts[i]
-		p.told = p.Rank >= 0
-		if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); !p.told && m != nil {
-			p.Rank, _ = strconv.Atoi(m[1])
-			p.told = true
-		}
-		if !p.told {
+		if !p.tell() {
 			continue
 		}
 		if other, again := seen[p.Rank]; again {
@@ -98,6 +93,15 @@ func numberRanks(parts []part) error {
 		p.setRank()
 	}
 	return nil
+}
+
+// tell reports whether a file's content or its name tells its rank, and takes that.
+func (p *part) tell() bool {
+	if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); p.Rank < 0 && m != nil {
+		p.Rank, _ = strconv.Atoi(m[1])
+	}
+	p.told = p.told || p.Rank >= 0
+	return p.told
 }
 
 func (p *part) setRank() {
@@ -213,6 +217,7 @@ func (p *part) shift(by int) {
 type joiner struct {
 	t     *recording.Timeline
 	names map[string]int32
+	files int // that were added
 }
 
 // reserve makes room for all parts, so that no column is copied while it grows.
@@ -256,7 +261,7 @@ func (j *joiner) add(run *recording.Run, p *part, later int64) {
 	calls, gpus := int32(len(t.Host.Start)), len(run.Facts.GPUs)
 	t.Threads = append(t.Threads, from.Threads...)
 	for _, d := range from.Devices {
-		if d.GPU >= 0 {
+		if d.File = j.files; d.GPU >= 0 {
 			d.GPU += gpus
 		}
 		t.Devices = append(t.Devices, d)
@@ -274,6 +279,7 @@ func (j *joiner) add(run *recording.Run, p *part, later int64) {
 		t.Dropped[reason] += n
 	}
 	p.join(run, later)
+	j.files++
 }
 
 // join adds what is not in the Timeline.

@@ -22,6 +22,9 @@ type Options struct {
 
 	// Workers is how many processors scan; 0: all, at most four.
 	Workers int
+
+	// Stdin is read where a file is named "-".
+	Stdin io.Reader
 }
 
 // MalformedError says that a file is damaged beyond use, or is no trace at all.
@@ -73,32 +76,14 @@ func sentence(file, problem, hint string) string {
 // A file that is cut or damaged somewhere is read as far as it goes, and the Run
 // warns of it.
 func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error) {
-	files, notes, err := expand(paths)
+	parts, notes, err := readParts(ctx, paths, o)
 	if err != nil {
 		return nil, err
 	}
-	meter := &meter{report: o.Progress}
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil {
-			meter.total += info.Size()
-		}
-	}
-	parts := make([]part, 0, len(files))
-	var foreign *UnsupportedError
-	for _, f := range files {
-		t, err := readFile(ctx, f, meter, o)
-		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it lies in the folder
-			notes = append(notes, fmt.Sprintf("%s was left alone: it is %s.", f, foreign.Format))
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part{file: f, Trace: t})
-	}
-	if len(parts) == 0 {
-		return nil, foreign
-	}
+	return combined(parts, notes)
+}
+
+func combined(parts []part, notes []string) (*recording.Run, error) {
 	run, err := combine(parts)
 	if err != nil {
 		return nil, err
@@ -107,7 +92,66 @@ func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error
 	return run, nil
 }
 
+func readParts(ctx context.Context, paths []string, o Options) (parts []part, notes []string, err error) {
+	files, notes, err := expand(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	meter := &meter{report: o.Progress}
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			meter.total += info.Size()
+		}
+	}
+	var foreign *UnsupportedError
+	for _, f := range files {
+		t, err := readFile(ctx, f, meter, o)
+		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it lies in the folder
+			notes = append(notes, fmt.Sprintf("%s was left alone: it is %s.", f, foreign.Format))
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		parts = append(parts, part{file: f, Trace: t})
+	}
+	if len(parts) == 0 {
+		return nil, nil, foreign
+	}
+	return parts, notes, nil
+}
+
+// Pair reads two traces, each a file or a folder: into one Run where they are files that
+// tell their ranks and those are of one run, into two where they are anything else.
+func Pair(ctx context.Context, first, second string, o Options) ([]*recording.Run, error) {
+	a, notes, err := readParts(ctx, []string{first}, o)
+	if err != nil {
+		return nil, err
+	}
+	b, more, err := readParts(ctx, []string{second}, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(a) == 1 && len(b) == 1 && a[0].tell() && b[0].tell() && a[0].Rank != b[0].Rank {
+		if run, err := combined(slices.Concat(a, b), slices.Concat(notes, more)); err == nil {
+			return []*recording.Run{run}, nil
+		}
+	}
+	before, err := combined(a, notes)
+	if err != nil {
+		return nil, err
+	}
+	after, err := combined(b, more)
+	if err != nil {
+		return nil, err
+	}
+	return []*recording.Run{before, after}, nil
+}
+
 func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Trace, error) {
+	if file == stdin && o.Stdin != nil {
+		return readStream(ctx, "standard input", &counted{Reader: o.Stdin, m: m}, o)
+	}
 	f, err := openFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)

@@ -27,7 +27,7 @@ func main() {
 
 // run is the whole command with everything it touches as arguments.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdout: stdout, stderr: stderr}
+	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := app.root()
 	root.SetArgs(joinChecks(args))
 	root.SetIn(stdin)
@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // app is what every verb shares.
 type app struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	colour         string // auto, always, never
 	began          bool   // a verb's own work has begun: later errors are not about usage

@@ -25,27 +25,29 @@ import (
 	"stoker/recording"
 	"stoker/report"
 	"stoker/trace"
+	"stoker/verify"
 )
 
 // traceFlags are the flags of the verb.
 type traceFlags struct {
-	top                              int
-	by                               string
-	shapes, operators, json, explain bool
-	check                            checkFlag
-	timeline, output, whatIf         string
-	prices                           priceFlags
+	top                                        int
+	by                                         string
+	shapes, operators, json, csv, explain, all bool
+	check                                      checkFlag
+	timeline, output, whatIf                   string
+	prices                                     priceFlags
 }
 
 func (a *app) trace() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
-		Use:   "trace FILE...",
+		Use:   "trace FILE... | BEFORE AFTER",
 		Short: "Say where every idle microsecond came from, from a profiler's file (PyTorch, Nsight Systems, XProf)",
 		Long: `Read what PyTorch's profiler wrote (.json, .json.gz, .json.zst, cut and damaged ones as far as they go), an
 Nsight Systems export (nsys export --type sqlite) or XProf's xplane.pb of TensorFlow and JAX, and say what
-the GPU waited for, which operators cost what, and which setting to change. Several files, or a folder, are
-the ranks of one run. Record a trace with
+the GPU waited for, which operators cost what, and which setting to change. A folder, or several files that
+tell their ranks, are the ranks of one run; any other two are compared step by step: what changed, and
+whether that is what had been promised. "-" is standard input. Record a trace with
 
   with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=2, active=5),
                               on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"),
@@ -55,6 +57,8 @@ the ranks of one run. Record a trace with
           prof.step()`,
 		Example: `  stoker trace traces/worker0.pt.trace.json.gz
   stoker trace traces/                              one file per rank
+  stoker trace before.json.gz after.json.gz         what changed, per step
+  stoker trace --what-if num_workers=4 BEFORE AFTER the same, beside what the replay of BEFORE promises
   stoker trace --operators --top 30 --by cpu FILE   the table of operators alone
   stoker trace --timeline out.json.gz FILE          with our gap causes as tracks, for ui.perfetto.dev
   stoker trace --json FILE | jq .causes
@@ -69,18 +73,20 @@ the ranks of one run. Record a trace with
 		RunE: func(cmd *cobra.Command, args []string) error { return a.traced(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.top, "top", 10, "operators to show; 0: all")
+	flags.IntVar(&f.top, "top", 10, "operators and kernels to show; 0: all")
 	flags.StringVar(&f.by, "by", "self", "order of operators: gpu (total time on the device), cpu (total time on the host), self")
 	flags.BoolVar(&f.shapes, "shapes", false, "a row per operator and operand shapes")
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	flags.BoolVar(&f.csv, "csv", false, "print rows of comma-separated values: of two traces what changed, of one its kernels")
 	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
+	flags.BoolVar(&f.all, "all", false, "show findings that are worth less than 1 % of the window, too")
 	f.check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
 	f.prices.register(flags)
 	flags.StringVar(&f.whatIf, "what-if", "", "replay the trace with `SETTING=VALUE,...` and say what a step would take, instead of a plan")
-	cmd.MarkFlagsMutuallyExclusive("json", "explain", "operators")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv", "explain", "operators")
 	return cmd
 }
 
@@ -104,10 +110,15 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	started := time.Now()
-	run, err := a.readTrace(ctx, files)
+	runs, err := a.readTraces(ctx, files, f.output == "" && f.timeline == "")
 	if err != nil {
 		return interrupted(ctx, err)
 	}
+	if len(runs) == 2 {
+		_, err := a.compared(f, asked, runs[0], runs[1])
+		return err
+	}
+	run := runs[0]
 	r, err := inspectUntil(ctx, run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
 	if err != nil {
 		return interrupted(ctx, err)
@@ -118,6 +129,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 			return err
 		}
 	}
+	r.All, r.Top = f.all, f.top
 	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
 	r.Source.Seconds = time.Since(started).Seconds()
 	if err := a.traceFiles(ctx, f, r); err != nil {
@@ -190,6 +202,8 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 	switch {
 	case f.json:
 		return report.TraceJSON(a.stdout, r)
+	case f.csv:
+		return report.KernelsCSV(a.stdout, r)
 	case f.explain:
 		return report.Explain(a.stdout, r.Verdict, style)
 	case f.operators:
@@ -198,14 +212,68 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 	return report.TraceText(a.stdout, r, style)
 }
 
-// readTrace reads with a line on stderr where it takes longer than a second.
-func (a *app) readTrace(ctx context.Context, files []string) (*recording.Run, error) {
+// readTraces reads with a line on stderr where it takes longer than a second: one run, or
+// where a pair may be compared, of two traces that are not ranks of one, two.
+func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*recording.Run, error) {
 	p := a.progress()
-	run, err := trace.Read(ctx, files, trace.Options{Progress: func(done, total int64) {
+	defer p.end()
+	o := trace.Options{Stdin: a.stdin, Progress: func(done, total int64) {
 		p.say("reading, %.0f %% of %.0f MB", 100*float64(done)/math.Max(1, float64(total)), float64(total)/1e6)
-	}})
-	p.end()
-	return run, err
+	}}
+	if pair && len(files) == 2 {
+		return trace.Pair(ctx, files[0], files[1], o)
+	}
+	run, err := trace.Read(ctx, files, o)
+	return []*recording.Run{run}, err
+}
+
+// compared says what changed between two traces; refused is why they could not be
+// compared, "" where they were.
+func (a *app) compared(f traceFlags, asked []stoker.Change, before, after *recording.Run) (refused string, err error) {
+	was, plan := judgedTrace(before), advise.Plan{}
+	now := judgedTrace(after)
+	if plan = advise.Rank(before, was.Verdict); len(asked) > 0 {
+		if plan, err = advise.WhatIf(before, asked); err != nil {
+			return "", err
+		}
+	}
+	o := verify.Traces(was, now, promisesOf(plan))
+	if len(asked) > 0 && len(o.Promises) == 1 && o.Speedup != nil {
+		o.Changes, o.Promise = asked, verify.Promise{Kept: o.Promises[0].Kept, Promised: &o.Promises[0].Promised, Achieved: o.Speedup}
+	}
+	if err := a.showTraces(f, o, now); err != nil {
+		return "", err
+	}
+	if err := a.kept(&f.check, o.Promise); err != nil {
+		return "", err
+	}
+	return o.Refused, a.checked(&f.check, now.Verdict)
+}
+
+func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced) error {
+	switch {
+	case f.json:
+		return report.TracesJSON(a.stdout, now, o)
+	case f.csv:
+		return report.TracesCSV(a.stdout, o)
+	}
+	return report.TracesText(a.stdout, o, f.top, a.style(a.stdout))
+}
+
+func judgedTrace(run *recording.Run) verify.Traced {
+	t := verify.Traced{Run: run, Gaps: idle.Analyse(run)}
+	t.Verdict = diagnose.JudgeGaps(run, t.Gaps)
+	return t
+}
+
+// promisesOf are the fixes of a plan that promise from where to where a gain lies.
+func promisesOf(plan advise.Plan) (out []verify.TracedPromise) {
+	for _, fix := range plan.Fixes {
+		if s := fix.Forecast.Speedup; s.Known() {
+			out = append(out, verify.TracedPromise{Fix: fix.Name, Changes: fix.Changes, Promised: s, Kept: verify.PromiseUntested})
+		}
+	}
+	return out
 }
 
 // interrupted turns an error that Ctrl-C caused into its exit code.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (a *app) verify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify BEFORE AFTER",
 		Short: "Did it help, as much as predicted, beyond noise",
-		Long: `Compare two recordings of the same work: step time and throughput with 95 % intervals, what
+		Long: `Compare two recordings, or two traces of a profiler's, of the same work: step time and throughput with 95 % intervals, what
 had been promised for just these changes of settings beside what was achieved, and what binds
 now. The answer is faster, slower, no detectable difference, or too short to tell, with the
 seconds that both would have to run. Runs of different work are refused, or compared per sample.`,
@@ -30,14 +31,52 @@ seconds that both would have to run. Runs of different work are refused, or comp
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
+			before, after, err := a.twoTraces(cmd.Context(), args[0], args[1])
+			switch {
+			case err != nil:
+				return err
+			case before != nil:
+				refused, err := a.compared(traceFlags{json: asJSON, check: check, top: shownWork}, nil, before, after)
+				if err == nil && refused != "" {
+					return exitCode(exitError)
+				}
+				return err
+			}
 			return a.runVerify(args[0], args[1], asJSON, &check)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	check.register(cmd, wordPromise, "exit with 4 where the prediction was missed; with 3 where AFTER is starved (--check=fed)")
 	return cmd
+}
+
+// shownWork is how many kernels of two traces are shown.
+const shownWork = 10
+
+// twoTraces reads two traces, as profilers wrote them or as recordings of them; nil where
+// the first is a recording of a live run.
+func (a *app) twoTraces(ctx context.Context, first, second string) (before, after *recording.Run, err error) {
+	runs := make([]*recording.Run, 2)
+	for i, file := range []string{first, second} {
+		run, err := recording.Open(file)
+		if err == nil {
+			runs[i] = run
+			continue
+		}
+		read, failed := a.readTraces(ctx, []string{file}, false)
+		if failed != nil {
+			return nil, nil, err
+		}
+		runs[i] = read[0]
+	}
+	if traced := runs[0].Timeline != nil; traced != (runs[1].Timeline != nil) {
+		return nil, nil, usageError{fmt.Errorf("of %s and %s one is a trace, the other a recording of a live run: give two of a kind", first, second)}
+	} else if !traced {
+		return nil, nil, nil
+	}
+	return runs[0], runs[1], nil
 }
 
 func (a *app) runVerify(beforeFile, afterFile string, asJSON bool, check *checkFlag) error {

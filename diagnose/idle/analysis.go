@@ -43,16 +43,23 @@ type Device struct {
 
 	Steps   []Step // that are judged; none where the whole recording is
 	Seen    int    // steps that were recorded
+	Left    []Left // of these, those that are not judged
 	StartUp bool   // a trace of a program's start: see WarmUp
+
+	// Apart is what the recording shows where it holds no steady step, such as graph
+	// capture: nothing of it is to be judged.
+	Apart recording.Phase
 
 	Kernel        int64 // some kernel ran that is no collective
 	Copy          int64 // a copy or set ran and no kernel
+	Crossing      int64 // of Copy, what crossed the link to the host
 	Communication int64 // a collective ran and nothing else
 	Idle          int64 // nothing ran
 	Causes        [Causes]int64
 
 	Works  int           // pieces of work that start in the window
 	Places [Causes]Place // of each cause the gap with most of it
+	Short  [Causes]Place // of each cause the gap below 2 ms with most of it
 
 	Long int64 // time of the host's causes in gaps of 2 ms and more: no launch takes that long
 
@@ -67,6 +74,9 @@ type Device struct {
 
 // Window is the length of the judged window, nanoseconds.
 func (d *Device) Window() int64 { return d.To - d.From }
+
+// Busy is the time in which anything ran, nanoseconds.
+func (d *Device) Busy() int64 { return d.Kernel + d.Copy + d.Communication }
 
 // Share is a part of the window, 0 to 1; NaN without a window.
 func (d *Device) Share(ns int64) float64 {
@@ -93,6 +103,9 @@ type Slice struct {
 	Next     int32 // the work that ended the gap, -1 none followed
 	Gap      [2]int64
 }
+
+// Long reports whether a slice is the host's part of a gap that no launch explains.
+func (s Slice) Long() bool { return s.Gap[1]-s.Gap[0] >= longGap && s.Cause.Host() }
 
 // Analyse looks at every device with work. The run must have a Timeline.
 func Analyse(run *recording.Run) *Analysis {
@@ -138,7 +151,7 @@ const longGap = 2_000_000
 
 // charge adds up the slices of the window.
 func (a *Analysis) charge(d *Device) {
-	d.Causes, d.Places, d.AfterSync, d.Long, d.BeforeTiny = [Causes]int64{}, [Causes]Place{}, [2]int64{}, 0, 0
+	d.Causes, d.Places, d.Short, d.AfterSync, d.Long, d.BeforeTiny = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}, 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -149,7 +162,7 @@ func (a *Analysis) charge(d *Device) {
 		}
 		length := s.To - s.From
 		d.Causes[s.Cause] += length
-		if s.Gap[1]-s.Gap[0] >= longGap && s.Cause.Host() {
+		if s.Long() {
 			d.Long += length
 		}
 		if s.Next >= 0 && (s.Cause.Host() || s.Cause == CopyIssue) && a.tiny(s.Next) {
@@ -170,6 +183,9 @@ func (d *Device) close(gap *[Causes]Place, waits []Wait) {
 	for c := range gap {
 		if gap[c].Time > d.Places[c].Time {
 			d.Places[c] = gap[c]
+		}
+		if gap[c].To-gap[c].From < longGap && gap[c].Time > d.Short[c].Time {
+			d.Short[c] = gap[c]
 		}
 		if gap[c].Time > 0 {
 			from, to = gap[c].From, gap[c].To

@@ -177,8 +177,9 @@ func hostExchange(name string) bool {
 }
 
 func isStep(name string) bool {
-	_, ok := recording.StepSpan(name)
-	return ok
+	_, _, named := recording.StepRange(name)
+	_, marked := recording.StepSpan(name)
+	return marked || named
 }
 
 func noStep(name string) bool { return !isStep(name) }

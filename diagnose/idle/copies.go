@@ -19,6 +19,7 @@ type Copies struct {
 	Pageable         Direction // to the device, named pageable, 1 MB and more
 	Pinned           Direction // to the device, named pinned
 	Tiny             Direction // to the device, below 64 KiB
+	Within           Direction // from device to device
 	Serial           int64     // time of copies to the device in which no kernel ran
 }
 
@@ -57,7 +58,7 @@ func (d *Direction) add(w *recording.Work, i int32, alone int64) {
 // Copies adds up a device's copies in its window.
 func (a *Analysis) Copies(d *Device) *Copies {
 	none := Direction{Largest: -1}
-	c := &Copies{none, none, none, none, none, 0}
+	c := &Copies{none, none, none, none, none, none, 0}
 	w := &a.t.Device
 	works := a.works.of(d.Index)
 	kernelEnd := d.From
@@ -65,19 +66,21 @@ func (a *Analysis) Copies(d *Device) *Copies {
 		if w.Start[i] >= d.To {
 			break
 		}
-		if w.Kind[i] == recording.Kernel {
+		if w.Kind[i] == recording.Kernel && !a.Collective(i) {
 			kernelEnd = max(kernelEnd, w.End[i])
 			continue
 		}
 		if w.Kind[i] != recording.Copy || w.Start[i] < d.From {
 			continue
 		}
-		name := a.t.Names[w.Name[i]]
+		name, alone := a.t.Names[w.Name[i]], a.uncovered(works[n+1:], i, kernelEnd)
 		switch {
-		case ToHost(name):
-			c.ToHost.add(w, i, 0)
-		case ToDevice(name):
-			c.add(w, i, name, a.alone(works[n:], i, kernelEnd))
+		case recording.ToHost(name):
+			c.ToHost.add(w, i, alone)
+		case recording.ToDevice(name):
+			c.add(w, i, name, alone)
+		default:
+			c.Within.add(w, i, alone)
 		}
 	}
 	c.Serial = c.ToDevice.Alone
@@ -101,30 +104,13 @@ func (c *Copies) add(w *recording.Work, i int32, name string, alone int64) {
 // overhead.
 func (a *Analysis) tiny(work int32) bool {
 	w := &a.t.Device
-	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy && ToDevice(a.t.Names[w.Name[work]])
+	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy && recording.ToDevice(a.t.Names[w.Name[work]])
 }
 
 // large reports whether a copy carries 1 MB and more (published procedure); where
 // its size is not recorded, whether it takes as long as 1 MB does at 10 GB/s.
 func large(w *recording.Work, i int32) bool {
 	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
-}
-
-// alone is the time of a copy in which no kernel runs: from the last kernel's end
-// to the next one's start. after begins with the copy.
-func (a *Analysis) alone(after []int32, copied int32, kernelEnd int64) int64 {
-	w := &a.t.Device
-	from, to, total := max(w.Start[copied], kernelEnd), w.End[copied], int64(0)
-	for _, i := range after {
-		if w.Start[i] >= to || from >= to {
-			break
-		}
-		if w.Kind[i] == recording.Kernel {
-			total += max(0, w.Start[i]-from)
-			from = max(from, w.End[i])
-		}
-	}
-	return total + max(0, to-from)
 }
 
 // Wait is one host call that waited for the device.

@@ -15,11 +15,34 @@ const (
 	firstTime = 500_000   // [J] a kernel's first launch that lasts this long loads its module
 )
 
+// What counts where several pieces of work run at once, the first of these.
+const (
+	kernelLevel   = iota
+	crossingLevel // copies over the host's link
+	copyLevel     // other copies, and sets
+	exchangeLevel
+	levels
+)
+
 // cover adds up what ran in a window: kernels wherever one runs, copies where no
 // kernel does, collectives where neither does, idle the rest.
 func (a *Analysis) cover(d *Device) {
+	var total [levels]int64
+	d.Works = a.levels(d, func(level int, from, to int64) { total[level] += to - from })
+	d.Kernel, d.Copy, d.Crossing, d.Communication = apart(total)
+	d.Idle = d.To - d.From - d.Busy()
+}
+
+// apart takes totals of levels, each of which holds those before it, from each other.
+func apart(total [levels]int64) (kernel, copied, crossing, communication int64) {
+	return total[kernelLevel], total[copyLevel] - total[kernelLevel], total[crossingLevel] - total[kernelLevel], total[exchangeLevel] - total[copyLevel]
+}
+
+// levels hands on, for each level, the times of a device's window in which work of it or
+// of one before it runs, each once. It counts the work that starts in the window.
+func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works int) {
 	w := &a.t.Device
-	var total, end [3]int64
+	var end [levels]int64
 	for level := range end {
 		end[level] = d.From
 	}
@@ -28,25 +51,35 @@ func (a *Analysis) cover(d *Device) {
 			break
 		}
 		if w.Start[i] >= d.From {
-			d.Works++
+			works++
 		}
-		level := 0
+		level := kernelLevel
 		switch {
 		case a.Collective(i):
-			level = 2
+			level = exchangeLevel
+		case a.crosses(i):
+			level = crossingLevel
 		case w.Kind[i] != recording.Kernel:
-			level = 1
+			level = copyLevel
 		}
 		to := min(w.End[i], d.To)
-		for ; level < len(end); level++ {
+		for ; level < levels; level++ {
 			if from := max(w.Start[i], end[level]); to > from {
-				total[level] += to - from
+				add(level, from, to)
 				end[level] = to
 			}
 		}
 	}
-	d.Kernel, d.Copy, d.Communication = total[0], total[1]-total[0], total[2]-total[1]
-	d.Idle = d.To - d.From - total[2]
+	return works
+}
+
+// crosses reports whether work is a copy over the link between host and device.
+func (a *Analysis) crosses(work int32) bool {
+	if a.t.Device.Kind[work] != recording.Copy {
+		return false
+	}
+	name := a.t.Names[a.t.Device.Name[work]]
+	return recording.ToDevice(name) || recording.ToHost(name)
 }
 
 // Slices are the gaps of a device between two instants, cut by cause, in order.
@@ -132,7 +165,7 @@ func (s *sweep) launch(call int32, from, to int64) {
 	h := &s.a.t.Host
 	cause := Launch
 	switch next := s.next; {
-	case s.a.t.Device.Kind[next] == recording.Copy:
+	case s.a.crosses(next):
 		cause = CopyIssue
 	case h.End[call]-h.Start[call] >= firstTime && s.a.use[s.a.t.Device.Name[next]] == next:
 		cause = WarmUp
@@ -150,7 +183,7 @@ func (s *sweep) queued(call int32, from, to int64) {
 	switch {
 	case late && to-from <= underWay:
 		on.Cause = Launch
-		if s.a.t.Device.Kind[s.next] == recording.Copy {
+		if s.a.crosses(s.next) {
 			on.Cause = CopyIssue
 		}
 	case to-from <= latency && !late:
@@ -207,8 +240,11 @@ func (s *sweep) refine(p Slice) Slice {
 	}
 	switch s.a.row(uint8(recording.Runtime), h.Name[p.Call]) {
 	case rowCopies:
-		if s.a.toHost(p.Call) {
+		switch first := s.a.first[p.Call]; {
+		case s.a.toHost(p.Call):
 			p.Cause = Sync
+		case first >= 0 && !s.a.crosses(first):
+			p.Cause = Launch // a copy within the device is work like any other
 		}
 	case rowLaunches:
 		if first := s.a.first[p.Call]; first >= 0 && h.End[p.Call]-h.Start[p.Call] >= firstTime &&
@@ -229,17 +265,7 @@ func (a *Analysis) toHost(call int32) bool {
 	if work < 0 {
 		return strings.Contains(a.t.Names[a.t.Host.Name[call]], "DtoH")
 	}
-	return ToHost(a.t.Names[a.t.Device.Name[work]])
-}
-
-// ToHost reports whether a copy's name says that it goes from device to host.
-func ToHost(name string) bool {
-	return hasAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
-}
-
-// ToDevice reports whether a copy's name says that it goes from host to device.
-func ToDevice(name string) bool {
-	return hasAny(name, "HtoD", "HostToDevice", "-> Device)") && !hasAny(name, "Device -> Device")
+	return recording.ToHost(a.t.Names[a.t.Device.Name[work]])
 }
 
 // emit hands a slice on, once its cause or its call changes. In a trace of a

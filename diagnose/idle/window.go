@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -15,7 +16,22 @@ type Step struct {
 	HostTo   int64
 	From, To int64 // on the device: until the last work that the step launched has ended
 	Works    int   // pieces of work that the step launched
+
+	phase recording.Phase
 }
+
+// Left is how many steps were recorded and are not judged, and why.
+type Left struct {
+	Why   string // "compilation", "the first after the recorder's start"
+	Count int
+}
+
+// Why steps are left out beside their phases.
+const (
+	firstStep = "the first after the recorder's start"
+	cutStep   = "the last, cut off"
+	elsewhere = "beyond the longest stretch of steady steps"
+)
 
 // Limits of the judged window.
 const (
@@ -29,6 +45,7 @@ type span struct {
 	from, to int64
 	index    int
 	device   int // that worked, -1 where the step tells none
+	phase    recording.Phase
 }
 
 // takeSteps hands the run's steps to its processes, in order of time; of two
@@ -43,7 +60,7 @@ func (a *Analysis) takeSteps(steps []recording.Step) {
 				continue
 			}
 			if from >= p.end(s.Device)-1 { // a nanosecond of rounding
-				p.steps = append(p.steps, span{from, to, index, s.Device})
+				p.steps = append(p.steps, span{from, to, index, s.Device, s.Phase})
 			}
 			break
 		}
@@ -93,23 +110,60 @@ func (a *Analysis) window(d *Device) {
 	}
 	steps := a.extents(d, a.Processes[d.Process].of(a.t.Devices[d.Index].Index))
 	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Works > 0 }) {
-		return // work without links
+		return // none of it lies in a step
 	}
-	d.Seen, d.Steps = len(steps), steady(steps)
+	d.Seen = len(steps)
+	if d.Steps, d.Left = steady(steps); len(d.Steps) == 0 {
+		d.Apart = mostly(steps)
+		return
+	}
 	d.From, d.To = d.Steps[0].From, d.Steps[len(d.Steps)-1].To
 }
 
-// steady leaves out the first step after the profiler's start and a last one
-// that was cut off.
-func steady(steps []Step) []Step {
-	n := len(steps)
-	if n < keepAll {
-		return steps
+// steady is the longest stretch of steps that train, where none does, that infer: the
+// first step after the recorder's start and a last one that was cut off are left out.
+func steady(steps []Step) (judged []Step, left []Left) {
+	count := map[string]int{}
+	n, from := len(steps), 0
+	if n >= keepAll {
+		if last, before := steps[n-1], steps[n-2]; float64(last.Works) < cutShort*float64(before.Works) && last.phase == before.phase {
+			n--
+			count[cutStep]++
+		}
+		from++
+		count[firstStep]++
 	}
-	if last, before := steps[n-1].Works, steps[n-2].Works; float64(last) < cutShort*float64(before) {
-		n--
+	phases := make([]recording.Phase, n-from)
+	for i := range phases {
+		phases[i] = steps[from+i].phase
 	}
-	return steps[1:n]
+	begin, end := recording.Stretch(phases)
+	judged = steps[from+begin : from+end]
+	for i, phase := range phases {
+		switch {
+		case i >= begin && i < end:
+		case end > begin && phase == phases[begin]:
+			count[elsewhere]++
+		default:
+			count[string(phase)]++
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(count)) {
+		left = append(left, Left{why, count[why]})
+	}
+	return judged, left
+}
+
+// mostly is the phase that most time passes in.
+func mostly(steps []Step) (phase recording.Phase) {
+	time := map[recording.Phase]int64{}
+	for _, s := range steps {
+		time[s.phase] += s.To - s.From
+		if time[s.phase] > time[phase] || phase == "" {
+			phase = s.phase
+		}
+	}
+	return phase
 }
 
 // extent is the whole recording as a device and its process saw it.
@@ -129,19 +183,21 @@ func (a *Analysis) extent(d *Device) (from, to int64) {
 
 // extents places steps on the device: a step's work is what its host calls
 // launched, and it lasts until that has ended. The gap before its first kernel
-// is the step's.
+// is the step's. Work whose launch is not known counts where it runs.
 func (a *Analysis) extents(d *Device, spans []span) []Step {
 	steps := make([]Step, len(spans))
 	for i, s := range spans {
-		steps[i] = Step{Index: s.index, HostFrom: s.from, HostTo: s.to, To: s.to}
+		steps[i] = Step{Index: s.index, HostFrom: s.from, HostTo: s.to, To: s.to, phase: s.phase}
 	}
 	begin := spans[0].from
+	linked := slices.ContainsFunc(a.works.of(d.Index), func(w int32) bool { return a.t.Device.Call[w] >= 0 })
 	for _, w := range a.works.of(d.Index) {
-		call := a.t.Device.Call[w]
-		if call < 0 {
+		at := a.t.Device.Start[w]
+		if call := a.t.Device.Call[w]; call >= 0 {
+			at = a.t.Host.Start[call]
+		} else if linked {
 			continue
 		}
-		at := a.t.Host.Start[call]
 		i := sort.Search(len(spans), func(i int) bool { return spans[i].from > at }) - 1
 		switch {
 		case i < 0: // launched before the first step

@@ -4,6 +4,8 @@
 package lanes
 
 import (
+	"iter"
+
 	"stoker/diagnose/idle"
 	"stoker/recording"
 )
@@ -13,7 +15,7 @@ type Lanes struct {
 	From, To int64 // nanoseconds
 	Step     int   // number of the step as recorded, -1: the whole recording
 	Device   []On
-	Host     []idle.Cause // what the launching thread did; Unrecorded where nothing is known
+	Host     []idle.Cause // where the device is idle the cause of that; else what the launching thread did, Unrecorded where nothing is known
 }
 
 // On is what a device did most of a cell.
@@ -39,11 +41,13 @@ func Of(run *recording.Run, all *idle.Analysis, d *idle.Device, columns int) *La
 		return l
 	}
 	l.device(run.Timeline, all, d, columns)
-	l.Host = l.most(columns, func(add func(idle.Cause, int64, int64)) {
-		for s := range all.Doing(d, l.From, l.To) {
-			add(s.Cause, s.From, s.To)
+	l.Host = l.most(columns, all.Doing(d, l.From, l.To))
+	causes := l.most(columns, all.Slices(d, l.From, l.To))
+	for c, on := range l.Device {
+		if on == Idle {
+			l.Host[c] = causes[c]
 		}
-	})
+	}
 	return l
 }
 
@@ -151,11 +155,11 @@ func mostly(times [Communication + 1]int64, length int64) On {
 }
 
 // most gives each column the cause with most of it.
-func (l *Lanes) most(columns int, fill func(add func(idle.Cause, int64, int64))) []idle.Cause {
+func (l *Lanes) most(columns int, slices iter.Seq[idle.Slice]) []idle.Cause {
 	times := make([][idle.Causes]int64, columns)
-	fill(func(cause idle.Cause, from, to int64) {
-		l.spread(from, to, columns, func(c int, ns int64) { times[c][cause] += ns })
-	})
+	for s := range slices {
+		l.spread(s.From, s.To, columns, func(c int, ns int64) { times[c][s.Cause] += ns })
+	}
 	out := make([]idle.Cause, columns)
 	for c := range times {
 		out[c] = idle.Unrecorded

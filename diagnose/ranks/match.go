@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -8,13 +10,15 @@ import (
 	"stoker/recording"
 )
 
-// matcher finds the same collective on several ranks: the n-th with the same
-// name, size and process group within the same step.
+// matcher finds the same collective on several ranks: those of one clock that run at
+// the same time; of several clocks the n-th with the same name, size and process group
+// within the same step.
 type matcher struct {
-	t    *recording.Timeline
-	w    *recording.Work
-	sets [][]int32 // for each matched collective the work of each rank, -1 where it takes no part
-	lost int
+	t     *recording.Timeline
+	w     *recording.Work
+	sets  [][]int32 // for each matched collective the work of each rank, -1 where it takes no part
+	lost  int
+	files []int // of each rank: those of one file are on one clock
 }
 
 // place is where a collective is looked for.
@@ -31,13 +35,18 @@ func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {
 	rankOf := map[int32]int{} // by device
 	for i, r := range ranks {
 		rankOf[all.Devices[r.Device].Index] = i
+		m.files = append(m.files, run.Timeline.Devices[all.Devices[r.Device].Index].File)
 	}
+	oneClock := !slices.ContainsFunc(m.files, func(f int) bool { return f != m.files[0] })
 	for work := range int32(len(m.w.Start)) {
 		rank, compared := rankOf[m.w.Device[work]]
 		if !compared || !all.Collective(work) {
 			continue
 		}
 		p := m.place(run, all, &all.Devices[ranks[rank].Device], work)
+		if oneClock {
+			p.step = -1 // the clock tells better
+		}
 		if found[p] == nil {
 			found[p] = make([][]int32, len(ranks))
 			order = append(order, p)
@@ -45,9 +54,50 @@ func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {
 		found[p][rank] = append(found[p][rank], work)
 	}
 	for _, p := range order {
-		m.pair(found[p])
+		if oneClock {
+			m.overlapping(found[p])
+		} else {
+			m.pair(found[p])
+		}
 	}
 	return m
+}
+
+// overlapping makes sets of collectives that run at the same time: one that has ended
+// before another rank's next began is not that one.
+func (m *matcher) overlapping(works [][]int32) {
+	for {
+		set, ends, latest, taking := make([]int32, len(works)), int64(math.MaxInt64), int64(math.MinInt64), 0
+		first := -1 // the rank whose next one ends first
+		for i, w := range works {
+			if set[i] = -1; len(w) == 0 {
+				continue
+			}
+			set[i] = w[0]
+			taking++
+			latest = max(latest, m.w.Start[w[0]])
+			if end := m.w.End[w[0]]; end < ends {
+				first, ends = i, end
+			}
+		}
+		switch {
+		case taking < 2:
+			for _, w := range works {
+				m.lost += len(w)
+			}
+			return
+		case ends < latest:
+			m.lost++
+			works[first] = works[first][1:]
+			continue
+		}
+		m.sets = append(m.sets, set)
+		for i := range works {
+			if len(works[i]) > 0 {
+				works[i] = works[i][1:]
+			}
+		}
+	}
 }
 
 func (m *matcher) place(run *recording.Run, all *idle.Analysis, d *idle.Device, work int32) place {
@@ -103,6 +153,29 @@ func (m *matcher) pair(works [][]int32) {
 		}
 		m.sets = append(m.sets, set)
 	}
+}
+
+// drop takes a rank out of all sets; what is left of them must have two.
+func (m *matcher) drop(rank int) {
+	kept := m.sets[:0]
+	for _, set := range m.sets {
+		if set[rank] >= 0 {
+			m.lost++
+		}
+		set[rank] = -1
+		n := 0
+		for _, work := range set {
+			if work >= 0 {
+				n++
+			}
+		}
+		if n > 1 {
+			kept = append(kept, set)
+		} else {
+			m.lost += n
+		}
+	}
+	m.sets = kept
 }
 
 // differences are how much later than the first rank's each matched collective of

@@ -16,7 +16,7 @@ func job(steps int, lag [2]int64, clock int64) *recording.Run {
 	t := run.Timeline
 	for rank := range 2 {
 		t.Threads = append(t.Threads, recording.Thread{PID: 100 + rank, ID: 1, Rank: rank})
-		t.Devices = append(t.Devices, recording.Device{PID: 100 + rank, Index: rank, Rank: rank, GPU: -1})
+		t.Devices = append(t.Devices, recording.Device{PID: 100 + rank, Index: rank, Rank: rank, GPU: -1, File: rank})
 	}
 	for s := range int64(steps) {
 		begin := 1000 * s
@@ -109,6 +109,46 @@ func TestOneRankHasNoTable(t *testing.T) {
 		run.Timeline.Device.Device[i] = 0
 	}
 	if table := ranks.Compare(run, idle.Analyse(run)); table != nil {
+		t.Errorf("%+v", table)
+	}
+}
+
+// Ranks of one file are on one clock, which is never moved: collectives are those that
+// ran at the same time, whichever number they have.
+func TestOneClockIsNotMoved(t *testing.T) {
+	run := job(6, [2]int64{0, 120}, 0)
+	run.Steps = nil // nothing tells the numbers apart
+	work(run.Timeline, 0, 1, 6350, 6400, recording.Collective)
+	first := -1
+	for i, d := range run.Timeline.Device.Device { // rank 1's first was not recorded
+		if d == 1 && run.Timeline.Device.Kind[i] == recording.Collective && first < 0 {
+			first = i
+			run.Timeline.Device.Kind[i], run.Timeline.Device.Name[i] = recording.Kernel, 0
+		}
+	}
+	work(run.Timeline, 1, 4, 7350, 7400, recording.Collective)
+	for i := range run.Timeline.Devices {
+		run.Timeline.Devices[i].File = 0
+	}
+	table := compare(t, run)
+	if table.Ranks[1].Clock != 0 || table.Matched != 5 || !near(table.Aligned, 0) || table.Straggler != 1 {
+		t.Errorf("%+v", table)
+	}
+}
+
+// Where the ends do not agree once the clocks are set, other collectives were paired:
+// who waits for whom is not known.
+func TestEndsThatDisagree(t *testing.T) {
+	run := job(8, [2]int64{0, 120}, 400)
+	d := &run.Timeline.Device
+	for i, n := 0, int64(0); i < len(d.Start); i++ {
+		if d.Device[i] == 1 && d.Kind[i] == recording.Collective {
+			n++
+			d.Start[i], d.End[i] = d.Start[i]+n%5*9e6, d.End[i]+n%5*9e6
+		}
+	}
+	table := compare(t, run)
+	if table.Matched != 0 || table.Straggler != -1 || table.Ranks[1].Waited != 0 || !(table.Apart > 1e-3) || table.Ranks[1].Clock != 0 {
 		t.Errorf("%+v", table)
 	}
 }

@@ -65,7 +65,7 @@ func (t *Trace) findSteps(all []recording.Step) {
 			continue
 		}
 		last[process] = to
-		t.steps = append(t.steps, step{from: from, to: to, process: process})
+		t.steps = append(t.steps, step{from: from, to: to, process: process, phase: s.Phase})
 	}
 	slices.SortStableFunc(t.steps, func(a, b step) int {
 		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.from, b.from))
@@ -234,9 +234,9 @@ func (t *Trace) add(th *thread, call int32, k kind, work int32) {
 func (t *Trace) kindOfWork(work int32, otherwise kind) kind {
 	w := &t.t.Device
 	switch name := t.t.Names[w.Name[work]]; {
-	case w.Kind[work] == recording.Copy && toDevice(name):
+	case w.Kind[work] == recording.Copy && recording.ToDevice(name):
 		return copyIn
-	case w.Kind[work] == recording.Copy && toHost(name):
+	case w.Kind[work] == recording.Copy && recording.ToHost(name):
 		return copyOut
 	case otherwise == other || otherwise == allocate:
 		return launch

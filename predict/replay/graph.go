@@ -112,6 +112,7 @@ type step struct {
 	from, to int64 // on the host
 	process  int32
 	works    int
+	phase    recording.Phase
 }
 
 // turn is an entry of Trace.order: an index with two bits that say of what.

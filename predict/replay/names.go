@@ -26,12 +26,6 @@ func blocksAlways(name string) bool {
 	return strings.Contains(name, "Memcpy") && !strings.Contains(name, "Async")
 }
 
-// toDevice reports whether a copy goes to the device, in the words of CUPTI and of
-// roctracer.
-func toDevice(name string) bool {
-	return hasAny(name, "HtoD", "HostToDevice", "-> Device)") && !hasAny(name, "Device -> Device")
-}
-
 func pinned(name string) bool { return strings.Contains(name, "Pinned") }
 
 func hasAny(s string, parts ...string) bool {
@@ -41,8 +35,4 @@ func hasAny(s string, parts ...string) bool {
 		}
 	}
 	return false
-}
-
-func toHost(name string) bool {
-	return hasAny(name, "DtoH", "DeviceToHost", "Device -> Pageable", "Device -> Pinned", "Device -> Host")
 }

@@ -276,5 +276,10 @@ func (t *Trace) judge() {
 		}
 		from++
 	}
-	t.judged = [2]int{from, to}
+	var phases []recording.Phase
+	for _, s := range t.steps[from:to] {
+		phases = append(phases, s.phase)
+	}
+	begin, end := recording.Stretch(phases)
+	t.judged = [2]int{from + begin, from + end}
 }

@@ -25,7 +25,7 @@ func (t *Trace) findWorks() {
 		w := &t.works[i]
 		*w = work{
 			start: d.Start[i], end: max(d.End[i], d.Start[i]), key: d.Start[i], item: -1, prev: -1, dep: -1, meet: -1,
-			name: d.Name[i], step: -1, kind: d.Kind[i], down: d.Kind[i] == recording.Copy && toDevice(t.t.Names[d.Name[i]]),
+			name: d.Name[i], step: -1, kind: d.Kind[i], down: d.Kind[i] == recording.Copy && recording.ToDevice(t.t.Names[d.Name[i]]),
 		}
 		stream := [2]int32{d.Device[i], d.Stream[i]}
 		if before, known := streams[stream]; known {

@@ -29,8 +29,8 @@ func (m *merger) trace() (*Trace, error) {
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Warnings: m.warnings, Rank: -1}
 	b.t.Dropped = b.dropped()
 	m.facts(b, out)
-	found, said := steps.Find(b.t, out.Facts.Processes, "The trace has no ProfilerStep marks (call prof.step() in the loop)")
-	out.Steps, out.Warnings = found, append(out.Warnings, said...)
+	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks", "The trace has no ProfilerStep marks (call prof.step() in the loop)")
+	out.Steps, out.Facts.StepsFrom, out.Warnings = found.Steps, found.Rule, append(out.Warnings, found.Said...)
 	return out, nil
 }
 

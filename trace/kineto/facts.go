@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -109,6 +110,7 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 	for _, d := range t.Devices {
 		used[d.Index] = true
 	}
+	known = renumbered(known, used)
 	place := map[int]int{}
 	for _, p := range known {
 		if _, again := place[p.ID]; again || p.ID < 0 || len(place) == mostDevices || len(used) > 0 && !used[p.ID] {
@@ -126,6 +128,28 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 			t.Devices[i].GPU = at
 		}
 	}
+}
+
+// renumbered gives properties the numbers that work carries: profilers of ROCm name the
+// devices that the process sees, from 0, and number work as the machine does. Where all
+// that are named are alike, a number that none of them has is one of them.
+func renumbered(known []property, used map[int]bool) []property {
+	named := map[int]bool{}
+	for _, p := range known {
+		if p.Name != known[0].Name {
+			return known
+		}
+		named[p.ID] = true
+	}
+	out := slices.Clone(known)
+	for _, index := range slices.Sorted(maps.Keys(used)) {
+		if len(known) > 0 && !named[index] {
+			p := known[0]
+			p.ID = index
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // software reads versions: CUDA counts 12090 for 12.9, HIP 60443483 for 6.4.43483.

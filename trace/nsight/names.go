@@ -2,7 +2,6 @@ package nsight
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -172,26 +171,6 @@ func tight(text []byte) []byte {
 		return nil
 	}
 	return out
-}
-
-// A range marks a step where its name ends in one of these words and perhaps a
-// number, and is not about a part of a step.
-var (
-	stepWord = regexp.MustCompile(`(?i)^(.*[^a-z])?(steps?|iterations?|iters?|batch|minibatch)[^a-z0-9]*(\d*)[^a-z0-9]*$`)
-	notStep  = regexp.MustCompile(`(?i)optim|sched|zero_?grad|next|load|fetch|get|prepare|collate|copy|valid|eval|test`)
-)
-
-// stepMark splits the name of a range that marks a step, "iteration 12": its family
-// "iteration …", and its number, "" where it has none.
-func stepMark(name string) (family, number string, ok bool) {
-	if len(name) > 200 || notStep.MatchString(name) {
-		return "", "", false
-	}
-	at := stepWord.FindStringSubmatchIndex(name)
-	if at == nil {
-		return "", "", false
-	}
-	return name[:at[6]] + "…", name[at[6]:at[7]], true
 }
 
 // clean is a foreign text that is fit for a sentence: one line, of at most most

@@ -95,7 +95,6 @@ func (r *reader) finish() error {
 	r.sortCalls()
 	r.sortWorks()
 	r.link()
-	r.markSteps()
 	r.zero()
 	if err := r.facts(); err != nil {
 		return err
@@ -104,9 +103,9 @@ func (r *reader) finish() error {
 		return err
 	}
 	r.out.Facts.Processes = r.processes()
-	found, said := steps.Find(r.out.Timeline, r.out.Facts.Processes, noMarks)
-	r.out.Steps = found
-	r.out.Warnings = append(r.out.Warnings, said...)
+	found := steps.Find(r.out.Timeline, r.out.Facts.Processes, "ProfilerStep marks", noMarks)
+	r.out.Steps, r.out.Facts.StepsFrom = found.Steps, found.Rule
+	r.out.Warnings = append(r.out.Warnings, found.Said...)
 	r.doubts()
 	if len(r.dropped) > 0 {
 		r.out.Timeline.Dropped = r.dropped

@@ -42,7 +42,8 @@ func (m *made) kernel(name string, at int64) {
 
 func (m *made) find(t *testing.T, want int, said string) []recording.Step {
 	t.Helper()
-	found, how := Find(&m.t, []recording.Process{{PID: 1}}, "No marks")
+	f := Find(&m.t, []recording.Process{{PID: 1}}, "marks", "No marks")
+	found, how := f.Steps, f.Said
 	if len(found) != want || !strings.Contains(strings.Join(how, " "), said) || said == "" && len(how) > 0 {
 		t.Errorf("%d steps, %q; want %d, %q", len(found), how, want, said)
 	}

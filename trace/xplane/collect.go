@@ -53,6 +53,7 @@ type collect struct {
 	stream    int32
 	details   map[string]details
 	marks     []deviceMark
+	modules   []deviceMark
 	numbered  bool     // steps have numbers
 	plain     []int32  // host calls that may mark steps where none has a number
 	workKey   []uint64 // correlation of each piece of work; 0 without
@@ -131,11 +132,18 @@ func (v *collect) event(b []byte) {
 	case gpuRows, tpuRows:
 		v.work(b, name, start, end)
 	case stepRows:
-		if len(v.marks) < 1_000_000 {
-			v.marks = append(v.marks, deviceMark{v.now.plane, start, end, v.names.list[name]})
-		}
+		v.marks = marked(v.marks, deviceMark{v.now.plane, start, end, v.names.list[name]})
+	case moduleRows:
+		v.modules = marked(v.modules, deviceMark{v.now.plane, start, end, v.names.list[name]})
 	case other, environs:
 	}
+}
+
+func marked(marks []deviceMark, m deviceMark) []deviceMark {
+	if len(marks) < 1_000_000 {
+		marks = append(marks, m)
+	}
+	return marks
 }
 
 // full reports whether as much is kept as memory allows for: the census counts by

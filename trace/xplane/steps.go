@@ -50,10 +50,10 @@ func stepOf(n int, device int, start, end int64) recording.Step {
 // host's clock a step begins with the launch of its first work and ends with that
 // of the next step's, the last one with its work; where work has no launches, as on a TPU, it stays where it
 // is.
-func deviceSteps(v *collect, base int64) []recording.Step {
+func deviceSteps(v *collect, all []deviceMark, base int64) []recording.Step {
 	t := v.t
 	byDevice := map[int32][]deviceMark{}
-	for _, m := range v.marks {
+	for _, m := range all {
 		m.start, m.end = max(0, m.start-base), min(t.End, m.end-base) // events at its edges may be missing
 		if d, found := v.devices[m.plane]; found && m.end > m.start {
 			byDevice[d] = append(byDevice[d], m)
@@ -76,6 +76,37 @@ func deviceSteps(v *collect, base int64) []recording.Step {
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Start < out[j].Start })
 	return out
+}
+
+// modules are the runs of the program in which the devices spend most time, if there
+// are three and more on one: each lasts until the next one begins. The name ends in a
+// number of its own: "jit_train_step(1234)".
+func modules(all []deviceMark) (out []deviceMark, program string) {
+	time, count := map[string]int64{}, map[string]map[int]int{}
+	for _, m := range all {
+		name, _, _ := strings.Cut(m.name, "(")
+		time[name] += m.end - m.start
+		if count[name] == nil {
+			count[name] = map[int]int{}
+		}
+		count[name][m.plane]++
+		if n := count[name][m.plane]; n >= 3 && (program == "" || time[name] > time[program] || time[name] == time[program] && name < program) {
+			program = name
+		}
+	}
+	last := map[int]int{}
+	for _, m := range all {
+		if name, _, _ := strings.Cut(m.name, "("); name != program || program == "" {
+			continue
+		}
+		if i, found := last[m.plane]; found && m.start > out[i].start {
+			out[i].end = m.start
+		}
+		last[m.plane] = len(out)
+		m.name = "" // is no number of a step
+		out = append(out, m)
+	}
+	return out, program
 }
 
 // hostSpans are the times on the host of a device's steps.

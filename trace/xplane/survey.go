@@ -13,12 +13,13 @@ import (
 type part uint8
 
 const (
-	other    part = iota // rows that are derived from others, counters, metadata
-	hostRows             // what threads of the host did
-	gpuRows              // what streams of a GPU did
-	tpuRows              // what a TPU core did
-	environs             // when the profile was taken
-	stepRows             // a line: steps as a device saw them
+	other      part = iota // rows that are derived from others, counters, metadata
+	hostRows               // what threads of the host did
+	gpuRows                // what streams of a GPU did
+	tpuRows                // what a TPU core did
+	environs               // when the profile was taken
+	stepRows               // a line: steps as a device saw them
+	moduleRows             // a line: runs of whole XLA programs
 )
 
 // planePart reads a plane's name: "/device:GPU:0", "/host:CPU".
@@ -45,12 +46,14 @@ func linePart(of part, name string) part {
 		switch {
 		case name == "Steps":
 			return stepRows
+		case name == "XLA Modules":
+			return moduleRows
 		case of == gpuRows && strings.HasPrefix(name, "Stream #"):
 			return gpuRows
 		case of == tpuRows && (name == "XLA Ops" || name == "Async XLA Ops"):
 			return tpuRows
 		}
-	case other, environs, stepRows:
+	case other, environs, stepRows, moduleRows:
 	}
 	return other
 }

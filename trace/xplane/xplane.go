@@ -174,18 +174,32 @@ func (b *builder) steps(v *collect, base int64) {
 			marked = marked || ok
 		}
 	}
-	var said []string
-	if !marked {
-		b.out.Steps = deviceSteps(v, base)
-	}
-	if !marked && len(b.out.Steps) == 0 {
-		b.out.Steps, said = callSteps(t)
-	}
-	if len(b.out.Steps) == 0 {
-		b.out.Steps, said = steps.Find(t, p, noMarks)
-	}
+	b.found(v, base, marked)
 	for i := range b.out.Steps {
-		b.out.Steps[i].Phase = recording.Train // no mark tells training from inference
+		if s := &b.out.Steps[i]; s.Phase == "" || s.Phase == recording.Evaluate {
+			s.Phase = recording.Train // no mark tells training from inference
+		}
 	}
-	b.out.Warnings = append(b.out.Warnings, said...)
+}
+
+func (b *builder) found(v *collect, base int64, marked bool) {
+	f := &b.out.Facts
+	if !marked {
+		if b.out.Steps, f.StepsFrom = deviceSteps(v, v.marks, base), "the devices' own rows of steps"; len(b.out.Steps) > 0 {
+			return
+		}
+		runs, program := modules(v.modules)
+		if b.out.Steps, f.StepsFrom = deviceSteps(v, runs, base), fmt.Sprintf("runs of the XLA module %q", clean(program, 60)); len(b.out.Steps) > 0 {
+			return
+		}
+		var said []string
+		if b.out.Steps, said = callSteps(v.t); len(b.out.Steps) > 0 {
+			f.StepsFrom = "calls of the compiled function"
+			b.out.Warnings = append(b.out.Warnings, said...)
+			return
+		}
+	}
+	found := steps.Find(v.t, f.Processes, "step_num marks", noMarks)
+	b.out.Steps, f.StepsFrom = found.Steps, found.Rule
+	b.out.Warnings = append(b.out.Warnings, found.Said...)
 }

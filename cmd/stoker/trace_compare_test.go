@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The cases are loops of one program: with the loading in the loop, and in one worker.
+const (
+	slowCase = "../../testdata/cases/trace-loader/trace.json.gz"
+	fastCase = "../../testdata/cases/trace-workers/trace.json.gz"
+)
+
+// Two traces that are not ranks of one run are compared step by step; what the manual
+// says to record, five active steps, is enough.
+func TestTwoTracesAreCompared(t *testing.T) {
+	for _, verb := range []string{"trace", "verify"} {
+		code, out, errs := call(t, verb, slowCase, fastCase)
+		for _, want := range []string{"per step", "idle: data-loader", "work by name", "calls that launch", "n 5"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", verb, want, out)
+			}
+		}
+		if code != exitFine || errs != "" {
+			t.Errorf("%s: exit %d, stderr %q", verb, code, errs)
+		}
+	}
+	code, out, _ := call(t, "trace", "--json", slowCase, fastCase)
+	var o struct {
+		Outcome struct {
+			Speedup struct{ Point float64 }
+			Before  struct{ Steps int }
+		}
+		Alike float64
+		Work  []struct{ Group, Name string }
+	}
+	if err := json.Unmarshal([]byte(out), &o); err != nil || code != exitFine || o.Outcome.Before.Steps < 3 || !(o.Alike > 0.9) || len(o.Work) == 0 {
+		t.Errorf("exit %d, %v: %+v", code, err, o)
+	}
+	if _, out, _ := call(t, "trace", "--csv", slowCase, fastCase); !strings.HasPrefix(out, "group,name,unit,before") || !strings.Contains(out, "\nkernel,") {
+		t.Errorf("%s", out)
+	}
+	if _, out, _ := call(t, "trace", "--what-if", "num_workers=1", slowCase, fastCase); !strings.Contains(out, "promised") || !strings.Contains(out, "achieved") {
+		t.Errorf("no promise in\n%s", out)
+	}
+}
+
+// Recordings that trace -o wrote are compared like the files that they came from.
+func TestRecordingsOfTracesAreCompared(t *testing.T) {
+	dir := t.TempDir()
+	var recs []string
+	for _, file := range []string{slowCase, fastCase} {
+		rec := filepath.Join(dir, filepath.Base(filepath.Dir(file))+".jsonl.gz")
+		if code, _, errs := call(t, "trace", "-o", rec, file); code != exitFine {
+			t.Fatal(errs)
+		}
+		recs = append(recs, rec)
+	}
+	code, out, errs := call(t, "verify", recs[0], recs[1])
+	if code != exitFine || !strings.Contains(out, "work by name") {
+		t.Errorf("exit %d, %s\n%s", code, errs, out)
+	}
+}
+
+func TestDifferentProgramsAreSaidToBe(t *testing.T) {
+	one := traceFile(t, "a.json", 0, 1)
+	data, err := os.ReadFile(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "b.json")
+	text := strings.NewReplacer("aten::mm", "aten::convolution", "ampere_sgemm_64x64_nn", "fprop_kernel").Replace(string(data))
+	if err := os.WriteFile(other, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := call(t, "trace", one, other)
+	if !strings.Contains(out, "different programs") || strings.Contains(out, "faster") || !strings.Contains(out, "gone") {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestRanksOfOneRunAreStillOneRun(t *testing.T) {
+	if _, out, _ := call(t, "trace", traceFile(t, "a.json", 0, 2), traceFile(t, "b.json", 1, 2)); !strings.Contains(out, "ranks") || strings.Contains(out, "work by name") {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestStandardInputIsATrace(t *testing.T) {
+	data, err := os.ReadFile(slowCase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"trace", "-"}, strings.NewReader(string(data)), &out, &errs); code != exitFine || !strings.Contains(out.String(), "main-thread-loader") {
+		t.Errorf("exit %d: %s\n%s", code, errs.String(), out.String())
+	}
+}
+
+func TestTooFewSteps(t *testing.T) {
+	one := "../../testdata/cases/trace-warm-up/trace.json.gz"
+	if code, out, _ := call(t, "verify", one, one); code != exitError || !strings.Contains(out, "not compared") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}

@@ -1,0 +1,76 @@
+package idle
+
+import "stoker/recording"
+
+// Exchanges are the collectives of a device's window.
+type Exchanges struct {
+	Kinds   []Collective // by name, in order of appearance
+	Any     int64        // time in which some collective ran
+	Exposed int64        // of it, with no kernel of computation and no copy beside it
+}
+
+// Collective is what collectives of one name amount to. Nanoseconds.
+type Collective struct {
+	Name    int32
+	Count   int
+	Time    int64
+	Bytes   int64 // of those whose size is recorded
+	Sized   int64 // time of those
+	Exposed int64 // no kernel of computation ran beside them
+}
+
+// Exchanges adds up a device's collectives in its window.
+func (a *Analysis) Exchanges(d *Device) *Exchanges {
+	out := &Exchanges{Exposed: d.Communication}
+	w := &a.t.Device
+	works := a.works.of(d.Index)
+	place := map[int32]int{}
+	kernelEnd, end := d.From, d.From
+	for n, i := range works {
+		if w.Start[i] >= d.To {
+			break
+		}
+		if !a.Collective(i) {
+			if w.Kind[i] == recording.Kernel {
+				kernelEnd = max(kernelEnd, w.End[i])
+			}
+			continue
+		}
+		if w.Start[i] < d.From {
+			continue
+		}
+		at, known := place[w.Name[i]]
+		if !known {
+			at = len(out.Kinds)
+			place[w.Name[i]] = at
+			out.Kinds = append(out.Kinds, Collective{Name: w.Name[i]})
+		}
+		c, length := &out.Kinds[at], w.End[i]-w.Start[i]
+		c.Count, c.Time, c.Exposed = c.Count+1, c.Time+length, c.Exposed+a.uncovered(works[n+1:], i, kernelEnd)
+		if w.Bytes[i] > 0 {
+			c.Bytes, c.Sized = c.Bytes+w.Bytes[i], c.Sized+length
+		}
+		if to := min(w.End[i], d.To); to > end {
+			out.Any += to - max(end, w.Start[i])
+			end = to
+		}
+	}
+	return out
+}
+
+// uncovered is the time of a collective or a copy in which no kernel of computation runs.
+// after begins behind it.
+func (a *Analysis) uncovered(after []int32, work int32, kernelEnd int64) int64 {
+	w := &a.t.Device
+	from, to, total := max(w.Start[work], kernelEnd), w.End[work], int64(0)
+	for _, i := range after {
+		if w.Start[i] >= to || from >= to {
+			break
+		}
+		if w.Kind[i] == recording.Kernel && !a.Collective(i) {
+			total += max(0, w.Start[i]-from)
+			from = max(from, w.End[i])
+		}
+	}
+	return total + max(0, to-from)
+}

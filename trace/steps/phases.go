@@ -1,0 +1,247 @@
+package steps
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+
+	"stoker/recording"
+)
+
+// Start values of what is no steady step. [J]
+const (
+	otherWork  = 0.10 // of a step: so much compiling or saving makes it one of these
+	coldStart  = 2    // times the median of those behind it: a leading step that is still warming up
+	fewToWarm  = 4    // steps below which nobody knows what is usual
+	restStarts = 1e6  // ns between the last event and where the recorder's stop is cut off
+)
+
+// sign is what an event tells of the step that it lies in.
+type sign uint8
+
+const (
+	plain sign = iota
+	learns
+	compiles
+	captures
+	saves
+)
+
+func signOf(name string, kind recording.CallKind) sign {
+	switch {
+	case kind == recording.Runtime:
+		if recording.CaptureCall(name) {
+			return captures
+		}
+	case recording.OptimizerSpan(name) || strings.Contains(name, "autograd::engine::evaluate_function") ||
+		strings.Contains(name, "Backward0") || strings.Contains(name, "Backward1"):
+		return learns
+	case recording.CompileSpan(name):
+		return compiles
+	}
+	return plain
+}
+
+// census is what the signs within one step amount to.
+type census struct {
+	learns, captures bool
+	compiled, saved  int64 // ns, nested spans counted once
+	until            int64 // where those counted so far end
+}
+
+// phases say what each step of a process was part of.
+func (f *finder) phases(pid int, beats []beat) []recording.Phase {
+	counts := f.counts(pid, beats)
+	out := make([]recording.Phase, len(beats))
+	trains := slices.ContainsFunc(counts, func(c census) bool { return c.learns })
+	for i, b := range beats {
+		switch c, long := &counts[i], otherWork*float64(b.end-b.start); {
+		case c.captures:
+			out[i] = recording.Graphs
+		case float64(c.compiled) > long:
+			out[i] = recording.Compile
+		case float64(c.saved) > long:
+			out[i] = recording.Checkpoint
+		case trains && c.learns:
+			out[i] = recording.Train
+		default:
+			out[i] = recording.Evaluate
+		}
+	}
+	for i := range warming(beats) {
+		if out[i] == recording.Train || out[i] == recording.Evaluate {
+			out[i] = recording.WarmUp
+		}
+	}
+	return out
+}
+
+// warming is how many leading steps are far longer than what comes behind them.
+func warming(beats []beat) int {
+	n := 0
+	for n < len(beats)/2 && len(beats) >= fewToWarm {
+		var behind []int64
+		for _, b := range beats[n+1:] {
+			behind = append(behind, b.end-b.start)
+		}
+		slices.Sort(behind)
+		if b := beats[n]; b.end-b.start <= coldStart*behind[len(behind)/2] {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// counts goes over a process's events once.
+func (f *finder) counts(pid int, beats []beat) []census {
+	out := make([]census, len(beats))
+	within := func(at int64) *census {
+		i := sort.Search(len(beats), func(i int) bool { return beats[i].start > at }) - 1
+		if i < 0 || at >= beats[i].end {
+			return nil
+		}
+		return &out[i]
+	}
+	h, fr := &f.t.Host, &f.t.Frames
+	signs := make([]sign, len(f.t.Names))
+	known := make([]bool, len(f.t.Names))
+	for k, name := range h.Name {
+		if !known[name] {
+			known[name], signs[name] = true, signOf(f.t.Names[name], h.Kind[k])
+		}
+		if signs[name] == plain || f.pid(int32(k)) != pid {
+			continue
+		}
+		if c := within(h.Start[k]); c != nil {
+			c.add(signs[name], h.Start[k], h.End[k])
+		}
+	}
+	clear(known)
+	for k, name := range fr.Name {
+		if !known[name] {
+			known[name], signs[name] = true, plain
+			switch text := f.t.Names[name]; {
+			case recording.CompileSpan(text):
+				signs[name] = compiles
+			case recording.SaveFrame(text):
+				signs[name] = saves
+			}
+		}
+		if signs[name] == plain || f.t.Threads[fr.Thread[k]].PID != pid {
+			continue
+		}
+		if c := within(fr.Start[k]); c != nil {
+			c.add(signs[name], fr.Start[k], fr.End[k])
+		}
+	}
+	return out
+}
+
+func (c *census) add(s sign, start, end int64) {
+	length := max(0, end-max(start, c.until))
+	switch s {
+	case learns:
+		c.learns = true
+	case captures:
+		c.captures = true
+	case compiles:
+		c.compiled, c.until = c.compiled+length, max(c.until, end)
+	case saves:
+		c.saved, c.until = c.saved+length, max(c.until, end)
+	case plain:
+	}
+}
+
+// cutStop takes the recorder's own time off the ends of steps that it marked: behind
+// the last event of the last one it writes its buffers, and before the first event of
+// the first one it starts. As much as other steps rest there is left: that is the
+// program's.
+func (f *finder) cutStop(pid int, beats []beat) []beat {
+	firsts, lasts := f.edges(pid, beats)
+	n := len(beats)
+	head, tail := int64(0), int64(0)
+	for i := range beats {
+		if i > 0 {
+			head = max(head, firsts[i]-beats[i].start)
+		}
+		if i < n-1 {
+			tail = max(tail, beats[i].end-lasts[i])
+		}
+	}
+	if first := firsts[0] - head; first > beats[0].start+restStarts && first < beats[0].end {
+		beats[0].start = first
+	}
+	if last := lasts[n-1] + tail; last < beats[n-1].end-restStarts && last > beats[n-1].start {
+		beats[n-1].end = last
+	}
+	return beats
+}
+
+// edges are when the first event of each step begins and the last one ends, those of
+// the recorder left out: its marks, its frames and what encloses them, and the wait for
+// the device with which it stops. Where a step holds no event they are its own ends.
+func (f *finder) edges(pid int, beats []beat) (firsts, lasts []int64) {
+	firsts, lasts = make([]int64, len(beats)), make([]int64, len(beats))
+	for i, b := range beats {
+		firsts[i], lasts[i] = b.end, b.start
+	}
+	see := func(start, end int64) {
+		i := sort.Search(len(beats), func(i int) bool { return beats[i].start > start }) - 1
+		if i >= 0 && end <= beats[i].end && start < beats[i].end {
+			firsts[i], lasts[i] = min(firsts[i], start), max(lasts[i], end)
+		}
+	}
+	h, fr := &f.t.Host, &f.t.Frames
+	for k := range h.Start {
+		if f.pid(int32(k)) == pid && !f.recorders(int32(k)) {
+			see(h.Start[k], h.End[k])
+		}
+	}
+	stops := f.stops(pid)
+	for k := range fr.Start {
+		next := sort.Search(len(stops), func(i int) bool { return stops[i] >= fr.Start[k] })
+		if next < len(stops) && stops[next] < fr.End[k] || f.t.Threads[fr.Thread[k]].PID != pid || fr.Start[k] == 0 {
+			continue // it is, or encloses, the recorder; or it was open when that started
+		}
+		see(fr.Start[k], fr.End[k])
+	}
+	for i, b := range beats {
+		if firsts[i] > lasts[i] {
+			firsts[i], lasts[i] = b.start, b.end
+		}
+	}
+	return firsts, lasts
+}
+
+// stops are when frames of the recorder begin, in order.
+func (f *finder) stops(pid int) []int64 {
+	fr := &f.t.Frames
+	var out []int64
+	for k, name := range fr.Name {
+		if f.t.Threads[fr.Thread[k]].PID == pid && recording.RecorderFrame(f.t.Names[name]) {
+			out = append(out, fr.Start[k])
+		}
+	}
+	slices.SortFunc(out, cmp.Compare)
+	return out
+}
+
+// recorders reports whether a host event is the recorder's, or a wait such as the one
+// with which it stops: what is waited for ends by itself.
+func (f *finder) recorders(k int32) bool {
+	h := &f.t.Host
+	name := f.t.Names[h.Name[k]]
+	switch h.Kind[k] {
+	case recording.Profiling:
+		return true
+	case recording.Runtime:
+		return strings.Contains(name, "Synchronize")
+	case recording.Annotation:
+		_, step := recording.StepSpan(name)
+		return step
+	case recording.Op, recording.Collector:
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+package steps
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"stoker/recording"
+)
+
+// The repeating unit must come at least three times, fit nearly everywhere and
+// cover most of what the stream did: the layers of a model repeat too. Longer
+// sequences than this say nothing more.
+const (
+	leastCover   = 0.8
+	leastRepeats = 3
+	leastFit     = 0.9
+	mostSequence = 200_000
+	shortestUnit = 4
+)
+
+// repeating finds the unit that repeats in the names of the busiest stream's
+// kernels. A kernel that comes once per step is its anchor: the name with fewest
+// occurrences whose distances, in kernels, are all nearly the same. Where what repeats
+// are the layers of one pass, there are no beats, and repeats says how many.
+func (f *finder) repeating(pid int) (beats []beat, repeats int) {
+	works := f.busiestStream(pid)
+	if len(works) < leastRepeats*shortestUnit {
+		return nil, 0
+	}
+	at := map[int32][]int{}
+	for i, k := range works {
+		name := f.t.Device.Name[k]
+		at[name] = append(at[name], i)
+	}
+	var names []int32
+	for name, places := range at {
+		if len(places) >= leastRepeats {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(len(at[x]), len(at[y])), cmp.Compare(at[x][0], at[y][0]))
+	})
+	for _, name := range names[:min(len(names), 20)] {
+		places := at[name]
+		if !steady(places) || !f.covers(works, places) || !f.fits(works, places) {
+			continue
+		}
+		if f.wholePeriod(works, places) {
+			return f.cut(works, places), 0
+		}
+		return nil, len(places)
+	}
+	return nil, 0
+}
+
+// wholePeriod reports whether nothing but the unit repeats, from the first kernel to
+// the last: what precedes the first whole unit is the end of one, and what follows the
+// last the beginning of one. Layers are preceded by an embedding and followed by a
+// head. What a loop does before its first step may be anything, where each unit is
+// certainly a step: it exchanges data with the host, or updates weights.
+func (f *finder) wholePeriod(works []int, places []int) bool {
+	if f.updates(works, places) {
+		return true
+	}
+	last := places[len(places)-1]
+	unit := works[places[len(places)-2]:last]
+	before := works[places[0]:places[1]]
+	same := func(a, b []int) bool { // as far as the shorter one goes
+		n, equal := min(len(a), len(b)), 0
+		for i := range n {
+			if f.t.Device.Name[a[i]] == f.t.Device.Name[b[i]] {
+				equal++
+			}
+		}
+		return float64(equal) >= leastFit*float64(n)
+	}
+	tail := works[last:]
+	head := works[:places[0]]
+	headFits := len(head) <= len(before) && same(head, before[len(before)-min(len(head), len(before)):])
+	return len(tail) <= len(unit)+1 && same(tail, unit) && (headFits || f.exchanges(works, places))
+}
+
+// updates reports whether each unit holds an optimizer's kernel.
+func (f *finder) updates(works []int, places []int) bool {
+	n := 0
+	for i := 1; i < len(places); i++ {
+		for _, k := range works[places[i-1]:places[i]] {
+			if optimizerKernel(f.t.Names[f.t.Device.Name[k]]) {
+				n++
+				break
+			}
+		}
+	}
+	return n == len(places)-1
+}
+
+func optimizerKernel(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.Contains(lower, "multi_tensor_apply") || strings.Contains(lower, "adam") || strings.Contains(lower, "lamb_") || strings.Contains(lower, "sgd_")
+}
+
+// exchanges reports whether there is a copy from or to the host for every unit.
+func (f *finder) exchanges(works []int, places []int) bool {
+	d := &f.t.Device
+	from, to := d.Start[works[places[0]]], d.Start[works[places[len(places)-1]]]
+	n := 0
+	for k := range d.Start {
+		if d.Kind[k] == recording.Copy && d.Start[k] >= from && d.Start[k] < to && d.Device[k] == d.Device[works[0]] {
+			if name := f.t.Names[d.Name[k]]; recording.ToHost(name) || recording.ToDevice(name) {
+				n++
+			}
+		}
+	}
+	return n >= len(places)-1
+}
+
+// busiestStream are the kernels of the stream that a process keeps busy longest.
+func (f *finder) busiestStream(pid int) []int {
+	type stream struct{ device, stream int32 }
+	d := &f.t.Device
+	busy := map[stream]int64{}
+	for k := range d.Start {
+		if d.Kind[k] == recording.Kernel && f.t.Devices[d.Device[k]].PID == pid {
+			busy[stream{d.Device[k], d.Stream[k]}] += d.End[k] - d.Start[k]
+		}
+	}
+	var best stream
+	most := int64(-1)
+	for s, t := range busy {
+		if t > most || t == most && (s.device < best.device || s.device == best.device && s.stream < best.stream) {
+			best, most = s, t
+		}
+	}
+	var out []int
+	for k := range d.Start {
+		if most >= 0 && d.Kind[k] == recording.Kernel && (stream{d.Device[k], d.Stream[k]}) == best && len(out) < mostSequence {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// steady reports whether the distances between places differ by no more than a
+// tenth.
+func steady(places []int) bool {
+	least, most := math.MaxInt, 0
+	for i := 1; i < len(places); i++ {
+		d := places[i] - places[i-1]
+		least, most = min(least, d), max(most, d)
+	}
+	return least >= shortestUnit && 10*(most-least) <= most
+}
+
+// covers reports whether the steps that begin at places, the last one as long as
+// the others in the mean, are most of the stream's time.
+func (f *finder) covers(works []int, places []int) bool {
+	d := &f.t.Device
+	all := d.End[works[len(works)-1]] - d.Start[works[0]]
+	part := d.Start[works[places[len(places)-1]]] - d.Start[works[places[0]]]
+	n := float64(len(places))
+	return float64(part)*n/(n-1) >= leastCover*float64(all)
+}
+
+// fits reports whether the kernels from one place to the next are the same as
+// from the next on.
+func (f *finder) fits(works []int, places []int) bool {
+	same, all := 0, 0
+	for i := 2; i < len(places); i++ {
+		for j := 0; places[i-2]+j < places[i-1] && places[i-1]+j < places[i]; j++ {
+			all++
+			if f.t.Device.Name[works[places[i-2]+j]] == f.t.Device.Name[works[places[i-1]+j]] {
+				same++
+			}
+		}
+	}
+	return all > 0 && float64(same) >= leastFit*float64(all)
+}
+
+// cut makes steps that begin where the anchor was launched.
+func (f *finder) cut(works []int, places []int) []beat {
+	var at []int64
+	for _, i := range places {
+		k := works[i]
+		moment := f.t.Device.Start[k]
+		if call := f.t.Device.Call[k]; call >= 0 {
+			moment = f.t.Host.Start[call]
+		}
+		at = append(at, moment)
+	}
+	sort.Slice(at, func(i, j int) bool { return at[i] < at[j] })
+	var out []beat
+	for i := 1; i < len(at); i++ {
+		if at[i] > at[i-1] {
+			out = append(out, beat{at[i-1], at[i], i - 1})
+		}
+	}
+	return out
+}

@@ -1,0 +1,366 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/diagnose/idle"
+	"stoker/internal/stat"
+	"stoker/recording"
+)
+
+// Traced is one of two traces with what was concluded from it.
+type Traced struct {
+	Run     *recording.Run
+	Verdict diagnose.Verdict
+	Gaps    *idle.Analysis
+}
+
+// TraceOutcome is the answer to "what changed" between two traces. Its Outcome has the
+// time of a step on the device's clock; its rows are per step.
+type TraceOutcome struct {
+	Outcome
+	Alike    float64         // share of the kernel time, or of the operators' calls, whose names are in both; 0 to 1
+	Rows     []Row           // time, shares, causes, launches
+	Work     []Row           // kernels, copies and collectives by name, what changed most first
+	Promises []TracedPromise // of what the trace before was advised
+}
+
+// Row is one quantity of a step before and after.
+type Row struct {
+	Group  string // "step", "share", "cause", "launches", "kernel", "copy", "collective", "set"
+	Name   string
+	Unit   string // "s", "ratio", "calls"
+	Before Spread
+	After  Spread
+	Calls  [2]float64 // per step, of work; NaN for other rows
+	Bytes  [2]float64 // per step, of copies and collectives as recorded; NaN where none is
+}
+
+// Only says that work is in one of the two traces alone: "new", "gone", else "".
+func (r Row) Only() string {
+	switch {
+	case r.Calls[0] == 0 && r.Calls[1] > 0:
+		return "new"
+	case r.Calls[1] == 0 && r.Calls[0] > 0:
+		return "gone"
+	}
+	return ""
+}
+
+// Spread is a quantity over the judged steps: its mean, and the least and the most of a
+// step.
+type Spread struct{ Mean, Least, Most float64 }
+
+// TracedPromise is a fix that the trace before was advised, with its promise.
+type TracedPromise struct {
+	Fix      string          `json:"fix"`
+	Changes  []stoker.Change `json:"changes"`
+	Promised stoker.Interval `json:"promised"`
+	Kept     Kept            `json:"kept"` // if it is what was changed
+}
+
+// Start values of what two traces tell. [J]
+const (
+	fewestTraced = 3   // steps of a side: two tell no spread
+	sameProgram  = 0.5 // of kernel time or operators' calls under names of both: below it is another program
+)
+
+// Traces compares two traces step by step, from three steps up. promises are what the
+// trace before was advised; the first one of those that Changes shows to have been made
+// counts.
+func Traces(before, after Traced, promises []TracedPromise) TraceOutcome {
+	was, now := sideOf(before), sideOf(after)
+	o := TraceOutcome{Outcome: Outcome{
+		Basis: PerStep, Difference: NotCompared, Promise: untested(stoker.Unknown()), Changes: []stoker.Change{},
+		Before: was.side(), After: now.side(), Was: string(before.Verdict.Class), Now: string(after.Verdict.Class),
+		Emulated: before.Run.Emulated() || after.Run.Emulated(), Warnings: []string{},
+	}, Promises: promises}
+	o.Refused = cmp.Or(was.refusal("before"), now.refusal("after"))
+	if len(was.parts) == 0 || len(now.parts) == 0 {
+		return o
+	}
+	o.Alike = alike(was, now)
+	o.Changes = append(o.Changes, Changes(before.Run, after.Run)...)
+	o.Rows, o.Work = rowsOf(was, now), workOf(was, now) // also of too few steps: they are what was recorded
+	o.doubt(was, now)
+	if o.Refused == "" {
+		o.tell(was, now)
+	}
+	return o
+}
+
+// traceSide is what a trace's judged steps went into.
+type traceSide struct {
+	Traced
+	parts []idle.Part
+	works []idle.Named
+	times []float64 // of the steps, seconds
+}
+
+func sideOf(t Traced) traceSide {
+	s := traceSide{Traced: t}
+	if t.Verdict.Device < 0 {
+		return s
+	}
+	for i := range t.Gaps.Devices {
+		if d := &t.Gaps.Devices[i]; int(d.Index) == t.Verdict.Device {
+			s.parts, s.works = t.Gaps.PerStep(d)
+		}
+	}
+	for _, p := range s.parts {
+		s.times = append(s.times, float64(p.To-p.From)/1e9)
+	}
+	return s
+}
+
+func (s traceSide) refusal(name string) string {
+	switch {
+	case s.Verdict.Device < 0:
+		return fmt.Sprintf("the trace %s holds no work of a device", name)
+	case len(s.parts) < fewestTraced:
+		return fmt.Sprintf("the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, len(s.parts), stoker.Ending(len(s.parts), "", "s"), fewestTraced)
+	}
+	return ""
+}
+
+func (s traceSide) side() Side {
+	side := Side{Steps: len(s.times)}
+	for _, t := range s.times {
+		side.Seconds += t
+	}
+	return side
+}
+
+// tell fills in the step's times, and what their ratio proves.
+func (o *TraceOutcome) tell(was, now traceSide) {
+	a, b := fewMeasured(was.times), fewMeasured(now.times)
+	o.Before.fill(a, 0)
+	o.After.fill(b, 0)
+	if o.Alike < sameProgram {
+		return // of different programs nobody asks which one is faster
+	}
+	ratio := a.over(b)
+	floor := noise(ratio)
+	o.Speedup, o.Noise, o.Difference = &ratio, &floor, differ(ratio)
+	for i := range o.Promises {
+		p := &o.Promises[i]
+		held := hold(p.Promised, ratio)
+		if p.Kept = held.Kept; carriedOut(p.Changes, o.Changes) && o.Promise.Promised == nil {
+			o.Promise = held
+		}
+	}
+	if o.Promise.Promised == nil {
+		o.Promise = Promise{Kept: NotPromised, Achieved: &ratio}
+	}
+	o.Outcome.need()
+}
+
+// carriedOut reports whether a fix's first change is among those that were found.
+func carriedOut(changes, found []stoker.Change) bool {
+	return len(changes) > 0 && slices.ContainsFunc(found, func(c stoker.Change) bool {
+		return c.Setting == changes[0].Setting && fmt.Sprint(c.To) == fmt.Sprint(changes[0].To)
+	})
+}
+
+// fewMeasured is measure for as few steps as a trace has: fewer than it needs are taken as
+// independent of each other, which traces warns of.
+func fewMeasured(times []float64) sample {
+	n := len(times)
+	if n >= leastSteps {
+		return measure(times)
+	}
+	s := sample{steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: float64(n), independent: float64(n)}
+	s.alone = student95(n-1) * s.spread / math.Sqrt(float64(n))
+	s.paired = s.alone
+	return s
+}
+
+// student95 is the 95 % quantile, both sides, of Student's t for few degrees of freedom.
+func student95(degrees int) float64 {
+	table := [...]float64{2: 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101}
+	return table[min(degrees, len(table)-1)]
+}
+
+func (o *TraceOutcome) doubt(was, now traceSide) {
+	w := &work{}
+	if o.Alike < sameProgram {
+		w.warn("these are different programs: %s of their kernel time is under names that both have; what follows compares as far as names agree", stoker.Percent(o.Alike))
+	}
+	if n := min(len(was.times), len(now.times)); n < leastSteps {
+		w.warn("%d and %d steps are few: the interval takes them as independent of each other, and cannot see what changes slowly", len(was.times), len(now.times))
+	}
+	if a, b := was.Verdict.Rank, now.Verdict.Rank; a != b {
+		w.warn("rank %d is judged before, rank %d after", a, b)
+	}
+	if a, b := len(was.Run.Timeline.Frames.Start) > 0, len(now.Run.Timeline.Frames.Start) > 0; a != b {
+		w.warn("only one of the two was recorded with stacks, which slow the host")
+	}
+	if a, b := was.gpu(), now.gpu(); a != b && a != "" && b != "" {
+		w.warn("another device: %s before, %s after", a, b)
+	}
+	for _, side := range []struct {
+		name string
+		traceSide
+	}{{"before", was}, {"after", now}} {
+		for _, text := range side.Verdict.Warnings {
+			w.warn("the trace %s: %s", side.name, text)
+		}
+	}
+	o.Warnings = w.warnings
+}
+
+// gpu is the name of the judged device, "" where it is not known.
+func (s traceSide) gpu() string {
+	if at := s.Run.Timeline.Devices[s.Verdict.Device].GPU; at >= 0 && at < len(s.Run.Facts.GPUs) {
+		return s.Run.Facts.GPUs[at].Name
+	}
+	return ""
+}
+
+// alike is the share of what both ran that is under names that both have: of kernel time,
+// or where another precision renamed the kernels, of operators' calls.
+func alike(was, now traceSide) float64 {
+	a, b := map[string]float64{}, map[string]float64{}
+	for side, m := range map[*traceSide]map[string]float64{&was: a, &now: b} {
+		for _, n := range side.works {
+			if n.Kind == recording.Kernel {
+				m[side.name(n)] += float64(total(n.Time))
+			}
+		}
+	}
+	return max(common(a, b), common(operators(was), operators(now)))
+}
+
+// common is the part of two sums that is under names of both.
+func common(a, b map[string]float64) float64 {
+	both, all := 0.0, 0.0
+	for _, m := range [][2]map[string]float64{{a, b}, {b, a}} {
+		sum := 0.0
+		for _, v := range m[0] {
+			sum += v
+		}
+		for name, v := range m[0] {
+			if m[1][name] > 0 {
+				both += v / sum
+			}
+		}
+		if sum > 0 {
+			all++
+		}
+	}
+	if all < 2 {
+		return 0
+	}
+	return both / all
+}
+
+// operators counts the calls of each operator.
+func operators(s traceSide) map[string]float64 {
+	out := map[string]float64{}
+	h := &s.Run.Timeline.Host
+	for i, kind := range h.Kind {
+		if kind == recording.Op {
+			out[s.Run.Timeline.Names[h.Name[i]]]++
+		}
+	}
+	return out
+}
+
+func (s traceSide) name(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
+
+// spreadOf is a quantity of each step, in its unit.
+func (s traceSide) spreadOf(of func(idle.Part) float64) Spread {
+	var values []float64
+	for _, p := range s.parts {
+		values = append(values, of(p))
+	}
+	return spread(values)
+}
+
+func spread(values []float64) Spread {
+	return Spread{stat.Mean(values), slices.Min(values), slices.Max(values)}
+}
+
+// rowsOf are the quantities that every trace has.
+func rowsOf(was, now traceSide) []Row {
+	var rows []Row
+	add := func(group, name, unit string, of func(idle.Part) float64) {
+		row := Row{Group: group, Name: name, Unit: unit, Before: was.spreadOf(of), After: now.spreadOf(of), Calls: [2]float64{math.NaN(), math.NaN()}, Bytes: [2]float64{math.NaN(), math.NaN()}}
+		if row.Before.Most > 0 || row.After.Most > 0 {
+			rows = append(rows, row)
+		}
+	}
+	seconds := func(of func(idle.Part) int64) func(idle.Part) float64 {
+		return func(p idle.Part) float64 { return float64(of(p)) / 1e9 }
+	}
+	share := func(of func(idle.Part) int64) func(idle.Part) float64 {
+		return func(p idle.Part) float64 { return float64(of(p)) / float64(p.To-p.From) }
+	}
+	add("step", "time", "s", seconds(func(p idle.Part) int64 { return p.To - p.From }))
+	add("share", "kernel", "ratio", share(func(p idle.Part) int64 { return p.Kernel }))
+	add("share", "copy alone", "ratio", share(func(p idle.Part) int64 { return p.Copy }))
+	add("share", "communication alone", "ratio", share(func(p idle.Part) int64 { return p.Communication }))
+	add("share", "idle", "ratio", share(func(p idle.Part) int64 { return p.Idle }))
+	for c := range idle.Causes {
+		add("cause", idle.Cause(c).String(), "s", seconds(func(p idle.Part) int64 { return p.Causes[c] }))
+	}
+	add("launches", "calls that launch", "calls", func(p idle.Part) float64 { return float64(p.Launches) })
+	add("launches", "pieces of work", "calls", func(p idle.Part) float64 { return float64(p.Works) })
+	return rows
+}
+
+// workOf sets work of one name beside each other.
+func workOf(was, now traceSide) []Row {
+	type key struct {
+		kind recording.WorkKind
+		name string
+	}
+	place := map[key]int{}
+	var rows []Row
+	for i, side := range []traceSide{was, now} {
+		for _, n := range side.works {
+			k := key{n.Kind, side.name(n)}
+			at, known := place[k]
+			if !known {
+				at = len(rows)
+				place[k] = at
+				rows = append(rows, Row{Group: n.Kind.String(), Name: k.name, Unit: "s", Bytes: [2]float64{math.NaN(), math.NaN()}})
+			}
+			row := &rows[at]
+			values := make([]float64, len(n.Time))
+			for step, ns := range n.Time {
+				values[step] = float64(ns) / 1e9
+			}
+			calls, bytes := 0, int64(0)
+			for step := range n.Calls {
+				calls, bytes = calls+n.Calls[step], bytes+n.Bytes[step]
+			}
+			row.Calls[i] = float64(calls) / float64(len(n.Time))
+			if bytes > 0 {
+				row.Bytes[i] = float64(bytes) / float64(len(n.Time))
+			}
+			if i == 0 {
+				row.Before = spread(values)
+			} else {
+				row.After = spread(values)
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.After.Mean-b.Before.Mean), math.Abs(a.After.Mean-a.Before.Mean)), strings.Compare(a.Name, b.Name))
+	})
+	return rows
+}
+
+func total(list []int64) (sum int64) {
+	for _, v := range list {
+		sum += v
+	}
+	return sum
+}
