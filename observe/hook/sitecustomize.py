@@ -31,6 +31,8 @@ The protocol, version 1. Both sides begin with this paragraph.
     step       loader, iter, n (count per loader, from 0), t (the ask), w (wait), p (ask to next ask of this iterator, 0 unknown),
                first (only when true: the ask began at iter(), w is the wait there plus the wait in next()),
                grad, tid (who asks), b (samples in the batch), o (optimizer steps in this process within p; null where p is 0)
+               loader -1: a step of the loop itself, which no loader feeds: from one optimizer step to the next, else from one pass of the
+               outermost module to the next; w is 0 and b is null. With grad false evaluation, with saved true a checkpoint
     clock      loader, n, i (device idle that the wait caused), p (device time from this ask to the next, 0 unknown),
                src "cuda"|"emulated", dev; or x, the reason why step n has none. x is sent when it is new and then once a
                second: it holds for the steps of this loader from n on, until another clock record.
@@ -236,6 +238,9 @@ def _step_aside():
     del _patches[:]
     if _state is not None and _state.inside is not None:
         _state.inside.put_back()
+        _parts["own"].only_steps()
+        for swap in _parts["lend"].kept:
+            swap.take()
     # Three stay, and do nothing: our finder and our optimizer hooks. Somebody may be on his way through either list just now.
     _finder.wanted.clear()
 
@@ -384,6 +389,8 @@ def _stopped(step, error):
 @_guarded
 def _begin_iter():
     t, tid = monotonic_ns(), native_id()
+    if _state.own is not None:
+        _parts["own"].only_steps()
     return t, _state.devices.point(t, tid), tid
 
 
@@ -445,7 +452,13 @@ class _Process(object):
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
-        self.inside = _parts["inside"].Inside(self) if "inside" in _parts else None
+        self.inside = self.own = None
+        if "inside" in _parts:
+            self.look_inside()
+
+    def look_inside(self):
+        self.inside = _parts["inside"].Inside(self)
+        self.own = _parts["own"].Own(self, self.inside)
 
     def meet(self, loader, iterator, t):
         """Give a new DataLoader a number and report its settings."""
@@ -873,6 +886,8 @@ def _optimizer_stepped(optimizer):
     state.optimizer_steps += 1
     if state.inside is not None:
         state.inside.optimizer_stepped()
+        if not state.inside.stepping:
+            state.own.optimizer_stepped(optimizer, t, tid)
     known = state.optimizers.get(optimizer)
     if known is None:
         known = _first_parameter(state.torch, optimizer)
@@ -1649,9 +1664,16 @@ def _patch_optimizer(module):
 
 
 def _patch_modules(module):
-    part = _part("inside")
-    part.patch_modules(module)
-    _state.inside = part.Inside(_state)
+    for name in ("inside", "own"):
+        _part(name).patch_modules(module)
+    _state.look_inside()
+
+
+def _patch_save(name):
+    def patch(module):
+        _patch(((module, name, _part("own").save_in_place_of),))
+
+    return patch
 
 
 def _patch_autograd(module):
@@ -1704,6 +1726,8 @@ _finder = _Finder(
         "torch.cuda.graphs": _patch_graphs,
         "torch.nn.modules.module": _patch_modules,
         "torch.autograd": _patch_autograd,
+        "torch.serialization": _patch_save("save"),
+        "safetensors.torch": _patch_save("save_file"),
         "torch.compiler": _note_compiler,
     }
 )
@@ -1726,6 +1750,7 @@ def _forked():
     _graves.append(parent)
     if parent.inside is not None:
         parent.inside.put_back()
+        _parts["own"].forget()
     _captures.clear()
     _turn[:] = 0, 0
     _state = _Process()
