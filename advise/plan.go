@@ -120,7 +120,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	if plan, ok := a.replayed(); ok {
 		return plan
 	}
-	if !verdict.HasSteps {
+	if !verdict.HasSteps || !verdict.Costs.Fed() {
 		return a.blind()
 	}
 	if a.hostOnly() && !verdict.Class.Starves() {

@@ -58,6 +58,9 @@ type Costs struct {
 	Feed *Feeding // what stoker's loader tells of itself; nil for others. Its threads are the workers
 }
 
+// Fed reports whether a loader feeds the steps, as far as that was seen.
+func (c Costs) Fed() bool { return c.Window.Loader != recording.OwnLoop }
+
 // Measure takes the costs of one window from the run.
 func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}

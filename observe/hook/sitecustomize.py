@@ -31,6 +31,8 @@ The protocol, version 1. Both sides begin with this paragraph.
     step       loader, iter, n (count per loader, from 0), t (the ask), w (wait), p (ask to next ask of this iterator, 0 unknown),
                first (only when true: the ask began at iter(), w is the wait there plus the wait in next()),
                grad, tid (who asks), b (samples in the batch), o (optimizer steps in this process within p; null where p is 0)
+               loader -1: a step of the loop itself, which no loader feeds: from one optimizer step to the next, else from one pass of the
+               outermost module to the next; w is 0 and b is null. With grad false evaluation, with saved true a checkpoint
     clock      loader, n, i (device idle that the wait caused), p (device time from this ask to the next, 0 unknown),
                src "cuda"|"emulated", dev; or x, the reason why step n has none. x is sent when it is new and then once a
                second: it holds for the steps of this loader from n on, until another clock record.
@@ -41,6 +43,9 @@ The protocol, version 1. Both sides begin with this paragraph.
                the stages are summed over its threads
     memory     dev, allocated, reserved (peak bytes)
     precision  matmul "highest"|"high"|"medium", cudnn_benchmark, autocast (true once seen by the asking thread, else null)
+    inside     loader, n, clock "cuda"|"emulated"|"host", span (ns on that clock, from this step's ask to the next), input, copy, forward,
+               backward, optimizer, exchange (of the span, each by itself); and of the launching thread launches, launching (ns),
+               copies (to the device), bytes, pageable (of the bytes), syncs (calls that wait for the device), waited (ns). Of some steps
     optim      tid, device, dtype (of the first parameter), steps (cumulative in this process)
     warn       text
 """
@@ -84,6 +89,7 @@ _graves = []  # states of our parents: to free an event is to use the device, wh
 _is_compiling = None  # torch's function of that name
 _turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
 _ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
+_parts = {}  # the parts that were loaded, by name
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
 
 
@@ -230,7 +236,12 @@ def _step_aside():
         if owner.__dict__.get(name) is ours:
             setattr(owner, name, original)
     del _patches[:]
-    # Two stay, and do nothing: our finder and our optimizer hook. Somebody may be on his way through either list just now.
+    if _state is not None and _state.inside is not None:
+        _state.inside.put_back()
+        _parts["own"].only_steps()
+        for swap in _parts["lend"].kept:
+            swap.take()
+    # Three stay, and do nothing: our finder and our optimizer hooks. Somebody may be on his way through either list just now.
     _finder.wanted.clear()
 
 
@@ -319,6 +330,8 @@ def _ask(iterator):
     last, track.open = track.open, None
     if last is not None:
         state.close(last, step.t - last.t, step.a)
+    if state.inside is not None:
+        state.inside.ask(step)
     step.began = monotonic_ns()  # so that our own work is not in the wait
     return step
 
@@ -347,6 +360,8 @@ def _got(step, batch):
     loader.count += 1
     step.samples = _samples(state.torch, loader, batch)
     step.track.open = step
+    if state.inside is not None:
+        state.inside.got()
     if t - state.devices.thread.read_at >= READ_NS:
         state.devices.read(state, t)
     if step.n < FIRST_BATCHES or t - loader.described >= SECOND:
@@ -364,6 +379,8 @@ def _stopped(step, error):
     state = step.state
     step.track.ended = True
     state.devices.forget(step.a)
+    if state.inside is not None:
+        state.inside.stopped(step)
     if type(error) is StopIteration:
         state.devices.read(state, step.began)
         state.flush(monotonic_ns())
@@ -372,6 +389,8 @@ def _stopped(step, error):
 @_guarded
 def _begin_iter():
     t, tid = monotonic_ns(), native_id()
+    if _state.own is not None:
+        _parts["own"].only_steps()
     return t, _state.devices.point(t, tid), tid
 
 
@@ -433,6 +452,13 @@ class _Process(object):
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
+        self.inside = self.own = None
+        if "inside" in _parts:
+            self.look_inside()
+
+    def look_inside(self):
+        self.inside = _parts["inside"].Inside(self)
+        self.own = _parts["own"].Own(self, self.inside)
 
     def meet(self, loader, iterator, t):
         """Give a new DataLoader a number and report its settings."""
@@ -858,6 +884,10 @@ def _capture_failed(graph):
 def _optimizer_stepped(optimizer):
     state, t, tid = _state, monotonic_ns(), native_id()
     state.optimizer_steps += 1
+    if state.inside is not None:
+        state.inside.optimizer_stepped()
+        if not state.inside.stepping:
+            state.own.optimizer_stepped(optimizer, t, tid)
     known = state.optimizers.get(optimizer)
     if known is None:
         known = _first_parameter(state.torch, optimizer)
@@ -870,6 +900,17 @@ def _optimizer_stepped(optimizer):
         state.channel.put(_json({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": state.optimizer_steps}))
         if t - state.channel.flushed >= FLUSH_NS:  # a loop over no DataLoader: nobody else sends, and a signal may end it
             state.channel.flush(state, t)
+
+
+@_guarded
+def _optimizer_steps():
+    if _state.inside is not None:
+        _state.inside.optimizer_steps()
+
+
+def _before_optimizer_step(optimizer, args, kwargs):
+    if _is_compiling is not None and not _is_compiling():
+        _optimizer_steps()
 
 
 def _after_optimizer_step(optimizer, args, kwargs):
@@ -1566,7 +1607,9 @@ class _Core(object):
 
 
 def _part(name):
-    """Load NAME.py, another file of ours: our folder is not on sys.path any more. Its `hook` is this one."""
+    """Return NAME.py, another file of ours, loaded once: our folder is not on sys.path any more. Its `hook` is this one."""
+    if name in _parts:
+        return _parts[name]
     from importlib import util
 
     spec = util.spec_from_file_location("_stoker" + name, os.path.join(os.path.dirname(__file__), name + ".py"))
@@ -1574,6 +1617,7 @@ def _part(name):
     part.hook = _Core()
     spec.loader.exec_module(part)
     _ours.append(vars(part))
+    _parts[name] = part
     return part
 
 
@@ -1614,6 +1658,26 @@ def _patch_optimizer(module):
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register is not None:  # else the launching thread stays unknown
         register(_after_optimizer_step)
+    before = getattr(module, "register_optimizer_step_pre_hook", None)
+    if before is not None:
+        before(_before_optimizer_step)
+
+
+def _patch_modules(module):
+    for name in ("inside", "own"):
+        _part(name).patch_modules(module)
+    _state.look_inside()
+
+
+def _patch_save(name):
+    def patch(module):
+        _patch(((module, name, _part("own").save_in_place_of),))
+
+    return patch
+
+
+def _patch_autograd(module):
+    _part("inside").patch_autograd(module)
 
 
 def _note_compiler(module):
@@ -1660,6 +1724,10 @@ _finder = _Finder(
         _stoker_name: _patch_stoker,
         "torch.optim.optimizer": _patch_optimizer,
         "torch.cuda.graphs": _patch_graphs,
+        "torch.nn.modules.module": _patch_modules,
+        "torch.autograd": _patch_autograd,
+        "torch.serialization": _patch_save("save"),
+        "safetensors.torch": _patch_save("save_file"),
         "torch.compiler": _note_compiler,
     }
 )
@@ -1680,6 +1748,9 @@ def _forked():
     global _state
     parent = _state
     _graves.append(parent)
+    if parent.inside is not None:
+        parent.inside.put_back()
+        _parts["own"].forget()
     _captures.clear()
     _turn[:] = 0, 0
     _state = _Process()
