@@ -70,13 +70,10 @@ func rgb(h, s, v uint8) (r, g, b uint8) {
 
 func rounded(v float64) uint8 { return uint8(min(max(math.Round(v), 0), 255)) }
 
-// compileHue is torchvision's adjust_hue.
+// compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
 func compileHue(c *compiler, a *arguments) {
-	factor := a.number(0)
+	by := uint8(a.whole(0, 0, 255))
 	switch {
-	case factor < -0.5 || factor > 0.5:
-		a.refuse("%v", factor)
-		return
 	case c.mode == "L" || c.mode == "1":
 		return
 	case c.mode != "RGB" && c.mode != "RGBA" && c.mode != "LA":
@@ -84,7 +81,6 @@ func compileHue(c *compiler, a *arguments) {
 		return
 	}
 	there, back := conversions[[2]string{c.mode, "HSV"}], conversions[[2]string{"HSV", c.mode}]
-	by := uint8(int32(factor * 255))
 	c.add(inTurn(there, func(w *Worker) error {
 		hues := w.picture.planes[0]
 		for i := range hues {

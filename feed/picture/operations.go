@@ -20,8 +20,8 @@ func init() {
 		"posterize":    {1, 1, false, compileTable(posterize)},
 		"solarize":     {1, 1, false, compileTable(solarize)},
 		"invert":       {0, 0, false, compileTable(invert)},
-		"autocontrast": {0, 0, false, compileHistogram(stretch)},
-		"equalize":     {0, 0, false, compileHistogram(flatten)},
+		"autocontrast": {0, 2, false, compileAutocontrast},
+		"equalize":     {0, 0, false, compileEqualize},
 		"grayscale":    {1, 1, false, compileGrayscale},
 		"hue":          {1, 1, false, compileHue},
 

@@ -1,5 +1,7 @@
 package picture
 
+import "math"
+
 // table gives each value of a band another one.
 type table [256]uint8
 
@@ -79,21 +81,67 @@ func invert(*arguments) func(v int) int {
 	return func(v int) int { return 255 - v }
 }
 
-// compileHistogram is for tables that depend on how often each value is there.
-func compileHistogram(of func(*[256]int) table) func(*compiler, *arguments) {
-	return func(c *compiler, a *arguments) {
-		if !greyOrColour(c, a) {
-			return
+func compileEqualize(c *compiler, a *arguments) { c.byHistogram(flatten, a) }
+
+// compileAutocontrast takes percentages that are cut off below and above.
+func compileAutocontrast(c *compiler, a *arguments) {
+	var cut [2]float64
+	for i := range a.list {
+		if cut[i] = a.number(i); cut[i] < 0 || cut[i] > 100 {
+			a.refuse("a cutoff of %v", cut[i])
 		}
-		c.add(func(w *Worker) error {
-			tables := make([]table, len(w.picture.planes))
-			for i, plane := range w.picture.planes {
-				tables[i] = of(histogram(plane))
-			}
-			look(w, tables)
-			return nil
-		})
 	}
+	c.byHistogram(func(h *[256]int) table {
+		if cut != [2]float64{} {
+			cutOff(h, cut)
+		}
+		return stretch(h)
+	}, a)
+}
+
+// byHistogram is for tables that depend on how often each value is there.
+func (c *compiler) byHistogram(of func(*[256]int) table, a *arguments) {
+	if !greyOrColour(c, a) {
+		return
+	}
+	c.add(func(w *Worker) error {
+		tables := make([]table, len(w.picture.planes))
+		for i, plane := range w.picture.planes {
+			tables[i] = of(histogram(plane))
+		}
+		look(w, tables)
+		return nil
+	})
+}
+
+// cutOff takes a share of the pixels from either end.
+func cutOff(h *[256]int, percent [2]float64) {
+	n := 0
+	for _, v := range h {
+		n += v
+	}
+	low, high := hundredth(n, percent[0]), hundredth(n, percent[1])
+	for v := 0; v < 256 && low > 0; v++ {
+		less := min(low, h[v])
+		h[v] -= less
+		low -= less
+	}
+	for v := 255; v >= 0 && high > 0; v-- {
+		less := min(high, h[v])
+		h[v] -= less
+		high -= less
+	}
+}
+
+// hundredth is Python's n * percent // 100 of floating-point numbers.
+func hundredth(n int, percent float64) int {
+	product := float64(n) * percent
+	quotient := (product - math.Mod(product, 100)) / 100
+	whole := math.Floor(quotient)
+	if quotient-whole > 0.5 {
+		whole++
+	}
+	return int(whole)
 }
 
 func histogram(plane []byte) *[256]int {

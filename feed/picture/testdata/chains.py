@@ -197,6 +197,13 @@ def simple(name, do):
     return lambda r, im: ([name], lambda: do(im))
 
 
+def autocontrast(r, im):
+    if r.random() < 0.5:
+        return ["autocontrast"], lambda: ImageOps.autocontrast(im)
+    cut = (r.choice([0, 1, 50, r.uniform(0, 60)]), r.choice([0, 1, 50, r.uniform(0, 60)]))
+    return ["autocontrast", *cut], lambda: ImageOps.autocontrast(im, cut)
+
+
 def posterize(r, im):
     n = r.randint(1, 8)
     return ["posterize", n], lambda: ImageOps.posterize(im, n)
@@ -222,13 +229,13 @@ def grayscale(r, im):
 
 def hue(r, im):
     f = r.choice([r.uniform(-0.5, 0.5), 0.5, -0.5, 0])
-    return ["hue", f], lambda: F.adjust_hue(im, f)
+    return ["hue", int(np.int32(f * 255).astype(np.uint8))], lambda: F.adjust_hue(im, f)
 
 
 MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine, affine, perspective, quad, rotate, rotate, expand, pad, point,
           enhance("brightness", ImageEnhance.Brightness), enhance("color", ImageEnhance.Color),
           enhance("contrast", ImageEnhance.Contrast), enhance("sharpness", ImageEnhance.Sharpness),
-          simple("autocontrast", ImageOps.autocontrast), simple("equalize", ImageOps.equalize),
+          autocontrast, simple("equalize", ImageOps.equalize),
           simple("invert", ImageOps.invert), posterize, solarize,
           blur("gaussian_blur", ImageFilter.GaussianBlur), blur("box_blur", ImageFilter.BoxBlur)]
 if F is not None:
