@@ -3,6 +3,7 @@ package picture
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"image"
 	"math"
 
@@ -280,4 +281,37 @@ func (e *ending) writePart(dst []byte, r *raster, p part) {
 			transform.Append(dst[at:at], v, e.dtype)
 		}
 	}
+}
+
+// Table is what the 256 values of each band become in a tensor, worked out elsewhere.
+type Table struct {
+	dtype   string
+	numbers []*transform.Numbers
+}
+
+// NewTable takes numbers of single precision, little-endian, 256 for each band, which
+// the tensor keeps as "float32", "float16" or "bfloat16".
+func NewTable(dtype string, bits []byte) (*Table, error) {
+	const band = 4 * 256
+	if len(bits) == 0 || len(bits) > 4*band || len(bits)%band != 0 || sizes[dtype] < 2 {
+		return nil, fmt.Errorf("a table of %d bytes for type %.20q", len(bits), dtype)
+	}
+	t := &Table{dtype: dtype}
+	for ; len(bits) > 0; bits = bits[band:] {
+		var values [256]float32
+		for v := range values {
+			values[v] = math.Float32frombits(binary.LittleEndian.Uint32(bits[4*v:]))
+		}
+		t.numbers = append(t.numbers, transform.NewNumbers(&values, dtype))
+	}
+	return t, nil
+}
+
+// Become has a program that ends in a tensor of bytes give the table's numbers instead.
+func (p *Program) Become(t *Table) error {
+	if e := p.end; !e.planes || e.dtype != "uint8" || len(e.erased) > 0 || len(e.values) != len(t.numbers) {
+		return fmt.Errorf("a table for %d bands, for a picture of mode %q that ends as %s", len(t.numbers), p.Output.Mode, p.Output.DType)
+	}
+	p.end.dtype, p.end.table, p.Output.DType = t.dtype, t.numbers, t.dtype
+	return nil
 }

@@ -23,6 +23,7 @@ from ._jpeg import MOST, sound
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
+PILLOW = "13."  # whose bytes the daemon gives
 BANDS = {"L": 1, "RGB": 3}
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
@@ -294,12 +295,12 @@ _load_file: Callable[[Any], Any]  # ImageFile.load of Pillow itself
 def install() -> bool:
     """Put it in place in this process where Pillow is there and known; once. False: pictures stay real."""
     global _load_file
-    from PIL import Image, ImageFile
+    from PIL import Image, ImageFile, features
 
     if "_load_file" in globals():
         return True
-    known = isinstance(vars(Image.Image).get("im"), property) and _of(Image.Image.load, Image) and _of(ImageFile.ImageFile.load, ImageFile)
-    if not known:
+    known = Image.__version__.startswith(PILLOW) and features.check("libjpeg_turbo") and isinstance(vars(Image.Image).get("im"), property)
+    if not known or not _of(Image.Image.load, Image) or not _of(ImageFile.ImageFile.load, ImageFile):
         return False
     _load_file = ImageFile.ImageFile.load
     Image.Image.im = property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset)

@@ -8,6 +8,7 @@ and writes go there.
 
 from __future__ import annotations
 
+import math
 import weakref
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
@@ -54,28 +55,30 @@ def set_item(value: torch.Tensor, key: Any, new: Any) -> torch.Tensor:
 
 
 class Plan(NamedTuple):
-    """How a tensor is made: of a picture, or of a stack of plans and tensors; then the calls. Never changes."""
+    """How a tensor is made: of a picture, with calls then; or as a stack of plans and tensors. Never changes."""
 
     recipe: Recipe | None
-    parts: tuple[Plan | torch.Tensor, ...]
+    parts: tuple[Plan | torch.Tensor, ...]  # of a stack, which has no calls: it may as well be made then
     calls: tuple[Call, ...]
     shape: tuple[int, ...]
     dtype: torch.dtype
     rows: bool  # of a picture: in memory row by row, bands interleaved; else contiguous
 
     def strides(self) -> tuple[int, ...]:
-        channels, rows, columns = self.shape[-3:]
         if self.rows:
+            channels, _, columns = self.shape
             return (1, columns * channels, channels)
-        return (*(channels * rows * columns for _ in self.shape[:-3]), rows * columns, columns, 1)
+        return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def then(self, call: Call) -> Plan | None:
         """With a further call, which is elementwise; None where it has to be seen what comes of it."""
-        looks = _looks(len(self.parts), self.shape[-3], self.dtype, self.rows, call)
+        looks = None if self.parts else _looks(self.shape[0], self.dtype, self.rows, call)
         return None if looks is None else self._replace(calls=(*self.calls, call), dtype=looks[0], rows=looks[1])
 
     def set(self, key: Any, new: Any) -> Plan | None:
         """With values put into a part of it."""
+        if self.parts:
+            return None
         try:
             part = torch.empty(()).expand(self.shape)[key].shape
             fits = not isinstance(new, torch.Tensor) or torch.broadcast_shapes(part, new.shape) == part
@@ -87,13 +90,13 @@ class Plan(NamedTuple):
 _seen: dict[Any, tuple[torch.dtype, bool] | None] = {}
 
 
-def _looks(count: int, channels: int, dtype: torch.dtype, rows: bool, call: Call) -> tuple[torch.dtype, bool] | None:
+def _looks(channels: int, dtype: torch.dtype, rows: bool, call: Call) -> tuple[torch.dtype, bool] | None:
     """Type and layout of what an elementwise call gives: tried with a small tensor, once."""
     constants = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else type(a) for a in call.rest)
-    key = (count > 0, channels, dtype, rows, call.func, constants, repr(call.kwargs))
+    key = (channels, dtype, rows, call.func, constants, repr(call.kwargs))
     if key not in _seen:
         small = torch.zeros((2, 3, channels), dtype=dtype).permute(2, 0, 1)
-        small = small if rows else torch.zeros((2, channels, 2, 3) if count else (channels, 2, 3), dtype=dtype)
+        small = small if rows else small.contiguous()
         try:
             after = call(small)
         except (RuntimeError, TypeError):
@@ -103,7 +106,7 @@ def _looks(count: int, channels: int, dtype: torch.dtype, rows: bool, call: Call
         elif after.stride() == (1, 3 * channels, channels):
             _seen[key] = after.dtype, True
         else:
-            _seen[key] = (after.dtype, False) if after.stride()[-3:] == (6, 3, 1) else None
+            _seen[key] = (after.dtype, False) if after.stride() == (6, 3, 1) else None
     return _seen[key]
 
 
@@ -188,7 +191,7 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     if func is _aten.detach.default or func is _aten.alias.default:
         return type(later)(later.cell)
     if func in _IN_PLACE or func in _ARITHMETIC:
-        fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0], len(plan.shape))
+        fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0])
         after = plan.then(Call(func, (_kept(rest[0]),), {})) if fits else None
     elif func is _aten.clone.default or func is _aten._to_copy.default:
         after = plan.then(Call(func, (), kwargs)) if not rest and _copies(kwargs) else None
@@ -209,11 +212,11 @@ def _copies(kwargs: dict[str, Any]) -> bool:
     return known and not elsewhere and kwargs.get("dtype") in (None, *_DTYPES)
 
 
-def _elementwise(constant: Any, dimensions: int) -> bool:
+def _elementwise(constant: Any) -> bool:
     """Whether a number, or one for each band."""
     if not isinstance(constant, torch.Tensor) or constant.ndim == 0:
         return True
-    return constant.ndim <= dimensions and constant.shape[-2:].numel() == 1 and constant.shape[:-3].numel() == 1
+    return constant.ndim <= 3 and constant.shape[-2:].numel() == 1
 
 
 def _kept(value: Any) -> Any:
