@@ -108,7 +108,7 @@ var fences = []fence{
 		// The same bytes and the same seed give the same tensor, on every machine;
 		// and files of strangers are parsed here. Assembly is asked for by the
 		// processor's features only, and checks nothing itself.
-		folders: []string{"feed/decode", "feed/transform", "feed/order"},
+		folders: []string{"feed/decode", "feed/transform", "feed/picture", "feed/order"},
 		banned: map[string]string{
 			"C":       "the default build needs no C; the oracle of the tests has a tag",
 			"net":     "a parser talks to nobody",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoker/feed/decode"
+	"stoker/feed/picture"
 	"stoker/feed/source"
 	"stoker/feed/transform"
 )
@@ -19,6 +20,7 @@ type worker struct {
 	pool      *Pool
 	decoder   *decode.Decoder
 	transform *transform.Worker
+	pictures  *picture.Worker // nil until a script's picture is made
 	file      []byte
 	borrowed  struct{ file, scratch int64 } // of the pool's, for the sample in hand
 
@@ -58,6 +60,7 @@ func newWorker(p *Pool) *worker {
 func (w *worker) renew() {
 	w.decoder = decode.New(decode.Limits{Pixels: w.pool.budget.pixels})
 	w.transform = transform.NewWorker()
+	w.pictures = nil
 	w.file = nil
 }
 

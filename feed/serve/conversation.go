@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoker/feed/ring"
@@ -19,7 +20,9 @@ type conversation struct {
 	gone   chan struct{} // closed when the client has gone
 
 	opening sync.WaitGroup // at most one
-	asked   bool           // open has come
+	making  sync.WaitGroup // pictures
+	makes   atomic.Int32
+	asked   bool // open has come
 
 	mu      sync.Mutex // guards what follows
 	share   *share
@@ -35,6 +38,7 @@ func (c *conversation) run() {
 	refused := c.link.why() != nil
 	close(c.gone)
 	c.opening.Wait()
+	c.making.Wait()
 	if c.session != nil {
 		c.daemon.left(c.session)
 		if err := c.session.close(); err != nil {
@@ -70,8 +74,11 @@ func (c *conversation) listen() error {
 // handle acts on a packet, and closes the descriptors that nobody needs.
 func (c *conversation) handle(packet []byte, fds []int) error {
 	r, err := parse(packet)
-	if err == nil && r.Type == "open" && r.SpecBytes > 0 && len(fds) > 0 {
-		r.file, fds = os.NewFile(uintptr(fds[0]), "spec"), fds[1:]
+	if err == nil && (r.Type == "open" && r.SpecBytes > 0 || r.Type == "make") && len(fds) > 0 {
+		r.file, fds = os.NewFile(uintptr(fds[0]), "file"), fds[1:]
+	}
+	if err == nil && r.Type == "make" && len(fds) > 0 {
+		r.to, fds = os.NewFile(uintptr(fds[0]), "memory"), fds[1:]
 	}
 	closeAll(fds)
 	if err != nil {
@@ -90,6 +97,8 @@ func (c *conversation) act(r *request) error {
 		return errClose
 	case "open":
 		return c.open(r)
+	case "make":
+		return c.make(r)
 	}
 	c.mu.Lock()
 	s := c.session

@@ -273,11 +273,17 @@ func (d *Daemon) wake() {
 // join makes the options hold, those of the command before those of the first
 // session, and finds or opens the loader of a spec.
 func (d *Daemon) join(spec feed.Spec, r *request) (*share, error) {
-	d.begun.Do(func() { d.refusal = d.start(r.Options) })
-	if d.refusal != nil {
-		return nil, d.refusal
+	if _, err := d.working(r.Options); err != nil {
+		return nil, err
 	}
 	return d.table.join(spec, feed.Options{Ranks: max(d.options.Ranks, 1), Quarantine: d.options.Quarantine}, r.list)
+}
+
+// working is the engine, started where it is not: the first word of a client's on the
+// options holds.
+func (d *Daemon) working(asked requestOptions) (engine, error) {
+	d.begun.Do(func() { d.refusal = d.start(asked) })
+	return d.options.engine, d.refusal
 }
 
 func (d *Daemon) start(asked requestOptions) error {

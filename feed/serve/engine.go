@@ -11,6 +11,7 @@ import (
 // engine makes loaders: feed's, or in tests one that decodes nothing.
 type engine interface {
 	open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error)
+	make(drawings []feed.Drawing, done func(errs []error)) job
 	load() feed.Load
 	close()
 }
@@ -51,6 +52,10 @@ func (e feeding) open(ctx context.Context, spec feed.Spec, o feed.Options) (load
 		return nil, fmt.Errorf("loader %q: %w", spec.Name, err)
 	}
 	return feedingLoader{l}, nil
+}
+
+func (e feeding) make(drawings []feed.Drawing, done func(errs []error)) job {
+	return e.pool.Make(drawings, done)
 }
 
 func (e feeding) load() feed.Load { return e.pool.Load() }

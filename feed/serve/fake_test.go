@@ -53,6 +53,8 @@ func (c *clockwork) open(ctx context.Context, spec feed.Spec, o feed.Options) (l
 	return &clockLoader{clockwork: c, spec: spec}, nil
 }
 
+func (c *clockwork) make([]feed.Drawing, func([]error)) job { return nil }
+
 func (c *clockwork) load() feed.Load { return feed.Load{} }
 func (c *clockwork) close()          {}
 

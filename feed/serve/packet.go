@@ -35,9 +35,12 @@ type request struct {
 	Once      bool           `json:"once,omitempty"`
 	Slot      *int           `json:"slot,omitempty"` // release
 	Waited    float64        `json:"waited,omitempty"`
-	N         int64          `json:"n,omitempty"` // ping
+	N         int64          `json:"n,omitempty"`  // ping, make
+	At        int            `json:"at,omitempty"` // make: where the text lies in the file that comes along
+	Bytes     int            `json:"bytes,omitempty"`
 
 	file *os.File // that came along, nil: none
+	to   *os.File // the second that came along
 }
 
 type requestOptions struct {
@@ -69,6 +72,10 @@ func (r *request) check() error {
 		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || r.Consumed < 0 || r.Batch < 0 || r.Bad < 0 {
 			return fmt.Errorf("a start of run %d at epoch %d, %d samples consumed, batch %d, %d bad: expected run from 1, epoch 0 to %d, and no negative numbers",
 				r.Run, r.Epoch, r.Consumed, r.Batch, r.Bad, maxEpoch)
+		}
+	case "make":
+		if r.At < 0 || r.Bytes < 1 || r.Bytes > maxSpec {
+			return fmt.Errorf("a make with %d bytes at %d: expected 1 to %d", r.Bytes, r.At, maxSpec)
 		}
 	case "release":
 		if r.Slot == nil {
@@ -175,6 +182,19 @@ type account struct {
 	Bad         int            `json:"bad"`
 	Inexact     int            `json:"inexact"`
 	First       []feed.Inexact `json:"inexact_first,omitempty"`
+}
+
+type made struct {
+	Type   string   `json:"type"`
+	N      int64    `json:"n"`
+	Failed []unmade `json:"failed,omitempty"`
+	More   int      `json:"failed_more,omitempty"` // did not fit: all that stand behind the last of Failed
+}
+
+// unmade is a picture that was not made.
+type unmade struct {
+	Index int    `json:"index"`
+	Why   string `json:"why"`
 }
 
 type pong struct {

@@ -26,7 +26,7 @@ type cachedWeights struct {
 type weightKey struct {
 	filter   *filter
 	length   int
-	box      [2]float64
+	box      [2]float32
 	size     int
 	from, to int
 }

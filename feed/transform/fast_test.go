@@ -94,7 +94,7 @@ func TestNarrowWeights(t *testing.T) {
 	var n narrow
 	for range 5000 {
 		length, size := 2+rng.IntN(600), 1+rng.IntN(300)
-		w.compute(filters["bilinear"], length, [2]float64{rng.Float64(), float64(length) - rng.Float64()}, size, 0, size)
+		w.compute(filters["bilinear"], length, [2]float32{rng.Float32(), float32(length) - rng.Float32()}, size, 0, size)
 		if rng.IntN(2) == 0 {
 			w.reverse()
 		}

@@ -27,6 +27,84 @@ var filters = map[string]*filter{
 	"bicubic":  {2, cubic},
 }
 
+// resampling are the filters by the numbers of PIL.Image.Resampling; nearest, 0, is
+// none: it takes pixels and weighs nothing.
+var resampling = [...]*filter{
+	1: {3, lanczos},
+	2: filters["bilinear"],
+	3: filters["bicubic"],
+	4: {0.5, box},
+	5: {1, hamming},
+	6: {2.5, magic2013},
+	7: {4.5, magic2021},
+}
+
+func box(x float64) float64 {
+	if x > -0.5 && x <= 0.5 {
+		return 1
+	}
+	return 0
+}
+
+// hamming has Pillow's constants, which are of 32 bits.
+func hamming(x float64) float64 {
+	x = math.Abs(x)
+	switch {
+	case x == 0:
+		return 1
+	case x >= 1:
+		return 0
+	}
+	x *= math.Pi
+	return math.Sin(x) / x * (float64(float32(0.54)) + float64(float64(float32(0.46))*math.Cos(x)))
+}
+
+func lanczos(x float64) float64 {
+	if -3 <= x && x < 3 {
+		return sinc(x) * sinc(x/3)
+	}
+	return 0
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	x *= math.Pi
+	return math.Sin(x) / x
+}
+
+// magic2013 and magic2021 are the magic kernels with sharpening, johncostella.com/magic.
+func magic2013(x float64) float64 {
+	x = math.Abs(x)
+	switch {
+	case x < 0.5:
+		return 17.0/16 - float64(7.0/4*float64(x*x))
+	case x < 1.5:
+		return (1 - x) * (7.0/4 - x)
+	case x < 2.5:
+		return -1.0 / 8 * float64((x-5.0/2)*(x-5.0/2))
+	}
+	return 0
+}
+
+func magic2021(x float64) float64 {
+	x = math.Abs(x)
+	switch {
+	case x < 0.5:
+		return 577.0/576 - float64(239.0/144*float64(x*x))
+	case x < 1.5:
+		return 35.0 / 36 * (x - 1) * (x - 239.0/140)
+	case x < 2.5:
+		return 1.0 / 6 * (x - 2) * (65.0/24 - x)
+	case x < 3.5:
+		return 1.0 / 36 * (x - 3) * (x - 15.0/4)
+	case x < 4.5:
+		return -1.0 / 288 * float64((x-9.0/2)*(x-9.0/2))
+	}
+	return 0
+}
+
 func triangle(x float64) float64 {
 	return max(0, 1-math.Abs(x))
 }
@@ -62,14 +140,15 @@ type weights struct {
 
 // compute sets w to the outputs [from, to) of a resize of length inputs to size
 // outputs; box is the part of the inputs that is resized, [0, length) but for
-// planes of a lower resolution.
-func (w *weights) compute(f *filter, length int, box [2]float64, size, from, to int) {
-	scale := (box[1] - box[0]) / float64(size)
+// planes of a lower resolution and where another one was asked for. Like Pillow's it
+// has 32 bits.
+func (w *weights) compute(f *filter, length int, box [2]float32, size, from, to int) {
+	scale := float64(box[1]-box[0]) / float64(size)
 	stretch := max(scale, 1)
 	support := f.support * stretch
 	w.begin(to-from, int(math.Ceil(support))*2+1)
 	for i := from; i < to; i++ {
-		center := box[0] + float64((float64(i)+0.5)*scale)
+		center := float64(box[0]) + float64((float64(i)+0.5)*scale)
 		low := max(0, int(center-support+0.5))
 		high := min(length, int(center+support+0.5))
 		w.normalise(f, low, high, center, 1/stretch)

@@ -19,6 +19,7 @@ type stage struct {
 //
 //	image    [......................]   in
 //	crop          [.........]           from, length; turned round if mirrored
+//	box            [......]             of the crop, as it is turned
 //	resized    [..............]         size
 //	kept          [.......]             first, kept; turned round if flipped
 //	canvas    [   [.......]     ]       at, canvas
@@ -26,6 +27,7 @@ type axis struct {
 	in           int
 	from, length int
 	mirrored     bool
+	box          [2]float32
 	size         int
 	first, kept  int
 	flipped      bool
@@ -37,14 +39,16 @@ func newStage(width, height int) stage {
 }
 
 func newAxis(n int) axis {
-	return axis{in: n, length: n, size: n, kept: n, canvas: n}
+	return axis{in: n, length: n, box: [2]float32{0, float32(n)}, size: n, kept: n, canvas: n}
 }
 
 // padded says whether the canvas shows beside the image.
 func (a *axis) padded() bool { return a.kept != a.canvas }
 
 // resized says whether a pass over the pixels is needed.
-func (a *axis) resized() bool { return a.size != a.length }
+func (a *axis) resized() bool {
+	return a.size != a.length || a.box != [2]float32{0, float32(a.size)}
+}
 
 // turned says whether the image comes out mirrored.
 func (a *axis) turned() bool { return a.mirrored != a.flipped }
@@ -70,10 +74,10 @@ func (a *axis) flip() {
 }
 
 // resize needs an axis that was cropped and flipped at most.
-func (a *axis) resize(size int) {
+func (a *axis) resize(size int, box [2]float32) {
 	*a = axis{
 		in: a.in, from: a.from + a.first, length: a.kept, mirrored: a.flipped,
-		size: size, kept: size, canvas: size,
+		box: box, size: size, kept: size, canvas: size,
 	}
 }
 
@@ -92,12 +96,13 @@ func (a *axis) source() (low, high int) {
 // that is resized: 1 but for chroma.
 func (a *axis) weights(w *weights, cache *weightCache, f *filter, subsampled int) {
 	from, to := a.from/subsampled, (a.from+a.length+subsampled-1)/subsampled
-	box := [2]float64{
-		float64(a.from)/float64(subsampled) - float64(from),
-		float64(a.from+a.length)/float64(subsampled) - float64(from),
-	}
-	if a.mirrored {
-		box[0], box[1] = float64(to-from)-box[1], float64(to-from)-box[0]
+	box := a.box
+	if subsampled > 1 {
+		box[0] = float32(a.from)/float32(subsampled) - float32(from)
+		box[1] = float32(a.from+a.length)/float32(subsampled) - float32(from)
+		if a.mirrored {
+			box[0], box[1] = float32(to-from)-box[1], float32(to-from)-box[0]
+		}
 	}
 	cache.compute(w, weightKey{f, to - from, box, a.size, a.first, a.first + a.kept})
 	if a.mirrored {
@@ -122,7 +127,7 @@ func (a *axis) reads(f *filter, margin int) (low, high int) {
 	var w weights
 	low, high = a.length, 0
 	for _, i := range []int{a.first, a.first + a.kept - 1} {
-		w.compute(f, a.length, [2]float64{0, float64(a.length)}, a.size, i, i+1)
+		w.compute(f, a.length, a.box, a.size, i, i+1)
 		if a.mirrored {
 			w.mirror(a.length)
 		}
@@ -130,6 +135,13 @@ func (a *axis) reads(f *filter, margin int) (low, high int) {
 		low, high = min(low, l), max(high, h)
 	}
 	return a.from + max(0, low-margin), a.from + min(a.length, high+margin)
+}
+
+// need is the part of the image that the stage reads.
+func (s *stage) need(margin int) image.Rectangle {
+	left, right := s.x.reads(s.filter, margin)
+	top, bottom := s.y.reads(s.filter, margin)
+	return image.Rect(left, top, right, bottom)
 }
 
 // stages builds the list of stages from ops whose parameters are known.
@@ -149,16 +161,22 @@ func (s *stages) next() {
 }
 
 func (s *stages) resize(width, height int, f *filter) {
-	if w, h := s.size(); w == width && h == height {
+	w, h := s.size()
+	if w == width && h == height {
 		return // torchvision and Pillow give a copy
 	}
+	s.resizeBox(width, height, f, [2]float32{0, float32(w)}, [2]float32{0, float32(h)})
+}
+
+// resizeBox resizes a part of the image; what lies around it counts at its edges.
+func (s *stages) resizeBox(width, height int, f *filter, x, y [2]float32) {
 	if last := s.last(); last.filter != nil || last.x.padded() || last.y.padded() {
 		s.next()
 	}
 	last := s.last()
 	last.filter = f
-	last.x.resize(width)
-	last.y.resize(height)
+	last.x.resize(width, x)
+	last.y.resize(height, y)
 }
 
 func (s *stages) flipX() { s.last().x.flip() }

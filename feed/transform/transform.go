@@ -120,10 +120,7 @@ func (p *Program) Need(c Choice) image.Rectangle {
 	if p.fast {
 		margin = fastMargin
 	}
-	first := &c.stages[0]
-	left, right := first.x.reads(first.filter, margin)
-	top, bottom := first.y.reads(first.filter, margin)
-	return image.Rect(left, top, right, bottom)
+	return c.stages[0].need(margin)
 }
 
 // Apply writes the sample's tensor into dst, which has p.Bytes() bytes. dst is
@@ -134,19 +131,27 @@ func (w *Worker) Apply(p *Program, c Choice, picture *decode.Picture, dst []byte
 		return fmt.Errorf("a tensor of %d bytes was asked for where one of %d bytes is written", len(dst), p.Bytes())
 	}
 	w.program = p
-	first := &c.stages[0]
-	if size := (image.Point{first.x.in, first.y.in}); picture.Size != size {
-		return fmt.Errorf("the choice was made for an image of %v, the picture is of %v", size, picture.Size)
-	}
-	last := len(c.stages) - 1
-	for i := range c.stages[:last] {
-		between := w.between(i, &c.stages[i])
-		if err := w.run(&c.stages[i], picture, between.put); err != nil {
-			return err
-		}
-		picture = &between.picture
+	picture, last, err := w.upToLast(c.stages, picture)
+	if err != nil {
+		return err
 	}
 	w.tensor.begin(&p.form, dst, w.simd)
 	defer w.tensor.end()
-	return w.run(&c.stages[last], picture, w.tensor.put)
+	return w.run(last, picture, w.tensor.put)
+}
+
+// upToLast takes a picture through all stages but the last one.
+func (w *Worker) upToLast(list []stage, picture *decode.Picture) (*decode.Picture, *stage, error) {
+	if size := (image.Point{list[0].x.in, list[0].y.in}); picture.Size != size {
+		return nil, nil, fmt.Errorf("the choice was made for an image of %v, the picture is of %v", size, picture.Size)
+	}
+	last := len(list) - 1
+	for i := range list[:last] {
+		between := w.between(i, &list[i])
+		if err := w.run(&list[i], picture, between.put); err != nil {
+			return nil, nil, err
+		}
+		picture = &between.picture
+	}
+	return picture, &list[last], nil
 }

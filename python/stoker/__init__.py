@@ -29,6 +29,10 @@ the binary and return its JSON::
 
     answer = stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(model, torch.empty(1, 3, 224, 224)))
 
+`feed` has the pictures of any other loader made by the daemon, with the batches that the script makes without it::
+
+    stoker.feed()
+
 `stoker.emulated` is a device with a queue for machines without a GPU.
 """
 
@@ -39,6 +43,7 @@ from ._warning import StokerWarning
 
 if TYPE_CHECKING:
     from ._count import count
+    from ._defer import enable as feed
     from ._loader import Batch, Loader
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
     from ._torch import DataLoader
@@ -56,6 +61,7 @@ __all__ = [
     "advise",
     "count",
     "diagnose",
+    "feed",
     "find_binary",
     "predict",
     "trace",
@@ -73,6 +79,10 @@ def __getattr__(name: str) -> Any:
         from . import _count as module
     elif name == "DataLoader":
         from . import _torch as module
+    elif name == "feed":
+        from ._defer import enable
+
+        return enable
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(module, name)

@@ -108,6 +108,11 @@ class Connection:
         if self._socket.fileno() < 0:
             raise Gone("the connection to stoker feed is closed")
 
+    def detach(self) -> socket.socket:
+        """The socket, for another process: a forked child keeps it."""
+        _connections.discard(self)
+        return self._socket
+
     def inherited(self) -> bool:
         """Whether this is a forked child's copy."""
         return self._pid != os.getpid()
@@ -282,7 +287,7 @@ _daemons: weakref.WeakValueDictionary[str | None, Daemon] = weakref.WeakValueDic
 _daemons_lock = threading.Lock()
 
 
-def _daemon(place: str | None, ranks: int, wait: Wait, fresh: bool) -> Daemon:
+def daemon_of(place: str | None, ranks: int, wait: Wait, fresh: bool) -> Daemon:
     with _daemons_lock:
         daemon = None if fresh else _daemons.get(place)
         if daemon is None:
@@ -330,7 +335,7 @@ class Session:
         for fresh in (False, True):
             try:
                 wait = Wait(self._patience, self._told)
-                self._daemon = _daemon(place, ranks, wait, fresh)
+                self._daemon = daemon_of(place, ranks, wait, fresh)
                 self._connection = self._daemon.connect(wait)
                 with _packet(hello, samples) as (packet, descriptors):
                     self._connection.send(packet, descriptors)

@@ -1,0 +1,192 @@
+package picture
+
+import "image"
+
+func compileConvert(c *compiler, a *arguments) {
+	mode, ok := a.list[0].(string)
+	if !ok {
+		a.wrong(0, "a mode")
+		return
+	}
+	if mode == c.mode {
+		return
+	}
+	convert := conversions[[2]string{c.mode, mode}]
+	if convert == nil {
+		a.refuse("from %q to %.20q", c.mode, mode)
+		return
+	}
+	c.mode = mode
+	c.add(convert)
+}
+
+// conversions are Image.convert's, by the two modes. To "1" they dither.
+var conversions = map[[2]string]step{
+	{"1", "L"}:      func(*Worker) error { return nil },
+	{"1", "LA"}:     opaque,
+	{"1", "RGB"}:    triple,
+	{"1", "RGBA"}:   inTurn(triple, opaque),
+	{"L", "1"}:      dither,
+	{"L", "LA"}:     opaque,
+	{"L", "RGB"}:    triple,
+	{"L", "RGBA"}:   inTurn(triple, opaque),
+	{"LA", "L"}:     firstBands(1),
+	{"LA", "1"}:     inTurn(firstBands(1), dither),
+	{"LA", "RGB"}:   inTurn(firstBands(1), triple),
+	{"LA", "RGBA"}:  tripleWithAlpha,
+	{"RGB", "L"}:    luma,
+	{"RGB", "LA"}:   inTurn(luma, opaque),
+	{"RGB", "RGBA"}: opaque,
+	{"RGB", "1"}:    ditherColour,
+	{"RGB", "HSV"}:  toHSV,
+	{"HSV", "RGB"}:  fromHSV,
+	{"RGBA", "L"}:   luma,
+	{"RGBA", "LA"}:  lumaWithAlpha,
+	{"RGBA", "RGB"}: firstBands(3),
+	{"RGBA", "1"}:   inTurn(firstBands(3), ditherColour),
+	{"RGBA", "HSV"}: inTurn(firstBands(3), toHSV),
+	{"HSV", "RGBA"}: inTurn(fromHSV, opaque),
+	{"HSV", "L"}:    inTurn(fromHSV, luma),
+	{"1", "HSV"}:    inTurn(triple, toHSV),
+	{"L", "HSV"}:    inTurn(triple, toHSV),
+	{"LA", "HSV"}:   inTurn(firstBands(1), triple, toHSV),
+	{"HSV", "LA"}:   inTurn(fromHSV, luma, opaque),
+}
+
+func inTurn(steps ...step) step {
+	return func(w *Worker) error {
+		for _, s := range steps {
+			if err := s(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// firstBands drops the bands behind the first n.
+func firstBands(n int) step {
+	return func(w *Worker) error {
+		w.replace(raster{w.picture.size, w.picture.planes[:n]})
+		return nil
+	}
+}
+
+// opaque adds a band of transparency that hides nothing.
+func opaque(w *Worker) error {
+	p := w.picture
+	full := w.take(p.size.X * p.size.Y)
+	for i := range full {
+		full[i] = 255
+	}
+	w.picture.planes = append(p.planes[:len(p.planes):len(p.planes)], full)
+	return nil
+}
+
+func triple(w *Worker) error {
+	p := w.picture
+	planes := [][]byte{p.planes[0], w.take(len(p.planes[0])), w.take(len(p.planes[0]))}
+	copy(planes[1], planes[0])
+	copy(planes[2], planes[0])
+	w.picture.planes = planes
+	return nil
+}
+
+func tripleWithAlpha(w *Worker) error {
+	alpha := w.picture.planes[1]
+	w.picture.planes = w.picture.planes[:1]
+	if err := triple(w); err != nil {
+		return err
+	}
+	w.picture.planes = append(w.picture.planes, alpha)
+	return nil
+}
+
+// luma leaves ITU-R 601-2 brightness.
+func luma(w *Worker) error {
+	out := w.fresh(w.picture.size, 1)
+	lumaOf(out.planes[0], w.picture.planes)
+	w.replace(out)
+	return nil
+}
+
+func lumaWithAlpha(w *Worker) error {
+	out := w.fresh(w.picture.size, 1)
+	lumaOf(out.planes[0], w.picture.planes)
+	out.planes = append(out.planes, w.picture.planes[3])
+	w.replace(out)
+	return nil
+}
+
+func lumaOf(out []byte, planes [][]byte) {
+	r, g, b := planes[0][:len(out)], planes[1][:len(out)], planes[2][:len(out)]
+	for i := range out {
+		out[i] = uint8((uint32(r[i])*19595 + uint32(g[i])*38470 + uint32(b[i])*7471 + 0x8000) >> 16)
+	}
+}
+
+// premultiply multiplies colours by their opacity: so are those resized and warped.
+func premultiply(w *Worker) error {
+	return withAlpha(w, func(v, alpha uint8) uint8 {
+		product := uint32(v)*uint32(alpha) + 128
+		return uint8((product>>8 + product) >> 8)
+	})
+}
+
+func unpremultiply(w *Worker) error {
+	return withAlpha(w, func(v, alpha uint8) uint8 {
+		if alpha == 0 || alpha == 255 {
+			return v
+		}
+		return uint8(min(255*uint32(v)/uint32(alpha), 255))
+	})
+}
+
+func withAlpha(w *Worker, do func(v, alpha uint8) uint8) error {
+	last := len(w.picture.planes) - 1
+	alphas := w.picture.planes[last]
+	for _, plane := range w.picture.planes[:last] {
+		for i, v := range plane {
+			plane[i] = do(v, alphas[i])
+		}
+	}
+	return nil
+}
+
+// dither makes black and white of a grey picture.
+func dither(w *Worker) error {
+	plane := w.picture.planes[0]
+	diffuse(plane, w.picture.size, func(i int) int { return int(plane[i]) })
+	return nil
+}
+
+// ditherColour rounds brightness down, unlike luma.
+func ditherColour(w *Worker) error {
+	p := w.picture
+	r, g, b := p.planes[0], p.planes[1], p.planes[2]
+	diffuse(r, p.size, func(i int) int { return (int(r[i])*299 + int(g[i])*587 + int(b[i])*114) / 1000 })
+	return firstBands(1)(w)
+}
+
+// diffuse is Floyd's and Steinberg's: what a pixel is wrong by goes to the one behind it
+// (7/16) and those below it (3, 5 and 1 of 16). errors are those of the row below.
+func diffuse(out []byte, size image.Point, grey func(i int) int) {
+	errors := make([]int, size.X+1)
+	for y := range size.Y {
+		v, below, belowNext := 0, 0, 0
+		for x := range size.X {
+			i := y*size.X + x
+			v = min(max(grey(i)+(v+errors[x+1])/16, 0), 255)
+			out[i] = 0
+			if v > 128 {
+				out[i] = 255
+			}
+			wrong := v - int(out[i])
+			errors[x] = 3*wrong + below
+			below = 5*wrong + belowNext
+			belowNext = wrong
+			v = 7 * wrong
+		}
+		errors[size.X] = below
+	}
+}

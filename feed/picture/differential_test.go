@@ -1,0 +1,147 @@
+package picture
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"stoker/feed/decode"
+	"stoker/internal/leash"
+)
+
+var (
+	chains = flag.Int("chains", 2000, "random chains of operations that Pillow and this package both make")
+	seed   = flag.String("seed", "1", "of the random chains")
+	files  = flag.Float64("files", 0.1, "share of the chains that begin with a file")
+)
+
+// TestPillowMakesTheSame has testdata/chains.py draw chains of operations and make them
+// with Pillow, torchvision and NumPy; what this package makes of them must be the same
+// bytes. A million take some ten minutes:
+//
+//	go test -run TestPillowMakesTheSame -chains 1000000 -seed 7 ./feed/picture
+func TestPillowMakesTheSame(t *testing.T) {
+	python := pillow(t)
+	cmd := exec.Command(python, "testdata/chains.py", "--stream", "--count", strconv.Itoa(*chains), "--seed", *seed, "--files", fmt.Sprint(*files))
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leash.Hold(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	compareChains(t, bufio.NewReaderSize(pipe, 1<<20))
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMain has what tests start end with them.
+func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
+
+func compareChains(t *testing.T, in io.Reader) {
+	w := NewWorker(decode.Limits{})
+	made, refused, bytesMade, wrong := 0, map[string]int{}, 0, 0
+	for i := 0; ; i++ {
+		c, err := readChain(in)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.make(w)
+		switch {
+		case err != nil && len(c.result) > 0:
+			refused[err.Error()]++
+		case err == nil && !bytes.Equal(got, c.result):
+			if wrong++; wrong <= 20 {
+				t.Errorf("chain %d: %d bytes, %d are right (0: an exception), first difference at %d:\n%s",
+					i, len(got), len(c.result), firstDifference(got, c.result), c.program)
+			}
+		default:
+			made++
+			bytesMade += len(got)
+		}
+	}
+	t.Logf("%d chains are the same, %d bytes; %d differ", made, bytesMade, wrong)
+	most := 0
+	for why, n := range refused {
+		if most++; most <= 40 {
+			t.Logf("%d refused: %s", n, why)
+		}
+	}
+	if made < *chains*8/10 {
+		t.Errorf("of %d chains %d were made: too few", *chains, made)
+	}
+}
+
+type drawnChain struct {
+	program, source, result []byte
+	file                    bool
+}
+
+func (c *drawnChain) make(w *Worker) ([]byte, error) {
+	p, err := Parse(c.program)
+	if err != nil {
+		return nil, err
+	}
+	source := Source{Pixels: c.source}
+	if c.file {
+		source = Source{File: c.source}
+	}
+	dst := make([]byte, p.Output.Bytes())
+	return dst, w.Run(p, source, dst)
+}
+
+func readChain(in io.Reader) (c drawnChain, err error) {
+	var pieces [4][]byte
+	for i := range pieces {
+		var n [4]byte
+		if _, err := io.ReadFull(in, n[:]); err != nil {
+			return c, err
+		}
+		pieces[i] = make([]byte, binary.LittleEndian.Uint32(n[:]))
+		if _, err := io.ReadFull(in, pieces[i]); err != nil {
+			return c, err
+		}
+	}
+	return drawnChain{pieces[0], pieces[2], pieces[3], string(pieces[1]) == "file"}, nil
+}
+
+func firstDifference(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// pillow is a Python that has Pillow 13, the version whose bytes are meant.
+func pillow(t *testing.T) string {
+	for _, python := range []string{os.Getenv("STOKER_PYTHON"), "../../python/.venv/bin/python", "python3"} {
+		if python == "" {
+			continue
+		}
+		if path, err := filepath.Abs(python); err == nil && filepath.Base(python) != python {
+			python = path
+		}
+		cmd := exec.Command(python, "-c", "import PIL, numpy, sys; sys.exit(PIL.__version__.split('.')[0] != '13')")
+		if cmd.Run() == nil {
+			return python
+		}
+	}
+	t.Skip("no Python with Pillow 13 and NumPy: python/install-torch brings one")
+	return ""
+}

@@ -1,0 +1,108 @@
+package picture
+
+import "math"
+
+// ImageEnhance mixes a picture with one that has none of what is enhanced. Transparency
+// stays as it is.
+
+// most is far above what anybody asks for: what is enhanced a million times has no
+// values but 0 and 255.
+const mostFactor = 1e6
+
+// factor is an enhancement's, in modes that have one.
+func (c *compiler) factor(a *arguments) float32 {
+	f := a.number(0)
+	if math.Abs(f) > mostFactor || c.mode == "1" || c.mode == "P" || c.mode == "HSV" {
+		a.refuse("factor %v in mode %q", f, c.mode)
+	}
+	return float32(f)
+}
+
+// mix is Image.blend of two values: factor 0 gives a, 1 gives b.
+func mix(a, b uint8, factor float32) uint8 {
+	v := float32(a) + float32(factor*float32(int(b)-int(a)))
+	return uint8(min(max(v, 0), 255))
+}
+
+// mixed is what becomes of all values where the other picture has one only.
+func mixed(a uint8, factor float32) (t table) {
+	for b := range t {
+		t[b] = mix(a, uint8(b), factor)
+	}
+	return t
+}
+
+// colours are the planes but for that of transparency.
+func (r *raster) colours() [][]byte {
+	return r.planes[:len(r.planes)-1+len(r.planes)%2]
+}
+
+// recolour gives all colours of the picture one table.
+func recolour(w *Worker, t table) {
+	look(w, []table{t, t, t}[:len(w.picture.colours())])
+}
+
+func compileBrightness(c *compiler, a *arguments) {
+	t := mixed(0, c.factor(a))
+	c.add(func(w *Worker) error {
+		recolour(w, t)
+		return nil
+	})
+}
+
+func compileContrast(c *compiler, a *arguments) {
+	factor := c.factor(a)
+	c.add(func(w *Worker) error {
+		recolour(w, mixed(mean(w), factor))
+		return nil
+	})
+}
+
+// mean is the mean brightness, rounded.
+func mean(w *Worker) uint8 {
+	grey := w.picture.planes[0]
+	if len(w.picture.planes) >= 3 {
+		grey = w.take(len(grey))
+		defer w.give(grey)
+		lumaOf(grey, w.picture.planes)
+	}
+	sum := 0
+	for _, v := range grey {
+		sum += int(v)
+	}
+	return uint8(float64(sum)/float64(len(grey)) + 0.5)
+}
+
+func compileColor(c *compiler, a *arguments) {
+	factor := c.factor(a)
+	if bands[c.mode] < 3 {
+		return // grey has no colour to lose or gain
+	}
+	c.add(func(w *Worker) error {
+		grey := w.take(len(w.picture.planes[0]))
+		defer w.give(grey)
+		lumaOf(grey, w.picture.planes)
+		for _, plane := range w.picture.colours() {
+			for i, v := range plane {
+				plane[i] = mix(grey[i], v, factor)
+			}
+		}
+		return nil
+	})
+}
+
+func compileSharpness(c *compiler, a *arguments) {
+	factor := c.factor(a)
+	c.add(func(w *Worker) error {
+		size := w.picture.size
+		soft := w.take(size.X * size.Y)
+		defer w.give(soft)
+		for _, plane := range w.picture.colours() {
+			smooth(soft, plane, size)
+			for i, v := range plane {
+				plane[i] = mix(soft[i], v, factor)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,398 @@
+package picture
+
+import (
+	"image"
+	"math"
+
+	"stoker/feed/decode"
+	"stoker/feed/transform"
+)
+
+// segment is crops, flips and resizes of one mode that are done together. Planes of
+// colour and the one of transparency differ in what they are filled with.
+type segment struct {
+	bands         int
+	size          image.Point // of what comes out
+	colour, alpha *transform.Geometry
+	idle          bool // nothing is done
+}
+
+func newSegment(mode string, size image.Point) *segment {
+	return &segment{bands[mode], size, transform.NewGeometry(size), transform.NewGeometry(size), true}
+}
+
+// both does to both.
+func (s *segment) both(do func(*transform.Geometry)) {
+	s.idle = false
+	do(s.colour)
+	do(s.alpha)
+}
+
+func (s *segment) check() error { return s.colour.Check() }
+
+// geometry is the segment that takes the next crop, flip or resize.
+func (c *compiler) geometry() *segment {
+	if c.open == nil {
+		s := newSegment(c.mode, c.size)
+		c.add(func(w *Worker) error { return w.draw(s, nil) })
+		c.open = s
+	}
+	return c.open
+}
+
+// draw takes a decoded picture, or nil: the one in hand, through a segment.
+func (w *Worker) draw(s *segment, picture *decode.Picture) error {
+	if picture == nil && s.idle {
+		return nil
+	}
+	out := w.fresh(s.size, s.bands)
+	colours := out.planes
+	if s.bands%2 == 0 {
+		last := s.bands - 1
+		colours = colours[:last]
+		if err := w.transform.Draw(s.alpha, w.picture.as(w.picture.planes[last:]), out.planes[last:]); err != nil {
+			return err
+		}
+	}
+	if picture == nil {
+		picture = w.picture.as(w.picture.planes[:len(colours)])
+	}
+	if err := w.transform.Draw(s.colour, picture, colours); err != nil {
+		return err
+	}
+	w.replace(out)
+	return nil
+}
+
+// crop keeps r of the picture; what of it lies beyond gets the fill.
+func (c *compiler) crop(r image.Rectangle, fill [4]uint8) {
+	last := fill[bands[c.mode]-1]
+	s := c.geometry()
+	if r != (image.Rectangle{Max: c.size}) {
+		s.idle = false
+		s.colour.Crop(r, [3]uint8(fill[:3]))
+		s.alpha.Crop(r, [3]uint8{last, last, last})
+	}
+	c.size = r.Size()
+	s.size = c.size
+}
+
+func compileCrop(c *compiler, a *arguments) {
+	r := image.Rectangle{
+		image.Point{a.whole(0, -longestSide, longestSide), a.whole(1, -longestSide, longestSide)},
+		image.Point{a.whole(2, -longestSide, longestSide), a.whole(3, -longestSide, longestSide)},
+	}
+	c.cropTo(r, [4]uint8{}, a)
+}
+
+// cropTo is crop where it leaves a picture.
+func (c *compiler) cropTo(r image.Rectangle, fill [4]uint8, a *arguments) {
+	if r.Dx() < 1 || r.Dy() < 1 || r.Dx()*r.Dy() > mostPixels {
+		a.refuse("a picture of %d x %d pixels", r.Dx(), r.Dy())
+	}
+	if a.err == nil {
+		c.crop(r, fill)
+	}
+}
+
+func compileExpand(c *compiler, a *arguments) {
+	left, top := a.whole(0, -longestSide, longestSide), a.whole(1, -longestSide, longestSide)
+	right, bottom := a.whole(2, -longestSide, longestSide), a.whole(3, -longestSide, longestSide)
+	c.cropTo(image.Rect(-left, -top, c.size.X+right, c.size.Y+bottom), a.fill(4, c.mode), a)
+}
+
+// The methods of Image.transpose.
+const (
+	flipLeftRight = iota
+	flipTopBottom
+	rotate90
+	rotate180
+	rotate270
+	transpose
+	transverse
+)
+
+func compileTranspose(c *compiler, a *arguments) {
+	method := a.whole(0, flipLeftRight, transverse)
+	switch method {
+	case flipLeftRight:
+		c.geometry().both((*transform.Geometry).FlipX)
+		return
+	case flipTopBottom:
+		c.geometry().both((*transform.Geometry).FlipY)
+		return
+	case rotate180:
+		c.geometry().both((*transform.Geometry).FlipX)
+		c.geometry().both((*transform.Geometry).FlipY)
+		return
+	}
+	c.size.X, c.size.Y = c.size.Y, c.size.X
+	c.add(func(w *Worker) error {
+		in := w.picture
+		out := w.fresh(image.Point{in.size.Y, in.size.X}, len(in.planes))
+		for i := range in.planes {
+			turn(out.planes[i], in.planes[i], in.size, method == rotate90 || method == transverse, method == rotate270 || method == transverse)
+		}
+		w.replace(out)
+		return nil
+	})
+}
+
+// turn exchanges columns and rows: a column of in becomes a row of out. up begins with
+// the last column, left with the last row.
+func turn(out, in []byte, size image.Point, up, left bool) {
+	const tile = 32 // rows of out that stay in the nearest cache
+	for from := 0; from < size.X; from += tile {
+		to := min(from+tile, size.X)
+		for y := range size.Y {
+			row, at := in[y*size.X:][:size.X], y
+			if left {
+				at = size.Y - 1 - y
+			}
+			for x := from; x < to; x++ {
+				line := x
+				if up {
+					line = size.X - 1 - x
+				}
+				out[line*size.Y+at] = row[x]
+			}
+		}
+	}
+}
+
+const nearest = 0
+
+func compileResize(c *compiler, a *arguments) {
+	size := image.Point{a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)}
+	filter := a.whole(2, nearest, 7)
+	box := c.box(3, a)
+	if a.err != nil || size == c.size && box == c.whole() {
+		return
+	}
+	if size.X*size.Y > mostPixels {
+		a.refuse("a picture of %d x %d pixels", size.X, size.Y)
+		return
+	}
+	if c.mode == "1" || c.mode == "P" {
+		filter = nearest
+	}
+	if c.mode == "HSV" {
+		a.refuse("mode %q", c.mode)
+		return
+	}
+	if !alpha(c.mode) || filter == nearest {
+		c.resize(size, filter, box, a)
+		return
+	}
+	c.add(premultiply)
+	c.resize(size, filter, box, a)
+	c.add(unpremultiply)
+}
+
+func (c *compiler) whole() [4]float64 {
+	return [4]float64{2: float64(c.size.X), 3: float64(c.size.Y)}
+}
+
+// box is a part of the picture, by default all of it.
+func (c *compiler) box(i int, a *arguments) [4]float64 {
+	if !a.has(i) {
+		return c.whole()
+	}
+	box := [4]float64(a.numbers(i, 4))
+	b := single(box)
+	if b[0] < 0 || b[1] < 0 || b[2] <= b[0] || b[3] <= b[1] || b[2] > float32(c.size.X) || b[3] > float32(c.size.Y) {
+		a.refuse("box %v of a picture of %v", box, c.size)
+	}
+	return box
+}
+
+func single(box [4]float64) (b [4]float32) {
+	for i, v := range box {
+		b[i] = float32(v)
+	}
+	return b
+}
+
+// supports are those of the filters, as _get_safe_box has them.
+var supports = [...]float64{1: 3, 2: 1, 3: 2, 4: 0.5, 5: 1, 6: 2.5, 7: 4.5}
+
+func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *arguments) {
+	if a.has(4) && filter != nearest {
+		box = c.reduceFirst(size, supports[filter]-0.5, box, a.number(4), a)
+	}
+	b := single(box)
+	if a.err != nil {
+		return
+	}
+	part := image.Rect(int(b[0]), int(b[1]), int(b[0])+size.X, int(b[1])+size.Y)
+	switch {
+	case float32(part.Min.X) == b[0] && float32(part.Min.Y) == b[1] && b[2]-b[0] == float32(size.X) && b[3]-b[1] == float32(size.Y):
+		c.crop(part, [4]uint8{})
+		return
+	case filter == nearest:
+		c.warp(size, nearest, mapping{
+			kind: affine,
+			a:    [8]float64{0: float64(b[2]-b[0]) / float64(size.X), 2: float64(b[0]), 4: float64(b[3]-b[1]) / float64(size.Y), 5: float64(b[1])},
+		}, [4]uint8{})
+		return
+	}
+	s := c.geometry()
+	s.both(func(g *transform.Geometry) {
+		if err := g.Resize(size, filter, b); err != nil {
+			a.refuse("%v", err)
+		}
+	})
+	c.size, s.size = size, size
+}
+
+// reduceFirst does what reducing_gap asks for: pixels are averaged in blocks, of a part
+// with some more around it for the filter. It returns the box in what comes out.
+func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64, gap float64, a *arguments) [4]float64 {
+	if gap < 1 {
+		a.refuse("reducing_gap %v", gap)
+		return box
+	}
+	x := max(1, int((box[2]-box[0])/float64(size.X)/gap))
+	y := max(1, int((box[3]-box[1])/float64(size.Y)/gap))
+	if x == 1 && y == 1 {
+		return box
+	}
+	moreX := support * ((box[2] - box[0]) / float64(size.X))
+	moreY := support * ((box[3] - box[1]) / float64(size.Y))
+	part := image.Rect(
+		max(0, int(box[0]-moreX)), max(0, int(box[1]-moreY)),
+		min(c.size.X, int(math.Ceil(box[2]+moreX))), min(c.size.Y, int(math.Ceil(box[3]+moreY))),
+	)
+	c.reduce(x, y, part, a)
+	left, top := float64(part.Min.X), float64(part.Min.Y)
+	return [4]float64{
+		(box[0] - left) / float64(x), (box[1] - top) / float64(y),
+		(box[2] - left) / float64(x), (box[3] - top) / float64(y),
+	}
+}
+
+func compileReduce(c *compiler, a *arguments) {
+	x, y := a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)
+	part := image.Rectangle{Max: c.size}
+	if a.has(2) {
+		box := a.numbers(2, 4)
+		part = image.Rectangle{image.Point{int(box[0]), int(box[1])}, image.Point{int(box[2]), int(box[3])}}
+		if box[0] != math.Trunc(box[0]) || box[1] != math.Trunc(box[1]) || box[2] != math.Trunc(box[2]) || box[3] != math.Trunc(box[3]) {
+			a.wrong(2, "a list of whole numbers")
+		}
+	}
+	switch {
+	case part.Dx() < 1 || part.Dy() < 1 || !part.In(image.Rectangle{Max: c.size}):
+		a.refuse("box %v of a picture of %v", part, c.size)
+	case c.mode == "1" || c.mode == "P":
+		a.refuse("mode %q", c.mode)
+	}
+	switch {
+	case a.err != nil:
+	case x == 1 && y == 1:
+		c.crop(part, [4]uint8{})
+	case alpha(c.mode):
+		c.add(premultiply)
+		c.reduce(x, y, part, a)
+		c.add(unpremultiply)
+	default:
+		c.reduce(x, y, part, a)
+	}
+}
+
+// reduce averages blocks of x * y pixels of a part; those at its right and lower edges
+// may be smaller.
+func (c *compiler) reduce(x, y int, part image.Rectangle, a *arguments) {
+	if x*y > 1<<20 {
+		a.refuse("blocks of %d x %d pixels", x, y)
+		return
+	}
+	c.size = image.Point{(part.Dx()-1)/x + 1, (part.Dy()-1)/y + 1}
+	size := c.size
+	c.add(func(w *Worker) error {
+		out := w.fresh(size, len(w.picture.planes))
+		for i, in := range w.picture.planes {
+			reducePlane(out.planes[i], size, in, w.picture.size.X, x, y, part)
+		}
+		w.replace(out)
+		return nil
+	})
+}
+
+func reducePlane(out []byte, size image.Point, in []byte, stride, x, y int, part image.Rectangle) {
+	for oy := range size.Y {
+		top := part.Min.Y + oy*y
+		bottom := min(top+y, part.Max.Y)
+		for ox := range size.X {
+			left := part.Min.X + ox*x
+			right := min(left+x, part.Max.X)
+			area := uint32((right - left) * (bottom - top))
+			sum := area / 2
+			for row := top; row < bottom; row++ {
+				for _, v := range in[row*stride:][left:right] {
+					sum += uint32(v)
+				}
+			}
+			out[oy*size.X+ox] = uint8(sum * divisor(area) >> 24)
+		}
+	}
+}
+
+// divisor is what Pillow multiplies by in place of a division: 2**24 / area, rounded
+// down after single precision.
+func divisor(area uint32) uint32 {
+	return uint32(float32(1<<32) / float32(256*area))
+}
+
+func compilePad(c *compiler, a *arguments) {
+	kind := a.oneOf(0, "edge", "reflect", "symmetric")
+	left, top := a.whole(1, 0, longestSide), a.whole(2, 0, longestSide)
+	right, bottom := a.whole(3, 0, longestSide), a.whole(4, 0, longestSide)
+	size := image.Point{c.size.X + left + right, c.size.Y + top + bottom}
+	if c.mode == "1" || size.X*size.Y > mostPixels {
+		a.refuse("a picture of %v in mode %q", size, c.mode)
+	}
+	if a.err != nil {
+		return
+	}
+	columns, rows := around(kind, c.size.X, left, right), around(kind, c.size.Y, top, bottom)
+	c.size = size
+	c.add(func(w *Worker) error {
+		in := w.picture
+		out := w.fresh(size, len(in.planes))
+		for i, plane := range in.planes {
+			for y, from := range rows {
+				row, to := plane[from*in.size.X:][:in.size.X], out.planes[i][y*size.X:][:size.X]
+				for x, from := range columns {
+					to[x] = row[from]
+				}
+			}
+		}
+		w.replace(out)
+		return nil
+	})
+}
+
+// around says for each pixel of a padded line which one it is, as numpy.pad has it.
+func around(kind string, n, before, behind int) []int {
+	out := make([]int, before+n+behind)
+	for i := range out {
+		at := i - before
+		switch {
+		case kind == "edge" || n == 1:
+			at = min(max(at, 0), n-1)
+		case kind == "reflect":
+			if at = modulo(at, 2*n-2); at >= n {
+				at = 2*n - 2 - at
+			}
+		default:
+			if at = modulo(at, 2*n); at >= n {
+				at = 2*n - 1 - at
+			}
+		}
+		out[i] = at
+	}
+	return out
+}
+
+func modulo(a, n int) int { return ((a % n) + n) % n }

@@ -1,0 +1,171 @@
+package picture
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"stoker/feed/decode"
+)
+
+// fixedChain is one of testdata/chains.json, which chains.py has written with Pillow.
+type fixedChain struct {
+	Program json.RawMessage
+	Seed    uint32
+	Smooth  bool
+	SHA256  string // "": Pillow raises
+}
+
+func fixedChains(t testing.TB) (chains []fixedChain) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/chains.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &chains); err != nil {
+		t.Fatal(err)
+	}
+	if len(chains) < 400 {
+		t.Fatalf("testdata/chains.json has %d chains: too few", len(chains))
+	}
+	return chains
+}
+
+func TestChainsArePillows(t *testing.T) {
+	w, made := NewWorker(decode.Limits{}), 0
+	for i, c := range fixedChains(t) {
+		p, err := Parse(c.Program)
+		if err != nil {
+			if !errors.As(err, new(*Refusal)) && c.SHA256 != "" {
+				t.Errorf("chain %d: %v\n%s", i, err, c.Program)
+			}
+			continue
+		}
+		got := make([]byte, p.Output.Bytes())
+		switch err := w.Run(p, Source{Pixels: drawnPixels(p, c.Seed, c.Smooth)}, got); {
+		case errors.As(err, new(*Refusal)):
+		case err != nil:
+			t.Errorf("chain %d: %v\n%s", i, err, c.Program)
+		default:
+			made++
+			if sum := sha256.Sum256(got); hex.EncodeToString(sum[:]) != c.SHA256 {
+				t.Errorf("chain %d: other bytes than Pillow's:\n%s", i, c.Program)
+			}
+		}
+	}
+	if made < 400 {
+		t.Errorf("%d chains were made: too few", made)
+	}
+}
+
+// drawnPixels are those that drawn in chains.py draws.
+func drawnPixels(p *Program, seed uint32, smooth bool) []byte {
+	out := make([]byte, p.size.X*p.size.Y*bands[p.mode])
+	for i := range out {
+		x := uint32(i+1)*2654435761 + seed*40503
+		x ^= x >> 15
+		x *= 2246822519
+		x ^= x >> 13
+		if smooth {
+			x = (uint32(i)*3 + x&7 + seed) / 2
+		}
+		if out[i] = byte(x); p.mode == "1" {
+			out[i] = out[i] >> 7 * 255
+		}
+	}
+	return out
+}
+
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                      "read program: unexpected end of JSON input",
+		`[]`:                                    "read program: json: cannot unmarshal array",
+		`{"mode":"RGB","size":[4]}`:             "size 4 x 0: sides of 1 to",
+		`{"mode":"RGB","size":[1000000000,1]}`:  "size 1000000000 x 1",
+		`{"mode":"F","size":[4,4]}`:             `source: pictures of mode "F"`,
+		`{"mode":"CMYK","size":[4,4]}`:          `source: pictures of mode "CMYK" that are not converted to RGB first`,
+		`{"mode":"L","size":[4,4],"ops":[[]]}`:  "op 0 has no name",
+		`{"mode":"L","size":[4,4],"ops":[[1]]}`: "op 0 begins with 1: its name is expected",
+		`{"mode":"L","size":[4,4],"ops":[["quantize",8]]}`:                   `op 0: "quantize"`,
+		`{"mode":"L","size":[4,4],"ops":[["crop",0,0,2]]}`:                   "op 0, crop: 3 arguments, 4 to 4 are expected",
+		`{"mode":"L","size":[4,4],"ops":[["invert"],["crop",0,0,2,"a"]]}`:    "op 1, crop: argument 4 is a: a number is expected",
+		`{"mode":"L","size":[4,4],"ops":[["crop",0,0,2,1.5]]}`:               "argument 4 is 1.5: a whole number from",
+		`{"mode":"L","size":[4,4],"ops":[["crop",2,0,2,2]]}`:                 "op 0: crop: a picture of 0 x 2 pixels",
+		`{"mode":"L","size":[4,4],"ops":[["resize",900000,900000,2]]}`:       "op 0: resize: a picture of 900000 x 900000 pixels",
+		`{"mode":"L","size":[4,4],"ops":[["resize",2,2,2,[0,0,9,9]]]}`:       "op 0: resize: box [0 0 9 9] of a picture of (4,4)",
+		`{"mode":"L","size":[4,4],"ops":[["tensor"],["invert"]]}`:            "op 1: invert: it is not for a tensor",
+		`{"mode":"L","size":[4,4],"ops":[["normalize",[0],[1]]]}`:            "op 0: normalize: it is not for a tensor",
+		`{"mode":"L","size":[4,4],"ops":[["tensor"],["normalize",[0],[0]]]}`: "op 1: normalize: a division by 0",
+		`{"mode":"L","size":[4,4],"ops":[["affine",4,4,[1,2],0,null]]}`:      "argument 3 is [1 2]: a list of 6 numbers is expected",
+		`{"mode":"1","size":[4,4]}`:                                          "tobytes: pixels of one bit",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestOutputIsDescribed(t *testing.T) {
+	for text, want := range map[string]Output{
+		`{"mode":"RGB","size":[4,3]}`:                                     {"uint8", []int{3, 4, 3}, "RGB"},
+		`{"mode":"RGB","size":[4,3],"ops":[["grayscale",1],["asarray"]]}`: {"uint8", []int{3, 4}, "L"},
+		`{"mode":"RGB","size":[4,3],"ops":[["transpose",2],["tensor"]]}`:  {"float32", []int{3, 4, 3}, "RGB"},
+		`{"mode":"1","size":[4,3],"ops":[["pil_to_tensor"]]}`:             {"bool", []int{1, 3, 4}, "1"},
+		`{"mode":"LA","size":[4,3],"ops":[["tensor"],["to","bfloat16"]]}`: {"bfloat16", []int{2, 3, 4}, "LA"},
+	} {
+		p, err := Parse([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got, _ := json.Marshal(p.Output)
+		if wanted, _ := json.Marshal(want); !bytes.Equal(got, wanted) {
+			t.Errorf("%s: %s, want %s", text, got, wanted)
+		}
+	}
+}
+
+// TestSourceIsChecked gives sources that are not what the program is for.
+func TestSourceIsChecked(t *testing.T) {
+	p, err := Parse([]byte(`{"mode":"RGB","size":[4,3],"ops":[["tensor"]]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewWorker(decode.Limits{})
+	dst := make([]byte, p.Output.Bytes())
+	for _, s := range []Source{{}, {Pixels: make([]byte, 35)}, {File: []byte("text")}, {Pixels: make([]byte, 36), File: []byte{}}} {
+		if err := w.Run(p, s, dst); err == nil {
+			t.Errorf("%v was taken", s)
+		}
+	}
+	if err := w.Run(p, Source{Pixels: make([]byte, 36)}, dst[1:]); err == nil {
+		t.Error("too short a place was taken")
+	}
+	if err := w.Run(p, Source{Pixels: make([]byte, 36)}, dst); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzParse reads and runs programs on small pictures: nothing may panic, and what
+// is said of the output holds.
+func FuzzParse(f *testing.F) {
+	for _, c := range fixedChains(f) {
+		f.Add([]byte(c.Program))
+	}
+	w := NewWorker(decode.Limits{})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := Parse(text)
+		if err != nil || p.Memory() > 1<<20 {
+			return
+		}
+		dst := make([]byte, p.Output.Bytes())
+		if err := w.Run(p, Source{Pixels: drawnPixels(p, 1, false)}, dst); err != nil && !errors.As(err, new(*Refusal)) {
+			t.Errorf("%v: %s", err, text)
+		}
+	})
+}

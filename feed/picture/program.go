@@ -1,0 +1,185 @@
+package picture
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+)
+
+// Caps on a program, far above what a script does to a picture for training.
+const (
+	longestText = 64 << 20 // bytes; noise for an erased part of a picture is in it
+	mostOps     = 256
+	longestSide = 1 << 20
+	mostPixels  = 1 << 25 // of a picture between two steps
+)
+
+// Program is what is done to a picture; safe for use by several threads.
+type Program struct {
+	Output Output
+
+	mode   string // of the source
+	size   image.Point
+	turned bool // the source is asked for as RGB, whatever its mode is
+	first  *segment
+	steps  []step
+	end    *ending
+
+	largest int // pixels of a picture between two steps
+}
+
+// Output is what Run writes: numbers in the order of Shape, without gaps.
+type Output struct {
+	DType string // "uint8", "bool" (a byte each), "float32", "float16", "bfloat16"
+	Shape []int  // height, width and, where there are several, bands; of a tensor bands, height, width
+	Mode  string // of the picture, as Pillow names it
+}
+
+// Bytes is the length of what Run writes.
+func (o *Output) Bytes() int {
+	n := sizes[o.DType]
+	for _, side := range o.Shape {
+		n *= side
+	}
+	return n
+}
+
+// Memory is about how many bytes Run takes beside what decoding a file does.
+func (p *Program) Memory() int { return 3 * 4 * p.largest }
+
+var sizes = map[string]int{"uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "float32": 4}
+
+// Refusal says what of a program is not done here to Pillow's byte. Pillow is to do it.
+type Refusal struct {
+	Op   int    // its place among the ops, from 0; -1: the source
+	Text string // what it is
+}
+
+func (r *Refusal) Error() string {
+	if r.Op < 0 {
+		return "source: " + r.Text
+	}
+	return fmt.Sprintf("op %d: %s", r.Op, r.Text)
+}
+
+// step does one thing to the worker's picture.
+type step func(w *Worker) error
+
+// Parse checks a program: {"mode": "RGB", "size": [width, height], "ops": [["crop", 0, 0, 9, 9], ...]}.
+// mode and size are the source's. Other fields are somebody else's. An error that is no
+// *Refusal is a program that nobody may write.
+func Parse(text []byte) (*Program, error) {
+	if len(text) > longestText {
+		return nil, fmt.Errorf("read program: %d bytes, more than %d", len(text), longestText)
+	}
+	var form struct {
+		Mode string
+		Size [2]int
+		Ops  [][]any
+	}
+	if err := json.Unmarshal(text, &form); err != nil {
+		return nil, fmt.Errorf("read program: %w", err)
+	}
+	size := image.Point{form.Size[0], form.Size[1]}
+	switch {
+	case len(form.Ops) > mostOps:
+		return nil, fmt.Errorf("read program: %d ops, more than %d", len(form.Ops), mostOps)
+	case size.X < 1 || size.Y < 1 || size.X > longestSide || size.Y > longestSide:
+		return nil, fmt.Errorf("read program: size %d x %d: sides of 1 to %d are expected", size.X, size.Y, longestSide)
+	}
+	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size}
+	if err := c.compile(form.Ops); err != nil {
+		return nil, err
+	}
+	return &c.program, nil
+}
+
+// compiler follows the picture from op to op.
+type compiler struct {
+	program Program
+	mode    string
+	size    image.Point
+	open    *segment // takes further crops, resizes and flips; nil: none does
+}
+
+// operation is what is known of an op before its arguments are.
+type operation struct {
+	least, most int  // arguments
+	tensor      bool // it works on a tensor
+	compile     func(*compiler, *arguments)
+}
+
+func (c *compiler) compile(ops [][]any) error {
+	if !sources[c.mode] {
+		return &Refusal{-1, fmt.Sprintf("pictures of mode %.20q", c.mode)}
+	}
+	first := 0
+	if len(ops) > 0 && len(ops[0]) == 2 && ops[0][0] == "convert" && ops[0][1] == "RGB" {
+		// Files are decoded to RGB, also those of modes that are not known here.
+		c.program.turned, c.mode, first = true, "RGB", 1
+	}
+	if bands[c.mode] == 0 {
+		return &Refusal{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
+	}
+	c.open = newSegment(c.mode, c.size)
+	c.program.first = c.open
+	for i := first; i < len(ops); i++ {
+		if err := c.compileOp(i, ops[i]); err != nil {
+			return err
+		}
+	}
+	if c.program.end == nil {
+		if err := c.compileOp(len(ops), []any{"tobytes"}); err != nil {
+			return err
+		}
+	}
+	c.program.end.close()
+	return nil
+}
+
+func (c *compiler) compileOp(at int, op []any) error {
+	if len(op) == 0 {
+		return fmt.Errorf("read program: op %d has no name", at)
+	}
+	name, ok := op[0].(string)
+	if !ok {
+		return fmt.Errorf("read program: op %d begins with %v: its name is expected", at, op[0])
+	}
+	known, ok := operations[name]
+	if !ok {
+		return &Refusal{at, fmt.Sprintf("%.40q", name)}
+	}
+	a := &arguments{op: at, name: name, list: op[1:]}
+	switch n := len(a.list); {
+	case n < known.least || n > known.most:
+		return fmt.Errorf("read program: op %d, %s: %d arguments, %d to %d are expected", at, name, n, known.least, known.most)
+	case known.tensor != (c.program.end != nil):
+		a.refuse("it is not for a tensor, or only for one")
+	default:
+		known.compile(c, a)
+	}
+	if a.err == nil {
+		c.checkSize(a)
+	}
+	return a.err
+}
+
+// add appends a step that the crops before it cannot be folded with.
+func (c *compiler) add(s step) {
+	c.open = nil
+	c.program.steps = append(c.program.steps, s)
+}
+
+func (c *compiler) checkSize(a *arguments) {
+	c.program.largest = max(c.program.largest, c.size.X*c.size.Y)
+	switch {
+	case c.size.X < 1 || c.size.Y < 1:
+		a.refuse("a picture of %d x %d pixels", c.size.X, c.size.Y)
+	case c.size.X*c.size.Y > mostPixels:
+		a.refuse("a picture of %d x %d pixels, more than %d", c.size.X, c.size.Y, mostPixels)
+	case c.open != nil:
+		if err := c.open.check(); err != nil {
+			a.refuse("%v", err)
+		}
+	}
+}

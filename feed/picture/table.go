@@ -1,0 +1,223 @@
+package picture
+
+import "math"
+
+// table gives each value of a band another one.
+type table [256]uint8
+
+// look puts tables, one per band, into force.
+func look(w *Worker, tables []table) {
+	for c := range tables {
+		t, plane := &tables[c], w.picture.planes[c]
+		for i, v := range plane {
+			plane[i] = t[v]
+		}
+	}
+}
+
+// lookUp is for tables that are known before the picture is.
+func (c *compiler) lookUp(tables []table) {
+	c.add(func(w *Worker) error {
+		look(w, tables)
+		return nil
+	})
+}
+
+func compilePoint(c *compiler, a *arguments) {
+	if c.mode == "1" || c.mode == "P" {
+		a.refuse("mode %q", c.mode)
+		return
+	}
+	tables := make([]table, bands[c.mode])
+	for i, v := range a.numbers(0, 256*len(tables)) {
+		tables[i/256][i%256] = uint8(min(max(v, 0), 255))
+		if v != float64(int(v)) {
+			a.refuse("%v in a table", v)
+		}
+	}
+	c.lookUp(tables)
+}
+
+// greyOrColour refuses the modes that ImageOps does not take here.
+func greyOrColour(c *compiler, a *arguments) bool {
+	if c.mode != "L" && c.mode != "RGB" {
+		a.refuse("mode %q", c.mode)
+	}
+	return a.err == nil
+}
+
+// compileTable is for what all bands share.
+func compileTable(value func(a *arguments) func(v int) int) func(*compiler, *arguments) {
+	return func(c *compiler, a *arguments) {
+		of := value(a)
+		if !greyOrColour(c, a) {
+			return
+		}
+		var t table
+		for v := range t {
+			t[v] = uint8(of(v))
+		}
+		tables := []table{t, t, t}
+		c.lookUp(tables[:bands[c.mode]])
+	}
+}
+
+func posterize(a *arguments) func(v int) int {
+	mask := -1 << (8 - a.whole(0, 1, 8))
+	return func(v int) int { return v & mask }
+}
+
+func solarize(a *arguments) func(v int) int {
+	threshold := a.number(0)
+	return func(v int) int {
+		if float64(v) < threshold {
+			return v
+		}
+		return 255 - v
+	}
+}
+
+func invert(*arguments) func(v int) int {
+	return func(v int) int { return 255 - v }
+}
+
+func compileEqualize(c *compiler, a *arguments) { c.byHistogram(flatten, a) }
+
+// compileAutocontrast takes percentages that are cut off below and above.
+func compileAutocontrast(c *compiler, a *arguments) {
+	var cut [2]float64
+	for i := range a.list {
+		if cut[i] = a.number(i); cut[i] < 0 || cut[i] > 100 {
+			a.refuse("a cutoff of %v", cut[i])
+		}
+	}
+	c.byHistogram(func(h *[256]int) table {
+		if cut != [2]float64{} {
+			cutOff(h, cut)
+		}
+		return stretch(h)
+	}, a)
+}
+
+// byHistogram is for tables that depend on how often each value is there.
+func (c *compiler) byHistogram(of func(*[256]int) table, a *arguments) {
+	if !greyOrColour(c, a) {
+		return
+	}
+	c.add(func(w *Worker) error {
+		tables := make([]table, len(w.picture.planes))
+		for i, plane := range w.picture.planes {
+			tables[i] = of(histogram(plane))
+		}
+		look(w, tables)
+		return nil
+	})
+}
+
+// cutOff takes a share of the pixels from either end.
+func cutOff(h *[256]int, percent [2]float64) {
+	n := 0
+	for _, v := range h {
+		n += v
+	}
+	low, high := hundredth(n, percent[0]), hundredth(n, percent[1])
+	for v := 0; v < 256 && low > 0; v++ {
+		less := min(low, h[v])
+		h[v] -= less
+		low -= less
+	}
+	for v := 255; v >= 0 && high > 0; v-- {
+		less := min(high, h[v])
+		h[v] -= less
+		high -= less
+	}
+}
+
+// hundredth is Python's n * percent // 100 of floating-point numbers.
+func hundredth(n int, percent float64) int {
+	product := float64(n) * percent
+	quotient := (product - math.Mod(product, 100)) / 100
+	whole := math.Floor(quotient)
+	if quotient-whole > 0.5 {
+		whole++
+	}
+	return int(whole)
+}
+
+func histogram(plane []byte) *[256]int {
+	var h [256]int
+	for _, v := range plane {
+		h[v]++
+	}
+	return &h
+}
+
+var same = func() (t table) {
+	for v := range t {
+		t[v] = uint8(v)
+	}
+	return t
+}()
+
+// stretch is ImageOps.autocontrast.
+func stretch(h *[256]int) table {
+	low, high := 0, 255
+	for low < 255 && h[low] == 0 {
+		low++
+	}
+	for high > 0 && h[high] == 0 {
+		high--
+	}
+	if high <= low {
+		return same
+	}
+	var t table
+	scale := 255 / float64(high-low)
+	offset := float64(-low) * scale
+	for v := range t {
+		t[v] = uint8(min(max(int(float64(float64(v)*scale)+offset), 0), 255))
+	}
+	return t
+}
+
+// flatten is ImageOps.equalize.
+func flatten(h *[256]int) table {
+	sum, last, values := 0, 0, 0
+	for _, n := range h {
+		if sum += n; n > 0 {
+			last, values = n, values+1
+		}
+	}
+	step := (sum - last) / 255
+	if values <= 1 || step == 0 {
+		return same
+	}
+	var t table
+	n := step / 2
+	for v := range t {
+		t[v] = uint8(min(n/step, 255))
+		n += h[v]
+	}
+	return t
+}
+
+// compileGrayscale is torchvision's to_grayscale.
+func compileGrayscale(c *compiler, a *arguments) {
+	n := a.whole(0, 1, 3)
+	if n == 2 {
+		a.refuse("%d bands", n)
+	}
+	if c.mode != "L" {
+		convert := conversions[[2]string{c.mode, "L"}]
+		if convert == nil {
+			a.refuse("mode %q", c.mode)
+			return
+		}
+		c.add(convert)
+		c.mode = "L"
+	}
+	if n == 3 {
+		c.add(triple)
+		c.mode = "RGB"
+	}
+}

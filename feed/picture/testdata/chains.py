@@ -1,0 +1,395 @@
+"""Random chains of picture operations, made by Pillow, torchvision and NumPy, for picture_test.go to make again.
+
+    python chains.py --stream --count 1000 --seed 1     records to standard output
+    python chains.py --write chains.json                a fixed choice of them, as digests, for machines without Pillow
+
+A record: the program (JSON), the kind of source ("pixels" or "file"), the source, what comes out; each a length of 4
+bytes and bytes. Where Pillow raises, the last is empty.
+"""
+import argparse
+import base64
+import hashlib
+import io
+import json
+import random
+import struct
+import sys
+import warnings
+
+import numpy as np
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+
+try:
+    import torch
+    from torchvision.transforms import functional as F
+except ImportError:
+    torch = F = None
+
+warnings.simplefilter("ignore")
+BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
+
+
+def drawn(n, seed, smooth):
+    """n bytes that drawnPixels of picture_test.go draws as well."""
+    i = np.arange(n, dtype=np.uint64)
+    x = ((i + 1) * np.uint64(2654435761) + np.uint64(seed) * np.uint64(40503)) & np.uint64(0xFFFFFFFF)
+    x ^= x >> np.uint64(15)
+    x = x * np.uint64(2246822519) & np.uint64(0xFFFFFFFF)
+    x ^= x >> np.uint64(13)
+    if smooth:
+        x = (i * np.uint64(3) + (x & np.uint64(7)) + np.uint64(seed)) // np.uint64(2)
+    return (x & np.uint64(255)).astype(np.uint8)
+
+
+def fill(r, mode):
+    if mode == "1":
+        return r.choice([None, [0], [255]])
+    return None if r.random() < 0.3 else [r.randrange(256) for _ in range(BANDS[mode])]
+
+
+def filled(f):
+    return None if f is None else f[0] if len(f) == 1 else tuple(f)
+
+
+def near(r, n):
+    return r.choice([n, 1, r.randint(1, 2 * n + 2), r.randint(1, n), r.randint(1, 12)])
+
+
+def convert(r, im):
+    to = r.choice(["1", "L", "LA", "RGB", "RGBA", "HSV", "RGB", "L"])
+    return ["convert", to], lambda: im.convert(to)
+
+
+def crop(r, im):
+    w, h = im.size
+    l, t = r.randint(-3, w), r.randint(-3, h)
+    box = [l, t, l + r.randint(1, w + 2), t + r.randint(1, h + 2)]
+    return ["crop", *box], lambda: im.crop(tuple(box))
+
+
+def part(r, n, whole):
+    if whole:
+        a = r.randint(0, n - 1)
+        return a, r.randint(a + 1, n)
+    a = r.uniform(0, n - 0.01)
+    return a, r.uniform(a, n)
+
+
+def resize(r, im):
+    size, resample = (near(r, im.width), near(r, im.height)), r.choice([0, 1, 2, 2, 3, 3, 4, 5, 6, 7])
+    box = gap = None
+    if r.random() < 0.3:
+        whole = r.random() < 0.5
+        (l, right), (t, b) = part(r, im.width, whole), part(r, im.height, whole)
+        box = [l, t, right, b]
+    if r.random() < 0.25:
+        gap = r.choice([1.0, 1.1, 2.0, 3.0])
+    return ["resize", *size, resample, box, gap], lambda: im.resize(size, resample, box, gap)
+
+
+def reduce(r, im):
+    f, box = (r.randint(1, 6), r.randint(1, 6)), None
+    if r.random() < 0.2:
+        f = (f[0], f[0])
+    if r.random() < 0.5:
+        (l, right), (t, b) = part(r, im.width, True), part(r, im.height, True)
+        box = [l, t, right, b]
+    return ["reduce", *f, box], lambda: im.reduce(f, box)
+
+
+def transpose(r, im):
+    m = r.randint(0, 6)
+    return ["transpose", m], lambda: im.transpose(m)
+
+
+def affine(r, im):
+    size = (near(r, im.width), near(r, im.height)) if r.random() < 0.4 else im.size
+    a = [r.uniform(-2, 2), r.uniform(-1, 1), r.uniform(-5, 15), r.uniform(-1, 1), r.uniform(-2, 2), r.uniform(-5, 15)]
+    if r.random() < 0.3:
+        a = [1, r.choice([0, 0.3, -0.7]), r.choice([0, 3, -2.5]), r.choice([0, 0.5]), 1, r.choice([0, -4, 0.5])]
+    if r.random() < 0.1:
+        a[1] = a[3] = 0
+    if r.random() < 0.03:
+        a[2] = r.choice([1e5, -4e4, 32760])
+    s, f = r.choice([0, 2, 3]), fill(r, im.mode)
+    return ["affine", *size, a, s, f], lambda: im.transform(size, Image.Transform.AFFINE, a, s, fillcolor=filled(f))
+
+
+def perspective(r, im):
+    size, k = im.size, r.choice([0.0, 0.01, 0.2])
+    a = [r.uniform(0.4, 2), r.uniform(-1, 1), r.uniform(-5, 15), r.uniform(-1, 1), r.uniform(0.4, 2), r.uniform(-5, 15),
+         r.uniform(-k, k), r.uniform(-k, k)]
+    s, f = r.choice([0, 2, 3]), fill(r, im.mode)
+    return ["perspective", *size, a, s, f], lambda: im.transform(size, Image.Transform.PERSPECTIVE, a, s, fillcolor=filled(f))
+
+
+def quad(r, im):
+    (w, h), s, f = im.size, r.choice([0, 2, 3]), fill(r, im.mode)
+    q = [r.uniform(-2, w + 2) if i % 2 == 0 else r.uniform(-2, h + 2) for i in range(8)]
+    x0, y0, sw, se, ne = q[0], q[1], q[2:4], q[4:6], q[6:8]
+    As, At = 1.0 / w, 1.0 / h
+    a = [x0, (ne[0] - x0) * As, (sw[0] - x0) * At, (se[0] - sw[0] - ne[0] + x0) * As * At,
+         y0, (ne[1] - y0) * As, (sw[1] - y0) * At, (se[1] - sw[1] - ne[1] + y0) * As * At]
+    return ["quad", w, h, a, s, f], lambda: im.transform(im.size, Image.Transform.QUAD, q, s, fillcolor=filled(f))
+
+
+class Recorded:
+    """What Image.rotate asks for, as a deferred picture sees it."""
+
+    def __init__(self, im):
+        self.size, self.width, self.height, self.op = im.size, im.width, im.height, None
+
+    def copy(self):
+        self.op = []
+        return self
+
+    def transpose(self, m):
+        self.op = ["transpose", int(m)]
+        return self
+
+    def transform(self, size, method, data, resample, fillcolor=None):
+        color = None if fillcolor is None else [fillcolor] if isinstance(fillcolor, int) else list(fillcolor)
+        self.op = ["affine", *size, list(data), int(resample), color]
+        return self
+
+
+def rotate(r, im):
+    angle, s, expand = r.choice([0, 90, 180, 270, 360, 45, r.uniform(-400, 400), r.uniform(-30, 30)]), r.choice([0, 2, 3]), r.random() < 0.3
+    center = None if r.random() < 0.7 else (r.uniform(0, 9), r.randint(0, 9))
+    f = filled(fill(r, im.mode))
+    recorded = Recorded(im)
+    Image.Image.rotate(recorded, angle, s, expand, center, None, f)
+    return recorded.op, lambda: im.rotate(angle, s, expand, center, None, f)
+
+
+def expand(r, im):
+    b = [r.randint(0, 4) for _ in range(4)]
+    f = fill(r, im.mode) or [0] * BANDS[im.mode]
+    return ["expand", *b, f], lambda: ImageOps.expand(im, tuple(b), filled(f))
+
+
+def pad(r, im):
+    kind, b = r.choice(["edge", "reflect", "symmetric"]), [r.randint(0, 6) for _ in range(4)]
+    widths = [(b[1], b[3]), (b[0], b[2])] + ([(0, 0)] if BANDS[im.mode] > 1 else [])
+
+    def run():
+        out = Image.fromarray(np.pad(np.asarray(im), widths, kind)) if im.mode != "HSV" else \
+            Image.merge("HSV", [Image.fromarray(np.pad(np.asarray(c), widths[:2], kind)) for c in im.split()])
+        if im.mode == "P":
+            out = Image.frombytes("P", out.size, out.tobytes())
+        return out
+    return ["pad", kind, *b], run
+
+
+def point(r, im):
+    t = [r.randint(-40, 300) for _ in range(256 * BANDS[im.mode])]
+    return ["point", t], lambda: im.point(t)
+
+
+def enhance(name, kind):
+    def make(r, im):
+        f = r.choice([0, 0.0, 1, 1.0, 0.5, r.uniform(0, 2), r.uniform(-1, 3), r.uniform(0, 1), 1 + r.choice([-0.9, 0.1, 0.35, 0.9])])
+        return [name, f], lambda: kind(im).enhance(f)
+    return make
+
+
+def simple(name, do):
+    return lambda r, im: ([name], lambda: do(im))
+
+
+def autocontrast(r, im):
+    if r.random() < 0.5:
+        return ["autocontrast"], lambda: ImageOps.autocontrast(im)
+    cut = (r.choice([0, 1, 50, r.uniform(0, 60)]), r.choice([0, 1, 50, r.uniform(0, 60)]))
+    return ["autocontrast", *cut], lambda: ImageOps.autocontrast(im, cut)
+
+
+def posterize(r, im):
+    n = r.randint(1, 8)
+    return ["posterize", n], lambda: ImageOps.posterize(im, n)
+
+
+def solarize(r, im):
+    t = r.choice([r.randint(0, 256), r.uniform(0, 256)])
+    return ["solarize", t], lambda: ImageOps.solarize(im, t)
+
+
+def blur(name, kind):
+    def make(r, im):
+        x = r.choice([0, 0.1, 0.5, 1, 2, r.uniform(0, 3), r.uniform(0, 30)])
+        y = x if r.random() < 0.6 else r.uniform(0, 3)
+        return [name, x, y], lambda: im.filter(kind((x, y)))
+    return make
+
+
+def grayscale(r, im):
+    n = r.choice([1, 3])
+    return ["grayscale", n], lambda: F.to_grayscale(im, n)
+
+
+def hue(r, im):
+    f = r.choice([r.uniform(-0.5, 0.5), 0.5, -0.5, 0])
+    return ["hue", int(np.int32(f * 255).astype(np.uint8))], lambda: F.adjust_hue(im, f)
+
+
+MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine, affine, perspective, quad, rotate, rotate, expand, pad, point,
+          enhance("brightness", ImageEnhance.Brightness), enhance("color", ImageEnhance.Color),
+          enhance("contrast", ImageEnhance.Contrast), enhance("sharpness", ImageEnhance.Sharpness),
+          autocontrast, simple("equalize", ImageOps.equalize),
+          simple("invert", ImageOps.invert), posterize, solarize,
+          blur("gaussian_blur", ImageFilter.GaussianBlur), blur("box_blur", ImageFilter.BoxBlur)]
+if F is not None:
+    MAKERS += [grayscale, hue]
+
+
+def source(r):
+    """Returns mode, kind, what is drawn, bytes, picture."""
+    mode, size = r.choice(["RGB", "RGB", "RGB", "L", "L", "RGBA", "LA", "P", "1"]), (r.randint(1, 40), r.randint(1, 40))
+    if r.random() < 0.06:
+        size = r.choice([(r.randint(1, 300), r.randint(1, 20)), (r.randint(1, 20), r.randint(1, 300))])
+    how = [r.randrange(1 << 16), r.random() < 0.5]
+    pixels = drawn(size[0] * size[1] * BANDS[mode], *how)
+    if mode == "1":
+        pixels = (pixels >> 7) * np.uint8(255)
+    picture = of(mode, size, pixels)
+    return mode, "pixels", how, pixels.tobytes(), picture
+
+
+def of(mode, size, pixels):
+    if mode == "1":
+        return Image.frombytes("L", size, pixels.tobytes()).point(lambda v: v).convert("1", dither=Image.Dither.NONE)
+    return Image.frombytes(mode, size, pixels.tobytes())
+
+
+def filed(r, mode, picture):
+    """The picture as a file, and the ops that such a file needs first; None where there is none."""
+    out, first = io.BytesIO(), []
+    if mode in ("L", "RGB") and r.random() < 0.6:
+        picture.save(out, "JPEG", quality=r.choice([50, 80, 95]), subsampling=r.choice([0, 1, 2]) if mode == "RGB" else -1)
+    elif mode == "RGB" and r.random() < 0.3:
+        picture.convert("CMYK").save(out, "JPEG")
+    elif mode in FILES:
+        picture.save(out, "PNG")
+    else:
+        return None
+    opened = Image.open(io.BytesIO(out.getvalue()))
+    if opened.mode not in ("L", "RGB"):
+        first = [["convert", "RGB"]]
+    return out.getvalue(), opened, first
+
+
+FILES = ("L", "RGB", "RGBA", "LA", "P", "1")
+
+
+def numbers(r, n):
+    return [r.uniform(0.1, 0.9) for _ in range(n)]
+
+
+def tensor(r, im):
+    """Returns the ops behind the picture and what they give."""
+    kind = r.random()
+    if F is None or kind < 0.25:
+        if im.mode == "1" or kind < 0.1:
+            return [["asarray"]], np.asarray(im)
+        return [], np.frombuffer(im.tobytes(), np.uint8)
+    ops, n = [["pil_to_tensor"] if kind < 0.5 else ["tensor"]], BANDS[im.mode]
+    t = F.pil_to_tensor(im) if kind < 0.5 else F.to_tensor(im)
+    t = t.contiguous()
+    for _ in range(r.randint(0, 3)):
+        op, t = tensor_op(r, t, n)
+        ops += op
+    return ops, (t.view(torch.int16) if t.dtype in (torch.float16, torch.bfloat16) else t).numpy()
+
+
+def tensor_op(r, t, n):
+    kind = r.random()
+    if kind < 0.3 and t.dtype != torch.bool:
+        h, w = r.randint(0, t.shape[1]), r.randint(0, t.shape[2])
+        i, j = r.randint(0, t.shape[1] - h), r.randint(0, t.shape[2] - w)
+        if t.dtype == torch.uint8 or r.random() < 0.5:
+            v = [r.randrange(256) for _ in range(n)] if t.dtype == torch.uint8 else numbers(r, n)
+            value = torch.tensor(v, dtype=torch.float32)[:, None, None]
+        else:
+            value = torch.from_numpy(np.random.default_rng(r.randrange(1 << 30)).normal(size=(n, h, w)).astype(np.float32))
+            v = {"f32": base64.b64encode(value.numpy().tobytes()).decode()}
+        return [["erase", i, j, h, w, v]], F.erase(t, i, j, h, w, value)
+    if not t.is_floating_point():
+        to = r.choice(["float32", "float16", "bfloat16"])
+        return [["to", to]], t.to(getattr(torch, to))
+    if kind < 0.6:
+        mean, std = numbers(r, n), numbers(r, n)
+        return [["normalize", mean, std]], F.normalize(t, mean, std)
+    if kind < 0.7 and t.dtype == torch.float32:
+        to = r.choice(["float16", "bfloat16"])
+        return [["to", to]], t.to(getattr(torch, to))
+    name, v = r.choice(["add", "sub", "mul", "div"]), r.choice([255, 1 / 255, r.uniform(0.1, 3)])
+    if r.random() < 0.5:
+        return [[name, v]], getattr(t, name)(v)
+    v = numbers(r, n)
+    return [[name, v]], getattr(t, name)(torch.tensor(v, dtype=t.dtype)[:, None, None])
+
+
+def chain(r, files=0.1):
+    mode, kind, how, data, im = source(r)
+    size, ops = im.size, []
+    if r.random() < files:
+        made = filed(r, mode, im)
+        if made:
+            kind, (data, im, ops) = "file", made
+            mode = im.mode
+            if ops:
+                im = im.convert("RGB")
+    failed = False
+    for _ in range(r.randint(0, 6)):
+        op, do = r.choice(MAKERS)(r, im)
+        if op:
+            ops.append(op)
+        try:
+            im = do()
+        except Exception:
+            failed = True
+            break
+        if im.width * im.height > 60000:
+            im = im.resize((50, 40))
+            ops.append(["resize", 50, 40, 3])
+    program = {"mode": mode, "size": size, "ops": ops}
+    if failed:
+        return program, kind, how, data, b""
+    more, out = tensor(r, im)
+    program["ops"] = ops + more
+    return program, kind, how, data, np.ascontiguousarray(out).tobytes()
+
+
+def stream(count, seed, files):
+    out = sys.stdout.buffer
+    for i in range(count):
+        program, kind, _, data, result = chain(random.Random(f"{seed} {i}"), files)
+        for piece in (json.dumps(program).encode(), kind.encode(), data, result):
+            out.write(struct.pack("<I", len(piece)) + piece)
+
+
+def write(path, count):
+    cases = []
+    for i in range(count):
+        program, _, how, _, result = chain(random.Random(f"fixed {i}"), files=0)
+        if len(json.dumps(program)) < 1500:
+            cases.append({"program": program, "seed": how[0], "smooth": how[1],
+                          "sha256": hashlib.sha256(result).hexdigest() if result else ""})
+    with open(path, "w") as out:
+        out.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--stream", action="store_true")
+    parser.add_argument("--write")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--files", type=float, default=0.1)
+    args = parser.parse_args()
+    if torch is not None:
+        torch.set_num_threads(1)
+    if args.write:
+        write(args.write, args.count)
+    if args.stream:
+        stream(args.count, args.seed, args.files)

@@ -1,0 +1,327 @@
+package picture
+
+import (
+	"image"
+	"math"
+)
+
+// The kinds of mapping: from the middle of a pixel of the result to a place in the
+// picture, by Image.transform's coefficients.
+const (
+	affine = iota
+	perspective
+	quad
+)
+
+type mapping struct {
+	kind int
+	a    [8]float64
+}
+
+const (
+	bilinear = 2
+	bicubic  = 3
+)
+
+func compileWarp(kind int) func(*compiler, *arguments) {
+	return func(c *compiler, a *arguments) {
+		size := image.Point{a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)}
+		m := mapping{kind: kind}
+		n := 8
+		if kind == affine {
+			n = 6
+		}
+		copy(m.a[:], a.numbers(2, n))
+		filter, fill := a.whole(3, nearest, bicubic), a.fill(4, c.mode)
+		switch {
+		case filter != nearest && filter != bilinear && filter != bicubic:
+			a.refuse("filter %d", filter)
+		case size.X*size.Y > mostPixels:
+			a.refuse("a picture of %d x %d pixels", size.X, size.Y)
+		case c.mode == "1" || c.mode == "P":
+			filter = nearest
+		}
+		if filter == nearest && kind == affine && m.way(size) == fixedPoint && !m.fits() {
+			a.refuse("coefficients %v", m.a)
+		}
+		if a.err != nil {
+			return
+		}
+		if alpha(c.mode) && filter != nearest {
+			c.add(premultiply)
+			c.warp(size, filter, m, fill)
+			c.add(unpremultiply)
+			return
+		}
+		c.warp(size, filter, m, fill)
+	}
+}
+
+// warp appends the step; what lies beyond the picture gets the fill.
+func (c *compiler) warp(size image.Point, filter int, m mapping, fill [4]uint8) {
+	c.size = size
+	c.add(func(w *Worker) error {
+		in := w.picture
+		out := w.fresh(size, len(in.planes))
+		switch filter {
+		case nearest:
+			takePixels(&out, &in, m.walk(in.size, size), fill)
+		case bilinear:
+			sample(&out, &in, &m, fill, mixTwo)
+		default:
+			sample(&out, &in, &m, fill, mixFour)
+		}
+		w.replace(out)
+		return nil
+	})
+}
+
+// at is where pixel x, y of the result comes from. Products are rounded on their own,
+// so that no compiler fuses them with an addition.
+func (m *mapping) at(x, y float64) (float64, float64) {
+	a := &m.a
+	x, y = x+0.5, y+0.5
+	switch m.kind {
+	case perspective:
+		by := float64(a[6]*x) + float64(a[7]*y) + 1
+		return (float64(a[0]*x) + float64(a[1]*y) + a[2]) / by, (float64(a[3]*x) + float64(a[4]*y) + a[5]) / by
+	case quad:
+		return a[0] + float64(a[1]*x) + float64(a[2]*y) + float64(float64(a[3]*x)*y),
+			a[4] + float64(a[5]*x) + float64(a[6]*y) + float64(float64(a[7]*x)*y)
+	}
+	return float64(a[0]*x) + float64(a[1]*y) + a[2], float64(a[3]*x) + float64(a[4]*y) + a[5]
+}
+
+// takePixels writes the pixels that walk finds, row by row.
+func takePixels(out, in *raster, walk func(from []int), fill [4]uint8) {
+	from := make([]int, out.size.X)
+	for y := range out.size.Y {
+		walk(from)
+		for c, plane := range in.planes {
+			row := out.planes[c][y*out.size.X:][:len(from)]
+			for x, at := range from {
+				if at < 0 {
+					row[x] = fill[c]
+				} else {
+					row[x] = plane[at]
+				}
+			}
+		}
+	}
+}
+
+// walk returns what sets the places of the next row's pixels in a plane, -1 beyond it,
+// in the ways that Pillow has to go along a row.
+func (m *mapping) walk(in, out image.Point) func(from []int) {
+	if m.kind != affine {
+		return m.walkExactly(in)
+	}
+	switch m.way(out) {
+	case straight:
+		return m.walkStraight(in, out.X)
+	case fixedPoint:
+		return m.walkFixed(in)
+	}
+	return m.walkAdding(in)
+}
+
+func (m *mapping) walkExactly(in image.Point) func(from []int) {
+	y := 0.0
+	return func(from []int) {
+		for x := range from {
+			from[x] = place(in, m, float64(x), y)
+		}
+		y++
+	}
+}
+
+func place(in image.Point, m *mapping, x, y float64) int {
+	px, py := m.at(x, y)
+	return pixel(in, px, py)
+}
+
+// pixel is the pixel at a place, or -1. What is no number lies nowhere.
+func pixel(in image.Point, x, y float64) int {
+	if x >= 0 && x < float64(in.X) && y >= 0 && y < float64(in.Y) {
+		return int(y)*in.X + int(x)
+	}
+	return -1
+}
+
+// walkStraight is for rows that stay rows: columns are found once, by adding up.
+func (m *mapping) walkStraight(in image.Point, width int) func(from []int) {
+	columns := make([]int, width)
+	at := m.a[2] + float64(m.a[0]*0.5)
+	for x := range columns {
+		columns[x] = pixel(image.Point{in.X, 1}, at, 0)
+		at += m.a[0]
+	}
+	at = m.a[5] + float64(m.a[4]*0.5)
+	return func(from []int) {
+		row := pixel(image.Point{in.Y, 1}, at, 0)
+		for x, column := range columns {
+			if from[x] = row*in.X + column; row < 0 || column < 0 {
+				from[x] = -1
+			}
+		}
+		at += m.a[4]
+	}
+}
+
+// walkFixed counts in 65536ths of a pixel.
+func (m *mapping) walkFixed(in image.Point) func(from []int) {
+	a0, a1, a3, a4 := fix(m.a[0]), fix(m.a[1]), fix(m.a[3]), fix(m.a[4])
+	startX, startY := m.starts()
+	x, y := fix(startX), fix(startY)
+	return func(from []int) {
+		xx, yy := x, y
+		for i := range from {
+			px, py := int(xx>>16), int(yy>>16)
+			if from[i] = py*in.X + px; px < 0 || px >= in.X || py < 0 || py >= in.Y {
+				from[i] = -1
+			}
+			xx += a0
+			yy += a3
+		}
+		x += a1
+		y += a4
+	}
+}
+
+func (m *mapping) starts() (x, y float64) {
+	a := &m.a
+	return a[2] + float64(a[0]*0.5) + float64(a[1]*0.5), a[5] + float64(a[3]*0.5) + float64(a[4]*0.5)
+}
+
+func fix(v float64) int32 { return int32(math.Floor(float64(v*65536) + 0.5)) }
+
+// walkAdding is for places too far out for fixed point.
+func (m *mapping) walkAdding(in image.Point) func(from []int) {
+	a := &m.a
+	x := a[2] + float64(a[1]*0.5) + float64(a[0]*0.5)
+	y := a[5] + float64(a[4]*0.5) + float64(a[3]*0.5)
+	return func(from []int) {
+		xx, yy := x, y
+		for i := range from {
+			from[i] = pixel(in, xx, yy)
+			xx += a[0]
+			yy += a[3]
+		}
+		x += a[1]
+		y += a[4]
+	}
+}
+
+// The ways to go along a row.
+const (
+	straight = iota
+	fixedPoint
+	adding
+)
+
+func (m *mapping) way(out image.Point) int {
+	if m.a[1] == 0 && m.a[3] == 0 {
+		return straight
+	}
+	for _, corner := range [4]image.Point{{}, {out.X, 0}, {0, out.Y}, out} {
+		x, y := float64(corner.X), float64(corner.Y)
+		px := float64(x*m.a[0]) + float64(y*m.a[1]) + m.a[2]
+		py := float64(x*m.a[3]) + float64(y*m.a[4]) + m.a[5]
+		if math.Abs(px) >= 32768 || math.Abs(py) >= 32768 {
+			return adding
+		}
+	}
+	return fixedPoint
+}
+
+// fits says whether fixed point holds the coefficients.
+func (m *mapping) fits() bool {
+	x, y := m.starts()
+	for _, v := range [...]float64{m.a[0], m.a[1], m.a[3], m.a[4], x, y} {
+		if math.Abs(v) >= 32767 {
+			return false
+		}
+	}
+	return true
+}
+
+// sample mixes pixels around the place of each pixel of the result.
+func sample(out, in *raster, m *mapping, fill [4]uint8, mix func(plane []byte, s *spot) uint8) {
+	s := spot{size: in.size}
+	for y := range out.size.Y {
+		for x := range out.size.X {
+			at := y*out.size.X + x
+			px, py := m.at(float64(x), float64(y))
+			if px < 0 || px >= float64(in.size.X) || py < 0 || py >= float64(in.size.Y) {
+				for c, plane := range out.planes {
+					plane[at] = fill[c]
+				}
+				continue
+			}
+			s.set(px, py)
+			for c, plane := range in.planes {
+				out.planes[c][at] = mix(plane, &s)
+			}
+		}
+	}
+}
+
+// spot is a place between pixels: x, y is the one above and left of it, dx and dy are
+// how far it is from there.
+type spot struct {
+	size    image.Point
+	x, y    int
+	dx, dy  float64
+	nowhere bool
+}
+
+// set takes a place in the picture; 0 divided by 0 is one too.
+func (s *spot) set(x, y float64) {
+	x, y = x-0.5, y-0.5
+	s.nowhere = math.IsNaN(x) || math.IsNaN(y)
+	if s.nowhere {
+		return
+	}
+	fx, fy := math.Floor(x), math.Floor(y)
+	s.x, s.y, s.dx, s.dy = int(fx), int(fy), x-fx, y-fy
+}
+
+func (s *spot) column(x int) int { return min(max(x, 0), s.size.X-1) }
+func (s *spot) row(plane []byte, y int) []byte {
+	y = min(max(y, 0), s.size.Y-1)
+	return plane[y*s.size.X:][:s.size.X]
+}
+
+func mixTwo(plane []byte, s *spot) uint8 {
+	if s.nowhere {
+		return 0
+	}
+	x0, x1 := s.column(s.x), s.column(s.x+1)
+	row := s.row(plane, s.y)
+	a := between(float64(row[x0]), float64(row[x1]), s.dx)
+	row = s.row(plane, s.y+1)
+	b := between(float64(row[x0]), float64(row[x1]), s.dx)
+	return uint8(between(a, b, s.dy))
+}
+
+func between(a, b, d float64) float64 { return a + float64((b-a)*d) }
+
+func mixFour(plane []byte, s *spot) uint8 {
+	if s.nowhere {
+		return 0
+	}
+	x0, x1, x2, x3 := s.column(s.x-1), s.column(s.x), s.column(s.x+1), s.column(s.x+2)
+	var v [4]float64
+	for i := range v {
+		row := s.row(plane, s.y-1+i)
+		v[i] = cubic(float64(row[x0]), float64(row[x1]), float64(row[x2]), float64(row[x3]), s.dx)
+	}
+	return uint8(min(max(cubic(v[0], v[1], v[2], v[3], s.dy), 0), 255))
+}
+
+func cubic(a, b, c, d, at float64) float64 {
+	p2 := -a + c
+	p3 := float64(2*(a-b)) + c - d
+	p4 := -a + b - c + d
+	return b + float64(at*(p2+float64(at*(p3+float64(at*p4)))))
+}

@@ -1,0 +1,179 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"image"
+
+	"stoker/feed/decode"
+	"stoker/feed/transform"
+)
+
+// Worker has the memory of one thread; calls must not overlap.
+type Worker struct {
+	decoder   *decode.Decoder
+	transform *transform.Worker
+
+	picture raster // in hand
+	free    [][]byte
+}
+
+// NewWorker returns a Worker of any Program.
+func NewWorker(limits decode.Limits) *Worker {
+	return &Worker{decoder: decode.New(limits), transform: transform.NewWorker()}
+}
+
+// Source is where a picture comes from: one of the two.
+type Source struct {
+	File   []byte // an image file
+	Pixels []byte // rows of pixels, bands side by side, a byte each, as Image.tobytes gives them but for mode "1"
+}
+
+// raster is a picture in memory: a plane per band, rows without gaps. Colour modes
+// with transparency have it last. Pixels of mode "1" are 0 or 255.
+type raster struct {
+	size   image.Point
+	planes [][]byte
+}
+
+// bands of the modes that a raster can have.
+var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
+
+// sources are the modes of files and pixels that are known.
+var sources = map[string]bool{"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true, "I;16": true}
+
+func alpha(mode string) bool { return mode == "LA" || mode == "RGBA" }
+
+// Run writes what the program makes of the source into dst, which has
+// p.Output.Bytes() bytes.
+func (w *Worker) Run(p *Program, source Source, dst []byte) error {
+	if n := p.Output.Bytes(); len(dst) != n {
+		return fmt.Errorf("run program: %d bytes are given for a picture of %d", len(dst), n)
+	}
+	if err := w.load(p, source); err != nil {
+		return err
+	}
+	for _, s := range p.steps {
+		if err := s(w); err != nil {
+			return err
+		}
+	}
+	p.end.write(dst, &w.picture)
+	return nil
+}
+
+// load leaves the source, cropped and resized as the program begins, as the picture.
+func (w *Worker) load(p *Program, source Source) error {
+	if (source.File == nil) == (source.Pixels == nil) {
+		return errors.New("run program: a file or pixels are expected as the source")
+	}
+	picture, err := w.open(p, source)
+	if err != nil {
+		return err
+	}
+	return w.draw(p.first, picture)
+}
+
+func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
+	if source.File == nil {
+		return nil, w.split(p, source.Pixels)
+	}
+	info, err := w.decoder.Open(source.File)
+	if err != nil {
+		return nil, err
+	}
+	if size := (image.Point{info.Width, info.Height}); size != p.size {
+		return nil, fmt.Errorf("run program: it is for a picture of %v, the file has one of %v", p.size, size)
+	}
+	if !p.turned && p.mode != "L" && p.mode != "RGB" {
+		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is not converted to RGB first", p.mode)}
+	}
+	picture, err := w.decoder.Decode(p.first.colour.Need())
+	if err != nil {
+		return nil, err
+	}
+	if why := w.decoder.Info().Inexact; why != "" {
+		return nil, &Refusal{-1, why}
+	}
+	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
+		return nil, &Refusal{-1, fmt.Sprintf("a file that is said to have mode %q and has another", p.mode)}
+	}
+	return picture, nil
+}
+
+// split takes pixels apart into the planes of the picture.
+func (w *Worker) split(p *Program, pixels []byte) error {
+	n := bands[p.mode]
+	if n == 0 || p.mode == "P" && p.turned {
+		return &Refusal{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
+	}
+	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
+		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size, p.mode)
+	}
+	out := w.fresh(p.size, n)
+	for c, plane := range out.planes {
+		for i, at := 0, c; i < len(plane); i, at = i+1, at+n {
+			plane[i] = pixels[at]
+		}
+	}
+	w.replace(out)
+	if p.turned && p.mode != "RGB" {
+		return conversions[[2]string{p.mode, "RGB"}](w)
+	}
+	return nil
+}
+
+// fresh is a picture with undefined pixels.
+func (w *Worker) fresh(size image.Point, bands int) raster {
+	out := raster{size, make([][]byte, bands)}
+	for c := range out.planes {
+		out.planes[c] = w.take(size.X * size.Y)
+	}
+	return out
+}
+
+// replace makes r the picture in hand; planes that it has no more are free.
+func (w *Worker) replace(r raster) {
+	for _, plane := range w.picture.planes {
+		if !r.has(plane) {
+			w.free = append(w.free, plane)
+		}
+	}
+	w.picture = r
+}
+
+func (r *raster) has(plane []byte) bool {
+	for _, p := range r.planes {
+		if &p[0] == &plane[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// take returns n bytes of memory.
+func (w *Worker) take(n int) []byte {
+	for i, plane := range w.free {
+		if cap(plane) >= n {
+			last := len(w.free) - 1
+			w.free[i] = w.free[last]
+			w.free = w.free[:last]
+			return plane[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+func (w *Worker) give(plane []byte) { w.free = append(w.free, plane) }
+
+// as is the picture's bands from first on as feed/decode has them: three, or one.
+func (r *raster) as(planes [][]byte) *decode.Picture {
+	p := &decode.Picture{Size: r.size, Bounds: image.Rectangle{Max: r.size}, Model: decode.Grey, SubX: 1, SubY: 1}
+	if len(planes) == 3 {
+		p.Model = decode.RGB
+	}
+	for c, plane := range planes {
+		p.Planes[c], p.Stride[c] = plane, r.size.X
+	}
+	return p
+}

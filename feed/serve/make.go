@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"stoker/feed"
+	"stoker/feed/picture"
+)
+
+// drawings is the text of a make: pictures that a script has described, each with
+// where its file lies in the file that came along and where its pixels go in the
+// memory that came along.
+type drawings struct {
+	Tables   []tableText       `json:"tables"`
+	Pictures []json.RawMessage `json:"pictures"` // each a pictureText and a program of feed/picture
+}
+
+// tableText are numbers that several pictures end in.
+type tableText struct {
+	DType string `json:"dtype"`
+	Bits  []byte `json:"bits"`
+}
+
+type pictureText struct {
+	Size  [2]int `json:"size"`
+	File  [2]int `json:"file"` // offset, bytes
+	To    int    `json:"to"`   // offset
+	Table *int   `json:"table"`
+}
+
+const (
+	maxDrawings = 8192
+	maxDrawn    = 16 << 30 // bytes of memory for a make
+	maxPicture  = 256 << 20
+	makesAtOnce = 16 // of a connection
+)
+
+// make has pictures made. It takes the files that came along.
+func (c *conversation) make(r *request) error {
+	if r.file == nil || r.to == nil {
+		closeFiles(r)
+		return errors.New("a make without a file and memory")
+	}
+	if c.makes.Add(1) > makesAtOnce {
+		closeFiles(r)
+		return fmt.Errorf("more than %d makes at once", makesAtOnce)
+	}
+	engine, err := c.daemon.working(r.Options)
+	if err != nil {
+		closeFiles(r)
+		return err
+	}
+	c.making.Go(func() {
+		defer c.makes.Add(-1)
+		defer closeFiles(r)
+		if err := c.makeAll(engine, r); err != nil {
+			c.link.refuse(err)
+		}
+	})
+	return nil
+}
+
+func closeFiles(r *request) {
+	_ = r.file.Close() // nil where none came
+	_ = r.to.Close()
+}
+
+func (c *conversation) makeAll(engine engine, r *request) error {
+	text, err := readFile(r.file, r.At, r.Bytes)
+	if err != nil {
+		return err
+	}
+	memory, err := mapSealed(r.to)
+	if err != nil {
+		return err
+	}
+	defer unmap(memory)
+	work, places, refused, err := read(text, r.file, memory)
+	if err != nil {
+		return err
+	}
+	done := make(chan []error, 1)
+	job := engine.make(work, func(errs []error) { done <- errs })
+	select {
+	case errs := <-done:
+		for i, err := range errs {
+			if err != nil {
+				refused = append(refused, unmade{places[i], brief([]byte(err.Error()), quoted)})
+			}
+		}
+	case <-c.gone:
+		job.Cancel() // from here on nothing writes to the memory
+		return nil
+	}
+	m := made{Type: "made", N: r.N, Failed: fitting(refused, maxPacket/2)}
+	m.More = len(refused) - len(m.Failed)
+	return c.link.send(m)
+}
+
+// read checks the text of a make. What is refused as a program is for the client to
+// make; what no client writes is an error.
+func read(text []byte, file *os.File, memory []byte) (work []feed.Drawing, places []int, refused []unmade, err error) {
+	var d drawings
+	if err := decode(text, &d); err != nil || len(d.Pictures) > maxDrawings {
+		return nil, nil, nil, fmt.Errorf("a text of %d pictures that cannot be read: %w", len(d.Pictures), err)
+	}
+	tables := make([]*picture.Table, len(d.Tables))
+	for i, t := range d.Tables {
+		if tables[i], err = picture.NewTable(t.DType, t.Bits); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	for i, text := range d.Pictures {
+		drawing, err := drawingOf(text, tables, file, memory)
+		if refusal := new(picture.Refusal); errors.As(err, &refusal) {
+			refused = append(refused, unmade{i, brief([]byte(refusal.Error()), quoted)})
+			continue
+		}
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("picture %d: %w", i, err)
+		}
+		work, places = append(work, drawing), append(places, i)
+	}
+	return work, places, refused, nil
+}
+
+func drawingOf(text []byte, tables []*picture.Table, file *os.File, memory []byte) (feed.Drawing, error) {
+	var t pictureText
+	if err := json.Unmarshal(text, &t); err != nil {
+		return feed.Drawing{}, err
+	}
+	program, err := picture.Parse(text)
+	if err != nil {
+		return feed.Drawing{}, err
+	}
+	if t.Table != nil {
+		if *t.Table < 0 || *t.Table >= len(tables) {
+			return feed.Drawing{}, fmt.Errorf("table %d of %d", *t.Table, len(tables))
+		}
+		if err := program.Become(tables[*t.Table]); err != nil {
+			return feed.Drawing{}, err
+		}
+	}
+	size := program.Output.Bytes()
+	if t.To < 0 || t.To > len(memory)-size || t.File[0] < 0 || t.File[1] < 1 || t.File[1] > maxPicture {
+		return feed.Drawing{}, fmt.Errorf("a file of %d bytes at %d, a place for %d bytes at %d of %d", t.File[1], t.File[0], size, t.To, len(memory))
+	}
+	return feed.Drawing{
+		Program: program, Pixels: t.Size[0] * t.Size[1], Place: memory[t.To : t.To+size],
+		File: func(memory []byte) ([]byte, error) {
+			if cap(memory) < t.File[1] {
+				memory = make([]byte, t.File[1])
+			}
+			memory = memory[:t.File[1]]
+			_, err := file.ReadAt(memory, int64(t.File[0]))
+			return memory, err
+		},
+	}, nil
+}

@@ -1,0 +1,111 @@
+package transform
+
+import (
+	"encoding/binary"
+	"fmt"
+	"image"
+	"math"
+
+	"stoker/feed/decode"
+)
+
+// Geometry is a list of crops, resizes and flips of one picture whose parameters are
+// known. Worker.Draw takes a picture through it, into planes instead of a tensor.
+type Geometry struct{ stages }
+
+// ofDraw has the weights of what is drawn, for all threads, and Pillow 13's rules.
+var ofDraw Program
+
+// NewGeometry begins with a picture of that size.
+func NewGeometry(size image.Point) *Geometry {
+	return &Geometry{stages{list: append(make([]stage, 0, 1), newStage(size.X, size.Y))}}
+}
+
+// Crop keeps r; what of it lies beyond the picture gets the fill.
+func (g *Geometry) Crop(r image.Rectangle, fill [3]uint8) { g.crop(r, fill) }
+
+// FlipX mirrors left and right, FlipY top and bottom.
+func (g *Geometry) FlipX() { g.flipX() }
+
+// FlipY mirrors top and bottom.
+func (g *Geometry) FlipY() { g.flipY() }
+
+// Resize resizes the part box (left, top, right, bottom) with a filter that has its
+// number in PIL.Image.Resampling, but for nearest.
+func (g *Geometry) Resize(size image.Point, filter int, box [4]float32) error {
+	if filter < 1 || filter >= len(resampling) {
+		return fmt.Errorf("resize with filter %d: one of 1 to %d is expected", filter, len(resampling)-1)
+	}
+	g.resizeBox(size.X, size.Y, resampling[filter], [2]float32{box[0], box[2]}, [2]float32{box[1], box[3]})
+	return nil
+}
+
+// Check says what of the geometry would take too much memory.
+func (g *Geometry) Check() error {
+	_, err := g.choice()
+	return err
+}
+
+// Need is the part of the picture that is read.
+func (g *Geometry) Need() image.Rectangle { return g.list[0].need(0) }
+
+// Draw writes the planes of the result, rows without gaps: one plane where the picture
+// is grey, else three; three of a grey picture are equal but for the fill.
+func (w *Worker) Draw(g *Geometry, picture *decode.Picture, planes [][]byte) error {
+	w.program = &ofDraw
+	picture, last, err := w.upToLast(g.list, picture)
+	if err != nil {
+		return err
+	}
+	return w.run(last, picture, func(y int, row []byte, stride int) {
+		n := last.x.canvas
+		for c, plane := range planes {
+			copy(plane[y*n:][:n], row[c*stride:])
+		}
+	})
+}
+
+// Numbers are what the 256 values of a plane become in a tensor.
+type Numbers struct {
+	bytes int
+	words [256]uint32
+	short [256]uint16
+}
+
+// NewNumbers rounds the values to "float32", "float16" or "bfloat16".
+func NewNumbers(values *[256]float32, dtype string) *Numbers {
+	n := &Numbers{bytes: 2}
+	for i, v := range values {
+		switch dtype {
+		case "float16":
+			n.short[i] = float16(v)
+		case "bfloat16":
+			n.short[i] = bfloat16(v)
+		default:
+			n.bytes, n.words[i] = 4, math.Float32bits(v)
+		}
+	}
+	return n
+}
+
+// Write writes the numbers of pixels to dst.
+func (n *Numbers) Write(dst, pixels []byte) {
+	if n.bytes == 4 {
+		convertPlane(dst, pixels, &n.words)
+		return
+	}
+	for i, v := range pixels {
+		binary.LittleEndian.PutUint16(dst[2*i:], n.short[v])
+	}
+}
+
+// Append appends a number that is no pixel's.
+func Append(dst []byte, v float32, dtype string) []byte {
+	switch dtype {
+	case "float16":
+		return binary.LittleEndian.AppendUint16(dst, float16(v))
+	case "bfloat16":
+		return binary.LittleEndian.AppendUint16(dst, bfloat16(v))
+	}
+	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+}

@@ -1,0 +1,193 @@
+"""Where deferring begins and ends: around each fetch of a DataLoader, in its worker or, without workers, in the trainer.
+
+The trainer starts the daemon and gives each worker a connection to it, whatever way the worker is started. A worker that
+has none, or whose daemon has ended, does what it would do without us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import math
+import multiprocessing.reduction as reduction
+import platform
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import torch.utils.data._utils as loading
+from torch.utils.data import dataloader
+
+from . import _making, _pictures, _tensors
+from ._feed import Daemon, Wait, daemon_of, meeting_place
+from ._line import Line
+from ._pictures import PILLOW, Recording
+from ._place import here
+from ._verbs import StokerError
+from ._warning import warn
+
+_everywhere = False  # in all loaders of this process, else in those made within `deferring`
+_wanted = threading.local()
+_starting = threading.Lock()
+_daemon: Daemon | None = None
+_lost = False  # there is no daemon to be had
+
+
+def enable() -> None:
+    """Defer the pictures of all loaders that are iterated from here on."""
+    global _everywhere
+    _install()
+    _everywhere = True
+
+
+@contextlib.contextmanager
+def deferring() -> Iterator[None]:
+    """Defer the pictures of the iterators that are made within."""
+    _install()
+    _wanted.now = True
+    try:
+        yield
+    finally:
+        _wanted.now = False
+
+
+@functools.cache
+def _install() -> None:
+    for fetcher in (loading.fetch._MapDatasetFetcher, loading.fetch._IterableDatasetFetcher):
+        fetcher.fetch = _fetch_in_place_of(fetcher.fetch)
+    alone, many = dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
+    alone.__init__ = _alone_in_place_of(alone.__init__)
+    many.__init__ = _many_in_place_of(many.__init__)
+
+
+def _asked() -> bool:
+    return (_everywhere or getattr(_wanted, "now", False)) and Recording.now is None
+
+
+def _alone_in_place_of(original: Any) -> Any:
+    @functools.wraps(original)
+    def __init__(self: Any, loader: Any) -> None:
+        original(self, loader)
+        if _asked() and loading.worker.get_worker_info() is None and _connected():
+            self._dataset_fetcher._stoker = True
+
+    return __init__
+
+
+def _many_in_place_of(original: Any) -> Any:
+    @functools.wraps(original)
+    def __init__(self: Any, loader: Any) -> None:
+        if not _asked():
+            return original(self, loader)
+        with _starting:
+            ends = _ends(loader.num_workers)
+            if not ends:
+                return original(self, loader)
+            before, loading.worker._worker_loop = loading.worker._worker_loop, _Loop(ends, loading.worker._worker_loop)
+            try:
+                return original(self, loader)
+            finally:
+                loading.worker._worker_loop = before
+                for end in ends:
+                    end.close()
+
+    return __init__
+
+
+class _Loop:
+    """What a worker runs: the loop that was there, connected to the daemon."""
+
+    def __init__(self, ends: list[socket.socket], loop: Any) -> None:
+        self._ends, self._loop = ends, loop
+
+    def __reduce__(self) -> Any:  # to a worker that is not forked
+        return _loop_of, ([reduction.DupFd(end.fileno()) for end in self._ends],)
+
+    def __call__(self, *args: Any) -> None:
+        mine = inspect.signature(self._loop).bind(*args).arguments["worker_id"]
+        for number, end in enumerate(self._ends):
+            if number != mine:
+                end.close()
+        _making.daemon = Line(self._ends[mine])
+        _install()
+        self._loop(*args)
+
+
+def _loop_of(ends: list[Any]) -> _Loop:
+    return _Loop([socket.socket(fileno=end.detach()) for end in ends], loading.worker._worker_loop)
+
+
+def _fetch_in_place_of(original: Any) -> Any:
+    @functools.wraps(original)
+    def fetch(self: Any, index: Any) -> Any:
+        wanted = getattr(self, "_stoker", False) or loading.worker.get_worker_info() is not None
+        if not wanted or Recording.now is not None or not _ready():  # a data set may iterate a loader of its own
+            return original(self, index)
+        Recording.now = recording = Recording()
+        try:
+            return original(self, index)
+        finally:
+            try:
+                _making.finish(recording)
+            finally:
+                Recording.now = None
+
+    return fetch
+
+
+def _ready() -> bool:
+    """Whether pictures can be made elsewhere. What it takes is put in place as soon as the program has imported what it is for."""
+    if _making.daemon is None or not _making.daemon.alive():
+        return False
+    if "PIL.Image" not in sys.modules or not _pictures.install():
+        return False
+    _tensors.install(sys.modules)
+    return True
+
+
+def _ends(count: int) -> list[socket.socket]:
+    """Connections to the daemon; none where there cannot be any, which is said once."""
+    global _daemon, _lost
+    if _lost:
+        return []
+    why = _unfit()
+    for fresh in (False, True):
+        try:
+            if why:
+                raise StokerError(why)
+            wait = Wait(math.inf, warn)
+            if _daemon is None or fresh:
+                place = here()
+                job = place.job()
+                _daemon = daemon_of(None if job is None else meeting_place(job + "-pictures"), place.local_world, wait, fresh)
+            return [_daemon.connect(wait).detach() for _ in range(count)]
+        except (StokerError, OSError) as error:
+            if why or fresh:
+                _lost = True
+                warn(f"pictures are made by the workers, as without stoker: {error}")
+                break
+    return []
+
+
+def _connected() -> bool:
+    """Whether this process itself has a line, which it gets where it has none."""
+    if _making.daemon is None or not _making.daemon.alive():
+        for end in _ends(1):
+            _making.daemon = Line(end)
+    return _making.daemon is not None and _making.daemon.alive()
+
+
+def _unfit() -> str:
+    """Why the daemon's pixels would not be Pillow's here."""
+    if platform.machine() != "x86_64":
+        return f"the daemon gives Pillow's bytes on x86-64, not on {platform.machine()}"
+    import importlib.metadata
+
+    try:
+        version = importlib.metadata.version("pillow")
+    except importlib.metadata.PackageNotFoundError:
+        return "there is no Pillow"
+    return "" if version.startswith(PILLOW) else f"the daemon gives the bytes of Pillow {PILLOW}x, not of {version}"

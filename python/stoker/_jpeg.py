@@ -1,0 +1,139 @@
+"""Whether Pillow will make a picture of a JPEG file without a word, which is known before it is decoded.
+
+libjpeg raises for headers and tables, and Pillow where the file ends too early; what is wrong within the coefficients
+is made grey in silence. So a file whose headers and tables are as they should be, and whose scans are followed by an
+end, raises nothing. Anything out of the ordinary is left to Pillow itself, there and then.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+MOST = 64 << 20  # bytes of a file
+
+_behind_scan = re.compile(rb"\xff[^\x00\xd0-\xd7]").search  # the first marker that does not belong to the scan
+_SAMPLINGS = {b"\x11", b"\x21", b"\x12", b"\x22", b"\x41"}  # of luma, where chroma has one: what libjpeg upsamples
+_TABLES, _QUANTIZATION, _SCAN, _END, _RESTART, _COMMENT = 0xC4, 0xDB, 0xDA, 0xD9, 0xDD, 0xFE
+_FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # progressive
+
+
+def sound(data: bytes) -> int:
+    """Where the file's image ends, 0 where Pillow had better look at it."""
+    try:
+        return _Reader(data).end()
+    except IndexError:  # cut
+        return 0
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.tables: set[int] = set()  # class and number of Huffman tables
+        self.quantization: set[int] = set()
+        self.components = b""  # three bytes each: name, sampling, quantization
+        self.progressive = False
+        self.scans = 0
+
+    def end(self) -> int:
+        data, at = self.data, 2
+        if data[:2] != b"\xff\xd8":
+            return 0
+        while data[at] == 0xFF:
+            marker = data[at + 1]
+            if marker == _END:
+                return at + 2 if self.scans else 0
+            behind = at + 2 + (data[at + 2] << 8 | data[at + 3])
+            segment = data[at + 4 : behind]
+            if behind < at + 4 or behind > len(data) or not self.take(marker, segment):
+                return 0
+            at = behind
+            if marker == _SCAN:
+                found = _behind_scan(data, at)
+                if found is None:
+                    return 0
+                at = found.start()
+        return 0
+
+    def take(self, marker: int, segment: bytes) -> bool:
+        if 0xE0 <= marker <= 0xEF or marker == _COMMENT:
+            return True
+        if marker == _TABLES:
+            found = _huffman(segment)
+            self.tables |= found
+            return bool(found)
+        if marker == _QUANTIZATION:
+            found = _quantizers(segment)
+            self.quantization |= found
+            return bool(found)
+        if marker in _FRAMES:
+            self.progressive = _FRAMES[marker]
+            return self.frame(segment)
+        if marker == _SCAN:
+            self.scans += 1
+            return self.scan(segment)
+        return marker == _RESTART and len(segment) == 2
+
+    def frame(self, segment: bytes) -> bool:
+        """One frame of eight bits, of one component or of three in the usual arrangements."""
+        count = segment[5]
+        if self.components or segment[0] != 8 or len(segment) != 6 + 3 * count or not any(segment[1:3]) or not any(segment[3:5]):
+            return False
+        self.components = segment[6:]
+        names, samplings, quantization = self.components[::3], self.components[1::3], self.components[2::3]
+        if not all(q in self.quantization for q in quantization):
+            return False
+        if count == 1:
+            return samplings in _SAMPLINGS
+        return count == 3 and len(set(names)) == 3 and samplings[:1] in _SAMPLINGS and samplings[1:] == b"\x11\x11"
+
+    def scan(self, segment: bytes) -> bool:
+        count = segment[0]
+        if not self.components or len(segment) != 4 + 2 * count:
+            return False
+        names, tables = segment[1:-3:2], segment[2:-3:2]
+        first, last, approximation = segment[-3:]
+        if not names or not set(names) <= set(self.components[::3]) or len(set(names)) != count:
+            return False
+        if not self.progressive:
+            whole = names == self.components[::3] and segment[-3:] == b"\x00\x3f\x00" and self.scans == 1
+            return whole and all(t >> 4 in self.tables and 0x10 | t & 15 in self.tables for t in tables)
+        high, low = approximation >> 4, approximation & 15
+        if low > 13 or high and high != low + 1:
+            return False
+        if first == 0:
+            return last == 0 and (high > 0 or all(t >> 4 in self.tables for t in tables))
+        return first <= last <= 63 and count == 1 and 0x10 | tables[0] & 15 in self.tables
+
+
+@functools.lru_cache(64)  # most files have the standard's
+def _huffman(segment: bytes) -> frozenset[int]:
+    """The tables of a segment; none where libjpeg might not take them."""
+    found, at = set(), 0
+    while at < len(segment):
+        name, counts = segment[at], segment[at + 1 : at + 17]
+        values = segment[at + 17 : at + 17 + sum(counts)]
+        if name & 0xEC or len(counts) != 16 or len(values) != sum(counts) or not 0 < len(values) <= 256:
+            return frozenset()
+        code = 0
+        for length, count in enumerate(counts, 1):
+            code = (code + count) << 1
+            if code > 2 << length:
+                return frozenset()
+        if name < 0x10 and max(values) > 15:
+            return frozenset()
+        found.add(name)
+        at += 17 + len(values)
+    return frozenset(found)
+
+
+@functools.lru_cache(64)
+def _quantizers(segment: bytes) -> frozenset[int]:
+    found, at = set(), 0
+    while at < len(segment):
+        size = 64 << (segment[at] >> 4)
+        if segment[at] & 0xEC or at + 1 + size > len(segment):
+            return frozenset()
+        found.add(segment[at] & 3)
+        at += 1 + size
+    return frozenset(found)

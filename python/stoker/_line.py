@@ -1,0 +1,200 @@
+"""A process's line to the daemon that makes its pictures: the "make" of docs/feed-protocol.md."""
+
+from __future__ import annotations
+
+import array
+import base64
+import fcntl
+import json
+import mmap
+import os
+import socket
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._making import Job, Room
+from ._warning import warn
+
+_DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+_ADD_SEALS, _SHRINK, _GROW = 1033, 2, 4
+_VECTORS = 512  # of one writev
+
+
+def memory(size: int) -> int:
+    """A memfd of so many bytes that stays as it is."""
+    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, size)
+    fcntl.fcntl(descriptor, _ADD_SEALS, _SHRINK | _GROW)
+    return descriptor
+
+
+class Line:
+    """Makes jobs; those that it returns it could not. Once broken it returns them all."""
+
+    def __init__(self, end: socket.socket) -> None:
+        end.setblocking(True)
+        self._end: socket.socket | None = end
+        self._pid = os.getpid()
+        self._files = os.memfd_create("stoker-files", os.MFD_CLOEXEC)
+        self._number = 0
+
+    def __call__(self, jobs: list[Job]) -> list[Job]:
+        if not self.alive():
+            return jobs
+        try:
+            return self._make(jobs)
+        except (OSError, ValueError, KeyError) as error:
+            self.close()
+            warn(f"stoker feed makes no more pictures ({error}): this process makes them with Pillow")
+            return jobs
+        except BaseException:  # in the middle of a packet
+            self.close()
+            raise
+
+    def alive(self) -> bool:
+        return self._end is not None and self._pid == os.getpid()
+
+    def close(self) -> None:
+        if self._end is not None:
+            self._end.close()
+            self._end = None
+
+    def _make(self, jobs: list[Job]) -> list[Job]:
+        request = _Request(jobs)
+        try:
+            at = request.write(self._files)
+            waiting = {}
+            for room, (members, text) in request.texts().items():
+                os.pwrite(self._files, text, at)
+                self._number += 1
+                packet = {"type": "make", "n": self._number, "at": at, "bytes": len(text)}
+                self._send(packet, (self._files, room))
+                waiting[self._number] = members
+                at += len(text)
+            failed: list[int] = []
+            while waiting:
+                failed += self._receive(waiting)
+            left = set(failed)
+            request.deliver(left)
+            return [job for i, job in enumerate(jobs) if i in left]
+        finally:
+            request.close()
+
+    def _send(self, packet: dict[str, Any], descriptors: tuple[int, ...]) -> None:
+        assert self._end is not None
+        self._end.sendmsg([json.dumps(packet).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))], socket.MSG_NOSIGNAL)
+
+    def _receive(self, waiting: dict[int, list[int]]) -> list[int]:
+        """The jobs that an answer names as not made."""
+        assert self._end is not None
+        packet = self._end.recv(1 << 17)
+        if not packet:
+            raise OSError("it has ended")
+        answer = json.loads(packet)
+        if answer["type"] != "made":
+            raise OSError(answer.get("text", answer["type"]))
+        members = waiting.pop(answer["n"])
+        refused = [item["index"] for item in answer.get("failed", ())]
+        if answer.get("failed_more"):
+            return members
+        return [members[index] for index in refused]
+
+
+class _Request:
+    """Jobs, grouped by the memory that they go to; what has no memory of its own goes to a scratch first."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        self.jobs = jobs
+        self.scratch = -1
+        self.mapped: np.ndarray | None = None
+        self.offsets: dict[int, int] = {}  # of sources in the file, by identity
+        self.drafts: dict[int, int] = {}  # where jobs lie in the scratch
+        size = 0
+        for i, job in enumerate(jobs):
+            if not _direct(job):
+                self.drafts[i] = size
+                size += -(-job.place.numel() * _width(job) // 64) * 64
+        if size:
+            self.scratch = memory(size)
+            self.mapped = np.frombuffer(mmap.mmap(self.scratch, size), np.uint8)
+
+    def write(self, file: int) -> int:
+        """Put the sources into a file; its end is returned."""
+        chunks, at = [], 0
+        for job in self.jobs:
+            source = job.recipe.source
+            if id(source) not in self.offsets:
+                self.offsets[id(source)] = at
+                chunks.append(source.data)
+                at += len(source.data)
+        begin = 0
+        for first in range(0, len(chunks), _VECTORS):
+            part = chunks[first : first + _VECTORS]
+            if os.pwritev(file, part, begin) != sum(map(len, part)):
+                raise OSError("the files do not fit into memory")
+            begin += sum(map(len, part))
+        return at
+
+    def texts(self) -> dict[int, tuple[list[int], bytes]]:
+        """By the memory's descriptor: the jobs, and what the daemon is told of them."""
+        groups: dict[int, list[int]] = {}
+        for i, job in enumerate(self.jobs):
+            groups.setdefault(self.scratch if i in self.drafts else job.room.descriptor, []).append(i)
+        return {room: (members, self._text(members)) for room, members in groups.items()}
+
+    def _text(self, members: list[int]) -> bytes:
+        tables: dict[int, tuple[int, torch.Tensor]] = {}
+        pictures = []
+        for i in members:
+            job = self.jobs[i]
+            source = job.recipe.source
+            to = self.drafts[i] if i in self.drafts else job.place.storage_offset() * job.place.element_size()
+            picture: dict[str, Any] = {"mode": source.mode, "size": source.size, "file": (self.offsets[id(source)], len(source.data)), "to": to}
+            end = () if _rows(job) else (("pil_to_tensor",),)
+            picture["ops"] = (*job.recipe.ops, *end)
+            if _numbers(job):
+                table = job.table()
+                picture["table"], _ = tables.setdefault(id(table), (len(tables), table))
+            pictures.append(picture)
+        bits = [{"dtype": _DTYPES[table.dtype], "bits": base64.b64encode(table.float().numpy().tobytes()).decode()} for _, table in tables.values()]
+        return json.dumps({"tables": bits, "pictures": pictures}, separators=(",", ":")).encode()
+
+    def deliver(self, failed: set[int]) -> None:
+        """Bring what lies in the scratch to its places."""
+        for i, at in self.drafts.items():
+            if i in failed or self.mapped is None:
+                continue
+            job = self.jobs[i]
+            dtype = job.place.dtype if _numbers(job) else torch.uint8
+            values = torch.from_numpy(self.mapped[at : at + job.place.numel() * dtype.itemsize]).view(dtype)
+            if _rows(job):
+                channels, height, width = job.place.shape
+                job.place.copy_(values.view(height, width, channels).permute(2, 0, 1))
+            else:
+                value = values.view(job.place.shape)
+                job.place.copy_(value if _numbers(job) else job.run(value.clone()))
+
+    def close(self) -> None:
+        self.mapped = None
+        if self.scratch >= 0:
+            os.close(self.scratch)
+
+
+def _numbers(job: Job) -> bool:
+    """Whether the daemon gives what the calls give."""
+    return bool(job.calls) and job.place.dtype in _DTYPES
+
+
+def _rows(job: Job) -> bool:
+    return not job.calls and not job.place.is_contiguous()
+
+
+def _direct(job: Job) -> bool:
+    """Whether it is written to its place at once."""
+    return isinstance(job.room, Room) and (_numbers(job) or not job.calls) and (job.place.is_contiguous() or _rows(job))
+
+
+def _width(job: Job) -> int:
+    return job.place.element_size() if _numbers(job) else 1

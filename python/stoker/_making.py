@@ -1,0 +1,168 @@
+"""Making what was recorded: by the daemon where there is one, else by Pillow and torch, here."""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ._pictures import Recipe, Recording, by_pillow
+from ._tensors import Call, Cell, Later, Plan, set_item
+
+if TYPE_CHECKING:
+    from ._line import Line
+
+_lock = threading.RLock()
+
+
+class Room:
+    """Memory that other processes can be given."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+
+class Job(NamedTuple):
+    """A picture, and where its pixels go after the calls, which are elementwise."""
+
+    recipe: Recipe
+    calls: tuple[Call, ...]
+    place: torch.Tensor  # (channel, row, column)
+    room: Room | None  # what place lies in
+
+    def run(self, value: torch.Tensor) -> torch.Tensor:
+        """The calls, on bytes of one's own."""
+        return functools.reduce(lambda value, call: call(value), self.calls, value)
+
+    def table(self) -> torch.Tensor:
+        """What the calls give for each value of each band: (band, 256)."""
+        key = (self.recipe.bands, *(call.key() for call in self.calls))
+        if key not in _tables:
+            if len(_tables) >= 64:
+                _tables.clear()
+            values = torch.arange(256, dtype=torch.uint8).expand(self.recipe.bands, 256).reshape(-1, 16, 16).clone()
+            _tables[key] = self.run(values).reshape(-1, 256)
+        return _tables[key]
+
+    def by_pillow(self) -> None:
+        """Make it as the script would have."""
+        core = by_pillow(self.recipe.source, self.recipe.ops)
+        self.place.copy_(self.run(_pixels(core)))
+
+
+_tables: dict[Any, torch.Tensor] = {}
+
+#: This process's line to the daemon: makes jobs, and returns those that it could not.
+daemon: Line | None = None
+
+
+def _pixels(core: Any) -> torch.Tensor:
+    """The bytes of a core image: (channel, row, column)."""
+    from PIL import Image
+
+    array = np.array(Image.Image()._new(core))
+    return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1).contiguous()
+
+
+def make(cells: list[Cell]) -> None:
+    """Give these cells their values."""
+    with _lock:
+        work = _Work()
+        waiting = [(cell, work.plan(cell.plan)) for cell in cells if cell.plan is not None]
+        work.run()
+        for cell, value in waiting:
+            if cell.plan is not None:
+                cell.value, cell.plan = value(), None
+
+
+def finish(recording: Recording) -> None:
+    """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
+    laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
+    recording.tensors.clear()
+    make([later.cell for later in laters])
+    while laters:
+        _settle(laters.pop())
+    for seen in recording.recipes:
+        recipe = seen()
+        if recipe is not None:
+            recipe.make()
+    recording.recipes.clear()
+
+
+def _settle(later: Later) -> None:
+    """Let the tensor itself be the real one, whoever holds it."""
+    value = later.real()
+    try:
+        torch.utils.swap_tensors(later, value.detach())
+    except RuntimeError:
+        pass  # something of torch's or a weak reference holds it: it stands for its value
+
+
+class _Work:
+    """Pictures to be made together, and what is done with them then."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    def run(self) -> None:
+        failed = self.jobs if daemon is None or not self.jobs else daemon(self.jobs)
+        for job in failed:
+            job.by_pillow()
+
+    def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None) -> Callable[[], torch.Tensor]:
+        """Have a tensor made, in a given place where that is possible; what is returned gives it afterwards."""
+        if plan.recipe is None:
+            return self._stack(plan, place, room)
+        begin, calls = self._picture(plan, place, room)
+
+        def value() -> torch.Tensor:
+            made = functools.reduce(lambda value, call: call(value), calls, begin())
+            return made if place is None or made is place else place.copy_(made)
+
+        return value
+
+    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> tuple[Callable[[], torch.Tensor], tuple[Call, ...]]:
+        assert plan.recipe is not None
+        count = next((i for i, call in enumerate(plan.calls) if call.func is set_item), len(plan.calls))
+        job = Job(plan.recipe, plan.calls[:count], torch.empty(0), room)
+        dtype = job.table().dtype
+        if place is None or place.dtype != dtype:
+            place, room = torch.empty_strided(plan.shape, plan.strides(), dtype=dtype), None
+        self.jobs.append(job._replace(place=place, room=room))
+        return lambda: place, plan.calls[count:]
+
+    def _stack(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> Callable[[], torch.Tensor]:
+        dtype = plan.parts[0].dtype
+        if place is None or place.dtype != dtype:
+            place, room = _empty(plan.shape, dtype)
+        parts = [part if isinstance(part, torch.Tensor) else self.plan(part, place[i], room) for i, part in enumerate(plan.parts)]
+
+        def value() -> torch.Tensor:
+            for i, part in enumerate(parts):
+                if isinstance(part, torch.Tensor):
+                    place[i] = part
+                else:
+                    part()
+            return place
+
+        return value
+
+
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room]:
+    """Memory for a batch: in a worker shared with the trainer, as torch's collate has it."""
+    from ._line import memory
+
+    size = torch.Size(shape).numel() * dtype.itemsize
+    room = Room(memory(size))
+    if torch.utils.data.get_worker_info() is None:
+        return torch.from_numpy(np.frombuffer(mmap.mmap(room.descriptor, size), np.uint8)).view(dtype).view(shape), room
+    storage = torch.UntypedStorage._new_shared_fd_cpu(room.descriptor, size)
+    return torch.empty(0, dtype=dtype).set_(storage, 0, shape), room

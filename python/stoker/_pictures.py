@@ -1,0 +1,525 @@
+"""Pictures that are made later: Pillow's own objects, of which only the header was read.
+
+While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` in place of its core image (`Image._im`): the
+file's bytes, and what was asked of them since. All of Pillow's Python runs as ever, checks and copies of `info` included;
+it calls the recipe where it would call the core, as long as that call is one of the few below. Whatever else asks for
+the core (`Image.im`: drawing, saving, pixels, NumPy, a C extension) gets the real one, made there and then by Pillow.
+
+So types, attributes and errors are Pillow's, a copy or a pickle is a real picture, and what a program puts in the place of a
+method of Pillow's is called. Nothing here runs in threads but the one that fetches.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ._jpeg import MOST, sound
+
+Op = tuple[Any, ...]  # name and arguments, of what JSON has
+
+PILLOW = "13."  # whose bytes the daemon gives
+BANDS = {"L": 1, "RGB": 3}
+_FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
+_LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
+_lock = threading.RLock()
+
+
+class Recording:
+    """What the thread that fetches has begun to make; nothing is recorded in other threads, or while this is None."""
+
+    now: Recording | None = None
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.recipes: list[weakref.ref[Recipe]] = []
+        self.tensors: list[weakref.ref[Any]] = []
+
+
+def recording() -> Recording | None:
+    """The recording of this thread."""
+    found = Recording.now
+    return found if found is not None and found.thread == threading.get_ident() else None
+
+
+class Source:
+    """A JPEG file's bytes, and what the decoder was told."""
+
+    __slots__ = ("data", "mode", "size")
+
+    def __init__(self, data: bytes, mode: str, size: tuple[int, int]) -> None:
+        self.data, self.mode, self.size = data, mode, size
+
+    def decode(self) -> Any:
+        """Pillow's core image of it, without what was patched."""
+        from PIL import Image
+
+        image = Image.open(io.BytesIO(self.data), formats=["JPEG"])
+        _load_file(image)
+        return image.im
+
+
+class Recipe:
+    """Stands where Pillow has the core image. Never changes but for being made; each image has one of its own."""
+
+    __slots__ = ("source", "ops", "mode", "size", "value", "lent", "twin", "__weakref__")
+    readonly = 0  # Pillow asks that of the core
+
+    def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int], twin: Any = None) -> None:
+        self.source, self.ops, self.mode, self.size, self.twin = source, ops, mode, size, twin
+        self.value: Any = None  # the real core, once made
+        self.lent = 0  # the thread in which one of Pillow's methods may call this
+        if found := recording():
+            found.recipes.append(weakref.ref(self))
+
+    @property
+    def bands(self) -> int:
+        return BANDS[self.mode]
+
+    def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
+        return Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
+
+    def make(self) -> Any:
+        """The real core; from here on it stands for the recipe."""
+        with _lock:
+            if self.value is None:
+                self.value = by_pillow(self.source, self.ops)
+            return self.value
+
+    def __getattr__(self, name: str) -> Any:  # what is not below, or does not fit
+        return getattr(self.make(), name)
+
+    # The methods of Pillow's core that are recorded, with arguments that leave no doubt.
+
+    def copy(self) -> Recipe:
+        return Recipe(self.source, self.ops, self.mode, self.size)
+
+    def convert(self, mode: str, *dither: Any) -> Any:
+        if (self.mode, mode) in (("RGB", "L"), ("L", "RGB")):
+            return self.then("convert", mode, mode=mode)
+        return self.make().convert(mode, *dither)
+
+    def crop(self, box: tuple[int, int, int, int]) -> Any:
+        left, top, right, bottom = box
+        if right > left and bottom > top and max(map(abs, box)) < _LIMIT:
+            return self.then("crop", *box, size=(right - left, bottom - top))
+        return self.make().crop(box)
+
+    def resize(self, size: tuple[int, int], resample: int, box: tuple[float, ...]) -> Any:
+        numbers = _integers(size), _integers((resample,)), _floats(box)
+        if all(numbers) and len(numbers[0]) == 2 and len(box) == 4:
+            (width, height), (kind,), (left, top, right, bottom) = numbers
+            inside = 0 <= left < right <= self.size[0] and 0 <= top < bottom <= self.size[1]
+            if inside and 0 < width < _LIMIT and 0 < height < _LIMIT and kind in _FILTERS:
+                whole = (left, top, right, bottom) == (0, 0, *self.size)
+                return self.then("resize", width, height, kind, None if whole else numbers[2], size=(width, height))
+        return self.make().resize(size, resample, box)
+
+    def transpose(self, method: int) -> Any:
+        if type(method) is not bool and method in range(7):
+            turned = method in (2, 4, 5, 6)
+            return self.then("transpose", int(method), size=self.size[::-1] if turned else self.size)
+        return self.make().transpose(method)
+
+    def point(self, table: list[int], mode: str | None) -> Any:
+        if len(table) == 256 * self.bands and mode in (None, self.mode) and all(type(value) is int for value in table):
+            return self.then("point", [min(max(value, 0), 255) for value in table])
+        return self.make().point(table, mode)
+
+    def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
+        radii = _floats(radius)
+        if not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
+            return self.then("gaussian_blur", *radii)
+        return self.make().gaussian_blur(radius, *passes)
+
+
+def _integers(values: Any) -> list[int]:
+    """The values where all are integers, else none."""
+    return [int(value) for value in values] if all(hasattr(value, "__index__") and type(value) is not bool for value in values) else []
+
+
+def _floats(values: Any) -> list[float]:
+    try:
+        numbers = [value if type(value) is int else float(value) for value in values]
+    except (TypeError, ValueError):
+        return []
+    return numbers if all(abs(number) < _LIMIT for number in numbers) else []
+
+
+def deferred(image: Any) -> Recipe | None:
+    """The recipe of an image that has not been made, where it may be recorded on."""
+    recipe = getattr(image, "_im", None)
+    if recipe is None:
+        recipe = _defer(image)
+    return recipe if type(recipe) is Recipe and recipe.value is None and recording() else None
+
+
+def _defer(image: Any) -> Recipe | None:
+    """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
+    if recording() is None or not _plain(image):
+        return None
+    file = image.fp
+    try:
+        at = file.tell()
+        file.seek(0)
+        data = file.read(MOST + 1)
+        if type(data) is bytes and len(data) <= MOST and (end := sound(data)):
+            file.seek(min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock))  # where Pillow stops reading
+        else:
+            file.seek(at)
+            return None
+    except (OSError, ValueError, AttributeError):
+        return None  # Pillow meets it as well
+    source = Source(data, image._mode, image._size)
+    image._im = Recipe(source, (), image._mode, image._size)
+    image.tile, image.map, image.readonly = [], None, 0
+    if image._exclusive_fp and image._close_exclusive_fp_after_loading:
+        file.close()
+    image.fp = None
+    return image._im
+
+
+def _plain(image: Any) -> bool:
+    """Whether this is an opened JPEG as Pillow left it: not loaded, no draft, nothing replaced."""
+    from PIL import ImageFile, JpegImagePlugin
+
+    if type(image) is not JpegImagePlugin.JpegImageFile or image._im is not None or image.fp is None or ImageFile.LOAD_TRUNCATED_IMAGES:
+        return False
+    mode, size, tile = image._mode, image._size, image.tile
+    whole = len(tile) == 1 and tuple(tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
+    return whole and mode in BANDS and not image.decoderconfig and not {"load", "load_read", "load_prepare", "load_end"} & vars(image).keys()
+
+
+class _Pixels:
+    """What load() returns for a picture that is not made: made at the first touch."""
+
+    def __init__(self, image: Any) -> None:
+        self._image = image
+
+    def _real(self) -> Any:
+        return self._image.im.pixel_access(self._image.readonly)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._real()[at]
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self._real()[at] = value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real(), name)
+
+
+# Making: by Pillow, of a recipe's operations.
+
+
+def by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
+    """The core image. What is recorded was Pillow's own code, so this is what it would have made."""
+    from PIL import Image
+
+    image = Image.Image()._new(source.decode())
+    for name, *arguments in ops:
+        image = _MAKERS[name](image, *arguments)
+    return image.im
+
+
+def _transformed(method: int) -> Callable[..., Any]:
+    def make(image: Any, width: int, height: int, data: list[float], resample: int, fill: list[int] | None) -> Any:
+        return image.transform((width, height), method, data, resample, fillcolor=_colour(fill))
+
+    return make
+
+
+def _colour(fill: list[int] | None) -> Any:
+    return fill and (fill[0] if len(fill) == 1 else tuple(fill))
+
+
+def _enhanced(kind: str) -> Callable[..., Any]:
+    def make(image: Any, factor: float) -> Any:
+        from PIL import ImageEnhance
+
+        return getattr(ImageEnhance, kind)(image).enhance(factor)
+
+    return make
+
+
+def _operated(kind: str) -> Callable[..., Any]:
+    def make(image: Any, *arguments: Any) -> Any:
+        from PIL import ImageOps
+
+        return getattr(ImageOps, kind)(image, *arguments)
+
+    return make
+
+
+def _hue(image: Any, shift: int) -> Any:
+    from PIL import Image
+
+    h, s, v = image.convert("HSV").split()
+    return Image.merge("HSV", (h.point([(value + shift) & 255 for value in range(256)]), s, v)).convert("RGB")
+
+
+def _blurred(image: Any, x: float, y: float) -> Any:
+    return image._new(image.im.gaussian_blur((x, y)))
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "convert": lambda image, mode: image.convert(mode),
+    "crop": lambda image, *box: image._new(image.im.crop(box)),
+    "resize": lambda image, w, h, kind, box: image._new(image.im.resize((w, h), kind, tuple(box or (0, 0, *image.size)))),
+    "transpose": lambda image, method: image._new(image.im.transpose(method)),
+    "affine": _transformed(0),
+    "perspective": _transformed(2),
+    "point": lambda image, table: image.point(table),
+    "brightness": _enhanced("Brightness"),
+    "color": _enhanced("Color"),
+    "contrast": _enhanced("Contrast"),
+    "sharpness": _enhanced("Sharpness"),
+    "autocontrast": lambda image, low, high: _operated("autocontrast")(image, (low, high)),
+    "equalize": _operated("equalize"),
+    "hue": _hue,
+    "gaussian_blur": _blurred,
+    "expand": lambda image, left, top, right, bottom, fill: _operated("expand")(image, (left, top, right, bottom), _colour(fill)),
+}
+
+
+# Putting it in place.
+
+_load_file: Callable[[Any], Any]  # ImageFile.load of Pillow itself
+
+
+def install() -> bool:
+    """Put it in place in this process where Pillow is there and known; once. False: pictures stay real."""
+    global _load_file
+    from PIL import Image, ImageFile, features
+
+    if "_load_file" in globals():
+        return True
+    known = Image.__version__.startswith(PILLOW) and features.check("libjpeg_turbo") and isinstance(vars(Image.Image).get("im"), property)
+    if not known or not _of(Image.Image.load, Image) or not _of(ImageFile.ImageFile.load, ImageFile):
+        return False
+    _load_file = ImageFile.ImageFile.load
+    Image.Image.im = property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset)
+    Image.Image.load = _load_in_place_of(Image.Image.load)
+    ImageFile.ImageFile.load = _load_file_in_place_of(_load_file)
+    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "resize", "transpose"), _lending_to)
+    wraps |= {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
+    for name, wrap in wraps.items():
+        if _of(method := getattr(Image.Image, name), Image):
+            setattr(Image.Image, name, wrap(method))
+    _install_operations()
+    return True
+
+
+def _of(function: Any, module: Any) -> bool:
+    """Whether it is the module's own: nobody has put something else in its place."""
+    return getattr(getattr(function, "__code__", None), "co_filename", None) == module.__file__
+
+
+def like(original: Any) -> Callable[[Any], Any]:
+    """A wrapper that calls itself as the original does."""
+    return functools.wraps(original)
+
+
+def _core_in_place_of(original: Any) -> Any:
+    def im(self: Any) -> Any:
+        recipe = self._im
+        if type(recipe) is not Recipe:
+            return original(self)
+        if recipe.value is None and recipe.lent == threading.get_ident():
+            return recipe
+        self._im = recipe.make()
+        return self._im
+
+    return im
+
+
+def _load_in_place_of(original: Any) -> Any:
+    @like(original)
+    def load(self: Any) -> Any:
+        recipe = self._im
+        return _Pixels(self) if type(recipe) is Recipe and recipe.value is None else original(self)
+
+    return load
+
+
+def _load_file_in_place_of(original: Any) -> Any:
+    @like(original)
+    def load(self: Any) -> Any:
+        return _Pixels(self) if deferred(self) else original(self)
+
+    return load
+
+
+def _lending_to(original: Any) -> Any:
+    """A method of Pillow's that uses the core only to call it; while it runs it gets the recipe."""
+
+    @like(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recipe = deferred(self)
+        if recipe is None:
+            return original(self, *args, **kwargs)
+        before, recipe.lent = recipe.lent, threading.get_ident()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            recipe.lent = before
+
+    return method
+
+
+def _point_in_place_of(original: Any) -> Any:
+    lending = _lending_to(original)
+
+    @like(original)
+    def point(self: Any, lut: Any, mode: Any = None) -> Any:
+        if deferred(self) is None or type(lut) not in (list, tuple) and not isinstance(lut, types.FunctionType):
+            return original(self, lut, mode)
+        if callable(lut):  # the program's own code: not while the recipe is lent
+            lut = [lut(value) for value in range(256)] * BANDS[self.mode]
+        return lending(self, lut, mode)
+
+    return point
+
+
+def _transform_in_place_of(original: Any) -> Any:
+    @like(original)
+    def transform(self: Any, size: Any, method: Any, data: Any = None, resample: Any = 0, fill: Any = 1, fillcolor: Any = None) -> Any:
+        recipe = deferred(self)
+        made = recipe and _transform(recipe, size, method, data, resample, fillcolor)
+        return self._new(made) if made else original(self, size, method, data, resample, fill, fillcolor)
+
+    return transform
+
+
+def _transform(recipe: Recipe, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> Recipe | None:
+    from PIL.Image import Transform
+
+    name, count = {Transform.AFFINE: ("affine", 6), Transform.PERSPECTIVE: ("perspective", 8)}.get(method, ("", 0)) if isinstance(method, int) else ("", 0)
+    if not name or type(size) is not tuple or type(data) not in (list, tuple) or len(data) < count or resample not in (0, 2, 3):
+        return None
+    sides, numbers, fill = _integers(size), _floats(data[:count]), None if fillcolor is None else _fill(fillcolor, recipe.mode)
+    if len(sides) != 2 or not all(0 < side < _LIMIT for side in sides) or not numbers or (fillcolor is not None and fill is None):
+        return None
+    return recipe.then(name, *sides, numbers, int(resample), fill, size=(sides[0], sides[1]))
+
+
+def _fill(color: Any, mode: str) -> list[int] | None:
+    """A colour as Pillow understands it, by band; None where that is not plain."""
+    values = [color] * BANDS[mode] if type(color) is int and (mode == "L" or color == 0) else color
+    plain = type(values) in (list, tuple) and type(color) is not list and len(values) == BANDS[mode] and all(type(v) is int and 0 <= v <= 255 for v in values)
+    return list(values) if plain else None
+
+
+def _filter_in_place_of(original: Any) -> Any:
+    lending = _lending_to(original)
+
+    @like(original)
+    def filter(self: Any, filter: Any) -> Any:
+        from PIL.ImageFilter import GaussianBlur
+
+        return (lending if type(filter) is GaussianBlur else original)(self, filter)
+
+    return filter
+
+
+def _install_operations() -> None:
+    from PIL import ImageEnhance, ImageOps
+
+    replace(ImageOps, "expand", _expand)
+    replace(ImageOps, "autocontrast", _autocontrast)
+    replace(ImageOps, "equalize", _equalize)
+    if _of(ImageEnhance._Enhance.enhance, ImageEnhance):
+        for name in ("Color", "Contrast", "Brightness", "Sharpness"):
+            _install_enhancer(getattr(ImageEnhance, name), ImageEnhance)
+
+
+def replace(module: Any, name: str, ours: Callable[..., Any]) -> None:
+    """Have a function of a module do something else, wherever it is known by: its code is replaced.
+
+    ours gets the original as its first argument.
+    """
+    function = getattr(module, name, None)
+    if not _of(function, module) or function.__closure__ or function.__kwdefaults__:
+        return
+    original = type(function)(function.__code__, function.__globals__, name, function.__defaults__)
+    here = "_stoker_" + name
+    function.__globals__[here] = lambda *args, **kwargs: ours(original, *args, **kwargs)
+    shim: dict[str, Any] = {}
+    exec(compile(f"def {name}(*args, **kwargs):\n    return {here}(*args, **kwargs)\n", function.__code__.co_filename, "exec"), shim)
+    function.__defaults__ = None
+    function.__code__ = shim[name].__code__
+
+
+def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
+    recipe = deferred(image)
+    colour = recipe and _fill(fill, recipe.mode)
+    sides = _integers(border if type(border) is tuple and len(border) in (2, 4) else (border,))
+    if not recipe or not colour or not sides or not all(0 <= side < 1 << 16 for side in sides) or "transparency" in image.info:
+        return original(image, border, fill)
+    left, top, right, bottom = (sides * 4)[:4]
+    made = recipe.then("expand", left, top, right, bottom, colour, size=(image.width + left + right, image.height + top + bottom))
+    return _bare(image, made)
+
+
+def _bare(image: Any, recipe: Recipe) -> Any:
+    """An image of its own, that knows nothing of the file."""
+    from PIL import Image
+
+    return Image.Image()._new(recipe)
+
+
+def _autocontrast(original: Any, image: Any, cutoff: Any = 0, ignore: Any = None, mask: Any = None, preserve_tone: Any = False) -> Any:
+    recipe = deferred(image)
+    low, high = cutoff if type(cutoff) is tuple and len(cutoff) == 2 else (cutoff, cutoff)
+    plain = all(type(value) in (int, float) and 0 <= value < 50 for value in (low, high))
+    if not recipe or not plain or ignore is not None or mask is not None or preserve_tone:
+        return original(image, cutoff, ignore, mask, preserve_tone)
+    return image._new(recipe.then("autocontrast", low, high))
+
+
+def _equalize(original: Any, image: Any, mask: Any = None) -> Any:
+    recipe = deferred(image)
+    return original(image, mask) if not recipe or mask is not None else image._new(recipe.then("equalize"))
+
+
+def _install_enhancer(kind: type, module: Any) -> None:
+    """What an enhancer makes in the beginning, of the image as it is then, waits until it is needed."""
+    begin, enhance, name = kind.__init__, kind.enhance, kind.__name__.lower()
+    if not _of(begin, module):
+        return
+
+    @like(begin)
+    def __init__(self: Any, image: Any) -> None:
+        recipe = deferred(image) if type(self) is kind else None
+        if recipe is None:
+            return begin(self, image)
+        self.image = image
+        self._stoker = recipe
+
+    @like(enhance)
+    def enhanced(self: Any, factor: Any) -> Any:
+        recipe = vars(self).get("_stoker")
+        untouched = recipe is not None and getattr(self.image, "_im", None) is recipe and recipe.value is None and recording()
+        if untouched and type(factor) in (int, float) and abs(factor) < _LIMIT:
+            made = recipe.then(name, factor)
+            return self.image._new(made) if name in ("color", "sharpness") else _bare(self.image, made)
+        if recipe is not None:
+            self.degenerate  # noqa: B018 # of the image as it was
+        return enhance(self, factor)
+
+    def __getattr__(self: Any, attribute: str) -> Any:
+        recipe = vars(self).get("_stoker")
+        if recipe is None or attribute not in ("degenerate", "intermediate_mode"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
+        del self._stoker
+        image, snapshot = self.image, self.image._new(recipe.make().copy())
+        begin(self, snapshot)
+        self.image = image
+        return getattr(self, attribute)
+
+    kind.__init__, kind.enhance, kind.__getattr__ = __init__, enhanced, __getattr__

@@ -1,0 +1,330 @@
+"""Tensors that are made later, of pictures that are made later.
+
+A `Later` is a tensor without storage, which knows its shape and type. What torchvision and torch's default collate
+ask of such tensors elementwise is kept and done with the pixels; any other operation gets the real tensor, made there
+and then, and so does anything that asks for memory, NumPy, a copy or a pickle. Once made, a tensor keeps its value: views
+and writes go there.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, NamedTuple
+
+import torch
+from torch.multiprocessing import reductions
+
+from ._pictures import BANDS, Recipe, deferred, recording
+
+_aten = torch.ops.aten
+_IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
+_ARITHMETIC = {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
+_DTYPES = {torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64}
+
+# What can be asked of a Later without making it: its looks, and what goes through __torch_dispatch__.
+_KNOWN = set(
+    "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized is_cuda is_cpu is_mps is_meta"
+    " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
+    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_".split()
+)
+_OWN = {"cell", "real", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
+
+
+class Call(NamedTuple):
+    """An operation of torch's on a tensor, and what came with it."""
+
+    func: Any
+    rest: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        return self.func(value, *self.rest, **self.kwargs)
+
+    def key(self) -> Any:
+        """What decides the result for a given tensor."""
+        rest = ((a.dtype, tuple(a.shape), a.tolist()) if isinstance(a, torch.Tensor) else (type(a), a) for a in self.rest)
+        return repr((self.func, tuple(rest), self.kwargs))
+
+
+def set_item(value: torch.Tensor, key: Any, new: Any) -> torch.Tensor:
+    """value[key] = new, as a Call."""
+    value[key] = new
+    return value
+
+
+class Plan(NamedTuple):
+    """How a tensor is made: of a picture, with calls then; or as a stack of plans and tensors. Never changes."""
+
+    recipe: Recipe | None
+    parts: tuple[Plan | torch.Tensor, ...]  # of a stack, which has no calls: it may as well be made then
+    calls: tuple[Call, ...]
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    rows: bool  # of a picture: in memory row by row, bands interleaved; else contiguous
+
+    def strides(self) -> tuple[int, ...]:
+        if self.rows:
+            channels, _, columns = self.shape
+            return (1, columns * channels, channels)
+        return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+
+    def then(self, call: Call) -> Plan | None:
+        """With a further call, which is elementwise; None where it has to be seen what comes of it."""
+        looks = None if self.parts else _looks(self.shape[0], self.dtype, self.rows, call)
+        return None if looks is None else self._replace(calls=(*self.calls, call), dtype=looks[0], rows=looks[1])
+
+    def set(self, key: Any, new: Any) -> Plan | None:
+        """With values put into a part of it."""
+        if self.parts:
+            return None
+        try:
+            part = torch.empty(()).expand(self.shape)[key].shape
+            fits = not isinstance(new, torch.Tensor) or torch.broadcast_shapes(part, new.shape) == part
+        except (RuntimeError, IndexError, ValueError):
+            return None  # to be raised by the real one
+        return self._replace(calls=(*self.calls, Call(set_item, (key, new), {}))) if fits else None
+
+
+_seen: dict[Any, tuple[torch.dtype, bool] | None] = {}
+
+
+def _looks(channels: int, dtype: torch.dtype, rows: bool, call: Call) -> tuple[torch.dtype, bool] | None:
+    """Type and layout of what an elementwise call gives: tried with a small tensor, once."""
+    constants = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else type(a) for a in call.rest)
+    key = (channels, dtype, rows, call.func, constants, repr(call.kwargs))
+    if key not in _seen:
+        small = torch.zeros((2, 3, channels), dtype=dtype).permute(2, 0, 1)
+        small = small if rows else small.contiguous()
+        try:
+            after = call(small)
+        except (RuntimeError, TypeError):
+            after = None  # to be raised by the real one
+        if after is None or after.shape != small.shape:
+            _seen[key] = None
+        elif after.stride() == (1, 3 * channels, channels):
+            _seen[key] = after.dtype, True
+        else:
+            _seen[key] = (after.dtype, False) if after.stride() == (6, 3, 1) else None
+    return _seen[key]
+
+
+class Cell:
+    """What a Later and its aliases share: the plan, then the value."""
+
+    __slots__ = ("plan", "value")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan: Plan | None = plan
+        self.value: torch.Tensor | None = None
+
+
+class Later(torch.Tensor):
+    """A tensor whose memory does not exist yet."""
+
+    cell: Cell
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, cell: Cell) -> Later:
+        plan = cell.plan
+        assert plan is not None
+        tensor = torch.Tensor._make_wrapper_subclass(cls, plan.shape, strides=plan.strides(), dtype=plan.dtype)
+        tensor.cell = cell
+        if found := recording():
+            found.tensors.append(weakref.ref(tensor))
+        return tensor
+
+    def real(self) -> torch.Tensor:
+        """The value, made where it is not there yet."""
+        cell = self.cell
+        if cell.value is None:
+            from ._making import make
+
+            make([cell])
+        assert cell.value is not None
+        return cell.value
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OWN or name in _KNOWN and self.cell.value is None:
+            return super().__getattribute__(name)
+        return getattr(self.real(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OWN:
+            super().__setattr__(name, value)
+        else:
+            setattr(self.real(), name, value)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        cell = self.cell
+        keys = key if type(key) is tuple else (key,)
+        plain = all(k is Ellipsis or type(k) is int or type(k) is slice and all(s is None or type(s) is int for s in (k.start, k.stop, k.step)) for k in keys)
+        plan = cell.plan.set(key, _kept(value)) if cell.plan and plain and _constant(value) else None
+        if plan is None:
+            self.real()[key] = _real(value)
+        else:
+            cell.plan = plan
+
+    def __repr__(self, **kwargs: Any) -> str:
+        return self.real().__repr__(**kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.real().__reduce_ex__(protocol)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        later = args[0] if args else None
+        if isinstance(later, Later) and later.cell.value is None:
+            made = _recorded(later, func, args, kwargs)
+        else:
+            made = _stacked(args[0]) if func is _aten.stack.default and not kwargs and args[1:] in ((), (0,)) else None
+        return func(*_real(args), **_real(kwargs)) if made is None else made
+
+
+def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a call that is known gives; None: it needs the real tensor."""
+    plan, rest = later.cell.plan, args[1:]
+    assert plan is not None
+    if func is _aten.detach.default or func is _aten.alias.default:
+        return type(later)(later.cell)
+    if func in _IN_PLACE or func in _ARITHMETIC:
+        fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0])
+        after = plan.then(Call(func, (_kept(rest[0]),), {})) if fits else None
+    elif func is _aten.clone.default or func is _aten._to_copy.default:
+        after = plan.then(Call(func, (), kwargs)) if not rest and _copies(kwargs) else None
+    else:
+        after = None
+    if after is None:
+        return None
+    if func in _IN_PLACE:
+        later.cell.plan = after
+        return later
+    return Later(Cell(after))
+
+
+def _copies(kwargs: dict[str, Any]) -> bool:
+    """Whether a copy is made here, of a type that is known."""
+    elsewhere = kwargs.get("device") not in (None, torch.device("cpu")) or kwargs.get("layout") not in (None, torch.strided) or kwargs.get("pin_memory")
+    known = kwargs.keys() <= {"dtype", "memory_format", "non_blocking", "device", "layout", "pin_memory"}
+    return known and not elsewhere and kwargs.get("dtype") in (None, *_DTYPES)
+
+
+def _elementwise(constant: Any) -> bool:
+    """Whether a number, or one for each band."""
+    if not isinstance(constant, torch.Tensor) or constant.ndim == 0:
+        return True
+    return constant.ndim <= 3 and constant.shape[-2:].numel() == 1
+
+
+def _kept(value: Any) -> Any:
+    """As it is now."""
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _constant(value: Any) -> bool:
+    """A number, or a real tensor that nothing else can mean."""
+    if isinstance(value, torch.Tensor):
+        return type(value) is torch.Tensor and value.device.type == "cpu" and value.layout is torch.strided and not value.requires_grad
+    return type(value) in (int, float)
+
+
+def _stacked(tensors: Any) -> Later | None:
+    """A stack of tensors of which some are to be made later."""
+    looks = {(tuple(t.shape), t.dtype) for t in tensors}
+    waiting = any(isinstance(t, Later) and t.cell.value is None for t in tensors)
+    if len(looks) != 1 or not waiting or not all(isinstance(t, Later) or _constant(t) for t in tensors):
+        return None
+    parts: list[Plan | torch.Tensor] = []
+    for tensor in tensors:
+        plan = tensor.cell.plan if isinstance(tensor, Later) else None
+        parts.append(_real(tensor).clone() if plan is None else plan)
+    ((shape, dtype),) = looks
+    return Later(Cell(Plan(None, tuple(parts), (), (len(parts), *shape), dtype, False)))
+
+
+def _real(value: Any) -> Any:
+    if isinstance(value, Later):
+        return value.real()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_real, value)) if not hasattr(value, "_fields") else value
+    return {key: _real(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def of_picture(image: Any, contiguous: bool) -> Later | None:
+    """The uint8 tensor (channel, row, column) of a picture that is not made; None where it is."""
+    recipe = deferred(image)
+    if recipe is None or recipe.mode not in BANDS:
+        return None
+    (width, height), bands = recipe.size, recipe.bands
+    return Later(Cell(Plan(recipe.copy(), (), (), (bands, height, width), torch.uint8, rows=not contiguous)))
+
+
+# Putting it in place.
+
+
+def _to_tensor(original: Any, pic: Any) -> Any:
+    later = of_picture(pic, contiguous=True)
+    return original(pic) if later is None else later.to(dtype=torch.get_default_dtype()).div(255)
+
+
+def _pil_to_tensor(original: Any, pic: Any) -> Any:
+    later = of_picture(pic, contiguous=False)
+    return original(pic) if later is None else later
+
+
+def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
+    from ._pictures import _bare
+
+    recipe = deferred(img)
+    if recipe is None or num_output_channels != 3 or type(num_output_channels) is not int:
+        return original(img, num_output_channels)
+    if recipe.mode == "RGB":
+        recipe = recipe.then("convert", "L", mode="L")
+    return _bare(img, recipe.then("convert", "RGB", mode="RGB"))
+
+
+def _hue(original: Any, img: Any, hue_factor: Any) -> Any:
+    import numpy as np
+
+    from ._pictures import _bare
+
+    recipe = deferred(img)
+    if recipe is None or recipe.mode != "RGB" or type(hue_factor) not in (int, float) or not -0.5 <= hue_factor <= 0.5:
+        return original(img, hue_factor)
+    return _bare(img, recipe.then("hue", int(np.int32(hue_factor * 255).astype(np.uint8))))
+
+
+def _collate_in_place_of(original: Any) -> Any:
+    def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
+        if not any(isinstance(item, Later) for item in batch):
+            return original(batch, collate_fn_map=collate_fn_map)
+        later = _stacked(batch)
+        return original(list(map(_real, batch)), collate_fn_map=collate_fn_map) if later is None else later
+
+    return collate
+
+
+_done: set[str] = set()
+
+
+def install(modules: Any) -> None:
+    """Put it in place in this process, as far as what it is for has been imported; again and again."""
+    from ._pictures import replace
+
+    if "torch" not in _done:
+        _done.add("torch")
+        from torch.utils.data._utils import collate
+
+        ForkingPickler.register(Later, lambda later: reductions.reduce_tensor(later.real()))
+        kinds = collate.default_collate_fn_map
+        kinds[Later] = kinds[torch.Tensor] = _collate_in_place_of(kinds[torch.Tensor])
+    functional = modules.get("torchvision.transforms.functional")
+    if functional is not None and "torchvision" not in _done:
+        _done.add("torchvision")
+        replace(functional, "to_tensor", _to_tensor)
+        replace(functional, "pil_to_tensor", _pil_to_tensor)
+        replace(functional._functional_pil if hasattr(functional, "_functional_pil") else functional.F_pil, "to_grayscale", _grayscale)
+        replace(functional.F_pil, "adjust_hue", _hue)

@@ -1,0 +1,411 @@
+"""Input pipelines as people write them, and digests of what they give. Run as a program it prints those of torch alone."""
+
+import collections
+import concurrent.futures
+import copy
+import hashlib
+import io
+import json
+import os
+import pickle
+import random
+import sys
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
+from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, default_collate, get_worker_info
+from torchvision import transforms as T
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import functional as F
+from torchvision.transforms import v2
+
+COUNT = 24
+NORMALIZE = T.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+TAIL = [T.ToTensor(), NORMALIZE]
+
+
+def make_images(root):
+    """JPEGs of all ordinary kinds, a few others among them, and a mask beside each."""
+    rng = np.random.default_rng(3)
+    for number in range(COUNT):
+        folder = os.path.join(root, "train", "cat" if number < COUNT // 2 else "dog")
+        os.makedirs(folder, exist_ok=True)
+        os.makedirs(os.path.join(root, "masks"), exist_ok=True)
+        size = (90 + 7 * number, 70 + 5 * (number % 11))
+        picture = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize(size, Image.Resampling.BICUBIC)
+        mode = {5: "L", 9: "CMYK"}.get(number, "RGB")
+        exif = Image.Exif()
+        exif[0x0112] = 1 + number % 8
+        format = "PNG" if number == 11 else "JPEG"
+        more = {"exif": exif} if number % 3 == 0 else {}
+        picture.convert(mode).save(
+            os.path.join(folder, f"{number:02d}.{'png' if format == 'PNG' else 'jpg'}"), format,
+            **({} if format == "PNG" else {"quality": 85, "progressive": number % 4 == 1, "subsampling": number % 3, **more}),
+        )  # fmt: skip
+        Image.fromarray(rng.integers(0, 5, size[::-1], dtype=np.uint8)).save(os.path.join(root, "masks", f"{number:02d}.png"))
+
+
+class Pictures(Dataset):
+    """A data set of one's own: self.read(path) makes a sample."""
+
+    def __init__(self, root, read):
+        self.files = ImageFolder(os.path.join(root, "train")).samples
+        self.masks = os.path.join(root, "masks")
+        self.read = read
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        path, label = self.files[index]
+        return self.read(path), label
+
+
+def opened(path):
+    return Image.open(path).convert("RGB")
+
+
+def folder(*steps):
+    return lambda root: (ImageFolder(os.path.join(root, "train"), T.Compose(list(steps))), {})
+
+
+def custom(read, **settings):
+    return lambda root: (Pictures(root, read), settings)
+
+
+class Two:
+    """MoCo's two crops of one picture."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __call__(self, image):
+        return [self.transform(image), self.transform(image)]
+
+
+def mixup(samples):
+    images, labels = default_collate(samples)
+    weight = float(np.random.beta(0.4, 0.4))
+    return images.mul(weight).add_(images.flip(0) * (1 - weight)), labels
+
+
+class Stream(IterableDataset):
+    def __init__(self, root):
+        self.files = ImageFolder(os.path.join(root, "train")).samples
+        self.transform = T.Compose([T.RandomResizedCrop(40), *TAIL])
+
+    def __iter__(self):
+        info = get_worker_info()
+        for path, label in self.files[info.id if info else 0 :: info.num_workers if info else 1]:
+            with open(path, "rb") as file:
+                image = Image.open(file)
+                image.load()
+            yield {"image": self.transform(image.convert("RGB")), "label": label, "path": path}
+
+
+class Masked(Pictures):
+    def __getitem__(self, index):
+        path, label = self.files[index]
+        image, mask = opened(path), Image.open(os.path.join(self.masks, os.path.basename(path)[:2] + ".png"))
+        if random.random() < 0.5:
+            image, mask = F.hflip(image), F.hflip(mask)
+        box = T.RandomCrop.get_params(image, (48, 48))
+        image, mask = F.crop(image, *box), F.crop(mask, *box)
+        return NORMALIZE(F.to_tensor(image)), torch.as_tensor(np.array(mask), dtype=torch.int64)
+
+
+class InMemory(Pictures):
+    """As Hugging Face's datasets: bytes in memory, decoded when asked for, EXIF applied; samples are dicts."""
+
+    def __getitem__(self, index):
+        path, label = self.files[index]
+        with open(path, "rb") as file:
+            image = Image.open(io.BytesIO(file.read()))
+        image.load()
+        if image.getexif().get(0x0112) is not None:
+            image = ImageOps.exif_transpose(image)
+        return {"pixel_values": self.read(image.convert("RGB")), "labels": label, "size": image.size, "info": str(sorted(image.info))}
+
+
+class Cached(Pictures):
+    """Keeps decoded pictures and tensors."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.kept = {}
+
+    def __getitem__(self, index):
+        path, label = self.files[index]
+        if index not in self.kept:
+            image = opened(path)
+            self.kept[index] = image, F.to_tensor(image.resize((20, 20)))
+        image, tensor = self.kept[index]
+        return F.to_tensor(F.resize(image, [30, 30])), tensor
+
+
+Sample = collections.namedtuple("Sample", "image label")
+
+
+class Patched(Pictures):
+    """A method of Pillow's that the program has replaced, and a class of its own."""
+
+    def __getitem__(self, index):
+        path, label = self.files[index]
+        before = Image.Image.resize
+        Image.Image.resize = lambda self, size, *rest, **more: before(ImageOps.mirror(self), size, *rest, **more)
+        try:
+            return Sample(F.to_tensor(opened(path).resize((33, 31))), label)
+        finally:
+            Image.Image.resize = before
+
+
+def touched(path):
+    """Pixels read and written, copies, pickles, drawings, comparisons, twice the same file."""
+    image = opened(path)
+    first = image.getpixel((3, 4))
+    small = image.resize((32, 32))
+    drawn = small.copy()
+    ImageDraw.Draw(drawn).line((0, 0, 31, 31), fill=first, width=3)
+    again = pickle.loads(pickle.dumps(copy.deepcopy(small)))
+    pixels = Image.open(path).convert("RGB").load()
+    pasted = image.copy()
+    pasted.paste(small, (5, 6))
+    facts = (again == small, small.getextrema()[0], pixels[1, 2], image.info == Image.open(path).convert("RGB").info, type(small).__name__, repr(image.size))
+    return torch.stack([F.to_tensor(small), F.to_tensor(drawn), F.to_tensor(again), F.to_tensor(pasted.resize((32, 32)))]), str(facts)
+
+
+def written(path):
+    """Tensors written to through views, in place, kept twice."""
+    tensor = F.to_tensor(opened(path).resize((24, 24)))
+    alias, view = tensor.detach(), tensor[0]
+    view.mul_(0.5)
+    alias.add_(0.25)
+    tensor[..., 3:5, 4:9] = torch.arange(5.0)
+    other = F.to_tensor(opened(path).resize((24, 24)))
+    other[..., 2:7, 2:9] = 0.5
+    kept = other.clone()
+    other.sub_(0.1)
+    other[1, 2] = kept[0, 2]
+    return tensor, other, kept, other.half(), other.double().mul(3), other.numpy().copy(), other.sum().item(), list(other.shape)
+
+
+def odd_tensors(path):
+    tensor = F.pil_to_tensor(opened(path).resize((16, 12)))
+    stacked = torch.stack([tensor, tensor.clone(), tensor.contiguous()])
+    return tensor.stride(), tensor.float().stride(), stacked.div(255), torch.cat([tensor, tensor]), tensor.float().div_(7).to(torch.bfloat16), tensor + 1, 1 - tensor.float(), len(tensor)
+
+
+def enhanced(path):
+    image = opened(path).resize((40, 40))
+    kinds = ImageEnhance.Brightness, ImageEnhance.Color, ImageEnhance.Contrast, ImageEnhance.Sharpness
+    made = [kind(image).enhance(random.uniform(0, 2)) for kind in kinds]
+    made += [kind(image.convert("L")).enhance(1.3).convert("RGB") for kind in kinds]
+    made += [image.filter(ImageFilter.GaussianBlur(1.5)), image.filter(ImageFilter.SMOOTH), image.filter(ImageFilter.MedianFilter())]
+    made += [ImageOps.autocontrast(image, 2), ImageOps.equalize(image), ImageOps.posterize(image, 3), ImageOps.solarize(image, 99), ImageOps.invert(image)]
+    made += [image.point(lambda value: value // 2), image.rotate(17, resample=Image.Resampling.BILINEAR), image.rotate(90), image.rotate(30, expand=True).resize((40, 40))]
+    made += [ImageOps.fit(image, (40, 40), bleed=0.1), ImageOps.pad(image.crop((0, 0, 30, 40)), (40, 40)), ImageOps.expand(image.crop((5, 5, 35, 35)), 5, fill=(1, 2, 3))]
+    made += [image.resize((40, 40), box=(1.5, 2, 30, 31)), image.crop((-5, -5, 35, 35)), image.convert("HSV").convert("RGB"), image.quantize(16).convert("RGB")]
+    thumbnail = opened(path)
+    thumbnail.thumbnail((40, 40))
+    return torch.stack([F.to_tensor(each) for each in made]), str([sorted(each.info) for each in made]), thumbnail.size, F.to_tensor(F.resize(thumbnail, [20, 20]))
+
+
+def drafted(path):
+    image = Image.open(path)
+    image.draft("RGB", (30, 30))
+    return image.size, F.to_tensor(image.convert("RGB").resize((20, 20))), image.format, os.path.basename(image.filename)
+
+
+def errors(path):
+    """What Pillow and torch raise is raised."""
+    image, said = opened(path), []
+    tensor = F.to_tensor(image)
+    for act in (
+        lambda: image.resize((0, 5)), lambda: image.resize((5, 5), 77), lambda: image.crop((9, 9, 3, 12)), lambda: image.resize((5, 5), box=(0, 0, 9999, 3)),
+        lambda: image.transpose(9), lambda: image.point([1, 2, 3]), lambda: image.transform((5, 5), 0, (1, 2)), lambda: image.convert("nothing"),
+        lambda: tensor[7], lambda: tensor.add_(torch.zeros(2, 1, 1)), lambda: tensor.__setitem__((0, slice(0, 2)), torch.zeros(3)), lambda: image.close() or image.getpixel((0, 0)),
+        lambda: F.pil_to_tensor(opened(path)).div_(2.5),
+    ):  # fmt: skip
+        try:
+            act()
+            said.append("nothing")
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    return said
+
+
+class Threaded(Pictures):
+    def __getitems__(self, indices):
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            return list(pool.map(lambda i: (F.to_tensor(F.resize(opened(self.files[i][0]), [25, 25])), i), indices))
+
+
+def damaged(root):
+    """A third of the files is cut; the data set has an answer to that."""
+
+    def read(path):
+        with open(path, "rb") as file:
+            data = file.read()
+        if int(os.path.basename(path)[:2]) % 3 == 0:
+            data = data[: len(data) // 2]
+        try:
+            return F.to_tensor(Image.open(io.BytesIO(data)).convert("RGB").resize((20, 20)))
+        except OSError as error:
+            return torch.full((3, 20, 20), float(len(str(error))))
+
+    return Pictures(root, read), {}
+
+
+def removed(root):
+    """Files that are gone, or others, before the batch is made."""
+
+    def read(path):
+        copied = os.path.join(root, f"scratch-{os.getpid()}.jpg")
+        with open(path, "rb") as file, open(copied, "wb") as to:
+            to.write(file.read())
+        image = opened(copied)
+        Image.new("RGB", (50, 50)).save(copied)
+        other = Image.open(copied).convert("RGB")
+        os.remove(copied)
+        return F.to_tensor(image.resize((20, 20))), F.to_tensor(other.resize((20, 20)))
+
+    return Pictures(root, read), {}
+
+
+def weighted(root):
+    data, settings = folder(T.RandomResizedCrop(40), *TAIL)(root)
+    return data, {"sampler": WeightedRandomSampler([1.0 + i % 3 for i in range(len(data))], 20)}
+
+
+def albumented(path):
+    array = np.asarray(opened(path))[:40, :40]
+    return torch.from_numpy(np.ascontiguousarray(array[:, ::-1]).transpose(2, 0, 1).copy())
+
+
+def together(samples):
+    return [image for image, _ in samples], {"labels": torch.tensor([label for _, label in samples])}
+
+
+def padded(samples):
+    images = [image for image, _ in samples]
+    batch = images[0].new_zeros(len(images), 3, max(i.shape[1] for i in images), max(i.shape[2] for i in images))
+    for image, room in zip(images, batch):
+        room[:, : image.shape[1], : image.shape[2]].copy_(image)
+    return batch
+
+
+MOCO = T.Compose([
+    T.RandomResizedCrop(40, scale=(0.2, 1.0)), T.RandomApply([T.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8), T.RandomGrayscale(p=0.2),
+    T.RandomApply([T.GaussianBlur(3)], p=0.5), T.RandomHorizontalFlip(), *TAIL,
+])  # fmt: skip
+
+PIPELINES = {
+    "folder": folder(T.RandomResizedCrop(40), T.RandomHorizontalFlip(), *TAIL),
+    "evaluation": folder(T.Resize(50), T.CenterCrop(40), *TAIL),
+    "reference": folder(T.RandomResizedCrop(40), T.RandomHorizontalFlip(), T.TrivialAugmentWide(), T.PILToTensor(), T.ConvertImageDtype(torch.float), NORMALIZE, T.RandomErasing(0.5)),
+    "deit": folder(T.RandomResizedCrop(40, interpolation=T.InterpolationMode.BICUBIC), T.RandAugment(2, 9), *TAIL, T.RandomErasing(0.5, value="random")),
+    "autoaugment": folder(T.Resize((44, 44)), T.AutoAugment(), *TAIL),
+    "augmix": folder(T.Resize((44, 44)), T.AugMix(), *TAIL),
+    "jitter": folder(T.Resize((44, 44)), T.ColorJitter(0.5, 0.5, 0.5, 0.3), T.RandomGrayscale(0.3), *TAIL),
+    "moco": lambda root: (ImageFolder(os.path.join(root, "train"), Two(MOCO)), {}),
+    "mixup": lambda root: (folder(T.RandomResizedCrop(40), *TAIL)(root)[0], {"collate_fn": mixup}),
+    "bytes": lambda root: (InMemory(root, T.Compose([T.Resize((30, 30)), *TAIL])), {}),
+    "masks": lambda root: (Masked(root, None), {}),
+    "stream": lambda root: (Stream(root), {"shuffle": False}),
+    "weighted": weighted,
+    "geometry": folder(T.Resize((50, 50)), T.RandomAffine(20, (0.1, 0.1), (0.8, 1.2), 5, fill=3), T.RandomRotation(30, T.InterpolationMode.BILINEAR), T.RandomPerspective(0.5, 1.0), T.Pad(3, fill=7), *TAIL),
+    "reflected": folder(T.Resize((50, 50)), T.Pad(2, padding_mode="reflect"), *TAIL),
+    "tone": folder(T.Resize((50, 50)), *(kind(p=0.5, **more) for kind, more in ((T.RandomAutocontrast, {}), (T.RandomEqualize, {}), (T.RandomInvert, {}), (T.RandomPosterize, {"bits": 3}), (T.RandomSolarize, {"threshold": 100}), (T.RandomAdjustSharpness, {"sharpness_factor": 2}))), *TAIL),
+    "crops": folder(T.Resize((50, 50)), T.FiveCrop(30), T.Lambda(lambda crops: torch.stack([NORMALIZE(F.to_tensor(crop)) for crop in crops]))),
+    "v2": folder(v2.RandomResizedCrop(40), v2.RandomHorizontalFlip(), v2.ColorJitter(0.3, 0.3, 0.3, 0.1), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5, 0.5, 0.5], [0.2, 0.3, 0.4]), v2.RandomErasing(0.5)),
+    "v2 pure": folder(v2.RandomResizedCrop(40), v2.TrivialAugmentWide(), v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.ToPureTensor()),
+    "v2 tensors": folder(v2.ToImage(), v2.RandomResizedCrop(40, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)),
+    "v2 grey": folder(v2.Resize((30, 30)), v2.Grayscale(3), v2.GaussianBlur(3), v2.ToTensor()),
+    "numpy": custom(albumented),
+    "arrays": custom(lambda path: np.asarray(opened(path).resize((22, 22)))),
+    "lists": lambda root: (Pictures(root, lambda path: F.to_tensor(opened(path))), {"collate_fn": together}),
+    "padded": lambda root: (Pictures(root, lambda path: NORMALIZE(F.to_tensor(opened(path)))), {"collate_fn": padded}),
+    "pictures": custom(lambda path: opened(path).resize((20, 20)), collate_fn=list),
+    "single": lambda root: (Pictures(root, lambda path: F.pil_to_tensor(Image.open(path))), {"batch_size": None}),
+    "cached": lambda root: (Cached(root, None), {"persistent_workers": True}),
+    "patched": lambda root: (Patched(root, None), {}),
+    "touched": custom(touched),
+    "written": custom(written),
+    "odd tensors": custom(odd_tensors),
+    "enhanced": custom(enhanced),
+    "drafted": custom(drafted),
+    "errors": custom(errors, collate_fn=list),
+    "threads": lambda root: (Threaded(root, None), {}),
+    "damaged": damaged,
+    "removed": removed,
+}  # fmt: skip
+
+
+def digest(value, into):
+    """All that a program can see of a batch, but for where it lies."""
+    if isinstance(value, torch.Tensor):
+        into.update(repr((type(value).__name__, value.dtype, value.shape, value.stride(), value.requires_grad)).encode())
+        value = value.detach().contiguous().flatten()
+        into.update(value.view(torch.uint8).numpy().tobytes() if value.numel() else b"")
+    elif isinstance(value, np.ndarray):
+        into.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
+    elif isinstance(value, Image.Image):
+        into.update(repr((type(value).__name__, value.mode, value.size, sorted(value.info))).encode() + value.tobytes())
+    elif isinstance(value, dict):
+        into.update(repr((type(value).__name__, list(value))).encode())
+        for item in value.values():
+            digest(item, into)
+    elif isinstance(value, (list, tuple)):
+        into.update(repr((type(value).__name__, len(value))).encode())
+        for item in value:
+            digest(item, into)
+    else:
+        into.update(repr(value).encode())
+
+
+def loader(name, root, workers, **settings):
+    torch.manual_seed(7)
+    random.seed(7)
+    np.random.seed(7)
+    data, more = PIPELINES[name](root)
+    more = {"batch_size": 5, "shuffle": "sampler" not in more, "num_workers": workers, **more, **settings}
+    if not workers:
+        more.pop("persistent_workers", None)
+    return DataLoader(data, **more)
+
+
+def digests(name, root, workers, **settings):
+    """Of the batches of two epochs, and of what the generators give then."""
+    found = []
+    batches = loader(name, root, workers, **settings)
+    for _ in range(2):
+        for batch in batches:
+            found.append(hashlib.sha256())
+            digest(batch, found[-1])
+    return [each.hexdigest()[:16] for each in found] + [repr((torch.rand(1).item(), random.random(), np.random.rand()))]
+
+
+def losses(name, root, workers):
+    """Of a small training."""
+    batches = loader(name, root, workers)
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 5, stride=3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    seen = []
+    for _ in range(2):
+        for images, labels in batches:
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            seen.append(loss.item().hex())
+    return seen
+
+
+if __name__ == "__main__":
+    root = sys.argv[1]
+    make_images(root)
+    plain = {f"{name}/{workers}": digests(name, root, workers) for name in PIPELINES for workers in (0, 2)}
+    plain |= {f"losses/{name}": losses(name, root, 2) for name in ("folder", "reference", "mixup")}
+    json.dump(plain, sys.stdout)
