@@ -23,7 +23,7 @@ const (
 	mostOld = 32 << 20 // bytes of what is judged no more; where it has more it is thinned further
 	beside  = ".trim"  // ends the name under which the file is written anew
 	late    = 300.     // seconds that a line may come later than what it is about
-	held    = 4 << 20  // what is held at a time weighs about that
+	held    = 2 << 20  // what is held at a time weighs about that
 )
 
 // trimming is the state of a Writer's file.
