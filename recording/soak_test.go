@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -62,7 +63,7 @@ func (j *job) second(w *Writer, now float64) {
 // A run of days is a small file, and what a Writer holds and a reader needs does not
 // grow with it. STOKER_SOAK=48 go test -v -run TestSoak ./recording plays 48 hours.
 func TestSoak(t *testing.T) {
-	hours, steps, workers, size := 3, 17.0, 2, int64(1<<20)
+	hours, steps, workers, size := 2, 17.0, 1, int64(2<<20)
 	if n, err := strconv.Atoi(os.Getenv("STOKER_SOAK")); err == nil {
 		hours, workers, size = n, 8, segment
 	}
@@ -117,6 +118,104 @@ func TestSoak(t *testing.T) {
 	sameWindows(t, live, run)
 	if first := run.Find(TreeCPU, "tree").T[0]; first > 1 {
 		t.Errorf("the first hours are gone: the first value is of %.0f s", first)
+	}
+}
+
+// Whatever the rate of steps, a minute of the file is small, what is held is bounded, and
+// what is judged of it is in the file as it is in memory.
+func TestRates(t *testing.T) {
+	for name, rates := range map[string][]float64{ // steps a second, of ten minutes each
+		"many":               {2000, 2000, 2000},
+		"many, then few":     {1000, 2, 2, 2},
+		"few, then many":     {2, 2, 3000},
+		"about what is kept": {60, 60, 60},
+		"many after a while": {300, 20, 20, 900},
+		"slower and slower":  {500, 100, 20, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := &job{workers: 1, chance: rand.New(rand.NewPCG(1, 2))}
+			path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+			w, err := Create(path, j.facts())
+			if err != nil {
+				t.Fatal(err)
+			}
+			minute := int64(0)
+			for now := range 600 * len(rates) {
+				j.period = 1 / rates[now/600]
+				j.second(w, float64(now))
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				if now%60 == 59 {
+					if w.size-minute > 1_000_000 {
+						t.Errorf("%d bytes in the minute before %d s", w.size-minute, now)
+					}
+					minute = w.size
+				}
+				if weight := w.live.weight(); weight > liveMemory {
+					t.Fatalf("%d s: %d bytes are held", now, weight)
+				}
+				if now%700 == 699 {
+					run, err := Open(path)
+					if err != nil || len(run.Warnings) > 0 {
+						t.Fatal(err, run.Warnings)
+					}
+					sameWindows(t, w.Snapshot(), run)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			judged := w.Snapshot().Windows()[0]
+			t.Logf("%.2f MB, %s", float64(w.size)/1e6, judged)
+			if want := 1 / rates[0]; name == "many" && math.Abs(judged.Time()/want-1) > 0.02 {
+				t.Errorf("a step takes %.6f s, of all %.6f s", judged.Time(), want)
+			}
+		})
+	}
+}
+
+// Which steps are kept is the same whether they are thinned once or twice.
+func TestKeeps(t *testing.T) {
+	const blocks = 1 << 14
+	for oneIn := 1; oneIn <= 256; oneIn *= 2 {
+		kept := 0
+		for n := 0; n < blocks*block; n += block {
+			if keeps(2*oneIn, n) && !keeps(oneIn, n) {
+				t.Fatalf("step %d is kept one in %d, not one in %d", n, 2*oneIn, oneIn)
+			}
+			if keeps(oneIn, n) != keeps(oneIn, n+block-1) {
+				t.Fatalf("the block of step %d is torn", n)
+			}
+			if keeps(oneIn, n) {
+				kept++
+			}
+		}
+		if want := blocks / oneIn; kept < want*3/4 || kept > want*5/4 {
+			t.Errorf("one in %d: %d of %d blocks", oneIn, kept, blocks)
+		}
+	}
+}
+
+func TestOverlaid(t *testing.T) {
+	ever := math.Inf(1)
+	of := func(from, to, every float64, oneIn int) thinned { return thinned{from, to, every, oneIn} }
+	var parts []thinned
+	for _, c := range []struct {
+		more thinned
+		want []thinned
+	}{
+		{of(0, 10, 5, 1), []thinned{of(0, 10, 5, 1)}},
+		{of(10, 20, 5, 1), []thinned{of(0, 20, 5, 1)}},
+		{of(15, 30, 1, 4), []thinned{of(0, 15, 5, 1), of(15, 20, 5, 4), of(20, 30, 1, 4)}},
+		{of(0, 30, 5, 4), []thinned{of(0, 30, 5, 4)}},
+		{of(40, ever, 0, 2), []thinned{of(0, 30, 5, 4), of(40, ever, 0, 2)}},
+		{of(0, 50, 0, 1), []thinned{of(0, 30, 5, 4), of(40, ever, 0, 2)}},
+	} {
+		if parts = overlaid(parts, c.more); !slices.Equal(parts, c.want) {
+			t.Errorf("%+v: %+v, want %+v", c.more, parts, c.want)
+		}
 	}
 }
 
