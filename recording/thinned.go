@@ -59,6 +59,19 @@ func (t thinned) String() string {
 	return fmt.Sprintf("one step in %d and %s are kept", max(1, t.OneIn), every)
 }
 
+// Kept says of each part of the run of which not all is kept how much that is.
+func (r *Run) Kept() []string {
+	var said []string
+	for _, t := range r.thinned {
+		upTo := "on"
+		if !math.IsInf(t.To, 1) {
+			upTo = "to " + hours(t.To)
+		}
+		said = append(said, fmt.Sprintf("from %s %s %s", hours(t.From), upTo, t))
+	}
+	return said
+}
+
 // overlaid are parts of a run, in order, of which one more was thinned.
 func overlaid(parts []thinned, more thinned) []thinned {
 	borders := []float64{more.From, more.To}

@@ -190,3 +190,46 @@ var errFull = errors.New("full")
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+// Copies of a recording that were damaged in different places, and pieces of it, give
+// the whole again; files of two runs are not mixed.
+func TestMerge(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := long(t, file("run.jsonl.gz"), 1, segment).Close(); err != nil {
+		t.Fatal(err)
+	}
+	was, _ := Open(file("run.jsonl.gz"))
+	data, _ := os.ReadFile(file("run.jsonl.gz"))
+	for name, at := range map[string]int{"a.jsonl.gz": len(data) / 3, "b.jsonl.gz": len(data) / 2} {
+		copied := bytes.Clone(data)
+		copied[at] ^= 0x55
+		if name == "b.jsonl.gz" {
+			copied = copied[:len(copied)*3/4]
+		}
+		if err := os.WriteFile(file(name), copied, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if run, err := Open(file(name)); err != nil || len(run.Warnings) == 0 {
+			t.Fatal(err, run.Warnings)
+		}
+	}
+	var out bytes.Buffer
+	if err := Merge(&out, file("a.jsonl.gz"), file("b.jsonl.gz")); err != nil {
+		t.Fatal(err)
+	}
+	is, err := Read(&out)
+	if err != nil || len(is.Warnings) > 0 {
+		t.Fatal(err, is.Warnings)
+	}
+	if got, want := text(t, is), text(t, was); got != want {
+		t.Errorf("%d bytes of lines, want %d", len(got), len(want))
+	}
+	if err := os.WriteFile(file("other.jsonl.gz"), []byte(header), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = Merge(&out, file("a.jsonl.gz"), file("other.jsonl.gz"))
+	if err == nil || !strings.Contains(err.Error(), "other.jsonl.gz: it is of another run than the first file") {
+		t.Error(err)
+	}
+}
