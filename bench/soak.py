@@ -4,10 +4,10 @@
     make soak                         30 minutes, and 48 simulated hours of recording before
     python3 bench/soak.py --minutes 5
 
-Side by side: `stoker observe` of a program that only sleeps, of a loop of as many steps a second as Python makes, of one of 17 steps a second
-whose two loader workers are started anew every ten seconds, and a loader of stoker's that goes over a folder of pictures again and again.
-Memory is what only that process holds (RssAnon of /proc/PID/status). Ends with 1 where observing took more than 40 MB, or where the last third
-of the time took more than the middle one by a tenth and 2 MB.
+Side by side: `stoker observe` of a program that only sleeps, of a loop of 20,000 steps a second, of one of 17 steps a second whose two loader
+workers are started anew every ten seconds, and the daemon of a stoker.Loader that goes over some pictures again and again, as fast as it can,
+and records itself. Memory is what only that process holds (RssAnon of /proc/PID/status). Ends with 1 where one of them took more than 40 MB,
+or more in the last third of the time than in the middle one by a tenth and 2 MB.
 """
 
 import argparse
@@ -24,32 +24,30 @@ ROOT = Path(__file__).resolve().parents[1]
 MOST_MB = 40
 
 LOOP = """
-import sys, time
-import torch
+import time, torch
 from torch.utils.data import DataLoader, Dataset
 class Numbers(Dataset):
     def __len__(self): return {length}
     def __getitem__(self, i): return i
-model = torch.nn.Linear(1, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-ends = time.monotonic() + {seconds}
-steps = 0
-while time.monotonic() < ends:
+began, steps = time.monotonic(), 0
+while time.monotonic() < began + {seconds}:
     for batch in DataLoader(Numbers(), batch_size=1, collate_fn=lambda samples: samples, num_workers={workers}):
-        time.sleep({pause}) if {pause} else None
         steps += 1
-        if time.monotonic() > ends: break
-print(steps / {seconds}, "steps/s")
+        if steps % {burst} == 0: time.sleep(max(0, began + steps / {rate} - time.monotonic()))
+        if time.monotonic() > began + {seconds}: break
+print("%.0f steps/s" % (steps / {seconds}))
 """
 
 FEED = """
-import sys, time
-import numpy, stoker
-ends = time.monotonic() + {seconds}
-while time.monotonic() < ends:
-    with stoker.Loader({images!r}, batch=16, size=64) as loader:
-        for batch in loader:
-            if time.monotonic() > ends: break
+import numpy, os, time, stoker
+from PIL import Image
+os.makedirs({folder!r} + "/images/one")
+for i in range(256): Image.fromarray(numpy.full((40, 40, 3), i, numpy.uint8)).save({folder!r} + "/images/one/%d.png" % i)
+ends, batches = time.monotonic() + {seconds}, 0
+with stoker.Loader({folder!r} + "/images", ops=[dict(op="resize", size=[40, 40]), dict(op="pil_to_tensor")], batch_size=8, num_workers=1, record={folder!r} + "/feed.jsonl.gz") as loader:
+    while time.monotonic() < ends:
+        for batch in loader: batches += 1
+print("%.0f batches/s" % (batches / {seconds}))
 """
 
 
@@ -65,17 +63,17 @@ def main() -> int:
 
 def soak(arguments: argparse.Namespace, folder: Path) -> int:
     seconds = arguments.minutes * 60
+    python = [str(arguments.python), "-c"]
     loops = {
         "rest": ["sleep", f"{seconds:g}"],
-        "fast": [str(arguments.python), "-c", LOOP.format(length=10**7, seconds=seconds, workers=0, pause=0)],
-        "workers": [str(arguments.python), "-c", LOOP.format(length=170, seconds=seconds, workers=2, pause=0.058)],
+        "fast": [*python, LOOP.format(length=10**7, seconds=seconds, workers=0, rate=20_000, burst=200)],
+        "workers": [*python, LOOP.format(length=170, seconds=seconds, workers=2, rate=17, burst=1)],
     }
-    started = {
-        name: subprocess.Popen(
-            [str(arguments.stoker), "observe", "-q", "-o", str(folder / f"{name}.jsonl.gz"), "--", *command], start_new_session=True
-        )
-        for name, command in loops.items()
-    }
+    observe = [str(arguments.stoker), "observe", "-q", "-o"]
+    commands = {name: [*observe, str(folder / f"{name}.jsonl.gz"), "--", *command] for name, command in loops.items()}
+    commands["feed"] = [*python, FEED.format(folder=str(folder), seconds=seconds)]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python"), "STOKER_BIN": str(arguments.stoker)}
+    started = {name: subprocess.Popen(command, env=env, start_new_session=True) for name, command in commands.items()}
     used: dict[str, list[float]] = {name: [] for name in started}
     print(" ".join(["minute", *(f"{name:>10}" for name in started), *(f"{name + '.gz':>10}" for name in started)]), "  MB", flush=True)
     try:
@@ -83,7 +81,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> int:
         while time.monotonic() < began + seconds - 15:
             time.sleep(min(60, seconds / 10))
             for name, process in started.items():
-                used[name].append(anonymous(process.pid))
+                used[name].append(anonymous(daemon_of(process.pid) if name == "feed" else process.pid))
             sizes = [(folder / f"{name}.jsonl.gz").stat().st_size / 1e6 for name in started]
             minute = (time.monotonic() - began) / 60
             print(" ".join([f"{minute:6.1f}", *(f"{used[name][-1]:10.1f}" for name in started), *(f"{size:10.2f}" for size in sizes)]), flush=True)
@@ -106,6 +104,12 @@ def judge(used: dict[str, list[float]]) -> int:
         bad |= max(values) > MOST_MB or grew
         print(f"{name}: at most {max(values):.1f} MB; {middle:.1f} MB in the middle third, {last:.1f} MB in the last: {'grew' if grew else 'flat'}")
     return int(bad)
+
+
+def daemon_of(pid: int) -> int:
+    """The feed daemon that a process started; 0 where there is none."""
+    found = subprocess.run(["pgrep", "-P", str(pid), "-f", "stoker feed"], capture_output=True, text=True, check=False).stdout.split()
+    return int(found[0]) if found else 0
 
 
 def anonymous(pid: int) -> float:
