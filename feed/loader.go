@@ -79,7 +79,11 @@ func (l *Loader) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	l.notes = append(l.notes, l.source.Notes()...)
-	if most := l.pool.budget.pixels; most < maxPixels {
+	switch most := l.pool.budget.pixels; {
+	case l.spec.MaxPixels > most:
+		return fmt.Errorf("max_pixels is %d: decoding so many takes %s, and of the memory of %s images have %s: give more memory, fewer threads or a smaller max_pixels",
+			l.spec.MaxPixels, mebibytes(scratchBytes(l.spec.MaxPixels, 1)), mebibytes(l.pool.budget.total), mebibytes(scratchBytes(most, 1)))
+	case l.spec.MaxPixels == 0 && most < maxPixels:
 		l.notes = append(l.notes, fmt.Sprintf("images of more than %d pixels will be bad samples: the memory of %s has no room for larger ones",
 			most, mebibytes(l.pool.budget.total)))
 	}

@@ -88,6 +88,39 @@ func TestInexact(t *testing.T) {
 	}
 }
 
+// TestMaxPixels: what is too large is what the spec says, on every machine; where the
+// memory is too little for that, it is said at the start.
+func TestMaxPixels(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(root, "one"), 0o755))
+	for _, side := range []int{50, 60, 61} {
+		var file bytes.Buffer
+		must(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, side, 60))))
+		must(t, os.WriteFile(filepath.Join(root, "one", fmt.Sprintf("%d.png", side)), file.Bytes(), 0o644))
+	}
+	spec := trainSpec(root)
+	spec.Shuffle, spec.MaxPixels, spec.OnError, spec.MaxBad = false, 3600, Mask, 1
+	pool := newTestPool(t, 1)
+	l := open(t, pool, spec, Options{})
+	pass, err := l.Pass(0, 0, 0, 0)
+	must(t, err)
+	done := make(chan Filled, 1)
+	_, err = pass.Fill(0, make([]byte, l.Layout().SlotBytes), time.Now(), func(f Filled) { done <- f })
+	must(t, err)
+	f := await(t, done)
+	must(t, f.Err)
+	if len(f.Bad) != 1 || f.Bad[0].Index != 2 || f.Bad[0].Reason != "too large: an image of 61 x 60 pixels; at most 3600 are decoded" {
+		t.Errorf("bad are %+v; expected sample 2 alone", f.Bad)
+	}
+	for pixels, want := range map[int]string{-1: "max_pixels is -1", maxPixels + 1: "Pillow takes for a bomb", 2000: "of the memory of 700.0 MiB images have"} {
+		pool.budget.pixels, pool.budget.total = 1999, 700<<20
+		spec.MaxPixels = pixels
+		if _, err := Open(t.Context(), spec, Options{Pool: pool}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("max_pixels %d: %v", pixels, err)
+		}
+	}
+}
+
 func trainSpec(root string) Spec {
 	return Spec{
 		Name: "train", Root: root, Batch: 7, World: 1, Shuffle: true, Seed: 3,

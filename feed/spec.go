@@ -24,4 +24,8 @@ type Spec struct {
 	OnError string  `json:"on_error"`          // "fail", "substitute", "mask"
 	MaxBad  float64 `json:"max_bad,omitempty"` // share of an epoch's samples that may be bad, default 0.001 (at least 1 sample)
 	Depth   int     `json:"depth,omitempty"`   // slots per rank, default 4
+
+	// MaxPixels is the largest image that is no bad sample; 0: Pillow's own limit, or
+	// what the daemon's memory has room for where that is less.
+	MaxPixels int `json:"max_pixels,omitempty"`
 }

@@ -58,7 +58,8 @@ func newWorker(p *Pool) *worker {
 // renew throws the scratch memory away: it has grown large, or a fault of ours
 // has left it in a state that nobody knows.
 func (w *worker) renew() {
-	w.decoder = decode.New(decode.Limits{Pixels: w.pool.budget.pixels})
+	pixels := w.pool.budget.pixels
+	w.decoder = decode.New(decode.Limits{Pixels: pixels, Memory: pixels * perPixel})
 	w.transform = transform.NewWorker()
 	w.pictures = nil
 	w.file = nil
@@ -121,6 +122,9 @@ func (w *worker) read(folder *source.Folder, i int) ([]byte, error) {
 func (w *worker) decode(l *Loader, data []byte, e errand) error {
 	info, err := w.decoder.Open(data)
 	if err != nil {
+		return err
+	}
+	if err := (decode.Limits{Pixels: l.spec.MaxPixels}).CheckPixels(info.Width, info.Height); err != nil {
 		return err
 	}
 	w.made.format = info.Format

@@ -283,7 +283,7 @@ func TestFaultsOfOurs(t *testing.T) {
 	dir := t.TempDir()
 	command := []string{"sh", "-c", "echo >> " + dir + "/ran; sleep 1.3; exit 7"}
 	for name, o := range map[string]Options{
-		"while judging":  {OnTick: func(*recording.Run, float64) { panic("a fault") }},
+		"while judging":  {OnTick: func(func() *recording.Run, float64) { panic("a fault") }},
 		"in a probe":     {OpenGPU: func(string) (GPU, error) { return &faultyGPU{}, nil }},
 		"in the opening": {OpenGPU: func(string) (GPU, error) { panic("a fault") }},
 	} {

@@ -52,10 +52,10 @@ type Options struct {
 	// Version of this Stoker, for the recording.
 	Version string
 
-	// OnTick is handed the run so far (at most the last half hour), at most once
-	// a second, less often where it takes longer than a hundredth of the time.
+	// OnTick may look at the run so far (at least at what is judged of it), at most
+	// once a second, less often where it takes longer than a hundredth of the time.
 	// It is called in the goroutine that records, and may keep the run.
-	OnTick func(run *recording.Run, now float64)
+	OnTick func(sofar func() *recording.Run, now float64)
 
 	// Warn is told of each trouble once, in a sentence that says what to do.
 	Warn func(text string)

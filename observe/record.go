@@ -152,6 +152,7 @@ type recorder struct {
 	intake  *step.Intake
 	paces   map[int]*pace    // of processes that step
 	visible map[int][]string // CUDA_VISIBLE_DEVICES of processes
+	hungUp  []int            // processes whose hook speaks no more
 	hooked  bool             // the command was started with the hook
 	tracing *tracing         // nil where no trace is wanted or can be taken
 	exit    *recording.Exit
@@ -431,6 +432,7 @@ func (r *recorder) second() {
 	r.nextSecond = float64(int(now)) + second
 	r.intake.Flush()
 	r.tellJob()
+	r.forget()
 	if r.job != nil {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
@@ -447,6 +449,24 @@ func (r *recorder) second() {
 	r.writeFacts()
 	r.flush(now)
 	r.show(now)
+}
+
+// forget lets go of what is known of processes that have ended. Those that hung up and
+// go on are kept.
+func (r *recorder) forget() {
+	if r.hears == nil {
+		return
+	}
+	r.hungUp = append(r.hungUp, r.hears.Gone()...)
+	r.hungUp = slices.DeleteFunc(r.hungUp, func(pid int) bool {
+		if alive(pid) {
+			return false
+		}
+		r.intake.Forget(pid)
+		delete(r.paces, pid)
+		delete(r.visible, pid)
+		return true
+	})
 }
 
 // flush writes the second. Where the disk takes nothing it is tried again ever
@@ -477,7 +497,7 @@ func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
 		return
 	}
-	if !r.guarded("judge the run so far", func() { r.o.OnTick(r.out.Snapshot(), now) }) {
+	if !r.guarded("judge the run so far", func() { r.o.OnTick(r.out.Snapshot, now) }) {
 		r.o.OnTick = nil
 		return
 	}

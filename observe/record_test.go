@@ -220,7 +220,7 @@ func spinner(t *testing.T) *exec.Cmd {
 func TestAttach(t *testing.T) {
 	job := spinner(t)
 	pid, ticks := job.Process.Pid, 0
-	run := record(t, Options{PID: pid, OnTick: func(*recording.Run, float64) {
+	run := record(t, Options{PID: pid, OnTick: func(func() *recording.Run, float64) {
 		if ticks++; ticks == 4 {
 			_ = job.Process.Kill()
 		}
@@ -255,7 +255,7 @@ func TestCancelLeavesTheCommandAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	run, err := Record(ctx, Options{
 		Command: []string{"sh", "-c", "read x; touch " + dir + "/done"}, Stdin: in, Output: dir + "/run.jsonl.gz", OpenGPU: blind,
-		OnTick: func(*recording.Run, float64) { cancel() },
+		OnTick: func(func() *recording.Run, float64) { cancel() },
 	})
 	if err != nil || run.Facts.Exit != nil {
 		t.Fatal(err, run.Facts.Exit)
@@ -442,11 +442,11 @@ func TestGPUThatHangs(t *testing.T) {
 func TestOnTick(t *testing.T) {
 	in, open := gate(t)
 	var seen []float64
-	record(t, Options{Command: []string{"sh", "-c", "read x"}, Stdin: in, OnTick: func(run *recording.Run, now float64) {
+	record(t, Options{Command: []string{"sh", "-c", "read x"}, Stdin: in, OnTick: func(sofar func() *recording.Run, now float64) {
 		if seen = append(seen, now); len(seen) == 3 {
 			open()
 		}
-		if run.Facts.Version != "v" {
+		if sofar().Facts.Version != "v" {
 			t.Error("a snapshot without facts")
 		}
 	}, Version: "v"})
@@ -462,7 +462,7 @@ func TestOnTickThatTakesLong(t *testing.T) {
 	const long = 20 * time.Millisecond
 	called := 0
 	r := hooked(t, os.Getpid())
-	r.o.OnTick = func(*recording.Run, float64) { called++; time.Sleep(long) }
+	r.o.OnTick = func(func() *recording.Run, float64) { called++; time.Sleep(long) }
 	now := r.clock.now()
 	r.show(now)
 	if r.nextShow < now+100*long.Seconds() {

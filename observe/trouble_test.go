@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 		Version: noise(), // so that each second is longer than what a page has left
 		Command: []string{"sh", "-c", "read x; exit 3"}, Stdin: in, Output: output, OpenGPU: blind,
 		Warn: func(text string) { warned = append(warned, text) },
-		OnTick: func(_ *recording.Run, now float64) {
+		OnTick: func(_ func() *recording.Run, now float64) {
 			switch ticks++; {
 			case ticks == 2:
 				written = now

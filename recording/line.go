@@ -53,8 +53,21 @@ type line struct {
 	Updates *float64 `json:"optimized,omitempty"`
 	Inside  *Inside  `json:"inside,omitempty"`
 
+	// thinned
+	To    *float64 `json:"to,omitempty"`
+	Every float64  `json:"every,omitempty"`
+	OneIn int      `json:"one_in,omitempty"`
+
 	// host and device
 	timelineFields
+}
+
+func thinnedLine(t thinned) line {
+	l := line{Kind: "thinned", T: t.From, Every: t.Every, OneIn: t.OneIn}
+	if !math.IsInf(t.To, 1) {
+		l.To = &t.To
+	}
+	return l
 }
 
 // Clock is what the device's own clock said of a step; it becomes known some
@@ -107,6 +120,10 @@ type builder struct {
 	time   timelineBuilder
 	header bool
 
+	old    float64 // seconds of which a value is kept of what is not judged
+	scarce bool    // what is judged was thinned as well, which the file does not say
+	begins float64 // what was before is left out, seconds; 0: nothing is
+
 	samples int64             // that are held
 	insides int64             // of steps that are held
 	words   map[string]string // that steps repeat, one copy of each
@@ -158,7 +175,7 @@ type seriesKey struct {
 type stepKey struct{ pid, loader, n int }
 
 func newBuilder() *builder {
-	return &builder{series: map[seriesKey]int{}, steps: map[stepKey]int{}}
+	return &builder{series: map[seriesKey]int{}, steps: map[stepKey]int{}, old: oldEvery}
 }
 
 // parse adds one line of text. Blank lines are skipped.
@@ -196,7 +213,12 @@ func (b *builder) add(l line) error {
 		if l.Value != nil {
 			b.sample(l.Signal, l.Subject, l.T, *l.Value)
 		}
+	case "thinned":
+		b.addThinned(l)
 	case "step":
+		if !keeps(b.density().OneIn, l.N) {
+			return nil
+		}
 		l.Phase, l.NoClock = Phase(b.word(string(l.Phase))), b.word(l.NoClock)
 		b.steps[stepKey{l.PID, l.Loader, l.N}] = len(b.run.Steps)
 		b.run.Steps = append(b.run.Steps, l.step())
@@ -226,10 +248,24 @@ func (b *builder) addHeader(l line) error {
 	return nil
 }
 
-// sample keeps a value of a signal, if it can be one.
-func (b *builder) sample(signal Signal, subject string, t, v float64) {
-	if math.IsNaN(v) || absurd(v) || absurd(t) {
+// addThinned adds how much is kept, of a part that is over or from now on.
+func (b *builder) addThinned(l line) {
+	part := thinned{From: l.T, To: math.Inf(1), Every: l.Every, OneIn: max(1, l.OneIn)}
+	if part.OneIn&(part.OneIn-1) != 0 || !(part.Every >= 0) {
 		return
+	}
+	if l.To == nil {
+		b.change(part)
+	} else if part.To = *l.To; part.From < part.To {
+		b.run.thinned = overlaid(b.run.thinned, part)
+	}
+}
+
+// sample keeps a value of a signal, if it can be one and is to be kept; it says whether
+// it was.
+func (b *builder) sample(signal Signal, subject string, t, v float64) bool {
+	if math.IsNaN(v) || absurd(v) || absurd(t) {
+		return false
 	}
 	key := seriesKey{signal, subject}
 	i, found := b.series[key]
@@ -239,13 +275,17 @@ func (b *builder) sample(signal Signal, subject string, t, v float64) {
 		b.run.Series = append(b.run.Series, Series{Signal: signal, Subject: subject})
 		b.texts += int64(len(signal) + len(subject))
 	}
-	b.value(i, t, v)
+	return b.value(i, t, v)
 }
 
-func (b *builder) value(series int, t, v float64) {
+func (b *builder) value(series int, t, v float64) bool {
 	s := &b.run.Series[series]
+	if n := len(s.T); n > 0 && together(b.density().Every, s.T[n-1], t) {
+		return false
+	}
 	s.T, s.V = append(s.T, t), append(s.V, v)
 	b.samples++
+	return true
 }
 
 // word is one copy of a word that is repeated.
@@ -349,6 +389,7 @@ func (b *builder) finish() *Run {
 		return a.Subject < c.Subject
 	})
 	run.Warnings = append([]string(nil), b.run.Warnings...)
+	run.thinned = slices.Clone(b.run.thinned)
 	return &run
 }
 
@@ -361,12 +402,21 @@ func (b *builder) drop(from, to float64) {
 	if !(from < to) {
 		return
 	}
-	b.samples, b.insides, b.texts = 0, 0, 0
 	b.dropSamples(from, to)
+	b.dropSteps(func(s Step) bool { return s.Start >= from && s.Start < to })
+	b.run.thinned = slices.DeleteFunc(b.run.thinned, func(t thinned) bool { return t.From >= from && t.To <= to })
+}
+
+// dropSteps leaves steps out.
+func (b *builder) dropSteps(drop func(Step) bool) {
+	b.insides = 0
 	kept := b.run.Steps[:0]
+	for text := range b.words {
+		b.texts -= int64(len(text))
+	}
 	b.words = nil
 	for _, s := range b.run.Steps {
-		if s.Start < from || s.Start >= to {
+		if !drop(s) {
 			s.Phase, s.NoClock = Phase(b.word(string(s.Phase))), b.word(s.NoClock)
 			if s.Inside != nil {
 				b.insides++
@@ -387,14 +437,15 @@ func (b *builder) drop(from, to float64) {
 func (b *builder) dropSamples(from, to float64) {
 	kept := b.run.Series[:0]
 	clear(b.series)
+	b.samples = 0
 	for _, s := range b.run.Series {
 		lo, hi := sort.SearchFloat64s(s.T, from), sort.SearchFloat64s(s.T, to)
 		if hi-lo == len(s.T) {
+			b.texts -= int64(len(s.Signal) + len(s.Subject))
 			continue
 		}
 		s.T, s.V = slices.Concat(s.T[:lo], s.T[hi:]), slices.Concat(s.V[:lo], s.V[hi:])
 		b.samples += int64(len(s.T))
-		b.texts += int64(len(s.Signal) + len(s.Subject))
 		b.series[seriesKey{s.Signal, s.Subject}] = len(kept)
 		kept = append(kept, s)
 	}

@@ -120,15 +120,16 @@ func (p *packer) flush() {
 	p.lines = p.lines[:0]
 }
 
-// A recording of any length opens with what fits, the newest of it, and says how much
-// that is. What is kept is all that there is of that time.
-func TestLongRecordings(t *testing.T) {
+// A recording that weighs more than fits opens with less of everything, evenly, and says
+// how much that is: the mean of its steps and the rates of its signals stay what they are.
+func TestHeavyRecordings(t *testing.T) {
 	var file bytes.Buffer
-	seconds, steps := stretched(t, &file, "labelled-cpu-exhausted", 4<<20)
+	_, steps := stretched(t, &file, "labelled-cpu-exhausted", 4<<20)
 	whole, err := Read(bytes.NewReader(file.Bytes()))
 	if err != nil || len(whole.Warnings) > 0 || len(whole.Steps) != steps {
 		t.Fatalf("%v, %q, %d steps of %d", err, whole.Warnings, len(whole.Steps), steps)
 	}
+	want := whole.Windows()[0]
 	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes()), "one member": packed(string(unpacked(t, file.Bytes())))} {
 		most := usual
 		most.kept, most.member = 1<<20, 1<<19
@@ -136,19 +137,22 @@ func TestLongRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
-		if len(run.Warnings) != 1 || !regexp.MustCompile(`^the recording is too long to be kept whole: of its [0-9.]+ minutes the last [0-9.]+ minutes are read$`).MatchString(run.Warnings[0]) {
+		if len(run.Warnings) != 1 || !regexp.MustCompile(`^the recording is too large to be kept whole: one step in [248] and one value in [0-9.]+ s of each signal are kept$`).MatchString(run.Warnings[0]) {
 			t.Errorf("%s: %q", form, run.Warnings)
 		}
-		begins := run.Steps[0].Start
-		last := newest(whole, begins)
-		if kept := run.End() - begins; kept < seconds/20 || kept > seconds/2 {
-			t.Errorf("%s: %.0f of %.0f s are kept", form, kept, seconds)
+		got := run.Windows()[0]
+		if n := len(got.Steps); n < 500 || n*got.OneIn < steps/2 || n*got.OneIn > steps*2 {
+			t.Errorf("%s: %d steps, one in %d of %d", form, n, got.OneIn, steps)
 		}
-		if got, want := text(t, newest(run, begins)), text(t, last); got != want {
-			t.Errorf("%s: what is kept is not the newest part of the whole:\n%d bytes, want %d", form, len(got), len(want))
+		if got.Time() < want.Time()*0.95 || got.Time() > want.Time()*1.05 || got.End-got.Start < 0.8*(want.End-want.Start) {
+			t.Errorf("%s: a step takes %.4f s from %.1f s to %.1f s, of all %.4f s from %.1f s to %.1f s",
+				form, got.Time(), got.Start, got.End, want.Time(), want.Start, want.End)
 		}
-		if w := run.Windows(); len(w) != 1 || len(w[0].Steps) < 100 {
-			t.Errorf("%s: windows %v", form, w)
+		for _, s := range whole.All(PressureCPU) {
+			// counters of a stretched recording begin anew every 28 s: of a part within one
+			if a, b := s.Rate(1, 27), run.Find(s.Signal, s.Subject).Rate(1, 27); math.Abs(a-b) > 0.1*math.Abs(a) {
+				t.Errorf("%s: %s of %s is %v, of all values %v", form, s.Signal, s.Subject, b, a)
+			}
 		}
 	}
 }
@@ -217,10 +221,11 @@ func TestWeightOfStrangeLines(t *testing.T) {
 	} {
 		r := &reader{in: &input{from: bytes.NewReader(data)}, limits: usual, build: newBuilder()}
 		r.limits.kept = 100_000
+		r.full = func() { r.build.fit(100_000) }
 		if err := r.plain(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if w := r.build.weight(); w > r.limits.kept || !r.cut {
+		if w, b := r.build.weight(), r.build; w > r.limits.kept || !b.scarce && b.begins == 0 && b.old == oldEvery {
 			t.Errorf("%s: weight %d of %d", name, w, r.limits.kept)
 		}
 	}
@@ -273,22 +278,6 @@ func TestPlainSamples(t *testing.T) {
 			t.Errorf("%s: the two ways differ (%v)", c.line, err)
 		}
 	}
-}
-
-// newest is the part of a run from a time on.
-func newest(run *Run, from float64) *Run {
-	part := Run{Facts: run.Facts}
-	for _, s := range run.Series {
-		if s = s.Between(from, math.Inf(1)); len(s.T) > 0 {
-			part.Series = append(part.Series, s)
-		}
-	}
-	for _, s := range run.Steps {
-		if s.Start >= from {
-			part.Steps = append(part.Steps, s)
-		}
-	}
-	return &part
 }
 
 func unpacked(t testing.TB, data []byte) []byte {

@@ -26,16 +26,16 @@ const (
 // limits are what a reader keeps and how far it goes.
 type limits struct {
 	lines  int64 // bytes of lines, after which reading ends
-	kept   int64 // bytes that samples and steps may take in memory; beyond, the older half of the time is left out
+	kept   int64 // bytes that samples and steps may take in memory; beyond, they are thinned
 	events int64 // bytes of lines of a Timeline, which cannot be shortened
 	member int   // bytes of a member that are unpacked before its first line is looked at; a Writer's are smaller
 }
 
-// usual are the limits of Open and Read. A job with 8 loader workers writes 23 KB of
-// lines a second, one with 32 workers 61 KB: these are 34 and 13 days of lines, and
-// in memory (17 steps a second) at least 13 and 7 hours; the process takes two to three
-// times as much.
-var usual = limits{lines: 64 << 30, kept: 1 << 30, events: 4 << 30, member: 64 << 20}
+// usual are the limits of Open and Read. A Writer's own is half of kept, so that what it
+// wrote is judged whole; the process takes two to three times as much. A job with 8 loader
+// workers writes 23 KB of lines a second, one with 32 workers 61 KB, and what is older than
+// some hours is thinned: no recording of ours reaches the limit of lines.
+var usual = limits{lines: 64 << 30, kept: 24 << 20, events: 4 << 30, member: 8 << 20}
 
 // ErrNotRecording says that a file is something else than a recording.
 var ErrNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
@@ -81,9 +81,21 @@ func Read(in io.Reader) (*Run, error) { return read(in, usual) }
 
 func read(in io.Reader, most limits) (*Run, error) {
 	r := &reader{in: &input{from: in}, limits: most, build: newBuilder()}
+	r.full = func() { r.build.fit(most.kept) }
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	r.build.run.Timeline.relink()
+	run := r.build.finish()
+	run.Warnings = append(run.Warnings, r.warnings(run)...)
+	return run, nil
+}
+
+// read reads the whole file.
+func (r *reader) read() error {
 	magic, err := r.in.peek(len(gzipMagic))
 	if len(magic) == 0 && errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty: no second of it was ever written")
+		return errors.New("the file is empty: no second of it was ever written")
 	}
 	if bytes.HasPrefix(magic, gzipMagic[:2]) {
 		err = r.members()
@@ -91,18 +103,15 @@ func read(in io.Reader, most limits) (*Run, error) {
 		err = r.plain()
 	}
 	if err = cmp.Or(r.in.failed(), err); err != nil {
-		return nil, err
+		return err
+	}
+	if !r.build.header && r.torn {
+		return errors.New("the file ends within its first second: nothing in it is complete")
 	}
 	if !r.build.header {
-		if r.torn {
-			return nil, errors.New("the file ends within its first second: nothing in it is complete")
-		}
-		return nil, ErrNotRecording
+		return ErrNotRecording
 	}
-	r.build.run.Timeline.relink()
-	run := r.build.finish()
-	run.Warnings = append(run.Warnings, r.warnings(run)...)
-	return run, nil
+	return nil
 }
 
 // warnings say what of the file is not in the run.
@@ -117,8 +126,10 @@ func (r *reader) warnings(run *Run) []string {
 	if r.ended {
 		said = append(said, fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s was not read", stoker.Bytes(r.limits.lines), hours(run.End())))
 	}
-	if r.cut {
-		said = append(said, fmt.Sprintf("the recording is too long to be kept whole: of its %s the last %s are read", hours(run.End()), hours(run.End()-r.begins)))
+	if b := r.build; b.begins > 0 {
+		said = append(said, fmt.Sprintf("the recording is too large to be kept whole: of its %s the last %s are read", hours(run.End()), hours(run.End()-b.begins)))
+	} else if b.scarce {
+		said = append(said, fmt.Sprintf("the recording is too large to be kept whole: %s", b.density()))
 	}
 	return said
 }
@@ -139,15 +150,14 @@ type reader struct {
 	in        *input
 	limits    limits
 	build     *builder
+	full      func() // what is held weighs more than is to be kept
 	zip       gzip.Reader
 	text      []byte // of a member, used again for the next
 	lines     int
-	total     int64   // bytes of lines
-	ended     bool    // by the limit of lines
-	cut       bool    // what was before begins is left out
-	begins    float64 // seconds
-	torn      bool    // the last member or line is incomplete
-	damaged   int     // members or lines that could not be read
+	total     int64 // bytes of lines
+	ended     bool  // by the limit of lines
+	torn      bool  // the last member or line is incomplete
+	damaged   int   // members or lines that could not be read
 	damagedAt int64
 }
 
@@ -297,7 +307,7 @@ func (r *reader) line(row []byte, at int64, complete bool) error {
 		return errEvents
 	case err == nil:
 		if r.build.weight() > r.limits.kept {
-			r.cut, r.begins = true, r.build.shorten(r.limits.kept)
+			r.full()
 		}
 		return nil
 	case errors.As(err, &newer):

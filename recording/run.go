@@ -16,6 +16,8 @@ type Run struct {
 	// Warnings are sentences about the recording itself: a torn tail, damaged
 	// seconds, signals that were dropped.
 	Warnings []string
+
+	thinned []thinned // parts of which not all is kept, in order
 }
 
 // Facts are what does not change while a run goes on.

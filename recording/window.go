@@ -27,6 +27,7 @@ type Window struct {
 	Stationary bool
 
 	Newest float64 // seconds: what came before the newest so many is not judged; 0: all was looked at
+	OneIn  int     // blocks of steps of which one is kept, where the run made too many to keep all; else 1
 }
 
 // Start values of the segmentation. [J] They were chosen on the labelled runs
@@ -75,15 +76,15 @@ func (r *Run) Newest() (from, to float64) {
 // newest part, in order of rank, then by how long they are.
 func (r *Run) Windows() []Window {
 	from, to := r.Newest()
-	byTrainer := map[int][]Step{}
-	for _, s := range r.Steps {
+	byTrainer, oneIn := map[int][]Step{}, r.oneIn(from, to)
+	for _, s := range evenly(r.Steps, oneIn) {
 		if s.Start >= from && s.Start <= to {
 			byTrainer[s.PID] = append(byTrainer[s.PID], s)
 		}
 	}
 	var windows []Window
 	for pid, steps := range byTrainer {
-		if w, ok := r.window(pid, steps); ok {
+		if w, ok := r.window(pid, steps, oneIn); ok {
 			if from > 0 {
 				w.Newest = to - from
 			}
@@ -110,18 +111,19 @@ func (r *Run) Whole(w Window) Window {
 		return w
 	}
 	var steps []Step
-	for _, s := range r.Steps {
+	oneIn := r.oneIn(math.Inf(-1), w.End)
+	for _, s := range evenly(r.Steps, oneIn) {
 		if s.PID == w.PID {
 			steps = append(steps, s)
 		}
 	}
-	if whole, ok := r.window(w.PID, steps); ok {
+	if whole, ok := r.window(w.PID, steps, oneIn); ok {
 		return whole
 	}
 	return w
 }
 
-func (r *Run) window(pid int, steps []Step) (Window, bool) {
+func (r *Run) window(pid int, steps []Step, oneIn int) (Window, bool) {
 	phase := Train
 	if !anyPhase(steps, Train) {
 		phase = Evaluate // a run that never trains is inference, and is judged as such
@@ -130,7 +132,7 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 	if !ok {
 		return Window{}, false
 	}
-	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat}
+	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat, OneIn: oneIn}
 	var train []Step
 	for _, s := range steps {
 		if s.Loader != beat || s.Phase != phase || !(s.Period > 0) {
@@ -166,7 +168,8 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 }
 
 // beside sorts the other steps of the trainer within the window: those of other
-// loaders that belong to a judged step, and those of another phase, which end at the
+// loaders that belong to a judged step (where one in so many is kept, as many of
+// theirs are), and those of another phase, which end at the
 // latest when the judged one goes on.
 func (w *Window) beside(steps []Step, phase Phase) {
 	at, goesOn := 0, starts(steps, phase)
@@ -183,7 +186,7 @@ func (w *Window) beside(steps []Step, phase Phase) {
 				s.Period = goesOn[i] - s.Start
 			}
 			w.Apart = append(w.Apart, s)
-		case s.Loader != w.Loader && s.Loader != OwnLoop && at < len(w.Steps) && w.Steps[at].Start <= s.Start:
+		case s.Loader != w.Loader && s.Loader != OwnLoop && (w.OneIn > 1 || at < len(w.Steps) && w.Steps[at].Start <= s.Start):
 			w.Side = append(w.Side, s)
 		}
 	}
@@ -420,8 +423,12 @@ func (w Window) Samples() float64 {
 
 // String says how much the window saw.
 func (w Window) String() string {
-	if w.Newest > 0 {
-		return fmt.Sprintf("%d steps in %.1f s, of the last %s of training", len(w.Steps), w.End-w.Start, hours(w.Newest))
+	steps := fmt.Sprintf("%d steps", len(w.Steps))
+	if w.OneIn > 1 {
+		steps += fmt.Sprintf(" (one in %d is kept)", w.OneIn)
 	}
-	return fmt.Sprintf("%d steps in %.1f s, %d warm-up steps left out", len(w.Steps), w.End-w.Start, w.WarmUp)
+	if w.Newest > 0 {
+		return fmt.Sprintf("%s in %.1f s, of the last %s of training", steps, w.End-w.Start, hours(w.Newest))
+	}
+	return fmt.Sprintf("%s in %.1f s, %d warm-up steps left out", steps, w.End-w.Start, w.WarmUp)
 }

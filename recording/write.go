@@ -17,14 +17,28 @@ import (
 	"stoker/internal/stat"
 )
 
-// maxPending bounds what waits for a disk that takes nothing: about two hours of
-// a busy run. Beyond it the oldest is kept and the newest is dropped, said once.
-const maxPending = 16 << 20
+// What a Writer keeps in memory and writes, at any rate of steps and number of workers.
+const (
+	// maxWaiting bounds what waits for a disk that takes nothing, packed: half an hour of
+	// a busy run. Beyond it the oldest is kept and the newest is dropped, said once.
+	maxWaiting = 4 << 20
+	maxMember  = 1 << 20 // bytes of lines that are packed together at most
+
+	// liveMemory is what Snapshot may weigh: a quarter of an hour of 30 steps and 500
+	// values a second. A reader keeps twice as much.
+	liveMemory = 12 << 20
+
+	// Lines that may be written in a minute: about half a megabyte, packed, of each.
+	stepsAMinute  = 10_000
+	valuesAMinute = 80_000
+	countOver     = 3 // seconds over which lines are counted at least
+)
 
 // Snapshot holds what a verdict is about (Run.Newest) and the present; the file keeps
 // all. Seconds.
 const (
-	lookOver = 900. // how often a Writer looks what it can forget
+	recent   = 900. // is the present
+	lookOver = 300. // how often a Writer looks what it can forget
 	around   = 60.  // kept before the newest: counters are read there
 )
 
@@ -33,13 +47,18 @@ const (
 type Writer struct {
 	file    output
 	path    string
-	size    int64 // of the complete members in the file
-	pending bytes.Buffer
+	size    int64        // of the complete members in the file
+	pending bytes.Buffer // lines
+	waiting bytes.Buffer // members
 	zip     *gzip.Writer // kept: a new one is most of what a second would cost
 	scratch []byte
 	lost    bool
 	live    *builder
 	forgot  float64 // when it looked last, seconds
+	trim    trimming
+
+	steps, values int     // that were written
+	counted       float64 // since then, seconds
 }
 
 // output is the part of *os.File that a Writer needs; tests give one that fails.
@@ -100,7 +119,7 @@ func makeFolder(dir string) error {
 }
 
 func newWriter(file output, path string, facts Facts) *Writer {
-	w := &Writer{file: file, path: path, live: newBuilder()}
+	w := &Writer{file: file, path: path, live: newBuilder(), trim: trimming{segment: segment}}
 	w.add(line{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
 	w.Facts(facts)
 	return w
@@ -123,7 +142,10 @@ func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
 		w.add(l)
 		return
 	}
-	_ = w.live.add(l)
+	if !w.live.sample(signal, subject, l.T, *value) {
+		return
+	}
+	w.values++
 	if w.room() {
 		w.scratch = appendSample(w.scratch[:0], l)
 		w.pending.Write(w.scratch)
@@ -163,11 +185,20 @@ func plain[T string | []byte](text T) bool {
 	return true
 }
 
-// Step adds a step.
-func (w *Writer) Step(s Step) { w.add(stepLine(s)) }
+// Step adds a step. Of very many not all are kept.
+func (w *Writer) Step(s Step) {
+	if keeps(w.live.density().OneIn, s.N) {
+		w.steps++
+		w.add(stepLine(s))
+	}
+}
 
 // Clock adds what the device's clock said of a step that was added before.
-func (w *Writer) Clock(c Clock) { w.add(clockLine(c)) }
+func (w *Writer) Clock(c Clock) {
+	if keeps(w.live.density().OneIn, c.N) {
+		w.add(clockLine(c))
+	}
+}
 
 // Inside adds what was inside of a step that was added before.
 func (w *Writer) Inside(pid, loader, n int, i Inside) { w.add(insideLine(pid, loader, n, &i)) }
@@ -191,40 +222,47 @@ func (w *Writer) add(l line) {
 
 // room reports whether more may wait for the disk, and notes where it may not.
 func (w *Writer) room() bool {
-	if w.pending.Len() > maxPending {
+	if w.pending.Len() > maxMember {
+		w.pack()
+	}
+	if w.waiting.Len() > maxWaiting {
 		w.lost = true
 	}
-	return w.pending.Len() <= maxPending
+	return w.waiting.Len() <= maxWaiting
+}
+
+// pack makes a member of the pending lines.
+func (w *Writer) pack() {
+	if w.pending.Len() == 0 {
+		return
+	}
+	if w.zip == nil {
+		w.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+	}
+	w.zip.Reset(&w.waiting)
+	_, _ = w.zip.Write(w.pending.Bytes()) // memory takes all
+	_ = w.zip.Close()
+	w.pending.Reset()
 }
 
 // Flush writes what was added since the last call as one gzip member with one
 // write. Where the disk takes less, the torn part is cut off again and the
-// lines wait for the next call.
+// members wait for the next call.
 func (w *Writer) Flush() error {
-	w.forget()
-	if w.pending.Len() == 0 {
+	w.keepUp()
+	w.pack()
+	w.trim.swap(w)
+	if w.waiting.Len() == 0 {
 		return nil
 	}
-	var member bytes.Buffer
-	zip := w.zip
-	if zip == nil {
-		zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
-		w.zip = zip
-	}
-	zip.Reset(&member)
-	if _, err := zip.Write(w.pending.Bytes()); err != nil {
-		return fmt.Errorf("write recording %s: %w", w.path, err)
-	}
-	if err := zip.Close(); err != nil {
-		return fmt.Errorf("write recording %s: %w", w.path, err)
-	}
-	if _, err := w.file.Write(member.Bytes()); err != nil {
+	if _, err := w.file.Write(w.waiting.Bytes()); err != nil {
 		_ = w.file.Truncate(w.size) // a tail that stays is dropped on reading
 		_, _ = w.file.Seek(w.size, io.SeekStart)
 		return fmt.Errorf("write recording %s: %w", w.path, err)
 	}
-	w.size += int64(member.Len())
-	w.pending.Reset()
+	w.size += int64(w.waiting.Len())
+	w.waiting.Reset()
+	w.trim.begin(w)
 	return nil
 }
 
@@ -232,21 +270,76 @@ func (w *Writer) Flush() error {
 // (Run.Newest) and the last fifteen minutes.
 func (w *Writer) Snapshot() *Run { return w.live.finish() }
 
+// keepUp keeps what is held and what is written small, however fast the run makes more.
+func (w *Writer) keepUp() {
+	end := w.live.run.End()
+	if end-w.forgot >= lookOver {
+		w.forgot = end
+		w.forget()
+		w.denser(end)
+	}
+	w.slow(end)
+	if w.live.weight() > liveMemory {
+		w.forget()
+	}
+	for tries := 0; w.live.weight() > liveMemory && tries < 64; tries++ {
+		w.add(thinnedLine(w.live.sparser(end)))
+	}
+}
+
 // forget keeps a long run small in memory, whether anyone takes snapshots or not.
 func (w *Writer) forget() {
-	end := w.live.run.End()
-	if end-w.forgot < lookOver {
+	for _, part := range w.live.run.notJudged() {
+		w.live.drop(part.From, part.To)
+	}
+}
+
+// slow keeps fewer of what comes faster than may be written.
+func (w *Writer) slow(end float64) {
+	seconds := max(1, end-w.counted)
+	if seconds < countOver && w.steps < stepsAMinute/4 && w.values < valuesAMinute/4 {
 		return
 	}
-	w.forgot = end
-	from, to := w.live.run.Newest()
-	w.live.forget(from - around)
-	w.live.drop(to+lookOver, end-lookOver) // it trains no longer
+	next := w.live.density()
+	was := next
+	for n := float64(w.steps) * 60 / seconds; n > stepsAMinute; n /= 2 {
+		next.OneIn *= 2
+	}
+	for n := float64(w.values) * 60 / seconds; n > valuesAMinute; n /= 2 {
+		next.Every = max(finest, 2*next.Every)
+	}
+	if next != was {
+		next.From = end
+		w.add(thinnedLine(next))
+	}
+	if next != was || seconds > 60 {
+		w.counted, w.steps, w.values = end, 0, 0
+	}
+}
+
+// denser keeps more again where less comes.
+func (w *Writer) denser(end float64) {
+	next := w.live.density()
+	was, minute := next, max(1, end-w.counted)/60
+	steps := int64(len(w.live.run.Steps)) * stepWeight
+	if next.OneIn > 1 && float64(w.steps) < stepsAMinute/4*minute && steps < liveMemory/8 {
+		next.OneIn /= 2
+	}
+	if next.Every > 0 && float64(w.values) < valuesAMinute/4*minute && w.live.weight()-steps < liveMemory/4 {
+		if next.Every /= 2; next.Every < finest {
+			next.Every = 0
+		}
+	}
+	if next != was {
+		next.From = end
+		w.add(thinnedLine(next))
+	}
 }
 
 // Close writes what is left and closes the file. One that never held anything is
 // removed.
 func (w *Writer) Close() error {
+	w.trim.end(w)
 	err := w.Flush()
 	if err != nil && w.size == 0 {
 		_ = os.Remove(w.path)

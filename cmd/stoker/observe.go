@@ -84,6 +84,11 @@ type observeFlags struct {
 	prometheus string
 }
 
+// mostMemory is what Go's heap and stacks may take before it is collected sooner: a
+// run in memory weighs 12 MB at most (recording.Writer), a file that is written anew
+// ten more for a minute.
+const mostMemory = 34 << 20
+
 // frugal keeps the observer out of the way of what it observes. With one
 // processor Go's scheduler does not look for work on others at each wake-up, and
 // a larger heap is collected less often: 0.98 to 0.91 % of a core with 5 ms steps
@@ -91,6 +96,7 @@ type observeFlags struct {
 func frugal() {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(mostMemory)
 }
 
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
@@ -278,11 +284,12 @@ const (
 )
 
 // tick looks at the run so far.
-func (l *live) tick(run *recording.Run, now float64) {
+func (l *live) tick(sofar func() *recording.Run, now float64) {
 	if l.quiet && l.prometheus == "" || now < l.next {
 		return
 	}
 	began := time.Now()
+	run := sofar()
 	verdict := diagnose.Judge(run)
 	if l.prometheus != "" && now >= l.written+textfileEach {
 		l.written = now

@@ -95,10 +95,11 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 
 // traceSubject reads a profiler's file.
 func (a *app) traceSubject(ctx context.Context, file string) (report.Subject, error) {
-	run, err := a.readTrace(ctx, []string{file})
+	runs, err := a.readTraces(ctx, []string{file}, false)
 	if err != nil {
 		return report.Subject{}, err
 	}
+	run := runs[0]
 	r, err := inspectUntil(ctx, run, operators.Options{By: operators.BySelf})
 	if err != nil {
 		return report.Subject{}, errors.Join(err, ctx.Err())

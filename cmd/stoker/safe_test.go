@@ -179,6 +179,10 @@ func TestNoVerbLetsThroughNames(t *testing.T) {
 		{"observe", name},
 		{"observe", "--pid", poison.Name},
 		{"diagnose", filepath.Join(folder, name+".jsonl.gz")},
+		{"recording", "check", name + ".jsonl", filepath.Join(folder, name+".jsonl.gz")},
+		{"recording", "trim", "--most", poison.Name, name + ".jsonl"},
+		{"recording", "trim", filepath.Join(folder, name+".jsonl.gz")},
+		{"recording", "merge", "-o", filepath.Join(folder, "m"+poison.Name), filepath.Join(folder, name+".jsonl.gz"), filepath.Join(folder, name+".jsonl.gz")},
 	} {
 		checkLeak(t, "a name", args...)
 	}

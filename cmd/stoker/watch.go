@@ -159,12 +159,12 @@ func attached(pid int, name string) source {
 		var next float64
 		_, err := observe.Record(ctx, observe.Options{
 			PID: pid, Version: version, Emulate: os.Getenv("STOKER_EMULATE") == "1", Warn: func(string) {},
-			OnTick: func(run *recording.Run, now float64) {
+			OnTick: func(sofar func() *recording.Run, now float64) {
 				if now < next {
 					return
 				}
 				began := time.Now()
-				s := stateOf(name, run)
+				s := stateOf(name, sofar())
 				s.Attached = true
 				handOn(ctx, to, s)
 				next = now + watchCost*time.Since(began).Seconds()

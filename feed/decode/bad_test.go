@@ -10,19 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/zlib"
 )
 
-// hostileMemory is the promise for hostile files, and hostileTime that of Limits:
-// 2 s of the CPU. How long they take here is measured by
-//
-//	go test -run '^$' -bench Hostile -benchtime 1x ./feed/decode
-const (
-	hostileMemory = 256 << 20
-	hostileTime   = defaultTime
-)
+// hostileMemory is the promise for hostile files.
+const hostileMemory = 256 << 20
 
 // TestHostile decodes the stored bad files, and larger ones made here, each with a
 // fresh Decoder: whatever they are, they end, in little memory, with the kind of
@@ -31,7 +24,7 @@ func TestHostile(t *testing.T) {
 	for name, h := range hostile(t) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := decodeWhole(New(Limits{Time: time.Hour}), h.data)
+		err := decodeWhole(New(Limits{}), h.data)
 		runtime.ReadMemStats(&after)
 		var bad *Error
 		switch {
@@ -42,64 +35,6 @@ func TestHostile(t *testing.T) {
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > hostileMemory {
 			t.Errorf("%s (%d bytes) took %d MiB", name, len(h.data), used>>20)
-		}
-	}
-}
-
-// BenchmarkHostile is how long hostile files keep a core.
-func BenchmarkHostile(b *testing.B) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	files := hostile(b)
-	slowest := time.Duration(0)
-	for b.Loop() {
-		for name, h := range files {
-			start := threadTime()
-			err := decodeWhole(New(Limits{}), h.data)
-			took := threadTime() - start
-			slowest = max(slowest, took)
-			if took > hostileTime/10 {
-				b.Logf("%-36s %8d bytes %6.0f ms: %v", name, len(h.data), took.Seconds()*1000, err)
-			}
-			if took > hostileTime {
-				b.Errorf("%s (%d bytes) took %v", name, len(h.data), took)
-			}
-		}
-	}
-	b.ReportMetric(slowest.Seconds()*1000, "slowest-cpu-ms")
-}
-
-// TestTime: what is not bounded by its size ends when its time is up, which is at
-// the next look at the clock. A scan looks after each 16 rows of MCUs, a library's
-// decode after each 4 KiB.
-func TestTime(t *testing.T) {
-	const scans, rows = 99, 7000 / 8
-	slow := hostile(t)["99 scans of 49 megapixels"].data
-	for name, least := range map[string]int{
-		"": scans * rows / 16, "bad/progressive.jpg": 1, "other/png-2-8.png": 1, "other/gif.gif": 1, "other/bmp-rgb.bmp": 1, "other/webp-80.webp": 1,
-	} {
-		data := slow
-		if name != "" {
-			var err error
-			if data, err = os.ReadFile("testdata/" + name); err != nil {
-				t.Fatal(err)
-			}
-			least = max(least, len(data)/4096)
-		}
-		looks := 0
-		decode := func(over int) error { // the time is over at that look
-			looks = -1 // one before it begins
-			clock := func() time.Duration { looks++; return time.Duration(2 * looks) }
-			return decodeWhole(New(Limits{Time: time.Duration(2*over - 1), clock: clock}), data)
-		}
-		if err := decode(1 << 40); err != nil || looks < least {
-			t.Errorf("%q: the clock is looked at %d times, want %d at least: %v", name, looks, least, err)
-		}
-		for _, over := range []int{1, max(1, looks/2), looks} {
-			var bad *Error
-			if err := decode(over); !errors.As(err, &bad) || bad.Kind != TooLarge || looks > over+1 { // PNG is tried once more
-				t.Errorf("%q: over at the %dth look, it went on to the %dth: %v", name, over, looks, err)
-			}
 		}
 	}
 }

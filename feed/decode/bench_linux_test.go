@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The benchmarks decode the JPEGs under the folder that STOKER_BENCH_IMAGES
@@ -149,4 +151,31 @@ func BenchmarkParts(b *testing.B) {
 		}
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkHostile is how long hostile files keep a core.
+func BenchmarkHostile(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	files := hostile(b)
+	slowest := time.Duration(0)
+	for b.Loop() {
+		for name, h := range files {
+			start := threadTime()
+			err := decodeWhole(New(Limits{}), h.data)
+			took := threadTime() - start
+			slowest = max(slowest, took)
+			if took > 200*time.Millisecond {
+				b.Logf("%-36s %8d bytes %6.0f ms: %v", name, len(h.data), took.Seconds()*1000, err)
+			}
+		}
+	}
+	b.ReportMetric(slowest.Seconds()*1000, "slowest-cpu-ms")
+}
+
+// threadTime is the CPU time of this thread.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
 }

@@ -83,14 +83,12 @@ func (d *Decoder) progressive(need image.Rectangle) (*Picture, error) {
 func (d *Decoder) readScans() error {
 	j, c := &d.jpeg, &d.coefficients
 	c.reset(j)
-	watch := d.limits.start()
-	defer watch.stop()
 	s := d.first
 	for n := 1; ; n++ {
 		if n > d.limits.scans() {
 			return &Error{TooLarge, int64(s.start), fmt.Sprintf("more than %d scans", d.limits.scans())}
 		}
-		end, err := d.readScan(&s, watch)
+		end, err := d.readScan(&s)
 		if err != nil {
 			return err
 		}

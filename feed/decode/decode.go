@@ -3,17 +3,15 @@ package decode
 import (
 	"fmt"
 	"image"
-	"time"
 )
 
-// Limits are the caps in front of every parser. A zero field means the default.
+// Limits are the caps in front of every parser. A zero field means the default. They
+// count work, not time, so that every machine refuses the same files: what decoding
+// does is bounded by the bytes of the file and the pixels, in each scan once.
 type Limits struct {
-	Pixels int           // width x height, default 178,956,970: where Pillow raises DecompressionBombError
-	Scans  int           // of a progressive JPEG, default 100
-	Time   time.Duration // of the CPU, for one image that is not a baseline JPEG, whose size bounds it; default 2 s
-	Memory int           // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
-
-	clock func() time.Duration // of Time; nil: the thread's, else a test's
+	Pixels int // width x height, default 178,956,970: where Pillow raises DecompressionBombError
+	Scans  int // of a progressive JPEG, default 100
+	Memory int // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
 }
 
 // Info is what the header says.
@@ -99,7 +97,7 @@ func (d *Decoder) openJPEG(data []byte) error {
 		return err
 	}
 	j := &d.jpeg
-	if err := d.limits.checkPixels(j.width, j.height); err != nil {
+	if err := d.limits.CheckPixels(j.width, j.height); err != nil {
 		return err
 	}
 	switch {

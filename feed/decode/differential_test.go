@@ -50,7 +50,7 @@ func TestDifferential(t *testing.T) {
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			d := New(Limits{Time: time.Minute})
+			d := New(Limits{})
 			var input [24]byte
 			for done.Load() < int64(*deep) && time.Since(start) < *most && !t.Failed() {
 				s := next.Add(1)

@@ -24,7 +24,7 @@ import (
 //     run lengths, other formats (TIFF, AVIF, portable maps).
 //   - The checksum behind a PNG's last row must be right; GIF frames must lie on their
 //     screen.
-//   - Limits apply: scans, time and memory are no limits in Pillow.
+//   - Limits apply: scans and memory are no limits in Pillow.
 type Kind string
 
 // The kinds of bad samples.
@@ -33,7 +33,7 @@ const (
 	WrongType   Kind = "wrong type"  // no image format that is read here
 	Truncated   Kind = "truncated"   // the file ends before the image does
 	Damaged     Kind = "damaged"     // the bytes contradict the format
-	TooLarge    Kind = "too large"   // a limit was hit: pixels, memory, scans, time
+	TooLarge    Kind = "too large"   // a limit was hit: pixels, memory, scans
 	Unsupported Kind = "unsupported" // a valid image of a kind that is not read: 12-bit, arithmetic
 )
 

@@ -9,12 +9,13 @@ import (
 // readGIF returns the first frame with the colours of its palette. image/gif
 // replaces the transparent colour, which Pillow keeps when it converts to RGB, so
 // the flag that says which one it is gets cleared first.
-func readGIF(data []byte, in *timedReader) (image.Image, error) {
+func readGIF(data []byte) (image.Image, error) {
+	in := bytes.NewReader(data)
 	at, transparent := gifTransparency(data)
 	if at > 0 {
 		clean := bytes.Clone(data)
 		clean[at] &^= 1
-		in.data = bytes.NewReader(clean)
+		in = bytes.NewReader(clean)
 	}
 	frame, err := gif.Decode(in)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 type library struct {
 	info    Info
 	data    []byte
-	limits  Limits
 	whole   image.Image // what the library returned; nil until the first picture
 	planes  [3][]byte
 	picture Picture
@@ -27,7 +26,7 @@ type library struct {
 
 // open reads the header and checks the caps before a library allocates.
 func (l *library) open(data []byte, format string, limits Limits) (Info, error) {
-	*l = library{data: data, limits: limits, planes: l.planes}
+	*l = library{data: data, planes: l.planes}
 	if format == "webp" && webpFlag(data, 1<<1) {
 		return Info{}, unsupported("an animated WebP; only still ones are read")
 	}
@@ -39,7 +38,7 @@ func (l *library) open(data []byte, format string, limits Limits) (Info, error) 
 	if config.Width <= 0 || config.Height <= 0 {
 		return Info{}, &Error{Damaged, -1, fmt.Sprintf("a %s header of %d x %d pixels; neither may be 0", names[format], config.Width, config.Height)}
 	}
-	if err := limits.checkPixels(config.Width, config.Height); err != nil {
+	if err := limits.CheckPixels(config.Width, config.Height); err != nil {
 		return Info{}, err
 	}
 	if err := l.checkDensity(); err != nil {
@@ -75,8 +74,7 @@ func (l *library) checkDensity() error {
 	case "bmp":
 		most = bytes * 8
 	case "webp":
-		// Nothing bounds what a byte of WebP expands to, nor can its library be
-		// stopped when time is up.
+		// Nothing bounds what a byte of WebP expands to.
 		if pixels > maxWebP {
 			return &Error{TooLarge, -1, fmt.Sprintf("WebP of %d x %d pixels; at most %d pixels are read in this format",
 				l.info.Width, l.info.Height, maxWebP)}
@@ -134,28 +132,23 @@ func (l *library) decode(need image.Rectangle) (*Picture, error) {
 }
 
 func (l *library) read() (err error) {
-	in := &timedReader{data: bytes.NewReader(l.data), watch: l.limits.start()}
-	defer in.watch.stop()
+	in := bytes.NewReader(l.data)
 	var whole image.Image
 	switch l.info.Format {
 	case "png":
 		if whole, err = png.Decode(in); err != nil {
 			if tolerant := lenientPNG(l.data); tolerant != nil {
-				in.data = bytes.NewReader(tolerant)
-				whole, err = png.Decode(in)
+				whole, err = png.Decode(bytes.NewReader(tolerant))
 			}
 		}
 	case "gif":
-		whole, err = readGIF(l.data, in)
+		whole, err = readGIF(l.data)
 	case "bmp":
 		whole, err = bmp.Decode(in)
 	case "webp":
 		whole, err = webp.Decode(in)
 	}
-	switch {
-	case in.late != nil:
-		return in.late
-	case err != nil:
+	if err != nil {
 		return libraryError(l.info.Format, err)
 	}
 	screen := image.Rect(0, 0, l.info.Width, l.info.Height)
@@ -164,23 +157,6 @@ func (l *library) read() (err error) {
 	}
 	l.whole = whole
 	return nil
-}
-
-// timedReader ends a library's decode when the time for one image is up.
-//
-// It is no io.ByteReader, so that libraries read in blocks and the clock is asked
-// once per block.
-type timedReader struct {
-	data  *bytes.Reader
-	watch stopwatch
-	late  error // that the time is up: not all libraries wrap what a reader says
-}
-
-func (t *timedReader) Read(p []byte) (int, error) {
-	if t.late = t.watch.check(); t.late != nil {
-		return 0, t.late
-	}
-	return t.data.Read(p[:min(len(p), 4096)])
 }
 
 // libraryError gives a library's error its kind.

@@ -1,33 +1,23 @@
 package decode
 
 import (
+	"cmp"
 	"fmt"
-	"runtime"
-	"time"
 )
 
 // The defaults of Limits.
 const (
 	defaultPixels = 178_956_970
 	defaultScans  = 100
-	defaultTime   = 2 * time.Second
 	defaultMemory = 240 << 20
 )
 
-func (l Limits) pixels() int         { return or(l.Pixels, defaultPixels) }
-func (l Limits) memory() int         { return or(l.Memory, defaultMemory) }
-func (l Limits) scans() int          { return or(l.Scans, defaultScans) }
-func (l Limits) time() time.Duration { return or(l.Time, defaultTime) }
+func (l Limits) pixels() int { return cmp.Or(l.Pixels, defaultPixels) }
+func (l Limits) memory() int { return cmp.Or(l.Memory, defaultMemory) }
+func (l Limits) scans() int  { return cmp.Or(l.Scans, defaultScans) }
 
-func or[T int | time.Duration](v, otherwise T) T {
-	if v == 0 {
-		return otherwise
-	}
-	return v
-}
-
-// checkPixels refuses an image that is too large, before anything is allocated.
-func (l Limits) checkPixels(width, height int) error {
+// CheckPixels refuses an image that is too large, before anything is allocated.
+func (l Limits) CheckPixels(width, height int) error {
 	if width*height <= l.pixels() {
 		return nil
 	}
@@ -40,29 +30,4 @@ func (l Limits) checkMemory(bytes int) error {
 		return nil
 	}
 	return &Error{TooLarge, -1, fmt.Sprintf("decoding it would take %d MiB of memory; one image may take %d MiB", bytes>>20, l.memory()>>20)}
-}
-
-// stopwatch measures the CPU time of one image. The goroutine stays on its thread
-// until stop.
-type stopwatch struct {
-	now        func() time.Duration
-	limit, end time.Duration
-}
-
-func (l Limits) start() stopwatch {
-	runtime.LockOSThread()
-	now := l.clock
-	if now == nil {
-		now = threadTime
-	}
-	return stopwatch{now, l.time(), now() + l.time()}
-}
-
-func (stopwatch) stop() { runtime.UnlockOSThread() }
-
-func (w stopwatch) check() error {
-	if w.now() <= w.end {
-		return nil
-	}
-	return &Error{TooLarge, -1, fmt.Sprintf("not decoded within %v of CPU time, which is what one image may take", w.limit)}
 }

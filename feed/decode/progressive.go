@@ -14,7 +14,7 @@ type scanReader struct {
 
 // readScan reads the entropy-coded data of a scan into the coefficients, and
 // returns where the next marker is.
-func (d *Decoder) readScan(s *scan, watch stopwatch) (end int, err error) {
+func (d *Decoder) readScan(s *scan) (end int, err error) {
 	j, c := &d.jpeg, &d.coefficients
 	perMCU, across, down := j.mcu(s)
 	if perMCU > maxBlocks {
@@ -36,11 +36,6 @@ func (d *Decoder) readScan(s *scan, watch stopwatch) (end int, err error) {
 	}
 	restart, toGo := 0, j.restart
 	for y := range down {
-		if y%16 == 0 {
-			if err := watch.check(); err != nil {
-				return 0, err
-			}
-		}
 		for x := range across {
 			if end == len(j.data) {
 				return 0, j.truncated() // libjpeg would wait for more data

@@ -54,6 +54,7 @@ type Intake struct {
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
+	heard    bool // some process answered
 
 	dropped, malformed int64
 }
@@ -112,7 +113,19 @@ func (in *Intake) Processes() []Process {
 }
 
 // Heard reports whether any process answered.
-func (in *Intake) Heard() bool { return len(in.procs) > 0 }
+func (in *Intake) Heard() bool { return in.heard }
+
+// Forget lets go of what is known of a process that has ended, but for its loaders: a
+// job of weeks may start a million of them.
+func (in *Intake) Forget(pid int) {
+	delete(in.procs, pid)
+	for key := range in.last {
+		if key.pid == pid {
+			delete(in.last, key)
+			delete(in.unclock, key)
+		}
+	}
+}
 
 // Dropped is how many records were lost on the way or left out as malformed.
 func (in *Intake) Dropped() int { return int(in.dropped + in.malformed) }
@@ -142,7 +155,7 @@ func (in *Intake) process(pid int) *Process {
 	p := in.procs[pid]
 	if p == nil {
 		p = &Process{PID: pid, CUDA: -1}
-		in.procs[pid] = p
+		in.procs[pid], in.heard = p, true
 	}
 	return p
 }
@@ -207,7 +220,7 @@ func (in *Intake) loader(p *Process, r *record) bool {
 	p.Loads = true
 	l := in.find(p.PID, r.Loader)
 	if l == nil {
-		if len(in.loaders) >= maxLoaders {
+		if len(in.loaders) >= maxLoaders && !in.forgetLoader() {
 			return true
 		}
 		in.loaders = append(in.loaders, recording.Loader{ID: r.Loader, PID: p.PID})
@@ -236,6 +249,17 @@ func (in *Intake) loader(p *Process, r *record) bool {
 	if r.File != "" {
 		l.Where = fmt.Sprintf("%s:%d", r.File, r.Line)
 	}
+	return true
+}
+
+// forgetLoader makes room for another loader: the oldest of a process that has ended
+// goes.
+func (in *Intake) forgetLoader() bool {
+	i := slices.IndexFunc(in.loaders, func(l recording.Loader) bool { return in.procs[l.PID] == nil })
+	if i < 0 {
+		return false
+	}
+	in.loaders = slices.Delete(in.loaders, i, i+1)
 	return true
 }
 

@@ -28,6 +28,7 @@ type Listener struct {
 	socket  int
 	epoll   int
 	pids    map[int]int // of each open connection's file descriptor
+	gone    []int       // processes that hung up, since Gone was asked
 	refused int
 	buffer  []byte
 }
@@ -161,7 +162,15 @@ func (l *Listener) hear(fd int, take func(Packet)) (n int) {
 	return n
 }
 
+// Gone are the processes that hung up since the last call: most of them have ended.
+func (l *Listener) Gone() []int {
+	gone := l.gone
+	l.gone = nil
+	return gone
+}
+
 func (l *Listener) drop(fd int) {
+	l.gone = append(l.gone, l.pids[fd])
 	delete(l.pids, fd)
 	_ = unix.Close(fd) // which also takes it out of the epoll set
 }

@@ -61,6 +61,31 @@ func TestPacketsThatAreRefused(t *testing.T) {
 	}
 }
 
+// A job of weeks starts workers with every epoch, and trainings one after the other:
+// what is known of those that ended is not kept, and the newest loaders are.
+func TestProcessesThatEnded(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	for pid := 10; pid < 2000; pid++ {
+		p := packetOf(`{"k":"hello","role":"main"}`, `{"k":"loader","loader":1}`, `{"k":"step","loader":1,"n":3,"t":5,"p":9,"w":1}`, `{"k":"clock","loader":1,"n":3,"x":"no device"}`)
+		p.PID = pid
+		in.Take(p, 1)
+		if pid%10 > 0 { // some go on
+			in.Forget(pid)
+		}
+	}
+	if n := len(in.Processes()); n != 199 || len(in.last) != n || len(in.unclock) != n {
+		t.Errorf("%d processes, %d loaders' last steps, %d without a clock are kept", n, len(in.last), len(in.unclock))
+	}
+	var f recording.Facts
+	if in.Facts(&f); len(f.Loaders) != maxLoaders || f.Loaders[maxLoaders-1].PID != 1999 {
+		t.Errorf("%d loaders, the last of process %d", len(f.Loaders), f.Loaders[len(f.Loaders)-1].PID)
+	}
+	if !in.Heard() {
+		t.Error("it was heard")
+	}
+}
+
 func TestTimesThatCannotBe(t *testing.T) {
 	var b book
 	in := NewIntake(1e9, &b, nil)

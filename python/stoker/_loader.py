@@ -83,6 +83,7 @@ class Loader:
         allow_empty: bool = False,
         on_error: str = "fail",
         max_bad: float | None = None,
+        max_pixels: int | None = None,
         rank: int | None = None,
         world: int | None = None,
         num_workers: int | None = None,
@@ -108,6 +109,7 @@ class Loader:
             samples=samples,
             on_error=on_error,
             max_bad=max_bad,
+            max_pixels=max_pixels,
             depth=depth,
             name=name,
         )
@@ -206,6 +208,7 @@ def make_spec(
     samples: Sequence[int] | None,
     on_error: str,
     max_bad: float | None,
+    max_pixels: int | None,
     depth: int | None,
     name: str | None,
 ) -> dict[str, Any]:
@@ -229,7 +232,13 @@ def make_spec(
         "tail": tail,
         "on_error": on_error,
     }
-    optional = {"samples": None if samples is None else [int(i) for i in samples], "max_bad": max_bad, "depth": depth, "name": name}
+    optional = {
+        "samples": None if samples is None else [int(i) for i in samples],
+        "max_bad": max_bad,
+        "max_pixels": max_pixels,
+        "depth": depth,
+        "name": name,
+    }
     return {**spec, **{key: value for key, value in optional.items() if value is not None}}
 
 

@@ -68,6 +68,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         tail: str | None = None,
         on_error: str = "fail",
         max_bad: float | None = None,
+        max_pixels: int | None = None,
         device: str | torch.device | None = None,
         normalize_on_device: bool = False,
         rank: int | None = None,
@@ -86,7 +87,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             raise ValueError(f"drop_last=True is tail='drop'; tail={tail!r} was given as well")
         # By their names: who makes such a loader again, as Lightning does, looks for the arguments here.
         self.seed, self.dtype, self.channels_last, self.fast, self.tail = seed, _dtype(dtype), channels_last, fast, tail
-        self.on_error, self.max_bad, self.nice, self.depth, self.name = on_error, max_bad, nice, depth, name
+        self.on_error, self.max_bad, self.max_pixels = on_error, max_bad, max_pixels
+        self.nice, self.depth, self.name = nice, depth, name
         self.rank, self.world, self.record, self.quarantine = rank, world, record, quarantine
         self.device, self.normalize_on_device = None if device is None else torch.device(device), normalize_on_device
         self._place = _place(sampler, rank, world)
@@ -162,6 +164,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             samples=None,
             on_error=self.on_error,
             max_bad=self.max_bad,
+            max_pixels=self.max_pixels,
             depth=self.depth,
             name=self.name,
         )

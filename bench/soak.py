@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""How much memory observing and feeding take when they go on: a line a minute, which has to be flat.
+
+    make soak                         30 minutes, and 48 simulated hours of recording before
+    python3 bench/soak.py --minutes 5
+
+Side by side: `stoker observe` of a program that only sleeps, of a loop of 20,000 steps a second, of one of 17 steps a second whose two loader
+workers are started anew every ten seconds, and the daemon of a stoker.Loader that goes over some pictures again and again, as fast as it can,
+and records itself. Memory is what only that process holds (RssAnon of /proc/PID/status). Ends with 1 where one of them took more than 40 MB,
+or more in the last third of the time than in the middle one by a tenth and 2 MB.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_MB = 40
+
+LOOP = """
+import time, torch
+from torch.utils.data import DataLoader, Dataset
+class Numbers(Dataset):
+    def __len__(self): return {length}
+    def __getitem__(self, i): return i
+began, steps = time.monotonic(), 0
+while time.monotonic() < began + {seconds}:
+    for batch in DataLoader(Numbers(), batch_size=1, collate_fn=lambda samples: samples, num_workers={workers}):
+        steps += 1
+        if steps % {burst} == 0: time.sleep(max(0, began + steps / {rate} - time.monotonic()))
+        if time.monotonic() > began + {seconds}: break
+print("%.0f steps/s" % (steps / {seconds}))
+"""
+
+FEED = """
+import numpy, os, time, stoker
+from PIL import Image
+os.makedirs({folder!r} + "/images/one")
+for i in range(256): Image.fromarray(numpy.full((40, 40, 3), i, numpy.uint8)).save({folder!r} + "/images/one/%d.png" % i)
+ends, batches = time.monotonic() + {seconds}, 0
+with stoker.Loader({folder!r} + "/images", ops=[dict(op="resize", size=[40, 40]), dict(op="pil_to_tensor")], batch_size=8, num_workers=1, record={folder!r} + "/feed.jsonl.gz") as loader:
+    while time.monotonic() < ends:
+        for batch in loader: batches += 1
+print("%.0f batches/s" % (batches / {seconds}))
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--stoker", type=Path, default=ROOT / "bin/stoker")
+    parser.add_argument("--python", type=Path, default=ROOT / "python/.venv/bin/python")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        return soak(arguments, Path(folder))
+
+
+def soak(arguments: argparse.Namespace, folder: Path) -> int:
+    seconds = arguments.minutes * 60
+    python = [str(arguments.python), "-c"]
+    loops = {
+        "rest": ["sleep", f"{seconds:g}"],
+        "fast": [*python, LOOP.format(length=10**7, seconds=seconds, workers=0, rate=20_000, burst=200)],
+        "workers": [*python, LOOP.format(length=170, seconds=seconds, workers=2, rate=17, burst=1)],
+    }
+    observe = [str(arguments.stoker), "observe", "-q", "-o"]
+    commands = {name: [*observe, str(folder / f"{name}.jsonl.gz"), "--", *command] for name, command in loops.items()}
+    commands["feed"] = [*python, FEED.format(folder=str(folder), seconds=seconds)]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python"), "STOKER_BIN": str(arguments.stoker)}
+    started = {name: subprocess.Popen(command, env=env, start_new_session=True) for name, command in commands.items()}
+    used: dict[str, list[float]] = {name: [] for name in started}
+    print(" ".join(["minute", *(f"{name:>10}" for name in started), *(f"{name + '.gz':>10}" for name in started)]), "  MB", flush=True)
+    try:
+        began = time.monotonic()
+        while time.monotonic() < began + seconds - 15:
+            time.sleep(min(60, seconds / 10))
+            for name, process in started.items():
+                used[name].append(anonymous(daemon_of(process.pid) if name == "feed" else process.pid))
+            sizes = [(folder / f"{name}.jsonl.gz").stat().st_size / 1e6 for name in started]
+            minute = (time.monotonic() - began) / 60
+            print(" ".join([f"{minute:6.1f}", *(f"{used[name][-1]:10.1f}" for name in started), *(f"{size:10.2f}" for size in sizes)]), flush=True)
+        for process in started.values():
+            process.wait()
+    finally:
+        for process in started.values():
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return judge(used)
+
+
+def judge(used: dict[str, list[float]]) -> int:
+    """1 where memory was too much, or grew."""
+    bad = 0
+    for name, values in used.items():
+        third = len(values) // 3
+        middle, last = statistics.mean(values[third : 2 * third]), statistics.mean(values[2 * third :])
+        grew = last > 1.1 * middle + 2
+        bad |= max(values) > MOST_MB or grew
+        print(f"{name}: at most {max(values):.1f} MB; {middle:.1f} MB in the middle third, {last:.1f} MB in the last: {'grew' if grew else 'flat'}")
+    return int(bad)
+
+
+def daemon_of(pid: int) -> int:
+    """The feed daemon that a process started; 0 where there is none."""
+    found = subprocess.run(["pgrep", "-P", str(pid), "-f", "stoker feed"], capture_output=True, text=True, check=False).stdout.split()
+    return int(found[0]) if found else 0
+
+
+def anonymous(pid: int) -> float:
+    """RssAnon of a process, MB; 0 where it has ended."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon"):
+                return int(line.split()[1]) * 1024 / 1e6
+    except OSError:
+        pass
+    return 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,296 @@
+package recording
+
+import (
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sort"
+	"sync/atomic"
+)
+
+// A recording is one file however long the run is. When it has grown by segment, what
+// is judged no more is thinned: the file is written anew beside itself, and takes its
+// own place when all of it is on the disk. So the file of a run of weeks has at most
+// what is judged, a segment and mostOld.
+const (
+	segment = 32 << 20 // bytes
+	mostOld = 32 << 20 // bytes of what is judged no more; where it has more it is thinned further
+	beside  = ".trim"  // ends the name under which the file is written anew
+	late    = 300.     // seconds that a line may come later than what it is about
+	held    = 2 << 20  // what is held at a time weighs about that
+)
+
+// trimming is the state of a Writer's file.
+type trimming struct {
+	segment int64
+	size    int64   // of the file when it was written anew last
+	every   float64 // how what is old was thinned then, seconds
+	done    chan error
+	stop    atomic.Bool
+	upTo    int64 // of the file is being written anew
+	old     int64 // bytes of what is judged no more
+	into    *os.File
+}
+
+// begin writes the file anew where it has grown, in the background.
+func (t *trimming) begin(w *Writer) {
+	if t.done != nil || w.size < t.size+t.segment || !w.inPlace() {
+		return
+	}
+	t.size = w.size // where it fails it is tried again when it has grown again
+	from, err := os.Open(w.path)
+	if err != nil {
+		return
+	}
+	_ = os.Remove(w.path + beside) // of a Writer that was killed
+	t.into, err = os.OpenFile(w.path+beside, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		_ = from.Close()
+		return
+	}
+	t.every, t.upTo, t.done = max(oldEvery, t.every), w.size, make(chan error, 1)
+	if t.old > mostOld {
+		t.every *= 2
+	}
+	parts := w.live.run.notJudged()
+	go func() {
+		var err error
+		t.old, err = trim(t.into, stoppable{io.LimitReader(from, t.upTo), &t.stop}, parts, t.every)
+		t.done <- errors.Join(err, from.Close())
+	}()
+}
+
+// swap puts the file that was written anew in the place of the old one, if it is there.
+func (t *trimming) swap(w *Writer) {
+	select {
+	case err := <-t.done: // nil blocks
+		t.done = nil
+		if err == nil {
+			err = t.replace(w)
+		}
+		if err != nil {
+			_ = t.into.Close()
+			_ = os.Remove(w.path + beside)
+		}
+	default:
+	}
+}
+
+// replace adds what was written meanwhile, and lets the new file take the place.
+func (t *trimming) replace(w *Writer) error {
+	if !w.inPlace() {
+		return errors.New("the file was moved")
+	}
+	from, err := os.Open(w.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	if _, err := io.Copy(t.into, io.NewSectionReader(from, t.upTo, w.size-t.upTo)); err != nil {
+		return err
+	}
+	size, err := t.into.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(t.into.Sync(), os.Rename(w.path+beside, w.path)); err != nil {
+		return err
+	}
+	_ = w.file.Close()
+	w.file, w.size, t.size = t.into, size, size
+	return nil
+}
+
+// end gives up what goes on.
+func (t *trimming) end(w *Writer) {
+	if t.done != nil {
+		t.stop.Store(true)
+		<-t.done
+		t.done = nil
+		_ = t.into.Close()
+		_ = os.Remove(w.path + beside)
+	}
+	t.segment = math.MaxInt64 - t.size
+}
+
+// inPlace reports whether the file that is written still lies under its name.
+func (w *Writer) inPlace() bool {
+	file, ok := w.file.(*os.File)
+	if !ok {
+		return false
+	}
+	own, err := file.Stat()
+	there, err2 := os.Stat(w.path)
+	return err == nil && err2 == nil && os.SameFile(own, there)
+}
+
+// stoppable is a reader that ends when it is told to.
+type stoppable struct {
+	from io.Reader
+	stop *atomic.Bool
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if s.stop.Load() {
+		return 0, errors.New("stopped")
+	}
+	return s.from.Read(p)
+}
+
+// trim writes a recording with parts of it thinned to a value in every so many seconds,
+// holding some minutes of it at a time. It says how many bytes of what it wrote are of
+// those parts.
+func trim(out io.Writer, in io.Reader, parts []thinned, every float64) (old int64, err error) {
+	t := &trimmer{out: &counted{to: out}, parts: parts, every: every, from: math.Inf(-1)}
+	t.reader = &reader{in: &input{from: in}, limits: usual, build: newBuilder(), full: t.part}
+	t.reader.limits.kept = held
+	if err := t.reader.read(); err != nil {
+		return 0, err
+	}
+	if t.reader.build.run.Timeline != nil {
+		return 0, errors.New("it holds a profiler's events, which are all needed")
+	}
+	t.write(math.Inf(1))
+	return t.old, t.err
+}
+
+// trimmer is a recording on its way from one file to another.
+type trimmer struct {
+	reader *reader
+	out    *counted
+	parts  []thinned
+	every  float64
+	from   float64 // what was before is written
+	begun  bool
+	old    int64
+	err    error
+}
+
+// part writes what is complete of what is held.
+func (t *trimmer) part() {
+	b, more := t.reader.build, int64(held/4)
+	if end := b.run.End(); end-max(0, t.from) > 2*late {
+		t.write(end - late)
+		more = held
+	}
+	t.reader.limits.kept = b.weight() + more
+}
+
+// write writes what is held up to a time, as one member.
+func (t *trimmer) write(to float64) {
+	b := t.reader.build
+	isOld := false
+	for _, p := range t.parts {
+		p.From, p.To = max(p.From, t.from), min(p.To, to, b.run.End()+1)
+		if p.From < p.To {
+			b.thin(b.asOld(p.From, p.To, t.every))
+			isOld = isOld || p.To >= to
+		}
+	}
+	zip, _ := gzip.NewWriterLevel(t.out, gzip.DefaultCompression)
+	encoder := json.NewEncoder(zip)
+	put := func(l line) {
+		if t.err == nil {
+			t.err = encoder.Encode(l)
+		}
+	}
+	facts := b.run.Facts
+	if !t.begun {
+		put(line{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
+	}
+	if !t.begun || math.IsInf(to, 1) {
+		put(line{Kind: "facts", Facts: &facts})
+	}
+	t.begun = true
+	before := t.out.n
+	for _, p := range b.run.thinned {
+		if p.To = min(p.To, to); p.From < p.To && !math.IsInf(p.To, 1) {
+			put(thinnedLine(p))
+		}
+	}
+	b.lines(to, put)
+	if now := b.density(); math.IsInf(to, 1) && (now.Every > 0 || now.OneIn > 1) {
+		put(thinnedLine(now))
+	}
+	t.err = cmp.Or(t.err, zip.Close())
+	if isOld {
+		t.old += t.out.n - before
+	}
+	b.drop(math.Inf(-1), to)
+	t.from = to
+}
+
+// lines are the values and steps up to a time.
+func (b *builder) lines(to float64, put func(line)) {
+	for _, s := range b.run.Series {
+		for i := range s.T[:sort.SearchFloat64s(s.T, to)] {
+			put(line{Kind: "sample", T: s.T[i], Signal: s.Signal, Subject: s.Subject, Value: &s.V[i]})
+		}
+	}
+	for _, s := range b.run.Steps {
+		if s.Start < to {
+			put(stepLine(s))
+		}
+	}
+}
+
+// counted counts what is written.
+type counted struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Trim writes a recording anew so that it has at most so many bytes: what no verdict is
+// about is thinned until it fits. It returns the sizes before and after.
+func Trim(path string, most int64) (before, after int64, err error) {
+	run, err := Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("trim recording: %w", err)
+	}
+	before, after = info.Size(), info.Size()
+	for every := oldEvery; after > most && every < sparsest; every *= 2 {
+		if after, err = rewrite(path, run.notJudged(), every); err != nil {
+			return before, before, fmt.Errorf("trim recording %s: %w", path, err)
+		}
+	}
+	return before, after, nil
+}
+
+// rewrite writes a file anew and lets it take its place.
+func rewrite(path string, parts []thinned, every float64) (size int64, err error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = from.Close() }()
+	into, err := os.OpenFile(path+beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	_, err = trim(into, from, slices.Clone(parts), every)
+	info, statErr := into.Stat()
+	if err = cmp.Or(err, statErr, into.Sync(), into.Close()); err == nil {
+		err = os.Rename(path+beside, path)
+	}
+	if err != nil {
+		_ = os.Remove(path + beside)
+		return 0, err
+	}
+	return info.Size(), nil
+}
