@@ -44,6 +44,7 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 		return report.Plan(w, s.Run, s.Verdict, s.Plan, style)
 	},
 	"Explain": func(w io.Writer, s shown, style report.Style) error { return report.Explain(w, s.Verdict, style) },
+	"Words":   func(w io.Writer, _ shown, style report.Style) error { return report.Words(w, style) },
 	"JSON":    func(w io.Writer, s shown, _ report.Style) error { return report.JSON(w, s.Run, s.Verdict, s.Plan) },
 	"Outcome": func(w io.Writer, s shown, style report.Style) error { return report.Outcome(w, s.Outcome, style) },
 	"OutcomeJSON": func(w io.Writer, s shown, _ report.Style) error {

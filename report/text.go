@@ -295,6 +295,9 @@ func nothingToDo(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		return "nothing about input: the device is the limit."
 	}
+	if do := v.Class.Do(); do != "" {
+		return do + " (what that is worth is not known from here)."
+	}
 	return "nothing that can be promised a gain."
 }
 
