@@ -18,7 +18,6 @@ import (
 
 	"stoker/internal/private"
 	"stoker/observe/cpu"
-	"stoker/observe/disk"
 	"stoker/observe/gpu"
 	"stoker/observe/step"
 	"stoker/recording"
@@ -148,7 +147,7 @@ type recorder struct {
 	adopts  bool   // orphans of the command come to us
 	command *command
 	job     *cpu.Job
-	disks   *disk.Probe
+	around  around
 	gpus    *gpuWatch
 	hears   *step.Listener
 	intake  *step.Intake
@@ -341,10 +340,7 @@ func (r *recorder) watch(root int) error {
 		adopter = os.Getpid()
 	}
 	var err error
-	if r.disks, err = disk.Open(""); err != nil {
-		r.absent("disks", err.Error())
-		r.disks = nil
-	}
+	r.openAround()
 	r.job, err = cpu.Watch(cpu.Options{Root: root, Adopter: adopter})
 	return err
 }
@@ -435,13 +431,7 @@ func (r *recorder) second() {
 		r.traceSecond(now)
 	}
 	r.silentHook(now)
-	if r.disks != nil {
-		why := ""
-		if err := r.disks.Second(now, r.out); err != nil {
-			why = err.Error()
-		}
-		r.absent("disks", why)
-	}
+	r.lookAround(now)
 	r.writeFacts()
 	r.flush(now)
 	r.show(now)

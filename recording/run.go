@@ -44,7 +44,7 @@ type Mount struct {
 	Kind   string `json:"kind"`             // "ext4", "nfs4", "fuse.sshfs"
 	Disk   string `json:"disk,omitempty"`   // subject of the disk's signals, "disk/vda"; "" where it has none
 	Remote bool   `json:"remote,omitempty"` // reads go to a server, or to a program (FUSE)
-	Seen   int    `json:"seen"`             // how often a file of it was seen open
+	Seen   int    `json:"seen"`             // about how often a file of it was seen open
 }
 
 // Machine is the host as far as the job may use it. Nil is unknown.

@@ -41,13 +41,15 @@ type process struct {
 	python      bool
 	zombie      bool
 
-	own    float64 // its core time, dead threads included, seconds
-	reaped float64 // core time of children that it has waited for
-	owes   float64 // core time of children that are gone and that reaped does not hold yet
-	memory float64 // resident bytes
-	read   growing // bytes by read(2)
-	disk   growing // bytes from storage
-	unread bool    // its io file cannot be read
+	own     float64 // its core time, dead threads included, seconds
+	reaped  float64 // core time of children that it has waited for
+	owes    float64 // core time of children that are gone and that reaped does not hold yet
+	memory  float64 // resident bytes
+	read    growing // bytes by read(2)
+	disk    growing // bytes from storage
+	faults  float64 // major page faults
+	unread  bool    // its io file may not be read
+	counted bool    // it was read once
 
 	first, last float64 // when it was seen, seconds of the recording
 
@@ -169,13 +171,13 @@ func (t *table) read(p *process, now float64) bool {
 	}
 	p.own = float64(stat.UTime+stat.STime) * clockTick
 	p.reaped = float64(stat.CUTime+stat.CSTime) * clockTick
-	p.memory, p.last = float64(stat.ResidentMemory()), now
+	p.memory, p.faults, p.last = float64(stat.ResidentMemory()), float64(stat.MajFlt), now
 	if !p.named {
 		p.command, p.python = t.commandLine(p)
 		p.named = now-p.first > 2 // it may yet exec
 	}
 	if io, err := handle.IO(); err == nil {
-		p.read.now, p.disk.now, p.unread = float64(io.RChar), float64(io.ReadBytes), false
+		p.read.now, p.disk.now, p.unread, p.counted = float64(io.RChar), float64(io.ReadBytes), false, true
 	} else {
 		p.unread = errors.Is(err, fs.ErrPermission)
 	}
