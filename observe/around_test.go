@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"stoker/internal/forest"
 	"stoker/observe/cpu"
 	"stoker/observe/gpu"
@@ -110,7 +112,7 @@ func TestAClockThatJumps(t *testing.T) {
 func BenchmarkSecond(b *testing.B) {
 	r := forested(b, forest.Machine{CPUs: 128, Trainers: 8, Workers: 64, Disks: 16, Threads: 150})
 	now, steps := 0.0, 0
-	b.ResetTimer()
+	before := coreTime(b)
 	for b.Loop() {
 		for range 10 {
 			r.job.Tick(now, r.out)
@@ -130,8 +132,17 @@ func BenchmarkSecond(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e7, "%core")
+	b.ReportMetric((coreTime(b)-before)/float64(b.N)*100, "%core")
 	if info, err := os.Stat(r.out.Path()); err == nil {
 		b.ReportMetric(float64(info.Size())/float64(b.N)*60/1e6, "MB/minute")
 	}
+}
+
+// coreTime is what this process has used of cores, seconds.
+func coreTime(b *testing.B) float64 {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }

@@ -459,7 +459,7 @@ func remedy(err error) string {
 	return "free some space and it is written then"
 }
 
-// show hands the run to the caller, and leaves at least 99 % of the time to the
+// show hands the run to the caller, and leaves at least 99.7 % of the time to the
 // job where the caller takes long.
 func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
@@ -470,7 +470,7 @@ func (r *recorder) show(now float64) {
 		return
 	}
 	took := r.clock.now() - now
-	r.nextShow = now + min(60, max(second/2, 100*took))
+	r.nextShow = now + min(60, max(second/2, 300*took))
 }
 
 // writeFacts writes the facts where they changed. The count of optimizer steps

@@ -24,9 +24,10 @@ import (
 // maxProcesses bounds the tree: a job that forks more is followed in part.
 const maxProcesses = 4096
 
-// workerEvery is how many looks pass between two at the children of a loader
-// worker: it seldom has any, and each of its threads has a file to read.
-const workerEvery = 4
+// seldomEvery is how many looks pass between two at the children of a loader worker,
+// which seldom has any, and of threads other than a process's first: a trainer has
+// hundreds, and each has a file to read. A child that is known stays known meanwhile.
+const seldomEvery = 4
 
 // clockTick is the unit of CPU times in /proc/PID/stat. The kernel's USER_HZ is
 // 100 on every architecture that Go has.
@@ -140,7 +141,7 @@ func (t *table) discover(now float64) {
 		if t.live[pid] == nil && !t.add(pid, now) {
 			continue
 		}
-		if p := t.live[pid]; p.role != recording.RoleWorker || t.looks%workerEvery == 0 {
+		if p := t.live[pid]; p.role != recording.RoleWorker || t.looks%seldomEvery == 0 {
 			queue = append(queue, t.children(pid, all)...)
 		}
 	}
@@ -206,14 +207,21 @@ func (t *table) children(pid int, all map[int][]int) []int {
 	if t.scan {
 		return all[pid]
 	}
-	folder := fmt.Sprintf("%s/%d/task", t.path, pid)
-	threads, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
+	folder, threads := fmt.Sprintf("%s/%d/task", t.path, pid), []string{strconv.Itoa(pid)}
+	if t.looks%seldomEvery == 0 {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil
+		}
+		for _, entry := range entries {
+			if entry.Name() != threads[0] {
+				threads = append(threads, entry.Name())
+			}
+		}
 	}
 	var found []int
 	for _, thread := range threads { // each thread has its own children
-		text, err := os.ReadFile(filepath.Join(folder, thread.Name(), "children"))
+		text, err := os.ReadFile(filepath.Join(folder, thread, "children"))
 		if err != nil {
 			continue
 		}
