@@ -8,7 +8,7 @@ import (
 	"stoker/predict"
 )
 
-// Class names what limits a run, in the words of design.md.
+// Class names what limits a run, in the words of Classes.
 type Class string
 
 // The classes that rules of this package can give. Later ailments add theirs.
@@ -133,7 +133,7 @@ type Cause struct {
 // of its place and worth is filled in, NaN is unknown; findings of live runs have a
 // name and a text alone.
 type Finding struct {
-	Name string // in the words of design.md, or "full-memory"
+	Name string // as in Findings
 	Text string
 
 	From, To float64 // where to look, seconds of the run; equal where there is no one place

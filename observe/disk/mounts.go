@@ -28,7 +28,7 @@ const (
 // chance, in proportion to how long that takes. The zero value is ready.
 type Mounts struct {
 	Root  string // where proc and sys lie, "" is "/"
-	next  int // whose turn it is
+	next  int    // whose turn it is
 	table []mount
 	text  []byte // of which table was made
 	seen  map[string]int
