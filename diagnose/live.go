@@ -245,7 +245,7 @@ func (l live) storage() quantity {
 func (l live) onStorage() float64 {
 	k := l.Costs
 	if k.Split != nil {
-		return k.Split.Storage + k.Split.Network + l.sockets()
+		return k.Split.Storage + k.Split.Network
 	}
 	fetching := k.WorkersBusy
 	if k.Workers == 0 && l.HasSteps {

@@ -7,6 +7,7 @@ import (
 
 	"stoker"
 	"stoker/internal/stat"
+	"stoker/predict"
 	"stoker/recording"
 )
 
@@ -29,10 +30,10 @@ func (l live) far() quantity {
 	k := l.Costs
 	disk, net := k.OnDisk, k.Remote
 	if k.Split != nil {
-		disk, net = k.Split.Storage, k.Split.Network+l.sockets()
+		disk, net = k.Split.Storage, k.Split.Network
 	}
 	part, m := net/(disk+net), l.readsFrom()
-	if m != nil && m.Remote && !(l.Costs.DiskRate > remoteRate) {
+	if m != nil && m.Remote && !(l.Costs.DiskRate > predict.NetworkRate) {
 		part = 1 // a kernel's client may wait as for a disk
 	}
 	q := shareOr(unlikely, "Does what it waits for come over a network or from a program?", part, 0.3, 0.6, "")
@@ -45,41 +46,10 @@ func (l live) far() quantity {
 		wait := l.run.Find(recording.MountWait, "mount/"+m.Point).Rate(l.From, l.To) / reads
 		q = q.saw(wait, "seconds", string(recording.MountWait), "a read there takes %s, and there are %s a second", stoker.AboutSeconds(wait), stoker.About(reads))
 	}
-	if name, rate := l.received(); rate >= remoteRate {
-		q = q.saw(rate, "bytes/s", string(recording.NetReceived), "%s are received over %s", stoker.AboutRate(rate), name)
+	if k.Received >= predict.NetworkRate {
+		q = q.saw(k.Received, "bytes/s", string(recording.NetReceived), "%s are received over %s", stoker.AboutRate(k.Received), k.ReceivedBy)
 	}
 	return q
-}
-
-// remoteRate is a rate of receiving, or of reading from disks, bytes/s, from which it
-// counts. [J] Control traffic brings less.
-const remoteRate = 1e6
-
-// received is the interface that receives most, and how much; NaN where none is known.
-func (l live) received() (name string, rate float64) {
-	rate = math.NaN()
-	for _, s := range l.run.All(recording.NetReceived) {
-		if r := s.Rate(l.From, l.To); !math.IsNaN(r) && !(r <= rate) {
-			name, rate = s.Subject[len("net/"):], r
-		}
-	}
-	return name, rate
-}
-
-// sockets is the share of a fetch that workers spend asleep in poll and the like while
-// the network brings bytes: a client in user space waits for its server like anybody for
-// anything. 0 where nothing tells.
-func (l live) sockets() float64 {
-	k := l.Costs
-	inside := k.Fetch / (float64(k.Workers) * k.HostStep) // of the time, by the clock around it
-	if k.Split == nil || k.Workers == 0 || !(inside > 0) {
-		return 0
-	}
-	if _, rate := l.received(); !(rate >= remoteRate) {
-		return 0
-	}
-	parked := (min(1, inside) - k.WorkersBusy) / inside // fetching, and parked by the kernel's word
-	return min(k.Split.Asleep, max(0, stat.Or(parked, 0)))
 }
 
 // readsFrom is the file system of which most files were seen open; nil where none was.
@@ -164,7 +134,7 @@ func small(d disk) float64 { return stat.Ramp(d.Size, 1.5*smallRequest, smallReq
 func (l live) small(d disk) quantity {
 	k := l.Costs
 	const text = "Are requests waited for, more than bytes?"
-	if read := math.Max(stat.Or(k.ReadRate, 0), stat.Or(k.DiskRate, 0)); !math.IsNaN(k.DiskRate) && read < remoteRate {
+	if read := math.Max(stat.Or(k.ReadRate, 0), stat.Or(k.DiskRate, 0)); !math.IsNaN(k.DiskRate) && read < predict.NetworkRate {
 		return fact(text, true, "hardly any bytes are read")
 	}
 	q := quantity{Question: Question{Text: text, Answer: "unknown", Score: unlikely}, Seen: d.seen()}

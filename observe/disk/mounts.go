@@ -18,20 +18,23 @@ import (
 
 // Bounds of looking at open files.
 const (
-	maxFiles  = 256  // of a process at a look
-	maxMounts = 32   // in the facts
-	maxTable  = 4096 // file systems of a machine
+	maxFiles     = 256 // of a process at a look
+	maxMounts    = 32  // in the facts
+	maxProcesses = 512
+	maxTable     = 4096 // file systems of a machine
 )
 
 // Mounts finds out which file systems a job reads from: of the files that its processes
-// have open now and then. A file that is opened, read and closed at once is seen by
-// chance, in proportion to how long that takes. The zero value is ready.
+// have open now and then. One that is opened, read and closed at once is seen by chance,
+// in proportion to how long that takes; one that stays open counts again where it was read
+// on. The zero value is ready.
 type Mounts struct {
 	Root  string // where proc and sys lie, "" is "/"
 	next  int    // whose turn it is
 	table []mount
 	text  []byte // of which table was made
 	seen  map[string]int
+	open  map[int]map[string]string // by process and descriptor: what it was at the last look, and how far it was read
 }
 
 // mount is a line of /proc/PID/mountinfo.
@@ -56,6 +59,10 @@ func (m *Mounts) Look(pids []int) {
 	if err != nil {
 		return
 	}
+	if m.open == nil || len(m.open) > maxProcesses {
+		m.open = map[int]map[string]string{}
+	}
+	before, now := m.open[pid], map[string]string{}
 	for _, name := range names[:min(len(names), maxFiles)] {
 		link := folder + "fd/" + name.Name()
 		info, err := os.Lstat(link)
@@ -63,10 +70,16 @@ func (m *Mounts) Look(pids []int) {
 			continue
 		}
 		target, err := os.Readlink(link)
-		if err == nil && regular(target) {
+		if err != nil || !regular(target) {
+			continue
+		}
+		at, _ := os.ReadFile(folder + "fdinfo/" + name.Name()) // it has the position in its first line
+		now[name.Name()] = target + "\n" + string(at[:min(len(at), 64)])
+		if before[name.Name()] != now[name.Name()] {
 			m.count(target)
 		}
 	}
+	m.open[pid] = now
 }
 
 // regular reports whether a descriptor's target looks like a file with data.
@@ -101,7 +114,8 @@ func (m *Mounts) of(path string) (best *mount) {
 }
 
 // List are the file systems, those of which most files were seen first; how many is
-// rounded down to a power of two, so that the facts seldom change.
+// rounded down to a power of two, so that the facts seldom change. Of as many, that of the
+// whole machine comes last.
 func (m *Mounts) List() []recording.Mount {
 	var list []recording.Mount
 	for point, seen := range m.seen {
@@ -111,7 +125,9 @@ func (m *Mounts) List() []recording.Mount {
 		}
 		list = append(list, recording.Mount{Point: point, Kind: at.kind, Remote: remote(at.kind), Disk: m.disk(at), Seen: 1 << (bits.Len(uint(seen)) - 1)})
 	}
-	slices.SortFunc(list, func(a, b recording.Mount) int { return cmp.Or(b.Seen-a.Seen, cmp.Compare(a.Point, b.Point)) })
+	slices.SortFunc(list, func(a, b recording.Mount) int {
+		return cmp.Or(b.Seen-a.Seen, len(b.Point)-len(a.Point), cmp.Compare(a.Point, b.Point))
+	})
 	return list
 }
 

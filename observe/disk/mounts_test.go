@@ -60,12 +60,17 @@ func TestMounts(t *testing.T) {
 	want := []recording.Mount{
 		{Point: "/data", Kind: "nfs4", Remote: true, Seen: 4},
 		{Point: "/my sets", Kind: "fuse.sshfs", Remote: true, Seen: 2},
-		{Point: "/", Kind: "ext4", Disk: "disk/sda", Seen: 1},
 		{Point: "/data/local", Kind: "xfs", Disk: "disk/sdb", Seen: 1},
 		{Point: "/pool", Kind: "btrfs", Disk: "disk/sdc", Seen: 1},
+		{Point: "/", Kind: "ext4", Disk: "disk/sda", Seen: 1},
 	}
 	if got := m.List(); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	plant(t, root, "proc/7/fdinfo/i", "pos:\t4096\n")
+	m.Look([]int{7})
+	if got := m.List(); got[0].Seen != 4 || got[1].Point != "/pool" && got[2].Point != "/pool" || m.seen["/pool"] != 2 {
+		t.Errorf("files that stay open count again: %+v", got)
 	}
 	_ = os.Remove(root + "/proc/7/mountinfo")
 	m.Look([]int{7})
