@@ -132,7 +132,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
+		a.workers, a.collate, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
 	} {
 		fix, why := propose()
 		if a.hostOnly() {
@@ -223,6 +223,9 @@ func (a adviser) change(name stoker.Setting, to any) stoker.Change {
 // what it is worth does not, beyond the bound that an idle device sets.
 func (a adviser) blind() Plan {
 	switch class := a.verdict.Class; {
+	case a.verdict.Most > 1:
+		fix, _ := a.outside()
+		return Plan{Fixes: []Fix{fix}}
 	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
 		return a.inWords()
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:

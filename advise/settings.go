@@ -88,13 +88,14 @@ func (a adviser) withoutStarts(first float64, starts int, span float64) predict.
 
 // storage proposes to bring the data set closer.
 func (a adviser) storage() (Fix, string) {
-	if a.verdict.Class != diagnose.IOBound {
+	if !a.verdict.Class.Is(diagnose.IOBound) {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.StorageKind), Title: "serve the data set from memory or a faster disk", Effort: Data, Risk: MemoryRisk}
 	fix.Changes = []stoker.Change{{Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache}}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
+		a.verdict.Class.Do(),
 		"the forecast is for reads that cost no waiting at all, as from the page cache: an upper bound for a faster disk",
 		a.costs.FromStorage(),
 	}

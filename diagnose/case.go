@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"stoker"
 
@@ -70,6 +71,12 @@ type Case struct {
 	Launcher   quantity   // the launching thread is always at work
 	Own        quantity   // no DataLoader is there, and the program's own code keeps the device waiting
 
+	// Of which kind waiting for storage is.
+	Pressed   quantity // memory is short
+	Far       quantity // over a network, or from a program
+	Exhausted quantity // the disk is used up
+	Small     quantity // requests are small
+
 	// What the others ask.
 	Busy      quantity // the device computes all the time
 	Copied    quantity // copies take a good part of the step
@@ -80,6 +87,10 @@ type Case struct {
 	Stretches quantity // the device waits for the host in long gaps
 	Exchange  quantity // collectives run alone
 	Late      quantity // the other ranks wait for one
+	Slowed    quantity // heat or the board's protection keeps the clock down
+	Shared    quantity // programs outside the job compute on the device
+	Clock     float64  // mean clock of the device over its highest
+	Others    float64  // share of the time in which kernels of other jobs ran
 
 	Ranks    string // how the ranks compare, a sentence; "" where there is one
 	Found    []Finding
@@ -238,13 +249,14 @@ type Rule struct {
 	Text   string // what is wrong and why it starves the device
 	Limits string // where the rule misleads
 	check  func(*Case) float64
-	refine func(*Case) Class // the kind of the ailment, where the rule won; nil: there are none
+	refine func(*Case) Class   // the kind of the ailment, where the rule won; nil: there are none
+	most   func(*Case) float64 // by how much the step gets shorter at most without it; nil: unknown
 }
 
 // RuleOf returns the rule that explains a class, for a kind of an ailment that of
 // the ailment; false for "unknown".
 func RuleOf(class Class) (Rule, bool) {
-	for _, rule := range rules {
+	for _, rule := range slices.Concat(rules, ioKinds) {
 		if class == rule.Class {
 			return rule, true
 		}
@@ -260,7 +272,7 @@ func RuleOf(class Class) (Rule, bool) {
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
 	gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, neighbour, cgroupThrottled, ioBound, transferBound, launchBound, cpuBound, networkBound,
-	straggler, computeOnCPU, notTraining,
+	straggler, throttled, sharedGPU, computeOnCPU, notTraining,
 }
 
 // ring reports whether what is known is the loader's own side alone: it tells how

@@ -9,7 +9,7 @@ var gpuBound = Rule{
 		starved := c.yes(c.Starved)
 		busy := c.yes(c.Busy)
 		c.because(c.Busy.Seen)
-		return busy * (1 - starved) * c.no(c.Late)
+		return busy * (1 - starved) * c.no(c.Late) * c.no(c.Slowed) * c.no(c.Shared)
 	},
 	refine: func(c *Case) Class {
 		k := c.Kernels

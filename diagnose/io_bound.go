@@ -14,4 +14,17 @@ var ioBound = Rule{
 		c.because(c.Starved.Seen, c.Storage.Seen, c.Fetching)
 		return starved * disk
 	},
+	refine: func(c *Case) Class {
+		best, most := IOBound, leastScore
+		for _, kind := range ioKinds {
+			c.rule = kind.Class
+			if score := kind.check(c); score >= most {
+				best, most = kind.Class, score
+			}
+		}
+		return best
+	},
 }
+
+// ioKinds are rules that are asked where loading waits for storage: what it waits for.
+var ioKinds = []Rule{memoryPressure, remoteFS, deviceSaturated, smallFiles}

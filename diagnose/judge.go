@@ -45,13 +45,21 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	v.RunnerUp = runnerUp(v.Scores, v.Class)
 	c.settleStall(v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
-	v.Questions, v.Evidence, v.Causes = c.questions, c.evidence[v.Class], c.Causes
+	v.Evidence, v.Causes, v.Most = c.evidence[v.Class], c.Causes, math.NaN()
 	if v.Class == Unknown {
 		v.Evidence = c.unknownEvidence(v.Scores)
 	}
-	if rule, ok := RuleOf(v.Class); ok && rule.refine != nil {
-		v.Class = rule.refine(c)
+	rule, _ := RuleOf(v.Class)
+	if rule.most != nil {
+		v.Most = rule.most(c)
 	}
+	if rule.refine != nil {
+		v.Class = rule.refine(c)
+		if v.Class != rule.Class {
+			v.Evidence = append(v.Evidence, c.evidence[v.Class]...)
+		}
+	}
+	v.Questions = c.questions
 	if v.HasSteps && c.Costs.Window.Stationary {
 		v.State = Final
 	}

@@ -29,11 +29,13 @@ func liveCase(run *recording.Run) *Case {
 	l.device()
 	l.program()
 	l.input()
+	l.files()
+	l.surroundings()
 	l.Busy = l.busy()
 	l.Where = l.launching().String()
 	l.copies()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
-	l.Found = l.apart()
+	l.Found = append(l.apart(), l.standing()...)
 	return l.Case
 }
 
@@ -42,6 +44,7 @@ func emptyCase() *Case {
 	nan := math.NaN()
 	return &Case{
 		Stall: nan, Idle: nan, Util: nan, Recorded: nan, Works: nan, Parts: unknownParts(), Device: -1, LateBy: nan,
+		Clock: nan, Others: nan,
 		Kernels:  kernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
 		evidence: map[Class][]Evidence{},
 	}
@@ -423,6 +426,7 @@ func (l live) busy() quantity {
 	q := shareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
 		saw(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", stoker.Percent(l.Util)).
 		saw(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock", stoker.Percent(l.Stall))
+	q.Score *= 1 - l.Exchange.Score // a kernel that waits for other ranks counts as running
 	if wait := l.Costs.Wait / l.Costs.HostStep; wait > 0.2 && l.Stall < 0.05 {
 		q = q.saw(wait, "ratio", "step.wait",
 			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is not starvation", stoker.Percent(wait))

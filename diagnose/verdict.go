@@ -1,13 +1,14 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
 	"stoker"
 	"stoker/predict"
 )
 
-// Class names what limits a run, in the words of design.md.
+// Class names what limits a run, in the words of Classes.
 type Class string
 
 // The classes that rules of this package can give. Later ailments add theirs.
@@ -25,11 +26,18 @@ const (
 	// CgroupThrottled says that a CPU quota holds the job back.
 	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
 
-	IOBound       Class = "io-bound"
+	IOBound         Class = "io-bound"
+	DeviceSaturated Class = "io-bound/device-saturated" // the disk, or what the control group may read from it, is used up
+	SmallFiles      Class = "io-bound/small-files"      // requests take the time, not bytes
+	RemoteFS        Class = "io-bound/remote-fs"        // over a network, or from a program (FUSE)
+	MemoryPressure  Class = "io-bound/memory-pressure"  // what was read is thrown out and fetched again
+
 	TransferBound Class = "transfer-bound"
 	LaunchBound   Class = "launch-bound"
 	NetworkBound  Class = "network-bound"
 	StragglerRank Class = "straggler"
+	ThrottledGPU  Class = "throttled"  // heat or the board's protection keeps its clock down
+	SharedGPU     Class = "shared-gpu" // programs outside the job compute on it
 	ComputeOnCPU  Class = "compute-on-cpu"
 	NotTraining   Class = "not-training"
 	Unknown       Class = "unknown"
@@ -37,14 +45,7 @@ const (
 
 // Starves reports whether the class says that the device waits for input.
 func (c Class) Starves() bool {
-	switch c {
-	case MainThread, TooFewWorkers, CPUExhausted, Neighbour, CgroupThrottled, IOBound:
-		return true
-	case GPUBound, GPUTensor, GPUMemory, GPUPrecision, CPUBound, TransferBound, LaunchBound, NetworkBound, StragglerRank,
-		ComputeOnCPU, NotTraining, Unknown:
-		return false
-	}
-	return false
+	return c.Is(IOBound) || slices.Contains([]Class{MainThread, TooFewWorkers, CPUExhausted, Neighbour, CgroupThrottled}, c)
 }
 
 // LacksCores reports whether the class says that loading gets no core, whoever has them.
@@ -95,6 +96,7 @@ type Verdict struct {
 	Costs       predict.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself
 
+	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
 	Causes []Cause // what idle time went into, most first; nil without a trace
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
@@ -131,7 +133,7 @@ type Cause struct {
 // of its place and worth is filled in, NaN is unknown; findings of live runs have a
 // name and a text alone.
 type Finding struct {
-	Name string // in the words of design.md, or "full-memory"
+	Name string // as in Findings
 	Text string
 
 	From, To float64 // where to look, seconds of the run; equal where there is no one place

@@ -246,7 +246,7 @@ func TestDisksThatComeBack(t *testing.T) {
 	}
 	r := hooked(t, os.Getpid())
 	var err error
-	if r.disks, err = disk.Open(root); err != nil {
+	if r.around.disks, err = disk.Open(root); err != nil {
 		t.Fatal(err)
 	}
 	for _, there := range []bool{false, true, false, true} {

@@ -23,6 +23,7 @@ type gpuWatch struct {
 }
 
 type gpuNews struct {
+	at       time.Time // of the readings
 	facts    gpu.Facts
 	readings []gpu.Reading
 	absent   []string
@@ -56,14 +57,19 @@ func (w *gpuWatch) run(open func(page string) (GPU, error), page string) {
 	beat := time.NewTicker(time.Second)
 	defer beat.Stop()
 	for {
-		w.tell(gpuNews{facts: probe.Facts(), readings: probe.Read(time.Now()), absent: probe.Absent()})
+		w.tell(look(probe))
 		select {
 		case <-w.quit:
-			w.tell(gpuNews{facts: probe.Facts(), readings: probe.Read(time.Now()), absent: probe.Absent()})
+			w.tell(look(probe))
 			return
 		case <-beat.C:
 		}
 	}
+}
+
+func look(probe GPU) gpuNews {
+	now := time.Now()
+	return gpuNews{at: now, facts: probe.Facts(), readings: probe.Read(now), absent: probe.Absent()}
 }
 
 // open tries until there is a driver, or nil at the end: one may be loaded, or a
@@ -112,23 +118,58 @@ func (r *recorder) hearGPU(news gpuNews) {
 		r.lacking = append(r.lacking, recording.Absence{What: "gpu: " + what, Why: why})
 	}
 	r.gpuFacts(news.facts)
-	now, device := r.clock.now(), map[int]int{}
+	now, device := r.clock.now()-time.Since(news.at).Seconds(), map[int]int{}
 	for _, reading := range news.readings {
-		subject := "gpu/" + strconv.Itoa(reading.Index)
-		for _, u := range reading.Utilisation {
-			if t := u.At.Sub(r.clock.wall).Seconds(); t >= 0 && t <= now+1 {
-				r.out.Sample(recording.GPUUtilisation, subject, t, u.Ratio)
-			}
-		}
-		r.out.Sample(recording.GPUMemory, subject, now, reading.MemoryUsedBytes)
-		r.out.Sample(recording.GPUPower, subject, now, reading.PowerWatts)
-		r.out.Sample(recording.GPUClock, subject, now, reading.SMClockMHz)
+		r.sampleGPU(reading, now, news.at)
 		for _, pid := range reading.Processes {
 			device[int(pid)] = reading.Index
 		}
 	}
 	if r.job != nil {
 		r.job.Devices(device)
+	}
+}
+
+// sampleGPU records what was read at a time of the recording, which is at on the wall.
+// The wall's clock may jump; a sample's age does not.
+func (r *recorder) sampleGPU(reading gpu.Reading, now float64, at time.Time) {
+	subject := "gpu/" + strconv.Itoa(reading.Index)
+	for _, u := range reading.Utilisation {
+		if t := now - at.Round(0).Sub(u.At.Round(0)).Seconds(); t >= 0 && t <= now+1 {
+			r.out.Sample(recording.GPUUtilisation, subject, t, u.Ratio)
+		}
+	}
+	r.out.Sample(recording.GPUMemory, subject, now, reading.MemoryUsedBytes)
+	r.out.Sample(recording.GPUPower, subject, now, reading.PowerWatts)
+	r.out.Sample(recording.GPUClock, subject, now, reading.SMClockMHz)
+	r.out.Sample(recording.GPULinkGen, subject, now, reading.LinkGeneration)
+	r.out.Sample(recording.GPULinkWidth, subject, now, reading.LinkWidth)
+	r.out.Sample(recording.GPUActive, subject, now, reading.Active)
+	if reading.SlowedKnown {
+		r.out.Sample(recording.GPUSlowed, subject, now, float64(reading.Slowed))
+	}
+	r.sampleStrangers(reading, subject, now)
+}
+
+// sampleStrangers records what processes outside the job do with a device, where its list
+// of processes holds one of the job's: in a container it may be of another PID namespace.
+func (r *recorder) sampleStrangers(reading gpu.Reading, subject string, now float64) {
+	if r.job == nil {
+		return
+	}
+	strangers, share := 0, 0.0
+	for _, pid := range reading.Processes {
+		if !r.job.Has(int(pid)) {
+			strangers++
+			share += reading.Shares[pid]
+		}
+	}
+	if strangers == len(reading.Processes) {
+		return
+	}
+	r.out.Sample(recording.GPUStrangers, subject, now, float64(strangers))
+	if reading.Shares != nil {
+		r.out.Sample(recording.GPUOthers, subject, now, min(1, share))
 	}
 }
 
@@ -139,10 +180,15 @@ func (r *recorder) gpuFacts(f gpu.Facts) {
 	}
 	gpus := make([]recording.GPU, 0, len(f.Devices))
 	for _, d := range f.Devices {
-		gpus = append(gpus, recording.GPU{
+		g := recording.GPU{
 			Index: d.Index, Name: d.Name, UUID: d.UUID, Emulated: d.Emulated,
-			MemoryBytes: stat.Known(d.MemoryBytes), PowerLimit: stat.Known(d.PowerLimitWatts),
-		})
+			MemoryBytes: stat.Known(d.MemoryBytes), PowerLimit: stat.Known(d.PowerLimitWatts), MaxClock: stat.Known(d.MaxSMClockMHz),
+			LinkGen: d.LinkGeneration, LinkWidth: d.LinkWidth, MIG: d.MIG,
+		}
+		if d.Node >= 0 {
+			g.Node = &d.Node
+		}
+		gpus = append(gpus, g)
 	}
 	r.facts.GPUs = gpus
 }

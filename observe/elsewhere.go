@@ -5,6 +5,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"time"
 
 	"stoker/recording"
 )
@@ -12,4 +13,16 @@ import (
 // Record needs Linux: everything it looks at is in /proc.
 func Record(context.Context, Options) (*recording.Run, error) {
 	return nil, errors.New("observe: only Linux can be observed; recordings from there can be read here with stoker diagnose")
+}
+
+// Place is where Examine looks.
+type Place struct {
+	Python  string
+	OpenGPU func() (GPU, error)
+	Pause   time.Duration
+}
+
+// Examine needs Linux, as Record does.
+func Examine(Place) []Check {
+	return []Check{{What: "Linux", Needed: true, Text: "only Linux can be observed: everything that is looked at is in /proc", Help: "recordings from there can be read here: stoker diagnose RUN"}}
 }

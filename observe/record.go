@@ -18,7 +18,6 @@ import (
 
 	"stoker/internal/private"
 	"stoker/observe/cpu"
-	"stoker/observe/disk"
 	"stoker/observe/gpu"
 	"stoker/observe/step"
 	"stoker/recording"
@@ -146,7 +145,7 @@ type recorder struct {
 	adopts  bool   // orphans of the command come to us
 	command *command
 	job     *cpu.Job
-	disks   *disk.Probe
+	around  around
 	gpus    *gpuWatch
 	hears   *step.Listener
 	intake  *step.Intake
@@ -344,10 +343,7 @@ func (r *recorder) watch(root int) error {
 		adopter = os.Getpid()
 	}
 	var err error
-	if r.disks, err = disk.Open(""); err != nil {
-		r.absent("disks", err.Error())
-		r.disks = nil
-	}
+	r.openAround()
 	r.job, err = cpu.Watch(cpu.Options{Root: root, Adopter: adopter})
 	return err
 }
@@ -439,13 +435,7 @@ func (r *recorder) second() {
 		r.traceSecond(now)
 	}
 	r.silentHook(now)
-	if r.disks != nil {
-		why := ""
-		if err := r.disks.Second(now, r.out); err != nil {
-			why = err.Error()
-		}
-		r.absent("disks", why)
-	}
+	r.lookAround(now)
 	r.writeFacts()
 	r.flush(now)
 	r.show(now)
@@ -491,7 +481,7 @@ func remedy(err error) string {
 	return "free some space and it is written then"
 }
 
-// show hands the run to the caller, and leaves at least 99 % of the time to the
+// show hands the run to the caller, and leaves at least 99.7 % of the time to the
 // job where the caller takes long.
 func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
@@ -502,7 +492,7 @@ func (r *recorder) show(now float64) {
 		return
 	}
 	took := r.clock.now() - now
-	r.nextShow = now + min(60, max(second/2, 100*took))
+	r.nextShow = now + min(60, max(second/2, 300*took))
 }
 
 // writeFacts writes the facts where they changed. The count of optimizer steps

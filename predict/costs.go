@@ -52,6 +52,8 @@ type Costs struct {
 	ReadRate    float64 // bytes/s the job read, page cache included
 	DiskRate    float64 // bytes/s the job fetched from storage
 	Throttled   float64 // share of time the cgroup was held back
+	Received    float64 // bytes/s by the interface that receives most
+	ReceivedBy  string  // its name
 
 	WorkerMemory float64 // resident set of one worker, bytes
 
@@ -323,6 +325,7 @@ func (c *Costs) storage(run *recording.Run) {
 	if len(busy) > 0 {
 		c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote), stat.Mean(runnable)
 	}
+	c.sockets(run)
 	c.DiskBusy = math.NaN()
 	for _, s := range run.All(recording.DiskBusy) {
 		if rate := s.Rate(from, to); !math.IsNaN(rate) {
@@ -330,6 +333,26 @@ func (c *Costs) storage(run *recording.Run) {
 		}
 	}
 	c.ReadRate, c.DiskRate = processRates(run, from, to)
+}
+
+// NetworkRate is a rate of receiving, bytes/s, from which it counts. [J] Control traffic
+// brings less.
+const NetworkRate = 1e6
+
+// sockets takes for reads from the network what workers spend asleep in poll and the like
+// while they fetch and an interface brings bytes: a client in user space waits for its
+// server as anybody waits for anything.
+func (c *Costs) sockets(run *recording.Run) {
+	c.Received = math.NaN()
+	for _, s := range run.All(recording.NetReceived) {
+		if rate := s.Rate(c.Window.Start, c.Window.End); !math.IsNaN(rate) && !(rate <= c.Received) {
+			c.Received, c.ReceivedBy = rate, strings.TrimPrefix(s.Subject, "net/")
+		}
+	}
+	inside := min(1, c.Fetch/(float64(c.Workers)*c.HostStep)) // of a worker's time, by the clock around a fetch
+	if parked := inside - c.WorkersBusy; c.Workers > 0 && parked > 0 && c.Received >= NetworkRate {
+		c.Remote, c.WorkersBusy = c.Remote+parked, inside
+	}
 }
 
 func processRates(run *recording.Run, from, to float64) (read, disk float64) {

@@ -18,11 +18,12 @@ func TestHelpersSpinInFetchingOnly(t *testing.T) {
 
 func TestFromStorage(t *testing.T) {
 	for want, c := range map[string]Costs{
-		"hardly anything is read from files: what is waited for comes over a network connection":            {Remote: 0.9},
-		"hardly any bytes come from storage: requests are waited for, such as opening and looking up files": {OnDisk: 0.9, Remote: math.NaN(), ReadRate: 2e3},
-		"11.4 MB/s come from storage, which is all that is read":                                            {OnDisk: 0.9, ReadRate: 11.4e6, DiskRate: 11.4e6},
-		"2 MB/s come from storage, of 20 MB/s read: the rest is in the page cache":                          {OnDisk: 0.9, ReadRate: 20e6, DiskRate: 2e6},
-		"how much comes from storage is not known":                                                          {OnDisk: 0.9, ReadRate: 20e6, DiskRate: math.NaN()},
+		"hardly anything is read from files: what is waited for comes over a network connection":                                               {Remote: 0.9},
+		"hardly any bytes come from storage: requests are waited for, such as opening and looking up files":                                    {OnDisk: 0.9, Remote: math.NaN(), ReadRate: 2e3},
+		"11.4 MB/s come from storage, which is all that is read":                                                                               {OnDisk: 0.9, ReadRate: 11.4e6, DiskRate: 11.4e6},
+		"2 MB/s come from storage, of 20 MB/s read: the rest is in the page cache":                                                             {OnDisk: 0.9, ReadRate: 20e6, DiskRate: 2e6},
+		"20 MB/s are read, of which 0 B/s come from local disks: the rest comes over the network or from a program, or lies in the page cache": {Remote: 0.9, OnDisk: 0, ReadRate: 20e6},
+		"how much comes from storage is not known":                                                                                             {OnDisk: 0.9, ReadRate: 20e6, DiskRate: math.NaN()},
 	} {
 		if got := c.FromStorage(); got != want {
 			t.Errorf("%+v: %q, want %q", c, got, want)

@@ -38,20 +38,33 @@ type Facts struct {
 	Model     *ModelFacts `json:"model,omitempty"`
 	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote meanwhile
 	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: what its steps were found by
+	Mounts    []Mount     `json:"mounts,omitempty"`     // file systems of the files that trainers and workers were seen to read
+}
+
+// Mount is a file system that the job reads from.
+type Mount struct {
+	Point  string `json:"point"`            // where it is mounted
+	Kind   string `json:"kind"`             // "ext4", "nfs4", "fuse.sshfs"
+	Disk   string `json:"disk,omitempty"`   // subject of the disk's signals, "disk/vda"; "" where it has none
+	Remote bool   `json:"remote,omitempty"` // reads go to a server, or to a program (FUSE)
+	Seen   int    `json:"seen"`             // about how often a file of it was seen open
 }
 
 // Machine is the host as far as the job may use it. Nil is unknown.
 type Machine struct {
-	CPU         string   `json:"cpu,omitempty"`          // model name
-	CPUs        int      `json:"cpus,omitempty"`         // logical processors of the machine
-	PhysCores   int      `json:"phys_cores,omitempty"`   // physical cores behind the allowed processors, as the kernel tells them
-	Allowed     int      `json:"allowed,omitempty"`      // processors in the trainer's affinity mask
-	Quota       float64  `json:"quota,omitempty"`        // cores allowed by the cgroup's CPU quota; 0: none
-	MemoryBytes *float64 `json:"memory_bytes,omitempty"` // memory the job may use: the cgroup's limit, else the machine's
-	ShmBytes    *float64 `json:"shm_bytes,omitempty"`    // size of /dev/shm
-	LockedBytes *float64 `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
-	DiskLimit   float64  `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
-	Kernel      string   `json:"kernel,omitempty"`
+	CPU         string             `json:"cpu,omitempty"`          // model name
+	CPUs        int                `json:"cpus,omitempty"`         // logical processors of the machine
+	PhysCores   int                `json:"phys_cores,omitempty"`   // physical cores behind the allowed processors, as the kernel tells them
+	Allowed     int                `json:"allowed,omitempty"`      // processors in the trainer's affinity mask
+	Quota       float64            `json:"quota,omitempty"`        // cores allowed by the cgroup's CPU quota; 0: none
+	MemoryBytes *float64           `json:"memory_bytes,omitempty"` // memory the job may use: the cgroup's limit, else the machine's
+	ShmBytes    *float64           `json:"shm_bytes,omitempty"`    // size of /dev/shm
+	LockedBytes *float64           `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
+	DiskLimit   float64            `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
+	Kernel      string             `json:"kernel,omitempty"`
+	Nodes       int                `json:"nodes,omitempty"`      // NUMA nodes with processors; 0 where the kernel does not tell
+	NetSpeed    map[string]float64 `json:"net_speed,omitempty"`  // bytes/s that interfaces can, by subject ("net/eth0")
+	TaskCores   int                `json:"task_cores,omitempty"` // cores that SLURM gave the task (SLURM_CPUS_PER_TASK), else the job on this node; 0: not SLURM
 }
 
 // Processors is how many processors the job may run on; 0 where that is not known.
@@ -82,6 +95,11 @@ type GPU struct {
 	SMs         int      `json:"sms,omitempty"`        // multiprocessors or compute units, as a profiler recorded them
 	Capability  string   `json:"capability,omitempty"` // compute capability as a profiler recorded it, "9.0"; "" unknown
 	Emulated    bool     `json:"emulated,omitempty"`
+	MaxClock    *float64 `json:"max_clock_mhz,omitempty"`
+	LinkGen     int      `json:"link_generation,omitempty"` // of PCIe, the most that device and slot can; 0 unknown
+	LinkWidth   int      `json:"link_width,omitempty"`      // lanes, likewise
+	Node        *int     `json:"node,omitempty"`            // NUMA node that it hangs on
+	MIG         bool     `json:"mig,omitempty"`             // cut into instances: utilisation is not told
 }
 
 // Software are the versions that were found.
@@ -105,6 +123,7 @@ type Process struct {
 	Device       int     `json:"device"`                  // index of the GPU in use, -1 where unknown
 	LaunchThread int     `json:"launch_thread,omitempty"` // thread that launches device work, else the main thread
 	LauncherSeen bool    `json:"launcher_seen,omitempty"` // LaunchThread is known from launches, not assumed
+	PinThread    int     `json:"pin_thread,omitempty"`    // PyTorch's thread that copies batches to page-locked memory
 	Hooked       bool    `json:"hooked,omitempty"`        // the start-up hook answered from inside
 	Start        float64 `json:"start,omitempty"`         // when it was first seen, seconds
 	End          float64 `json:"end,omitempty"`           // when it was last seen, seconds; 0: at the end of the run

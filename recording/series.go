@@ -32,14 +32,23 @@ func (s *Series) Mean(from, to float64) float64 {
 }
 
 // Growth is by how much a counter grew in [from, to] and over which time between
-// its first and last sample there; NaN where it has fewer than two samples.
+// its first and last sample there; NaN where it has fewer than two samples. A counter
+// that falls was set back, or has wrapped: what it grew by then is not known, and is left
+// out with its time.
 func (s *Series) Growth(from, to float64) (by, over float64) {
 	part := s.Between(from, to)
 	n := len(part.V)
 	if n < 2 {
 		return math.NaN(), math.NaN()
 	}
-	return part.V[n-1] - part.V[0], part.T[n-1] - part.T[0]
+	by, over = part.V[n-1]-part.V[0], part.T[n-1]-part.T[0]
+	for i := 1; i < n; i++ {
+		if part.V[i] < part.V[i-1] {
+			by -= part.V[i] - part.V[i-1]
+			over -= part.T[i] - part.T[i-1]
+		}
+	}
+	return by, over
 }
 
 // Rate is the growth of a counter per second in [from, to].

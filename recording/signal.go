@@ -10,16 +10,25 @@ const (
 	GPUMemory      Signal = "gpu.memory"      // device memory in use
 	GPUPower       Signal = "gpu.power"
 	GPUClock       Signal = "gpu.clock"
+	GPUSlowed      Signal = "gpu.slowed"          // Slowed as a number: what keeps clocks down
+	GPULinkGen     Signal = "gpu.link_generation" // of PCIe as it runs now; an idle link may go down
+	GPULinkWidth   Signal = "gpu.link_width"      // lanes of PCIe in use
+	GPUActive      Signal = "gpu.sm_active"       // share of multiprocessors with work, over the time since the sample before
+	GPUOthers      Signal = "gpu.others"          // share of time in which kernels of processes outside the job ran
+	GPUStrangers   Signal = "gpu.strangers"       // processes outside the job that hold the device
 
-	ThreadState   Signal = "thread.state"     // State as a number
-	ThreadCPU     Signal = "thread.cpu"       // total core time
-	ThreadQueue   Signal = "thread.run_queue" // total time runnable, waiting for a core
-	ProcessCPU    Signal = "process.cpu"      // total core time, dead threads included
-	ProcessMemory Signal = "process.memory"   // resident set
-	ProcessRead   Signal = "process.read"     // total bytes read by read(2), page cache included
-	ProcessDisk   Signal = "process.disk"     // total bytes fetched from storage
-	TreeCPU       Signal = "tree.cpu"         // total core time of the job's tree, dead processes included
-	TreeMemory    Signal = "tree.memory"
+	ThreadState    Signal = "thread.state"     // State as a number
+	ThreadCPU      Signal = "thread.cpu"       // total core time
+	ThreadQueue    Signal = "thread.run_queue" // total time runnable, waiting for a core
+	ProcessCPU     Signal = "process.cpu"      // total core time, dead threads included
+	ProcessMemory  Signal = "process.memory"   // resident set
+	ProcessRead    Signal = "process.read"     // total bytes read by read(2), page cache included
+	ProcessDisk    Signal = "process.disk"     // total bytes fetched from storage
+	ProcessFaults  Signal = "process.faults"   // total pages that had to be fetched from storage (major faults)
+	ProcessPrivate Signal = "process.private"  // bytes of memory that no other process shares
+	ThreadNode     Signal = "thread.node"      // NUMA node on which the thread ran last
+	TreeCPU        Signal = "tree.cpu"         // total core time of the job's tree, dead processes included
+	TreeMemory     Signal = "tree.memory"
 
 	MachineCPU       Signal = "machine.cpu"      // total core time of all processes on the allowed cores
 	MachineMemory    Signal = "machine.memory"   // memory still available
@@ -30,6 +39,15 @@ const (
 	PressureMemory   Signal = "pressure.memory"  // total time some task waited for memory
 	DiskBusy         Signal = "disk.busy"        // total time with I/O in flight
 	DiskRead         Signal = "disk.read"        // total bytes read
+	DiskReads        Signal = "disk.reads"       // total read requests
+	DiskWritten      Signal = "disk.written"     // total bytes written
+	DiskFlight       Signal = "disk.flight"      // total time of all requests in flight: its rate is how many there are
+	NetReceived      Signal = "net.received"     // total bytes received by an interface
+	NetSent          Signal = "net.sent"         // total bytes sent
+	NetDropped       Signal = "net.dropped"      // total packets dropped or in error, both ways
+	MountRead        Signal = "mount.read"       // total bytes that an NFS server sent
+	MountReads       Signal = "mount.reads"      // total read requests to it
+	MountWait        Signal = "mount.wait"       // total time of all of them from the client's queue to the answer
 	FetchCount       Signal = "fetch.count"      // total batches prepared by a process
 	FetchWall        Signal = "fetch.wall"       // total time in fetch: read, decode, augment, collate
 	FetchWallSquares Signal = "fetch.wall2"      // total of squared fetch times
@@ -63,4 +81,14 @@ const (
 	OnDisk               // uninterruptible: waiting for storage
 	Remote               // asleep in a network or FUSE read
 	Asleep               // asleep elsewhere: a timer, a lock of the program's own
+)
+
+// Slowed says what keeps a GPU's clock down, in bits.
+type Slowed uint
+
+// Reasons for a low clock. That nothing is to do is none.
+const (
+	ByPower    Slowed = 1 << iota // the power limit
+	ByHeat                        // temperature of the chip or its memory
+	ByHardware                    // the board's own protection: power supply, over-current, external brake
 )

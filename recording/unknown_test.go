@@ -32,3 +32,26 @@ func TestWhatIsLeftOutIsUnknown(t *testing.T) {
 		t.Errorf("%v samples a step, want unknown: one step does not tell", n)
 	}
 }
+
+// A counter that is set back or wraps grows by what is known of it, over that time.
+func TestGrowthOfACounterThatFalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		v        []float64
+		by, rate float64
+	}{
+		"grows":          {[]float64{1, 3, 5, 7}, 6, 2},
+		"wraps":          {[]float64{4294967290, 4294967292, 2, 4}, 4, 2},
+		"falls twice":    {[]float64{5, 1, 3, 0}, 2, 2},
+		"falls and ends": {[]float64{5, 1}, 0, math.NaN()},
+		"stands":         {[]float64{3, 3, 3}, 0, 0},
+	} {
+		s := Series{V: c.v}
+		for i := range c.v {
+			s.T = append(s.T, float64(i))
+		}
+		by, _ := s.Growth(0, 10)
+		if rate := s.Rate(0, 10); by != c.by || rate != c.rate && !(math.IsNaN(rate) && math.IsNaN(c.rate)) {
+			t.Errorf("%s: %v at %v/s, want %v at %v/s", name, by, rate, c.by, c.rate)
+		}
+	}
+}

@@ -35,6 +35,7 @@ type shown struct {
 	Capture  recording.Capture
 	Lessons  []predict.Lesson
 	Foreseen []report.Prediction
+	Checks   []report.Check
 }
 
 // everyFace calls the functions of this package that write, by name.
@@ -45,9 +46,12 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 	"Plan": func(w io.Writer, s shown, style report.Style) error {
 		return report.Plan(w, s.Run, s.Verdict, s.Plan, style)
 	},
-	"Explain": func(w io.Writer, s shown, style report.Style) error { return report.Explain(w, s.Verdict, style) },
-	"JSON":    func(w io.Writer, s shown, _ report.Style) error { return report.JSON(w, s.Run, s.Verdict, s.Plan) },
-	"Outcome": func(w io.Writer, s shown, style report.Style) error { return report.Outcome(w, s.Outcome, style) },
+	"Explain":    func(w io.Writer, s shown, style report.Style) error { return report.Explain(w, s.Verdict, style) },
+	"Doctor":     func(w io.Writer, s shown, style report.Style) error { return report.Doctor(w, s.Checks, style) },
+	"DoctorJSON": func(w io.Writer, s shown, _ report.Style) error { return report.DoctorJSON(w, "", s.Checks) },
+	"Words":      func(w io.Writer, _ shown, style report.Style) error { return report.Words(w, style) },
+	"JSON":       func(w io.Writer, s shown, _ report.Style) error { return report.JSON(w, s.Run, s.Verdict, s.Plan) },
+	"Outcome":    func(w io.Writer, s shown, style report.Style) error { return report.Outcome(w, s.Outcome, style) },
 	"OutcomeJSON": func(w io.Writer, s shown, _ report.Style) error {
 		return report.OutcomeJSON(w, s.Run, s.Verdict, s.Plan, s.Outcome)
 	},
@@ -124,6 +128,7 @@ func whole(t *testing.T) shown {
 	})
 	s.Table = operators.Tabulate(traced.Timeline, operators.Options{Top: 10, Shapes: true})
 	s.Rows = [][]string{{"name", "rate", "sources"}, {"a", "1", "b"}, {"c", "2", "b"}}
+	s.Checks = []report.Check{{What: "what", Text: "text", Help: "help"}}
 	for _, p := range predictions() {
 		s.Foreseen = append(s.Foreseen, p)
 	}

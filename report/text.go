@@ -304,6 +304,9 @@ func nothingToDo(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		return "nothing about input: the device is the limit."
 	}
+	if do := v.Class.Do(); do != "" {
+		return do + " (what that is worth is not known from here)."
+	}
 	return "nothing that can be promised a gain."
 }
 
@@ -368,7 +371,11 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 	for _, q := range v.Questions {
 		if q.Rule != section {
 			section = q.Rule
-			fmt.Fprintf(&p.b, "\n%s  score %.2f\n", p.bold(string(section)), scoreOf(v, section))
+			score := ""
+			if s := scoreOf(v, section); !math.IsNaN(s) { // kinds of an ailment have none
+				score = fmt.Sprintf("  score %.2f", s)
+			}
+			fmt.Fprintf(&p.b, "\n%s%s\n", p.bold(string(section)), score)
 		}
 		p.wrapped("  ? ", "    ", q.Text+"  "+q.Answer)
 		if q.Note != "" {

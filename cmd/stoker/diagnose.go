@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) diagnose() *cobra.Command {
-	var asJSON, explain bool
+	var asJSON, explain, list bool
 	var check checkFlag
 	var prices priceFlags
 	cmd := &cobra.Command{
@@ -18,6 +18,7 @@ func (a *app) diagnose() *cobra.Command {
 RUN is a recording, also one that is still being written; by default the newest in stoker-runs/.`,
 		Example: `  stoker diagnose
   stoker diagnose --explain stoker-runs/2026-11-21T101500-train.jsonl.gz
+  stoker diagnose --list                            every class and finding, and what to do about it
   stoker diagnose --json RUN | jq .verdict.class
   stoker diagnose --check RUN || echo starved
   stoker diagnose --check 'idle<20%,step<120ms' RUN`,
@@ -28,6 +29,9 @@ RUN is a recording, also one that is still being written; by default the newest 
 				return err
 			}
 			a.began = true
+			if list {
+				return report.Words(a.stdout, a.style(a.stdout))
+			}
 			j, err := judge(args)
 			if err != nil {
 				return err
@@ -49,8 +53,9 @@ RUN is a recording, also one that is still being written; by default the newest 
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
+	cmd.Flags().BoolVar(&list, "list", false, "print what a verdict can say, and what to do about it")
 	check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	prices.register(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("json", "explain")
+	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list")
 	return cmd
 }

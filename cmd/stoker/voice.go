@@ -32,6 +32,7 @@ const (
 const exitTable = `
 Exit codes:
   0 fine   1 error   2 usage   3 the GPU is starved, or a bound of --check does not hold or is not known
+    (doctor --check: something that verdicts need is not seen)
   4 a prediction was missed (verify --check)
   observe passes CMD's own code on (128+n if signal n ended it), whatever becomes of stoker; 126 CMD
   cannot be run, 127 CMD not found, 125 --pid names no process; --check turns only a 0 into 3.

@@ -44,6 +44,12 @@ type Job struct {
 	unread  int        // a process whose io file may not be read; it may have ended
 	buffer  []byte
 	host    recording.Machine
+
+	launches    map[int]bool // of threads: launch device work
+	pins        map[int]int  // PID of a trainer to its thread that pins batches
+	taskCores   int          // that SLURM gave, 0 unknown
+	turn        int          // which worker's private memory was looked at last
+	nextPrivate float64
 }
 
 type identity struct {
@@ -67,6 +73,7 @@ func Watch(o Options) (*Job, error) {
 	return &Job{
 		options: o, tree: tree, machine: machine, told: map[int]*Told{}, device: map[int]int{},
 		threads: map[int]*thread{}, facts: map[identity]*recording.Process{}, buffer: make([]byte, 1024),
+		launches: map[int]bool{}, pins: map[int]int{},
 	}, nil
 }
 
@@ -85,6 +92,9 @@ func (j *Job) Tell(t Told) { j.told[t.PID] = &t }
 // Devices says which process uses which GPU, by NVML. Numbers that belong to no
 // process of the tree (another PID namespace, another job) mean nothing here.
 func (j *Job) Devices(device map[int]int) { j.device = device }
+
+// Has reports whether a process is one of the job's.
+func (j *Job) Has(pid int) bool { return j.tree.live[pid] != nil }
 
 // Tick looks at the threads that matter. now is in seconds of the recording.
 func (j *Job) Tick(now float64, to Sink) {
@@ -164,6 +174,7 @@ func (j *Job) Machine() recording.Machine {
 	pid := j.trainer()
 	if p := j.tree.live[pid]; j.host.CPUs == 0 || p != nil && !p.zombie {
 		j.host = j.machine.facts(pid)
+		j.host.TaskCores = j.taskCores
 	}
 	return j.host
 }
@@ -172,6 +183,7 @@ func (j *Job) Machine() recording.Machine {
 // workers are open.
 func (j *Job) follow() {
 	wanted := map[int]int{}
+	clear(j.launches)
 	for pid, p := range j.tree.live {
 		if p.role == "" || p.role == recording.RoleFeed || p.zombie {
 			continue
@@ -181,6 +193,12 @@ func (j *Job) follow() {
 			tid = t.LaunchThread
 		}
 		wanted[tid] = pid
+		if p.role == recording.RoleTrainer {
+			j.launches[tid] = true
+			if pin := j.pinner(pid); pin != 0 {
+				wanted[pin] = pid
+			}
+		}
 	}
 	for tid, t := range j.threads {
 		if wanted[tid] == 0 {
@@ -246,6 +264,7 @@ func (j *Job) describe(f *recording.Process, p *process) {
 	if device, on := j.device[p.pid]; on {
 		f.Device = device
 	}
+	f.PinThread = j.pins[p.pid]
 	if f.LaunchThread == 0 {
 		f.LaunchThread = p.pid
 	}

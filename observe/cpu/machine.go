@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"stoker/internal/cgroup"
 	"stoker/internal/stat"
+	"stoker/observe/net"
 	"stoker/recording"
 )
 
@@ -27,6 +29,8 @@ type machine struct {
 	groups *cgroup.Groups
 	static recording.Machine
 	absent []recording.Absence
+
+	nodes map[int]int // NUMA node of each processor
 
 	last map[int64]float64 // busy time per processor, seconds
 	busy float64           // its growth on the allowed processors
@@ -77,6 +81,12 @@ func (m *machine) describe() {
 	if size, _, err := shm(m.root); err == nil {
 		m.static.ShmBytes = &size
 	}
+	m.nodes = nodesOf(m.files)
+	ids := map[int]bool{}
+	for _, node := range m.nodes {
+		ids[node] = true
+	}
+	m.static.Nodes, m.static.NetSpeed = len(ids), net.Speeds(m.root)
 	if release, err := os.ReadFile(join(m.root, "proc/sys/kernel/osrelease")); err == nil {
 		m.static.Kernel = strings.TrimSpace(string(release))
 	}
@@ -147,6 +157,40 @@ func (m *machine) grow(stat procfs.Stat, allowed *unix.CPUSet) {
 		}
 		m.last[n] = busy
 	}
+}
+
+// nodesOf reads on which NUMA node each processor is.
+func nodesOf(files fs.FS) map[int]int {
+	nodes := map[int]int{}
+	lists, _ := fs.Glob(files, "sys/devices/system/node/node[0-9]*/cpulist") // no error but of the pattern
+	for _, list := range lists {
+		node, err := strconv.Atoi(strings.TrimPrefix(path.Base(path.Dir(list)), "node"))
+		text, readErr := fs.ReadFile(files, list)
+		if err != nil || readErr != nil {
+			continue
+		}
+		for part := range strings.SplitSeq(strings.TrimSpace(string(text)), ",") { // "0-3,8-11"
+			first, last, isRange := strings.Cut(part, "-")
+			if !isRange {
+				last = first
+			}
+			from, err := strconv.Atoi(first)
+			to, lastErr := strconv.Atoi(last)
+			for n := from; err == nil && lastErr == nil && n <= min(to, from+maxCPUs); n++ {
+				nodes[n] = node
+			}
+		}
+	}
+	return nodes
+}
+
+// maxCPUs bounds a range of processors: Linux is built for 8192 at most.
+const maxCPUs = 8192
+
+// node is the NUMA node of a processor; false where the machine has but one.
+func (m *machine) node(processor int) (int, bool) {
+	node, known := m.nodes[processor]
+	return node, known && m.static.Nodes > 1
 }
 
 func affinity(pid int) *unix.CPUSet {

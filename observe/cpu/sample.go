@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -25,21 +27,108 @@ func (j *Job) sampleTree(now float64, to Sink) {
 		subject := fmt.Sprintf("process/%d", p.pid)
 		to.Sample(recording.ProcessCPU, subject, now, p.own)
 		to.Sample(recording.ProcessMemory, subject, now, p.memory)
-		if !p.unread {
+		to.Sample(recording.ProcessFaults, subject, now, p.faults)
+		if p.counted && !p.unread {
 			to.Sample(recording.ProcessRead, subject, now, p.read.total())
 			to.Sample(recording.ProcessDisk, subject, now, p.disk.total())
 		}
 	}
-	for _, t := range j.threads {
+	for tid, t := range j.threads {
 		if _, queued, ok := t.times(j.buffer); ok {
 			to.Sample(recording.ThreadQueue, t.subject, now, queued)
 		}
+		if node, ok := j.machine.node(t.processor(j.buffer)); ok && j.launches[tid] {
+			to.Sample(recording.ThreadNode, t.subject, now, float64(node))
+		}
 	}
+	j.samplePrivate(now, to)
 	if len(j.tree.live) > 0 || j.tree.total > 0 {
 		to.Sample(recording.TreeCPU, "tree", now, j.tree.total)
 		to.Sample(recording.TreeMemory, "tree", now, memory)
 	}
 }
+
+// privateEvery is how many seconds pass between two looks at the private memory of a
+// worker, each time of another one: the kernel walks through all of its pages, and keeps
+// it from mapping memory meanwhile.
+const privateEvery = 15
+
+func (j *Job) samplePrivate(now float64, to Sink) {
+	if now < j.nextPrivate {
+		return
+	}
+	workers := j.of(recording.RoleWorker)
+	if len(workers) == 0 {
+		return
+	}
+	j.nextPrivate = now + privateEvery
+	j.turn++
+	pid := workers[j.turn%len(workers)]
+	text, err := os.ReadFile(fmt.Sprintf("%s/%d/smaps_rollup", j.tree.path, pid))
+	if err != nil {
+		return // kernels before 4.14 have none
+	}
+	sum, seen := 0.0, false
+	for line := range strings.Lines(string(text)) { // "Private_Dirty:      1234 kB"
+		fields := strings.Fields(line)
+		if len(fields) == 3 && (fields[0] == "Private_Clean:" || fields[0] == "Private_Dirty:") {
+			kb, err := strconv.ParseUint(fields[1], 10, 64)
+			sum, seen = sum+float64(kb)*1024, seen || err == nil
+		}
+	}
+	if seen {
+		to.Sample(recording.ProcessPrivate, fmt.Sprintf("process/%d", pid), now, sum)
+	}
+}
+
+// of are the living processes of a role, in order of PID.
+func (j *Job) of(role string) (pids []int) {
+	for pid, p := range j.tree.live {
+		if p.role == role && !p.zombie {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// Readers are the processes that load: workers, and trainers where there is none.
+func (j *Job) Readers() []int {
+	if workers := j.of(recording.RoleWorker); len(workers) > 0 {
+		return workers
+	}
+	return j.of(recording.RoleTrainer)
+}
+
+// pinEvery is how many looks pass between two at the names of a trainer's threads.
+const pinEvery = 10
+
+// pinner is the thread of a trainer that pins batches; 0 where there is none. PyTorch
+// names it since 2.5.
+func (j *Job) pinner(pid int) int {
+	folder := fmt.Sprintf("%s/%d/task/", j.tree.path, pid)
+	if tid := j.pins[pid]; tid != 0 {
+		if name, err := os.ReadFile(folder + strconv.Itoa(tid) + "/comm"); err == nil && string(name) == pinName {
+			return tid
+		}
+		delete(j.pins, pid) // an epoch's end may end it
+	}
+	if j.tree.looks%pinEvery != 1 {
+		return 0
+	}
+	threads, err := os.ReadDir(folder)
+	if err != nil {
+		return 0
+	}
+	for _, thread := range threads {
+		if name, err := os.ReadFile(folder + thread.Name() + "/comm"); err == nil && string(name) == pinName {
+			j.pins[pid], _ = strconv.Atoi(thread.Name())
+		}
+	}
+	return j.pins[pid]
+}
+
+const pinName = "pt_data_pin\n"
 
 // Loaded is the first Python process that has had PyTorch mapped for at least the
 // given seconds without the hook answering from inside; 0 where there is none.
@@ -75,6 +164,11 @@ func (j *Job) environment(f *recording.Process) {
 	if err != nil {
 		return
 	}
+	for _, name := range []string{"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"} {
+		if cores, err := strconv.Atoi(values[name]); err == nil && cores > 0 && j.taskCores == 0 {
+			j.taskCores = cores
+		}
+	}
 	if world, err := strconv.Atoi(values["WORLD_SIZE"]); err == nil && world > 0 {
 		if rank, err := strconv.Atoi(values["RANK"]); err == nil && rank >= 0 {
 			f.Rank, f.World = rank, world
@@ -85,7 +179,7 @@ func (j *Job) environment(f *recording.Process) {
 // allowed are the only variables that are ever taken from another process's
 // environment.
 var allowed = []string{
-	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE",
 	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
 	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
@@ -94,7 +188,7 @@ var allowed = []string{
 const maxVariable = 4096
 
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, three of libkineto's and two of ours) of a process as it was started, and no others.
+// CUDA_VISIBLE_DEVICES, two of SLURM's, three of libkineto's and two of ours) of a process as it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))
 	if err != nil {

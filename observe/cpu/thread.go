@@ -81,17 +81,32 @@ func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
 // times reads how long the thread ran and how long it waited for a core since it
 // began, seconds.
 func (t *thread) times(buffer []byte) (ran, queued float64, ok bool) {
-	text := pread(t.sched, buffer)
-	a, rest := number(text)
-	b, _ := number(rest)
-	return float64(a) / 1e9, float64(b) / 1e9, len(text) > 0
+	fields := bytes.Fields(pread(t.sched, buffer))
+	if len(fields) < 2 {
+		return 0, 0, false
+	}
+	a, rest := number(fields[0])
+	b, more := number(fields[1])
+	return float64(a) / 1e9, float64(b) / 1e9, len(rest)+len(more) == 0
+}
+
+// processor is the processor that the thread ran on last; -1 where the kernel does not
+// tell. It is the 39th field of proc_pid_stat(5), the 36th behind the name.
+func (t *thread) processor(buffer []byte) int {
+	stat := pread(t.stat, buffer)
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 37 {
+		return -1
+	}
+	n, rest := number(fields[36])
+	if len(rest) > 0 {
+		return -1
+	}
+	return int(n)
 }
 
 // number reads the decimal number at the start of text.
 func number(text []byte) (value uint64, rest []byte) {
-	for len(text) > 0 && text[0] == ' ' {
-		text = text[1:]
-	}
 	for len(text) > 0 && text[0] >= '0' && text[0] <= '9' {
 		value = value*10 + uint64(text[0]-'0')
 		text = text[1:]

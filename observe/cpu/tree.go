@@ -24,9 +24,10 @@ import (
 // maxProcesses bounds the tree: a job that forks more is followed in part.
 const maxProcesses = 4096
 
-// workerEvery is how many looks pass between two at the children of a loader
-// worker: it seldom has any, and each of its threads has a file to read.
-const workerEvery = 4
+// seldomEvery is how many looks pass between two at the children of a loader worker,
+// which seldom has any, and of threads other than a process's first: a trainer has
+// hundreds, and each has a file to read. A child that is known stays known meanwhile.
+const seldomEvery = 4
 
 // clockTick is the unit of CPU times in /proc/PID/stat. The kernel's USER_HZ is
 // 100 on every architecture that Go has.
@@ -41,13 +42,15 @@ type process struct {
 	python      bool
 	zombie      bool
 
-	own    float64 // its core time, dead threads included, seconds
-	reaped float64 // core time of children that it has waited for
-	owes   float64 // core time of children that are gone and that reaped does not hold yet
-	memory float64 // resident bytes
-	read   growing // bytes by read(2)
-	disk   growing // bytes from storage
-	unread bool    // its io file cannot be read
+	own     float64 // its core time, dead threads included, seconds
+	reaped  float64 // core time of children that it has waited for
+	owes    float64 // core time of children that are gone and that reaped does not hold yet
+	memory  float64 // resident bytes
+	read    growing // bytes by read(2)
+	disk    growing // bytes from storage
+	faults  float64 // major page faults
+	unread  bool    // its io file may not be read
+	counted bool    // it was read once
 
 	first, last float64 // when it was seen, seconds of the recording
 
@@ -138,7 +141,7 @@ func (t *table) discover(now float64) {
 		if t.live[pid] == nil && !t.add(pid, now) {
 			continue
 		}
-		if p := t.live[pid]; p.role != recording.RoleWorker || t.looks%workerEvery == 0 {
+		if p := t.live[pid]; p.role != recording.RoleWorker || t.looks%seldomEvery == 0 {
 			queue = append(queue, t.children(pid, all)...)
 		}
 	}
@@ -169,13 +172,13 @@ func (t *table) read(p *process, now float64) bool {
 	}
 	p.own = float64(stat.UTime+stat.STime) * clockTick
 	p.reaped = float64(stat.CUTime+stat.CSTime) * clockTick
-	p.memory, p.last = float64(stat.ResidentMemory()), now
+	p.memory, p.faults, p.last = float64(stat.ResidentMemory()), float64(stat.MajFlt), now
 	if !p.named {
 		p.command, p.python = t.commandLine(p)
 		p.named = now-p.first > 2 // it may yet exec
 	}
 	if io, err := handle.IO(); err == nil {
-		p.read.now, p.disk.now, p.unread = float64(io.RChar), float64(io.ReadBytes), false
+		p.read.now, p.disk.now, p.unread, p.counted = float64(io.RChar), float64(io.ReadBytes), false, true
 	} else {
 		p.unread = errors.Is(err, fs.ErrPermission)
 	}
@@ -204,14 +207,21 @@ func (t *table) children(pid int, all map[int][]int) []int {
 	if t.scan {
 		return all[pid]
 	}
-	folder := fmt.Sprintf("%s/%d/task", t.path, pid)
-	threads, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
+	folder, threads := fmt.Sprintf("%s/%d/task", t.path, pid), []string{strconv.Itoa(pid)}
+	if t.looks%seldomEvery == 0 {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil
+		}
+		for _, entry := range entries {
+			if entry.Name() != threads[0] {
+				threads = append(threads, entry.Name())
+			}
+		}
 	}
 	var found []int
 	for _, thread := range threads { // each thread has its own children
-		text, err := os.ReadFile(filepath.Join(folder, thread.Name(), "children"))
+		text, err := os.ReadFile(filepath.Join(folder, thread, "children"))
 		if err != nil {
 			continue
 		}

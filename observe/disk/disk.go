@@ -79,8 +79,12 @@ func (p *Probe) Second(now float64, to Sink) error {
 			}
 			p.taken[name] = true
 		}
-		to.Sample(recording.DiskBusy, "disk/"+name, now, float64(s.IOsTotalTicks)/1000)
-		to.Sample(recording.DiskRead, "disk/"+name, now, float64(s.ReadSectors)*sector)
+		subject := "disk/" + name
+		to.Sample(recording.DiskBusy, subject, now, float64(s.IOsTotalTicks)/1000)
+		to.Sample(recording.DiskRead, subject, now, float64(s.ReadSectors)*sector)
+		to.Sample(recording.DiskReads, subject, now, float64(s.ReadIOs))
+		to.Sample(recording.DiskWritten, subject, now, float64(s.WriteSectors)*sector)
+		to.Sample(recording.DiskFlight, subject, now, float64(s.WeightedIOTicks)/1000)
 	}
 	return nil
 }

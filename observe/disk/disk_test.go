@@ -25,6 +25,7 @@ func TestWholeDisksOnly(t *testing.T) {
  254       0 vda 1000 0 2000 500 10 0 80 1 0 1500 501
  254       1 vda1 900 0 1900 500 10 0 80 1 0 1500 501
  259       0 nvme0n1 5 0 8 1 0 0 0 0 0 7 1 0 0 0 0 0 0
+   8      32 sdc 1 2
    8      16 sdb 0 0 0 0 0 0 0 0 0 0 0
 `
 	_ = os.WriteFile(filepath.Join(root, "proc/diskstats"), []byte(stats), 0o600)
@@ -38,6 +39,8 @@ func TestWholeDisksOnly(t *testing.T) {
 	}
 	want := book{
 		"disk.busy disk/vda": 1.5, "disk.read disk/vda": 2000 * 512, "disk.busy disk/nvme0n1": 0.007, "disk.read disk/nvme0n1": 8 * 512,
+		"disk.reads disk/vda": 1000, "disk.written disk/vda": 80 * 512, "disk.flight disk/vda": 0.501,
+		"disk.reads disk/nvme0n1": 5, "disk.written disk/nvme0n1": 0, "disk.flight disk/nvme0n1": 0.001,
 	}
 	if len(got) != len(want) {
 		t.Errorf("got %v", got)

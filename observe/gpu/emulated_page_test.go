@@ -84,6 +84,9 @@ func (p *testPage) device(index int, created time.Duration) {
 		p.put64(at+144+8*int64(i), v)
 	}
 	p.put32(at+176, 1400)
+	for i, v := range []uint32{4, 8, 5, 16, 0, 500} { // PCIe as it is, and at most; no reason for a low clock; half of the multiprocessors
+		p.put32(at+180+4*int64(i), v)
+	}
 	p.put32(12, uint32(index+1))
 }
 

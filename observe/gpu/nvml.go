@@ -46,6 +46,10 @@ type nvmlDevice struct {
 
 	energyAt time.Time // zero: never read
 	energyMJ uint64
+
+	lastShare uint64       // stamp of the newest utilisation by process
+	gpm       [2]gpmSample // the older one first; 0: the device has none
+	gpmTaken  bool         // the older one holds something
 }
 
 func openNVML(o Options, l loading, absent *absences) (source, error) {
@@ -134,7 +138,9 @@ func (n *nvml) refresh() error {
 		if c != success {
 			continue
 		}
-		n.devices = slices.Insert(n.devices, at, &nvmlDevice{handle: h, facts: n.describe(i, h)})
+		d := &nvmlDevice{handle: h, facts: n.describe(i, h)}
+		n.openGPM(d)
+		n.devices = slices.Insert(n.devices, at, d)
 	}
 	return nil
 }
@@ -162,6 +168,7 @@ func (n *nvml) describe(index int, h handle) Device {
 		d.PowerLimitWatts = n.number("power limit", h, limit) / 1000
 	}
 	d.MaxSMClockMHz = n.clock("greatest SM clock", n.lib.maxClock, h)
+	n.place(&d, h)
 	return d
 }
 
@@ -186,12 +193,16 @@ func (n *nvml) read(now time.Time) []Reading {
 		r.PowerWatts = n.power(d, now)
 		r.SMClockMHz = n.clock("SM clock", n.lib.clock, d.handle)
 		r.Processes = n.processes(d)
+		n.circumstances(&r, d)
 		readings = append(readings, r)
 	}
 	return readings
 }
 
 func (n *nvml) close() error {
+	for _, d := range n.devices {
+		n.closeGPM(d)
+	}
 	if n.lib.shutdown == nil {
 		return nil
 	}
@@ -205,6 +216,7 @@ func (n *nvml) close() error {
 // misses what happened between two polls.
 func (n *nvml) utilisation(d *nvmlDevice, now time.Time) []UtilSample {
 	if found, ok := n.samples(d, now); ok {
+		n.note("utilisation", d.handle, success) // it is not asked for any more
 		return found
 	}
 	rates, ok := query(n, "utilisation", n.lib.utilisation, d.handle)

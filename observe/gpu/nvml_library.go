@@ -19,6 +19,7 @@ const (
 	notFound         code = 6
 	insufficientSize code = 7
 	notReady         code = 27
+	noValue          code = 999
 )
 
 // Constants and structures as in nvml.h.
@@ -43,6 +44,43 @@ type nvmlProcess struct {
 	_   uint32 // GPU instance, of MIG
 	_   uint32 // compute instance
 }
+
+type nvmlPCI struct {
+	_     [16]byte  // the bus's number in an older form
+	_     [5]uint32 // domain, bus, device and numbers of the kind
+	busID [32]byte  // "00000000:3B:00.0"
+}
+
+type nvmlShare struct {
+	pid   uint32
+	_     uint32    // padding
+	stamp uint64    // microseconds
+	sm    uint32    // percent
+	_     [3]uint32 // of memory, encoder, decoder
+}
+
+// GPM (GPU performance monitoring), of Hopper and later: what happened between two
+// samples, which live in the library.
+type (
+	gpmSample  = uintptr
+	gpmSupport struct{ version, supported uint32 }
+	gpmMetric  struct {
+		id    uint32
+		code  code
+		value float64
+		_     [3]uintptr // texts
+	}
+	gpmMetrics struct {
+		version, count uint32
+		from, to       gpmSample
+		metrics        [512]gpmMetric // one is asked for; drivers have room for some 100 to 333
+	}
+)
+
+const (
+	gpmVersion  = 1
+	gpmActivity = 2 // share of multiprocessors that had work, percent
+)
 
 // handle is an nvmlDevice_t. It points into the library and is only handed back.
 type handle = uintptr
@@ -71,6 +109,19 @@ type library struct {
 	clock        func(handle, int32, *uint32) code
 	maxClock     func(handle, int32, *uint32) code
 	processes    func(handle, *uint32, *nvmlProcess) code
+	reasons      func(handle, *uint64) code
+	linkGen      func(handle, *uint32) code
+	linkWidth    func(handle, *uint32) code
+	maxLinkGen   func(handle, *uint32) code
+	maxLinkWidth func(handle, *uint32) code
+	migMode      func(handle, *uint32, *uint32) code
+	pci          func(handle, *nvmlPCI) code
+	shares       func(handle, *nvmlShare, *uint32, uint64) code
+	gpmSupport   func(handle, *gpmSupport) code
+	gpmAlloc     func(*gpmSample) code
+	gpmFree      func(gpmSample) code
+	gpmTake      func(handle, gpmSample) code
+	gpmMetrics   func(*gpmMetrics) code
 	emulatedPage func(string) code
 }
 
@@ -101,6 +152,19 @@ func (l *library) symbols(emulate bool) []symbol {
 		{"nvmlDeviceGetClockInfo", &l.clock, "SM clock"},
 		{"nvmlDeviceGetMaxClockInfo", &l.maxClock, "greatest SM clock"},
 		{"nvmlDeviceGetComputeRunningProcesses_v3", &l.processes, "processes"},
+		{"nvmlDeviceGetCurrentClocksThrottleReasons", &l.reasons, "reasons of a low clock"},
+		{"nvmlDeviceGetCurrPcieLinkGeneration", &l.linkGen, "PCIe generation"},
+		{"nvmlDeviceGetCurrPcieLinkWidth", &l.linkWidth, "PCIe width"},
+		{"nvmlDeviceGetMaxPcieLinkGeneration", &l.maxLinkGen, "greatest PCIe generation"},
+		{"nvmlDeviceGetMaxPcieLinkWidth", &l.maxLinkWidth, "greatest PCIe width"},
+		{"nvmlDeviceGetMigMode", &l.migMode, "MIG mode"},
+		{"nvmlDeviceGetPciInfo_v3", &l.pci, "place on the PCI bus"},
+		{"nvmlDeviceGetProcessUtilization", &l.shares, "utilisation by process"},
+		{"nvmlGpmQueryDeviceSupport", &l.gpmSupport, "SM activity"},
+		{"nvmlGpmSampleAlloc", &l.gpmAlloc, "SM activity"},
+		{"nvmlGpmSampleFree", &l.gpmFree, "SM activity"},
+		{"nvmlGpmSampleGet", &l.gpmTake, "SM activity"},
+		{"nvmlGpmMetricsGet", &l.gpmMetrics, "SM activity"},
 	}
 	if emulate {
 		table = append(table, symbol{"stokerEmulatedOpen", &l.emulatedPage, ""})

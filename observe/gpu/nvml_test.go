@@ -94,7 +94,7 @@ func TestADeviceThatWorks40PercentAndAppearsLate(t *testing.T) {
 	if !slices.Equal(r.Processes, []uint32{uint32(os.Getpid())}) {
 		t.Errorf("processes: %v", r.Processes)
 	}
-	want := Device{0, "Test chip (emulated)", "GPU-test-0", 80 << 30, 500, 1400, true}
+	want := Device{Name: "Test chip (emulated)", UUID: "GPU-test-0", MemoryBytes: 80 << 30, PowerLimitWatts: 500, MaxSMClockMHz: 1400, Emulated: true, Node: -1, LinkGeneration: 5, LinkWidth: 16}
 	if f := p.Facts(); len(f.Devices) != 1 || f.Devices[0] != want {
 		t.Errorf("facts: %+v, want %+v", f.Devices, want)
 	}
@@ -298,6 +298,13 @@ var lost = map[string][]string{
 	"nvmlDeviceGetClockInfo":                  {"SMClockMHz"},
 	"nvmlDeviceGetMaxClockInfo":               {"MaxSMClockMHz"},
 	"nvmlDeviceGetComputeRunningProcesses_v3": {"Processes"},
+	"nvmlDeviceGetCurrPcieLinkGeneration":     {"LinkGeneration"},
+	"nvmlDeviceGetCurrPcieLinkWidth":          {"LinkWidth"},
+	"nvmlGpmQueryDeviceSupport":               {"Active"},
+	"nvmlGpmSampleAlloc":                      {"Active"},
+	"nvmlGpmSampleFree":                       {"Active"},
+	"nvmlGpmSampleGet":                        {"Active"},
+	"nvmlGpmMetricsGet":                       {"Active"},
 }
 
 // unknowns lists the fields that hold no value.
@@ -392,7 +399,7 @@ sys.stdin.read()
 	if !slices.Equal(r.Processes, []uint32{uint32(command.Process.Pid)}) {
 		t.Errorf("processes: %v, want %d", r.Processes, command.Process.Pid)
 	}
-	want := Device{0, "NVIDIA H100 80GB HBM3 (emulated)", "GPU-emulated-0", 81559 << 20, 700, 1980, true}
+	want := Device{Name: "NVIDIA H100 80GB HBM3 (emulated)", UUID: "GPU-emulated-0", MemoryBytes: 81559 << 20, PowerLimitWatts: 700, MaxSMClockMHz: 1980, Emulated: true, Node: -1}
 	if d := p.Facts().Devices[0]; d != want {
 		t.Errorf("device: %+v, want %+v", d, want)
 	}

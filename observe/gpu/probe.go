@@ -1,5 +1,6 @@
-// Package gpu is the probe for NVIDIA GPUs: which there are, and what each one
-// did since the last look: utilisation, memory, power, clock, processes.
+// Package gpu is the probe for GPUs: which there are, and what each one did since
+// the last look: utilisation, memory, power, clock and what keeps it down, the host
+// link, processes. AMD's are read from the kernel's files, with less in them.
 //
 // It reads and keeps nothing: the caller polls (about once a second) and
 // records. It judges nothing either; in particular utilisation says only that
@@ -20,6 +21,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"stoker/recording"
 )
 
 // Options say where to look. The zero value looks for real GPUs.
@@ -35,7 +38,7 @@ type Options struct {
 // Facts are what does not change while GPUs are watched, except that devices
 // can be added.
 type Facts struct {
-	Source  string   // "nvml" or "nvidia-smi"
+	Source  string   // "nvml", "nvidia-smi" or "amdgpu"
 	Driver  string   // version of the driver, "" if unknown
 	CUDA    string   // newest CUDA version that the driver serves, "" if unknown
 	Devices []Device // in order of Index
@@ -50,6 +53,10 @@ type Device struct {
 	PowerLimitWatts float64
 	MaxSMClockMHz   float64
 	Emulated        bool
+	LinkGeneration  int  // of PCIe, the most that device and slot can; 0 unknown
+	LinkWidth       int  // lanes, likewise
+	Node            int  // NUMA node that it hangs on, -1 where unknown
+	MIG             bool // cut into instances
 }
 
 // Reading is what one device did since the reading before. Numbers are NaN
@@ -64,6 +71,14 @@ type Reading struct {
 	MemoryUsedBytes float64
 	PowerWatts      float64 // mean since the last reading where the device has an energy counter, else current
 	SMClockMHz      float64
+	Slowed          recording.Slowed // what keeps the clock down, meaningful where SlowedKnown
+	SlowedKnown     bool
+	LinkGeneration  float64 // as the link runs now
+	LinkWidth       float64
+	Active          float64 // share of multiprocessors with work since the last reading: Hopper and later
+	// Shares are what the driver says of the device's time that kernels of single
+	// processes took; nil is unknown.
+	Shares map[uint32]float64
 	// Processes that have a compute context on the device, ascending: nil is
 	// unknown, empty is none. Numbers are those of the driver's PID namespace:
 	// inside a container they need not be ours.
@@ -84,7 +99,7 @@ type Probe struct {
 	absent *absences
 }
 
-// source is where values come from: nvml or nvidiaSMI.
+// source is where values come from: nvml, nvidiaSMI or amd.
 type source interface {
 	facts() Facts
 	read(now time.Time) []Reading
@@ -96,6 +111,7 @@ type loading struct {
 	library string          // NVML's path; "" is the system's, or the stand-in beside our binary
 	without map[string]bool // symbols to treat as missing
 	smi     string          // path of nvidia-smi; "" is where the system has it
+	sys     string          // where the kernel's files on AMD's devices lie; "" is /sys
 	secure  func() bool     // nil is secureProcess
 }
 
@@ -130,6 +146,10 @@ func open(o Options, l loading) (*Probe, error) {
 	s, smiErr := openSMI(l, absent)
 	if smiErr == nil {
 		absent.add("NVML", nvmlErr.Error())
+		return &Probe{source: s, absent: absent}, nil
+	}
+	absent = &absences{}
+	if s, err := openAMD(l, absent); err == nil {
 		return &Probe{source: s, absent: absent}, nil
 	}
 	if errors.Is(nvmlErr, errNoDevice) {
@@ -212,10 +232,10 @@ func (a *absences) list() []string {
 // unknownDevice and unknownReading are the values to fill in.
 func unknownDevice(index int) Device {
 	nan := math.NaN()
-	return Device{Index: index, MemoryBytes: nan, PowerLimitWatts: nan, MaxSMClockMHz: nan}
+	return Device{Index: index, MemoryBytes: nan, PowerLimitWatts: nan, MaxSMClockMHz: nan, Node: -1}
 }
 
 func unknownReading(index int) Reading {
 	nan := math.NaN()
-	return Reading{Index: index, MemoryUsedBytes: nan, PowerWatts: nan, SMClockMHz: nan}
+	return Reading{Index: index, MemoryUsedBytes: nan, PowerWatts: nan, SMClockMHz: nan, LinkGeneration: nan, LinkWidth: nan, Active: nan}
 }

@@ -72,7 +72,7 @@ func TestNvidiaSMIWhereNVMLCannotBeLoaded(t *testing.T) {
 	if f.Source != "nvidia-smi" || f.Driver != "550.54.15" || len(f.Devices) != 2 {
 		t.Fatalf("facts: %+v", f)
 	}
-	if want := (Device{1, "NVIDIA A100-SXM4-80GB", "GPU-b", 80 << 30, 400, 1410, false}); f.Devices[1] != want {
+	if want := (Device{Index: 1, Name: "NVIDIA A100-SXM4-80GB", UUID: "GPU-b", MemoryBytes: 80 << 30, PowerLimitWatts: 400, MaxSMClockMHz: 1410, Node: -1}); f.Devices[1] != want {
 		t.Errorf("device: %+v, want %+v", f.Devices[1], want)
 	}
 	now := time.Now()

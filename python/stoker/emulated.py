@@ -43,6 +43,13 @@ paragraph: python/stoker/emulated.py writes, observe/gpu/emulated/nvml.c reads.
     +160        8     written_u64, intervals written so far
     +168        8     created_ns_u64
     +176        4     max_sm_clock_mhz_u32
+    +180        4*4   link_generation_u32, link_width_u32, and the most of both; 0: not told
+    +196        4     reasons_u32 of a low clock, in NVML's bits
+    +200        4     sm_active_u32 while a kernel runs, in thousandths; 0: no counters
+    +204        8     stranger_pid_u32, another process on the device, and its percentage_u32
+    +212        4     mig_u32, 1: in instances
+    +216        8     fault_u32 (1: every answer is an error, 2: no answer has a value, 3: answers
+                      are late), late_ms_u32
   4096 + 1572864*i    ring of device i, 65,536 entries of 24 bytes;
                       interval number n lies in entry n mod 65,536:
     +0          8     start_ns_u64

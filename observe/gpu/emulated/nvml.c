@@ -28,6 +28,13 @@
  *     +160        8     written_u64, intervals written so far
  *     +168        8     created_ns_u64
  *     +176        4     max_sm_clock_mhz_u32
+ *     +180        4*4   link_generation_u32, link_width_u32, and the most of both; 0: not told
+ *     +196        4     reasons_u32 of a low clock, in NVML's bits
+ *     +200        4     sm_active_u32 while a kernel runs, in thousandths; 0: no counters
+ *     +204        8     stranger_pid_u32, another process on the device, and its percentage_u32
+ *     +212        4     mig_u32, 1: in instances
+ *     +216        8     fault_u32 (1: every answer is an error, 2: no answer has a value, 3: answers
+ *                       are late), late_ms_u32
  *   4096 + 1572864*i    ring of device i, 65,536 entries of 24 bytes;
  *                       interval number n lies in entry n mod 65,536:
  *     +0          8     start_ns_u64
@@ -69,6 +76,7 @@ enum {
 	NOT_SUPPORTED = 3,
 	NOT_FOUND = 6,
 	INSUFFICIENT_SIZE = 7,
+	GPU_IS_LOST = 15,
 	NOT_READY = 27,
 	UNKNOWN = 999,
 };
@@ -97,6 +105,33 @@ typedef struct {
 	unsigned int gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo_t;
 
+typedef struct {
+	char busIdLegacy[16];
+	unsigned int domain, bus, device, pciDeviceId, pciSubSystemId;
+	char busId[32];
+} nvmlPciInfo_t;
+typedef struct {
+	unsigned int pid;
+	unsigned long long timeStamp; /* microseconds of CLOCK_REALTIME */
+	unsigned int smUtil, memUtil, encUtil, decUtil;
+} nvmlProcessUtilizationSample_t;
+typedef struct { unsigned int version, isSupportedDevice; } nvmlGpmSupport_t;
+struct gpm_sample;
+enum { GPM_SM_UTIL = 2 };
+typedef struct {
+	unsigned int version, numMetrics;
+	struct gpm_sample *sample1, *sample2;
+	struct {
+		unsigned int metricId;
+		nvmlReturn_t nvmlReturn;
+		double value;
+		const char *shortName, *longName, *unit;
+	} metrics[1]; /* as many as NVML knows; ours are asked for one */
+} nvmlGpmMetricsGet_t;
+
+_Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t as NVML has it");
+_Static_assert(sizeof(nvmlProcessUtilizationSample_t) == 32, "nvmlProcessUtilizationSample_t as NVML has it");
+_Static_assert(offsetof(nvmlGpmMetricsGet_t, metrics) == 24, "nvmlGpmMetricsGet_t as NVML has it");
 _Static_assert(sizeof(nvmlSample_t) == 16, "nvmlSample_t as NVML has it");
 _Static_assert(sizeof(nvmlProcessInfo_t) == 24, "nvmlProcessInfo_t as NVML has it");
 
@@ -114,10 +149,16 @@ struct record {
 	char chip[64], uuid[64];
 	uint32_t pid, sm_clock_mhz, idle_mw, limit_mw;
 	uint64_t memory_total, memory_used, written, created_ns;
-	uint32_t max_sm_clock_mhz, unused[19];
+	uint32_t max_sm_clock_mhz;
+	uint32_t link_gen, link_width, max_link_gen, max_link_width;
+	uint32_t reasons, sm_active, stranger, stranger_percent, mig;
+	uint32_t fault, late_ms, unused[8];
 };
 _Static_assert(sizeof(struct record) == RECORD_SIZE, "record as drawn above");
 _Static_assert(offsetof(struct record, written) == 160, "record as drawn above");
+_Static_assert(offsetof(struct record, fault) == 216, "record as drawn above");
+
+enum { FAULT_ERROR = 1, FAULT_NO_VALUE = 2, FAULT_LATE = 3 };
 
 struct entry {
 	uint64_t start_ns, end_ns;
@@ -327,7 +368,12 @@ static nvmlReturn_t begin(nvmlDevice_t device, const void *out, struct record *r
 		return UNINITIALIZED;
 	if (!out || device < devices || device >= devices + MAX_DEVICES)
 		return INVALID_ARGUMENT;
-	return read_record(device->index, r);
+	nvmlReturn_t code = read_record(device->index, r);
+	if (code == SUCCESS && r->fault == FAULT_LATE) {
+		struct timespec late = { r->late_ms / 1000, r->late_ms % 1000 * 1000000 };
+		nanosleep(&late, NULL);
+	}
+	return code == SUCCESS && r->fault == FAULT_ERROR ? GPU_IS_LOST : code;
 }
 
 /* finish pairs with begin. */
@@ -335,6 +381,14 @@ static nvmlReturn_t finish(nvmlReturn_t code)
 {
 	pthread_mutex_unlock(&lock);
 	return code;
+}
+
+/* answer is finish with a value, which is all ones where the device is told to have none. */
+static nvmlReturn_t answer(nvmlReturn_t code, const struct record *r, void *out, size_t size)
+{
+	if (code == SUCCESS && r->fault == FAULT_NO_VALUE)
+		memset(out, 0xff, size);
+	return finish(code);
 }
 
 /* put_text copies a text into a caller's buffer, whole or not at all. */
@@ -393,6 +447,7 @@ const char *nvmlErrorString(nvmlReturn_t code)
 	case NOT_SUPPORTED: return "Not Supported";
 	case NOT_FOUND: return "Not Found";
 	case INSUFFICIENT_SIZE: return "Insufficient Size";
+	case GPU_IS_LOST: return "GPU is lost";
 	case NOT_READY: return "Not Ready";
 	default: return "Unknown Error";
 	}
@@ -461,7 +516,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 	/* Kernels only, as NVML defines it; device memory is busy under copies as well. */
 	out->gpu = (unsigned int)(100 * busy_share(device->index, &r, 1u << KIND_KERNEL) + 0.5);
 	out->memory = (unsigned int)(100 * busy_share(device->index, &r, 1u << KIND_KERNEL | 1u << KIND_COPY) + 0.5);
-	return finish(SUCCESS);
+	return answer(SUCCESS, &r, out, sizeof *out);
 }
 
 /*
@@ -520,7 +575,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
 	out->total = r.memory_total;
 	out->used = r.memory_used; /* 2^64-1, as in NVML, where nobody said */
 	out->free = r.memory_used <= r.memory_total ? r.memory_total - r.memory_used : UINT64_MAX;
-	return finish(SUCCESS);
+	return answer(SUCCESS, &r, out, sizeof *out);
 }
 
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwatts)
@@ -530,7 +585,7 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwat
 	if (code != SUCCESS)
 		return finish(code);
 	*milliwatts = r.idle_mw + (unsigned int)(extra_mw(&r) * busy_share(device->index, &r, 1u << KIND_KERNEL));
-	return finish(SUCCESS);
+	return answer(SUCCESS, &r, milliwatts, sizeof *milliwatts);
 }
 
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int *milliwatts)
@@ -539,7 +594,7 @@ nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int *
 	nvmlReturn_t code = begin(device, milliwatts, &r);
 	if (code == SUCCESS)
 		*milliwatts = r.limit_mw;
-	return finish(code);
+	return answer(code, &r, milliwatts, sizeof *milliwatts);
 }
 
 /* The meter starts at 0 with the first question, as NVML's does with the driver: differences count. */
@@ -559,7 +614,7 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned l
 	device->metered = 1;
 	device->metered_ns = now;
 	*millijoules = (unsigned long long)device->energy_mj;
-	return finish(SUCCESS);
+	return answer(SUCCESS, &r, millijoules, sizeof *millijoules);
 }
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz)
@@ -570,7 +625,7 @@ nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int 
 		code = NOT_SUPPORTED;
 	if (code == SUCCESS)
 		*mhz = r.sm_clock_mhz;
-	return finish(code);
+	return answer(code, &r, mhz, sizeof *mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int *mhz)
@@ -581,7 +636,7 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned i
 		code = NOT_SUPPORTED;
 	if (code == SUCCESS)
 		*mhz = r.max_sm_clock_mhz;
-	return finish(code);
+	return answer(code, &r, mhz, sizeof *mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
@@ -601,5 +656,151 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 	infos->pid = r.pid;
 	infos->usedGpuMemory = r.memory_used;
 	infos->gpuInstanceId = infos->computeInstanceId = UINT32_MAX; /* not in MIG mode */
-	return finish(SUCCESS);
+	if (r.stranger && room > 1) {
+		infos[1] = infos[0];
+		infos[1].pid = r.stranger;
+		*count = 2;
+	}
+	return answer(SUCCESS, &r, infos, *count * sizeof *infos);
+}
+
+/* put_told answers with a number of the record; 0 is one that nobody told. */
+static nvmlReturn_t put_told(nvmlDevice_t device, unsigned int *out, size_t field)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, out, &r);
+	if (code != SUCCESS)
+		return finish(code);
+	memcpy(out, (const char *)&r + field, sizeof *out);
+	return answer(*out ? SUCCESS : NOT_SUPPORTED, &r, out, sizeof *out);
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *out)
+{
+	return put_told(device, out, offsetof(struct record, link_gen));
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *out)
+{
+	return put_told(device, out, offsetof(struct record, link_width));
+}
+
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *out)
+{
+	return put_told(device, out, offsetof(struct record, max_link_gen));
+}
+
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *out)
+{
+	return put_told(device, out, offsetof(struct record, max_link_width));
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *out)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, out, &r);
+	if (code == SUCCESS)
+		*out = r.reasons;
+	return answer(code, &r, out, sizeof *out);
+}
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *now, unsigned int *pending)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, now, &r);
+	if (code == SUCCESS)
+		*now = *pending = r.mig;
+	return answer(code, &r, now, sizeof *now);
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *out)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, out, &r);
+	if (code == SUCCESS) {
+		memset(out, 0, sizeof *out);
+		strcpy(out->busId, "FFFFFFFF:FF:1F.7"); /* on no machine */
+	}
+	return answer(code, &r, out, sizeof *out);
+}
+
+/* The newest value of each process: the owner's busy share, and the stranger's. */
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *out, unsigned int *count, unsigned long long lastSeen)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, count, &r);
+	if (code != SUCCESS)
+		return finish(code);
+	unsigned int room = *count;
+	unsigned long long now = (clock_ns(CLOCK_MONOTONIC) + (uint64_t)realtime_minus_monotonic_ns) / 1000;
+	*count = r.stranger ? 2 : 1;
+	if (!out || room < *count)
+		return finish(INSUFFICIENT_SIZE);
+	if (lastSeen >= now)
+		return finish(NOT_FOUND);
+	memset(out, 0, *count * sizeof *out);
+	out[0].pid = r.pid;
+	out[0].timeStamp = now;
+	out[0].smUtil = (unsigned int)(100 * busy_share(device->index, &r, 1u << KIND_KERNEL) + 0.5);
+	if (r.stranger) {
+		out[1].pid = r.stranger;
+		out[1].timeStamp = now;
+		out[1].smUtil = r.stranger_percent;
+	}
+	return answer(SUCCESS, &r, out, *count * sizeof *out);
+}
+
+/* A sample of the counters is when it was taken, of which device. */
+struct gpm_sample {
+	uint64_t at_ns;
+	unsigned int index;
+};
+
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *out)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, out, &r);
+	if (code == SUCCESS)
+		out->isSupportedDevice = r.sm_active != 0;
+	return finish(code);
+}
+
+nvmlReturn_t nvmlGpmSampleAlloc(struct gpm_sample **out)
+{
+	*out = calloc(1, sizeof **out);
+	return *out ? SUCCESS : UNKNOWN;
+}
+
+nvmlReturn_t nvmlGpmSampleFree(struct gpm_sample *sample)
+{
+	free(sample);
+	return SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, struct gpm_sample *sample)
+{
+	struct record r;
+	nvmlReturn_t code = begin(device, sample, &r);
+	if (code == SUCCESS) {
+		sample->at_ns = clock_ns(CLOCK_MONOTONIC);
+		sample->index = device->index;
+	}
+	return finish(code);
+}
+
+nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *ask)
+{
+	struct record r;
+	if (!ask || ask->version != 1 || ask->numMetrics != 1 || !ask->sample1 || !ask->sample2)
+		return INVALID_ARGUMENT;
+	nvmlReturn_t code = begin(&devices[ask->sample2->index], ask, &r);
+	if (code != SUCCESS)
+		return finish(code);
+	uint64_t from = ask->sample1->at_ns, to = ask->sample2->at_ns;
+	if (from >= to)
+		return finish(INVALID_ARGUMENT);
+	size_t n = collect(ask->sample2->index, r.written, from, to, 1u << KIND_KERNEL);
+	ask->metrics[0].nvmlReturn = ask->metrics[0].metricId == GPM_SM_UTIL ? SUCCESS : NOT_SUPPORTED;
+	ask->metrics[0].value = r.sm_active / 10.0 * (double)within(n, from, to) / (double)(to - from);
+	return answer(SUCCESS, &r, &ask->metrics[0].value, sizeof(double));
 }

@@ -1,0 +1,47 @@
+//go:build linux
+
+package observe
+
+import (
+	"stoker/observe/disk"
+	"stoker/observe/net"
+)
+
+// around is what lies around the job: disks, file systems, network.
+type around struct {
+	root   string // where proc and sys lie, "" is "/"
+	disks  *disk.Probe
+	mounts disk.Mounts
+}
+
+func (r *recorder) openAround() {
+	var err error
+	if r.around.disks, err = disk.Open(r.around.root); err != nil {
+		r.absent("disks", err.Error())
+		r.around.disks = nil
+	}
+	r.around.mounts.Root = r.around.root
+}
+
+// lookAround is done once a second, as a reader of the job sees it.
+func (r *recorder) lookAround(now float64) {
+	a := &r.around
+	if a.disks != nil {
+		why := ""
+		if err := a.disks.Second(now, r.out); err != nil {
+			why = err.Error()
+		}
+		r.absent("disks", why)
+	}
+	if r.job == nil {
+		return
+	}
+	readers := r.job.Readers()
+	if len(readers) == 0 {
+		return
+	}
+	a.mounts.Look(readers)
+	r.facts.Mounts = a.mounts.List()
+	disk.NFS(a.root, readers[0], now, r.out)
+	net.Second(a.root, readers[0], now, r.out)
+}

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"stoker/diagnose"
+)
+
+// Words writes all that a verdict can say, and what to do about it.
+func Words(w io.Writer, style Style) error {
+	p := newPage(style)
+	for _, list := range []struct {
+		title string
+		words []diagnose.Word
+	}{{"Classes", diagnose.Classes}, {"Findings, which stand beside a class", diagnose.Findings}} {
+		fmt.Fprintf(&p.b, "%s\n", p.bold(list.title))
+		for _, word := range list.words {
+			fmt.Fprintf(&p.b, "  %s\n", p.bold(word.Name))
+			p.wrapped("      ", "      ", word.Says)
+			if word.Do != "" {
+				p.wrapped("      -> ", "         ", word.Do)
+			}
+		}
+		p.b.WriteString("\n")
+	}
+	return p.to(w)
+}
