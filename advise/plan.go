@@ -127,12 +127,12 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		if a.hostOnly() {
 			fix.Forecast = bounded(fix.Forecast)
 		}
+		if why == "" && fix.Saves == "" && !a.worthIt(fix.Forecast) {
+			why = notWorth(fix.Forecast)
+		}
 		switch {
 		case fix.Name == "":
 			continue // does not apply
-		case why == "" && fix.Saves == "" && !worthIt(fix.Forecast):
-			why = notWorth(fix.Forecast)
-			fallthrough
 		case why != "":
 			plan.Rejected = append(plan.Rejected, Rejected{Name: fix.Name, Why: why})
 		default:
@@ -185,6 +185,12 @@ func worthIt(f predict.Forecast) bool {
 		return f.Speedup.High >= leastGain
 	}
 	return f.Speedup.Point >= leastGain && f.Speedup.Low > 1
+}
+
+// worthIt is worthIt for a run. Where it is not known what keeps the device idle, the
+// law explains little of the step, and a gain must be one at its worst, too.
+func (a adviser) worthIt(f predict.Forecast) bool {
+	return worthIt(f) && (a.verdict.Class != diagnose.Unknown || f.Speedup.Low >= leastGain)
 }
 
 func notWorth(f predict.Forecast) string {

@@ -32,6 +32,7 @@ func liveCase(run *recording.Run) *Case {
 	l.Busy = l.busy()
 	l.Where = l.launching().String()
 	l.copies()
+	l.parts()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
 	l.Found = l.evaluation()
 	return l.Case
@@ -453,6 +454,9 @@ func (l live) evaluation() []Finding {
 	w, took, waited := l.Costs.Window, 0.0, 0.0
 	places := map[string]bool{}
 	for _, s := range w.Apart {
+		if s.Phase == recording.Traced {
+			continue
+		}
 		took += stat.Or(s.Period, s.Wait)
 		waited += s.Wait
 		if loader := l.run.Loader(s.PID, s.Loader); loader != nil && loader.Where != "" && s.Loader != w.Loader {

@@ -154,6 +154,10 @@ type Capture struct {
 	Steps int     `json:"steps,omitempty"` // that were asked for; 0: by time
 	From  float64 `json:"from"`            // when it was asked for, seconds
 	To    float64 `json:"to"`              // when the file was finished, seconds
+
+	// Inside says that the hook took it: From is then when the profiler began, and no
+	// step between From and To is judged.
+	Inside bool `json:"inside,omitempty"`
 }
 
 // Absence says what could not be seen, and why.
@@ -185,6 +189,7 @@ const (
 	Train      Phase = "train"
 	Evaluate   Phase = "evaluate"
 	Checkpoint Phase = "checkpoint"
+	Traced     Phase = "trace" // a profiler that we asked for was at work
 )
 
 // Step is one iteration of a loop over a loader: from one ask for a batch to the

@@ -91,23 +91,27 @@ func frugal() {
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
 	o.output = recordingFile(o, args)
+	live := newLive(a, o.quiet)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OnTick: newLive(a, o.quiet).tick, Warn: func(text string) { a.say("%s", text) },
+		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
 		Recording: func(path string) { o.output = path },
 	}
 	if o.noHook {
 		options.Hook = nil
 	}
+	if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
+		options.Say = nil
+	}
 	if o.trace.steps > 0 {
-		options.Trace = o.trace.request()
-		if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
-			options.Say = nil
-		} else {
+		if options.Trace = o.trace.request(); !o.quiet {
 			a.say("%s", options.Trace.Cost())
 		}
+	}
+	if live.inside = o.trace.inside(o); !live.inside.forbidden {
+		options.Inside = live.inside.next
 	}
 	ctx := cmd.Context()
 	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
@@ -130,7 +134,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		if o.quiet {
 			return nil
 		}
-		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace))
+		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
 	})
 	var code error
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
@@ -239,6 +243,8 @@ type live struct {
 	seen  diagnose.Class // of the last look: a class must hold for two looks
 	state diagnose.State
 	next  float64 // when to look again, seconds
+
+	inside *inside
 }
 
 func newLive(a *app, quiet bool) *live { return &live{app: a, quiet: quiet} }
@@ -260,12 +266,17 @@ func (l *live) tick(run *recording.Run, now float64) {
 	verdict := diagnose.Judge(run)
 	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
 	window := verdict.Costs.Window
-	ready := verdict.HasSteps && window.End-window.Start >= firstLook
-	if !ready || verdict.Class == diagnose.Unknown && window.End-window.Start < unknownPast {
+	if !verdict.HasSteps || window.End-window.Start < firstLook {
 		return
+	}
+	if says := l.inside.look(run, verdict, now); says != "" {
+		l.app.say("%s", says)
 	}
 	settled := verdict.Class == l.seen
 	l.seen = verdict.Class
+	if verdict.Class == diagnose.Unknown && window.End-window.Start < unknownPast {
+		return
+	}
 	becameFinal := verdict.State == diagnose.Final && l.state != diagnose.Final
 	if settled && (verdict.Class != l.said || becameFinal) {
 		l.said, l.state = verdict.Class, verdict.State

@@ -85,6 +85,8 @@ _is_compiling = None  # torch's function of that name
 _turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
 _ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
+_captured = False  # whether one ever was
+_tracer = None  # of _trace.py, while a trace is being taken
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -301,6 +303,8 @@ class _Track(object):
 @_guarded
 def _ask(iterator):
     t = monotonic_ns()
+    if _tracer is not None:
+        _tracer.boundary(t)
     state = _state
     iteration = iterator.__dict__.get("_stoker")
     if iteration is None or iteration.state is not state:
@@ -516,6 +520,7 @@ class _Process(object):
             self.sweep()
             self.report_precision()
             self.devices.report_memory(self)
+            _trace_if_asked()
         if t - self.channel.flushed >= FLUSH_NS or len(self.channel.records) >= FLUSH_RECORDS:
             self.flush(t)
 
@@ -531,12 +536,27 @@ class _Process(object):
             self.channel.put(_json(dict(found, k="precision")))
 
     def finish(self):
+        if _tracer is not None:
+            _tracer.give_up("the program ended before its steps were traced")
         for iteration, track in list(self.tracks.values()):
             self.close_open(track)
         self.tracks.clear()
         self.devices.read(self, monotonic_ns(), len_limit=PENDING_PAIRS)
         self.flush(monotonic_ns())
         self.channel.close()
+
+
+def _trace_if_asked():
+    """`observe` asks for a trace by a file beside its socket: the other way is ours alone."""
+    global _tracer
+    path = os.path.join(os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "trace-%d.ask" % os.getpid())
+    if _tracer is None and os.path.exists(path):
+        _tracer = _part("_trace").tracer(path)
+
+
+def _end_trace():
+    global _tracer
+    _tracer = None
 
 
 # The records of every step are formatted when they are sent, many at a time: in the loop that costs half as much.
@@ -841,8 +861,10 @@ class _Emulated(object):
 def _capture_begins(graph):
     # Pairs with `_Devices.lock`: once the id is in the set no thread of the program is inside a device call of ours.
     # The wait is bounded, because a signal handler may begin a capture on top of our own frames.
+    global _captured
     held = _state.devices.lock.acquire(True, 0.01)
     _captures.add(id(graph))
+    _captured = True
     if held:
         _state.devices.lock.release()
 
@@ -1681,6 +1703,7 @@ def _forked():
     parent = _state
     _graves.append(parent)
     _captures.clear()
+    _end_trace()
     _turn[:] = 0, 0
     _state = _Process()
     if parent.channel.socket is not None:

@@ -1,0 +1,58 @@
+package diagnose
+
+import (
+	"math"
+
+	"stoker/diagnose/idle"
+	"stoker/internal/stat"
+)
+
+// unexplained is the share of the window in which nothing ran on the device and nothing
+// that was measured says why.
+func (c *Case) unexplained(class Class) float64 {
+	switch {
+	case math.IsNaN(c.Idle):
+		return math.NaN()
+	case class == ComputeOnCPU || class == NotTraining: // the device has nothing to do
+		return 0
+	case c.StallSource == Utilisation || class == CPUBound && c.Own.known(): // all idle time is charged to it
+		return 0
+	case len(c.Causes) > 0:
+		return max(0, c.Idle-named(c.Causes, 0))
+	}
+	p := c.Parts
+	if math.IsNaN(p.Unnamed) {
+		return max(0, c.Idle-stat.Or(c.Stall, 0))
+	}
+	return p.Unnamed
+}
+
+// named is the share of a window that causes give a name to, beyond the wait for input
+// that is known already. What the launching thread does between launches that no
+// profiler records is Python, and counts as named.
+func named(causes []Cause, stall float64) (share float64) {
+	for _, c := range causes {
+		switch c.Cause {
+		case idle.DataLoader.String():
+			share += max(0, c.Share-stall)
+		case idle.Unlinked.String():
+		default:
+			share += c.Share
+		}
+	}
+	return share
+}
+
+// parts are what the window went into as far as a live job tells it. That the launching
+// thread waits for a core is a name, where it is known who has them.
+func (l live) parts() {
+	if !l.HasSteps || math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
+		return
+	}
+	p, rest := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0)}, l.Idle-l.Stall
+	if l.Neighbours.Score > 0 || l.Throttled.Score > 0 {
+		p.Queued = min(stat.Or(l.launchQueue(), 0), rest)
+	}
+	p.Unnamed = rest - p.Queued
+	l.Parts = p
+}
