@@ -51,6 +51,7 @@ type line struct {
 	NoClock string   `json:"no_clock,omitempty"`
 	Pass    int      `json:"pass,omitempty"`
 	Updates *float64 `json:"optimized,omitempty"`
+	Inside  *Inside  `json:"inside,omitempty"`
 
 	// host and device
 	timelineFields
@@ -107,6 +108,7 @@ type builder struct {
 	header bool
 
 	samples int64             // that are held
+	insides int64             // of steps that are held
 	words   map[string]string // that steps repeat, one copy of each
 	texts   int64             // bytes of words and of names of series
 	events  int64             // bytes of the lines of a Timeline
@@ -117,12 +119,13 @@ type builder struct {
 const (
 	sampleWeight = 24
 	stepWeight   = 400
+	insideWeight = 200
 	seriesWeight = 300
 )
 
 // weight is about how many bytes samples and steps take.
 func (b *builder) weight() int64 {
-	return b.samples*sampleWeight + int64(len(b.run.Steps))*stepWeight + int64(len(b.run.Series))*seriesWeight + b.texts
+	return b.samples*sampleWeight + int64(len(b.run.Steps))*stepWeight + b.insides*insideWeight + int64(len(b.run.Series))*seriesWeight + b.texts
 }
 
 // shorten leaves the older half of the time out, where that is not enough all but
@@ -199,6 +202,12 @@ func (b *builder) add(l line) error {
 		b.run.Steps = append(b.run.Steps, l.step())
 	case "clock":
 		b.clock(l)
+	case "inside":
+		if i, found := b.steps[stepKey{l.PID, l.Loader, l.N}]; found && l.Inside != nil && l.Inside.Sound() {
+			l.Inside.Clock = b.word(l.Inside.Clock)
+			b.run.Steps[i].Inside = l.Inside
+			b.insides++
+		}
 	case "host", "device", "frame":
 		return b.addTimeline(l)
 	}
@@ -353,13 +362,16 @@ func (b *builder) drop(from, to float64) {
 	if !(from < to) {
 		return
 	}
-	b.samples, b.texts = 0, 0
+	b.samples, b.insides, b.texts = 0, 0, 0
 	b.dropSamples(from, to)
 	kept := b.run.Steps[:0]
 	b.words = nil
 	for _, s := range b.run.Steps {
 		if s.Start < from || s.Start >= to {
 			s.Phase, s.NoClock = Phase(b.word(string(s.Phase))), b.word(s.NoClock)
+			if s.Inside != nil {
+				b.insides++
+			}
 			kept = append(kept, s)
 		}
 	}

@@ -38,6 +38,9 @@ func sample(w *Writer) {
 		if i > 1 {
 			w.Clock(Clock{PID: 7, N: i - 2, Device: 0, Idle: 0.05, Period: 0.5})
 		}
+		if i%5 == 4 {
+			w.Inside(7, 0, i-1, Inside{Clock: "cuda", Span: 0.5, Input: 0.1, Forward: 0.3, Syncs: new(2.0), SyncTime: new(0.05)})
+		}
 		if i%4 == 3 {
 			_ = w.Flush()
 		}
@@ -81,6 +84,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if len(read.Steps) != 20 || len(read.Series) != 2 || len(read.Warnings) != 0 {
 		t.Errorf("%d steps, %d series, warnings %q", len(read.Steps), len(read.Series), read.Warnings)
+	}
+	if i := read.Steps[3].Inside; i == nil || math.Abs(i.Rest()-0.1) > 1e-9 || *i.Syncs != 2 || i.Launches != nil || read.Steps[2].Inside != nil {
+		t.Errorf("inside of step 3: %+v, of step 2: %+v", i, read.Steps[2].Inside)
 	}
 	if s := read.Steps[3]; s.Idle != 0.05 || !math.IsNaN(read.Steps[19].Idle) {
 		t.Errorf("clock of step 3 is %v, of the last %v", s.Idle, read.Steps[19].Idle)

@@ -216,7 +216,14 @@ type Step struct {
 	NoClock      string // why the device's clock is unknown
 
 	Optimized float64 // optimizer steps of the process within Period; NaN unknown
+
+	Inside *Inside // nil: this step was not looked into
 }
+
+// OwnLoop is the Loader of steps that no loader feeds: from one optimizer step to the
+// next, else from one pass of the model to the next; and of evaluation and checkpoints
+// that the loop holds. Their Wait and Idle are unknown.
+const OwnLoop = -1
 
 // time is how long the step took: by the device's clock where it is known, else
 // by the host's. The two differ while a queue of launched work builds up.

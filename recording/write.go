@@ -169,6 +169,13 @@ func (w *Writer) Step(s Step) { w.add(stepLine(s)) }
 // Clock adds what the device's clock said of a step that was added before.
 func (w *Writer) Clock(c Clock) { w.add(clockLine(c)) }
 
+// Inside adds what was inside of a step that was added before.
+func (w *Writer) Inside(pid, loader, n int, i Inside) { w.add(insideLine(pid, loader, n, &i)) }
+
+func insideLine(pid, loader, n int, i *Inside) line {
+	return line{Kind: "inside", PID: pid, Loader: loader, N: n, Inside: i}
+}
+
 func (w *Writer) add(l line) {
 	_ = w.live.add(l) // our own lines are well-formed
 	if !w.room() {
@@ -270,6 +277,9 @@ func Write(out io.Writer, run *Run) error {
 	}
 	for _, s := range run.Steps {
 		lines = append(lines, stepLine(s))
+		if s.Inside != nil {
+			lines = append(lines, insideLine(s.PID, s.Loader, s.N, s.Inside))
+		}
 	}
 	lines = append(lines, timelineLines(run.Timeline)...)
 	for _, l := range lines {

@@ -41,6 +41,9 @@ The protocol, version 1. Both sides begin with this paragraph.
                the stages are summed over its threads
     memory     dev, allocated, reserved (peak bytes)
     precision  matmul "highest"|"high"|"medium", cudnn_benchmark, autocast (true once seen by the asking thread, else null)
+    inside     loader, n, clock "cuda"|"emulated"|"host", span (ns on that clock, from this step's ask to the next), input, copy, forward,
+               backward, optimizer, exchange (of the span, each by itself); and of the launching thread launches, launching (ns),
+               copies (to the device), bytes, pageable (of the bytes), syncs (calls that wait for the device), waited (ns). Of some steps
     optim      tid, device, dtype (of the first parameter), steps (cumulative in this process)
     warn       text
 """
@@ -84,6 +87,7 @@ _graves = []  # states of our parents: to free an event is to use the device, wh
 _is_compiling = None  # torch's function of that name
 _turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
 _ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
+_parts = {}  # the parts that were loaded, by name
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
 _captured = False  # whether one ever was
 _tracer = None  # of _trace.py, while a trace is being taken
@@ -232,7 +236,9 @@ def _step_aside():
         if owner.__dict__.get(name) is ours:
             setattr(owner, name, original)
     del _patches[:]
-    # Two stay, and do nothing: our finder and our optimizer hook. Somebody may be on his way through either list just now.
+    if _state is not None and _state.inside is not None:
+        _state.inside.put_back()
+    # Three stay, and do nothing: our finder and our optimizer hooks. Somebody may be on his way through either list just now.
     _finder.wanted.clear()
 
 
@@ -323,6 +329,8 @@ def _ask(iterator):
     last, track.open = track.open, None
     if last is not None:
         state.close(last, step.t - last.t, step.a)
+    if state.inside is not None:
+        state.inside.ask(step)
     step.began = monotonic_ns()  # so that our own work is not in the wait
     return step
 
@@ -351,6 +359,8 @@ def _got(step, batch):
     loader.count += 1
     step.samples = _samples(state.torch, loader, batch)
     step.track.open = step
+    if state.inside is not None:
+        state.inside.got()
     if t - state.devices.thread.read_at >= READ_NS:
         state.devices.read(state, t)
     if step.n < FIRST_BATCHES or t - loader.described >= SECOND:
@@ -368,6 +378,8 @@ def _stopped(step, error):
     state = step.state
     step.track.ended = True
     state.devices.forget(step.a)
+    if state.inside is not None:
+        state.inside.stopped(step)
     if type(error) is StopIteration:
         state.devices.read(state, step.began)
         state.flush(monotonic_ns())
@@ -437,6 +449,7 @@ class _Process(object):
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
+        self.inside = _parts["inside"].Inside(self) if "inside" in _parts else None
 
     def meet(self, loader, iterator, t):
         """Give a new DataLoader a number and report its settings."""
@@ -880,6 +893,8 @@ def _capture_failed(graph):
 def _optimizer_stepped(optimizer):
     state, t, tid = _state, monotonic_ns(), native_id()
     state.optimizer_steps += 1
+    if state.inside is not None:
+        state.inside.optimizer_stepped()
     known = state.optimizers.get(optimizer)
     if known is None:
         known = _first_parameter(state.torch, optimizer)
@@ -892,6 +907,17 @@ def _optimizer_stepped(optimizer):
         state.channel.put(_json({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": state.optimizer_steps}))
         if t - state.channel.flushed >= FLUSH_NS:  # a loop over no DataLoader: nobody else sends, and a signal may end it
             state.channel.flush(state, t)
+
+
+@_guarded
+def _optimizer_steps():
+    if _state.inside is not None:
+        _state.inside.optimizer_steps()
+
+
+def _before_optimizer_step(optimizer, args, kwargs):
+    if _is_compiling is not None and not _is_compiling():
+        _optimizer_steps()
 
 
 def _after_optimizer_step(optimizer, args, kwargs):
@@ -1588,7 +1614,9 @@ class _Core(object):
 
 
 def _part(name):
-    """Load NAME.py, another file of ours: our folder is not on sys.path any more. Its `hook` is this one."""
+    """Return NAME.py, another file of ours, loaded once: our folder is not on sys.path any more. Its `hook` is this one."""
+    if name in _parts:
+        return _parts[name]
     from importlib import util
 
     spec = util.spec_from_file_location("_stoker" + name, os.path.join(os.path.dirname(__file__), name + ".py"))
@@ -1596,6 +1624,7 @@ def _part(name):
     part.hook = _Core()
     spec.loader.exec_module(part)
     _ours.append(vars(part))
+    _parts[name] = part
     return part
 
 
@@ -1636,6 +1665,19 @@ def _patch_optimizer(module):
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register is not None:  # else the launching thread stays unknown
         register(_after_optimizer_step)
+    before = getattr(module, "register_optimizer_step_pre_hook", None)
+    if before is not None:
+        before(_before_optimizer_step)
+
+
+def _patch_modules(module):
+    part = _part("inside")
+    part.patch_modules(module)
+    _state.inside = part.Inside(_state)
+
+
+def _patch_autograd(module):
+    _part("inside").patch_autograd(module)
 
 
 def _note_compiler(module):
@@ -1682,6 +1724,8 @@ _finder = _Finder(
         _stoker_name: _patch_stoker,
         "torch.optim.optimizer": _patch_optimizer,
         "torch.cuda.graphs": _patch_graphs,
+        "torch.nn.modules.module": _patch_modules,
+        "torch.autograd": _patch_autograd,
         "torch.compiler": _note_compiler,
     }
 )
@@ -1702,6 +1746,8 @@ def _forked():
     global _state
     parent = _state
     _graves.append(parent)
+    if parent.inside is not None:
+        parent.inside.put_back()
     _captures.clear()
     _end_trace()
     _turn[:] = 0, 0

@@ -82,12 +82,29 @@ type record struct {
 	B     *int   `json:"b"`
 	Iter  int    `json:"iter"`
 	O     *int64 `json:"o"`
+	Saved bool   `json:"saved"`
 	I     int64  `json:"i"`
 	X     string `json:"x"`
 	Src   string `json:"src"`
 	Dev   *int   `json:"dev"` // also in memory
 
-	// batch
+	// inside
+	Clock     string   `json:"clock"`
+	Span      int64    `json:"span"`
+	Input     int64    `json:"input"`
+	Copy      int64    `json:"copy"`
+	Forward   int64    `json:"forward"`
+	Backward  int64    `json:"backward"`
+	Optimizer int64    `json:"optimizer"`
+	Exchange  int64    `json:"exchange"`
+	Launches  *float64 `json:"launches"`
+	Launching *float64 `json:"launching"`
+	Copies    *float64 `json:"copies"`
+	Pageable  *float64 `json:"pageable"`
+	Syncs     *float64 `json:"syncs"`
+	Waited    *float64 `json:"waited"`
+
+	// batch; bytes also in inside
 	Bytes   *float64 `json:"bytes"`
 	Samples *int64   `json:"samples"` // also in fetch and feed
 	DType   string   `json:"dtype"`   // also in optim
@@ -179,7 +196,7 @@ func separately(data []byte) (p packet, bad int, err error) {
 func (r *record) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
-		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text,
+		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
 	} {
 		*text = safe.Text(*text, maxText)
 	}

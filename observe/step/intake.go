@@ -24,6 +24,7 @@ type Sink interface {
 	Sample(signal recording.Signal, subject string, t, v float64)
 	Step(s recording.Step)
 	Clock(c recording.Clock)
+	Inside(pid, loader, n int, i recording.Inside)
 }
 
 // Process is what the hook said of one process.
@@ -157,6 +158,8 @@ func (in *Intake) record(p *Process, own int, r *record, now float64) bool {
 		return in.step(p, own, r, now)
 	case "clock":
 		return in.clock(p, r)
+	case "inside":
+		return in.inside(p, r)
 	case "batch":
 		return in.batch(p, r)
 	case "fetch":
@@ -254,7 +257,7 @@ func (in *Intake) find(pid, loader int) *recording.Loader {
 
 func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
 	start, wait, period := float64(r.T-in.base)/1e9, span(r.W), span(r.P)
-	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN || r.Iter < 0 || r.Iter > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
+	if r.N < 0 || r.N > maxN || r.Loader < recording.OwnLoop || r.Loader > maxN || r.Iter < 0 || r.Iter > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
 		start > now+1 || start < -maxSpan {
 		return false
 	}
@@ -273,6 +276,14 @@ func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
 	}
 	if r.Grad == nil || *r.Grad {
 		s.Phase = recording.Train
+	}
+	if r.Loader == recording.OwnLoop {
+		s.Wait = math.NaN()
+		if r.Saved {
+			s.Phase = recording.Checkpoint
+		}
+		in.to.Step(s)
+		return true
 	}
 	key := loaderKey{p.PID, r.Loader}
 	if u := in.unclock[key]; u != nil && r.N >= u.from {

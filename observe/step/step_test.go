@@ -22,10 +22,16 @@ type book struct {
 	steps   []recording.Step
 	clocks  []recording.Clock
 	samples map[string]float64
+	insides []string // PID/loader/n
+	inside  recording.Inside
 }
 
 func (b *book) Step(s recording.Step)   { b.steps = append(b.steps, s) }
 func (b *book) Clock(c recording.Clock) { b.clocks = append(b.clocks, c) }
+func (b *book) Inside(pid, loader, n int, i recording.Inside) {
+	b.insides = append(b.insides, fmt.Sprintf("%d/%d/%d", pid, loader, n))
+	b.inside = i
+}
 func (b *book) Sample(signal recording.Signal, subject string, _, v float64) {
 	if b.samples == nil {
 		b.samples = map[string]float64{}
@@ -73,6 +79,43 @@ func TestTimesThatCannotBe(t *testing.T) {
 	}
 	if b.samples["hook.dropped hook"] != 7 {
 		t.Errorf("samples %v", b.samples)
+	}
+}
+
+// What was inside of a step has parts that fit into it; what does not is left out.
+func TestInsideOfAStep(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	in.Take(packetOf(
+		`{"k":"inside","loader":2,"n":5,"clock":"cuda","span":1000000,"input":200000,"copy":0,"forward":300000,"backward":400000,"optimizer":0,"exchange":0,"syncs":3,"waited":1000,"launches":null}`,
+		`{"k":"inside","loader":0,"n":6,"clock":"cuda","span":1000000,"input":-1}`,
+		`{"k":"inside","loader":0,"n":7,"clock":"cuda","span":1000,"input":2000}`,
+		`{"k":"inside","loader":0,"n":8,"clock":"cuda","span":0}`,
+		`{"k":"inside","loader":-2,"n":8,"clock":"cuda","span":5}`,
+		`{"k":"inside","loader":0,"n":9,"clock":"host","span":5,"syncs":-1}`,
+	), 1)
+	if fmt.Sprint(b.insides) != "[7/2/5]" || in.Dropped() != 5 {
+		t.Errorf("insides of %v, %d dropped", b.insides, in.Dropped())
+	}
+	if i := b.inside; i.Clock != "cuda" || i.Span != 1e-3 || *i.Syncs != 3 || *i.SyncTime != 1e-6 || i.Launches != nil || math.Abs(i.Rest()-1e-4) > 1e-12 {
+		t.Errorf("%+v, rest %v", i, i.Rest())
+	}
+}
+
+// A loop without a loader has steps; how long it waited is not known, and what it saves is a phase of its own.
+func TestStepsOfTheLoopItself(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	in.Take(packetOf(
+		`{"k":"step","loader":-1,"iter":0,"n":0,"t":1,"w":0,"p":1000,"grad":true,"tid":7,"b":null,"o":1}`,
+		`{"k":"step","loader":-1,"iter":0,"n":1,"t":2,"w":0,"p":1000,"grad":false,"saved":true,"tid":7,"b":null,"o":0}`,
+		`{"k":"step","loader":-2,"iter":0,"n":1,"t":2,"w":0,"p":1000}`,
+	), 1)
+	if len(b.steps) != 2 || !math.IsNaN(b.steps[0].Wait) || b.steps[0].Period != 1e-6 || b.steps[1].Phase != recording.Checkpoint {
+		t.Errorf("%+v", b.steps)
+	}
+	if p := in.Processes()[0]; p.Loads {
+		t.Errorf("a loop without a loader loads: %+v", p)
 	}
 }
 

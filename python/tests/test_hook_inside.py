@@ -1,0 +1,404 @@
+"""What is inside of a step (observe/hook/inside.py): on a stand-in for torch whose clock only moves when it is told, and on real PyTorch."""
+
+import unittest
+
+import test_hook_torch
+from test_hook import CLIENT, CLOCK, FAKE, FakeCase, HookCase
+
+MS = 1_000_000
+
+# A model whose passes take device time: forward 2 ms, backward 4 ms, optimizer 1 ms.
+MODEL = {
+    "__init__.py": FAKE["__init__.py"]
+    + """
+        from . import autograd, nn
+        wait = cuda.synchronize
+        class Tensor(Tensor):
+            def __init__(self, *shape, on="cpu", pinned=False):
+                self.shape, self.device, self.pinned = shape, type("device", (), {"type": on}), pinned
+            def is_pinned(self): return self.pinned
+            def to(self, on):
+                if on == "cuda" and self.device.type == "cpu":
+                    cuda.launch(0.003)
+                    if not self.pinned: wait()
+                return Tensor(*self.shape, on=on)
+            def cuda(self): return self.to("cuda")
+            def item(self):
+                if self.device.type == "cuda": wait()
+                return 1.5
+            tolist = cpu = numpy = nonzero = item
+            def __bool__(self): return bool(self.item())
+            def __int__(self): return int(self.item())
+            def __float__(self): return float(self.item())
+            def backward(self): autograd.backward(self)
+        nn.Parameter = type("Parameter", (Tensor,), {})
+    """,
+    "nn/__init__.py": "from .modules import module",
+    "nn/modules/__init__.py": "",
+    "nn/modules/module.py": """
+        class Module:
+            training = True
+            def train(self, mode=True):
+                self.training = mode
+                return self
+            def eval(self): return self.train(False)
+            def _wrapped_call_impl(self, *args, **kwargs): return self.forward(*args, **kwargs)
+            __call__ = _wrapped_call_impl
+    """,
+    "autograd/__init__.py": """
+        before = []
+        def backward(tensors, grad_tensors=None, retain_graph=None):
+            import torch
+            for work in before: work()
+            torch.cuda.launch(0.004)
+        def grad(outputs, inputs): return backward(outputs)
+    """,
+    "optim/optimizer.py": FAKE["optim/optimizer.py"]
+    + """
+        before_hooks = {}
+        def register_optimizer_step_pre_hook(hook):
+            before_hooks[0] = hook
+        class Optimizer(Optimizer):
+            def __init__(self, *inner):
+                super().__init__()
+                self.inner = inner
+            def step(self, closure=None):
+                import torch
+                for hook in before_hooks.values(): hook(self, (), {})
+                if closure is not None: closure()
+                for inner in self.inner: inner.step()
+                torch.cuda.launch(0.001)
+                for hook in hooks.values(): hook(self, (), {})
+    """,
+}
+
+LOOP = (
+    CLOCK
+    + """
+    import torch
+    from torch.utils.data import DataLoader
+    torch.cuda.time = time  # the clock that only sleeping moves
+    inside = sys.modules["_stoker_hook"]._parts["inside"]
+    inside.monotonic_ns, inside.EVERY_NS, inside.SHARE = (lambda: now[0]), 0, 0
+    torch.cuda.init()
+    data = [torch.Tensor(3, 4) for _ in range(14)]
+    class Layer(torch.nn.module.Module):
+        def forward(self, x):
+            torch.cuda.launch(0.001)
+            return x
+    class Model(torch.nn.module.Module):
+        def __init__(self): self.layers = Layer(), Layer()
+        def forward(self, x):
+            for layer in self.layers: x = layer(x)
+            return x
+    model, optimizer = Model(), torch.optim.optimizer.Optimizer()
+    def load(batch):
+        time.sleep(0.005)
+        return batch[0]
+    def finish():
+        torch.cuda.synchronize()
+        for batch in DataLoader(data, 7): pass
+        print(torch.cuda.violations)
+"""
+)
+
+
+class InsideCase(FakeCase):
+    def setUp(self):
+        super().setUp()
+        self.write(self.fake, "torch", MODEL)
+
+    def insides(self, body, **more):
+        result = self.silent(self.run_program(LOOP + body + "\n    finish()", **more), "[]\n")
+        self.assertEqual(result.of("warn"), [])
+        return result.of("inside")
+
+    def parts(self, body, **more):
+        """The parts in ms of the last sampled step but one, which the epoch's beginning and end do not touch."""
+        found = self.insides(body, **more)
+        self.assertGreaterEqual(len(found), 3)
+        told = found[-2]
+        self.assertAlmostEqual(told["span"], sum(told[name] for name in self.NAMES) + self.rest(told), delta=10)
+        return {name: round(told[name] / MS, 3) for name in self.NAMES if told[name] > MS / 1000}, round(self.rest(told) / MS, 3), told
+
+    NAMES = ("input", "copy", "forward", "backward", "optimizer", "exchange")
+
+    def rest(self, told):
+        return told["span"] - sum(told[name] for name in self.NAMES)
+
+
+class Tree(InsideCase):
+    def test_parts_are_times_of_the_device(self):
+        body = """
+    for batch in DataLoader(data, 1, collate_fn=load):
+        loss = model(batch.to("cuda"))
+        optimizer.step() if loss.backward() is None else None
+        torch.cuda.synchronize()
+        time.sleep(0.0005)
+        """
+        parts, rest, told = self.parts(body)
+        # The host waits 5 ms for input while the device has nothing to do, and copies 3 ms from pageable memory.
+        self.assertEqual(parts, {"input": 5, "copy": 3, "forward": 2, "backward": 4, "optimizer": 1})
+        self.assertEqual(rest, 0.5)
+        self.assertEqual((told["clock"], told["copies"], told["bytes"], told["pageable"]), ("cuda", 1, 48, 48))
+        self.assertEqual((told["syncs"], told["waited"] / MS, told["launches"]), (1, 7, None))
+
+    def test_the_wait_that_queued_work_covers_is_no_input(self):
+        body = """
+    for batch in DataLoader(data, 1, collate_fn=load):
+        loss = model(batch.to("cuda" if False else "cpu"))
+        loss.backward(); optimizer.step()
+        """
+        parts, rest, told = self.parts(body)
+        self.assertEqual((parts, rest), ({"forward": 2, "backward": 4, "optimizer": 1}, 0))
+        self.assertEqual((told["copies"], told["syncs"]), (0, 0))
+
+    def test_nothing_counts_twice(self):
+        """A closure within the step, two optimizers, accumulation, recomputation in backward, an optimizer in an optimizer."""
+        loops = {
+            "optimizer.step(lambda: model(batch).backward())": {"forward": 2, "backward": 4, "optimizer": 1},
+            "model(batch).backward(); optimizer.step(); model(batch).backward(); second.step()": {"forward": 4, "backward": 8, "optimizer": 2},
+            "for _ in range(3): model(batch).backward()\n        optimizer.step()": {"forward": 6, "backward": 12, "optimizer": 1},
+            "again.append(batch); model(batch).backward(); optimizer.step()": {"forward": 2, "backward": 6, "optimizer": 1},
+            "model(batch).backward(); outer.step()": {"forward": 2, "backward": 4, "optimizer": 2},
+            "torch.autograd.grad(model(batch), []); optimizer.step()": {"forward": 2, "backward": 4, "optimizer": 1},
+        }
+        for loop, want in loops.items():
+            body = """
+    second, outer, again = torch.optim.optimizer.Optimizer(), torch.optim.optimizer.Optimizer(optimizer), []
+    torch.autograd.before.append(lambda: [model(x) for x in again[-1:]])
+    for batch in DataLoader(data, 1, collate_fn=lambda b: b[0]):
+        LOOP
+        torch.cuda.synchronize()
+            """.replace("LOOP", loop)
+            parts, rest, _ = self.parts(body)
+            self.assertEqual((parts, rest), (want, 0), loop)
+
+    def test_another_loader_within_is_input_too(self):
+        body = """
+    other = iter(DataLoader(data * 9, 1, collate_fn=load))
+    for batch in DataLoader(data, 1, collate_fn=load):
+        model(next(other)).backward(); optimizer.step()
+        torch.cuda.synchronize()
+        """
+        self.assertEqual(self.parts(body)[0]["input"], 10)
+
+    def test_an_epoch_ends_no_step(self):
+        body = """
+    for epoch in range(3):
+        for batch in DataLoader(data, 2, collate_fn=load):
+            model(batch).backward(); optimizer.step()
+        time.sleep(5)
+        """
+        self.assertLess(max(told["span"] for told in self.insides(body)), 100 * MS)
+
+    def test_no_device_is_the_host_s_clock(self):
+        body = """
+    torch.cuda.is_initialized = lambda: False
+    torch.cuda.launch = lambda seconds: time.sleep(seconds)
+    for batch in DataLoader(data, 1, collate_fn=load):
+        model(batch).backward(); optimizer.step()
+        """
+        parts, rest, told = self.parts(body)
+        self.assertEqual((parts, rest, told["clock"]), ({"input": 5, "forward": 2, "backward": 4, "optimizer": 1}, 0, "host"))
+        self.assertEqual((told["syncs"], told["copies"], told["launches"]), (None, None, None))
+
+    def test_the_emulated_device_tells_its_launches(self):
+        self.paths.append(CLIENT)
+        body = """
+    from stoker import emulated
+    emulated.monotonic_ns = lambda: now[0]
+    device = emulated.Device(spin=False)
+    torch.cuda.launch = lambda seconds: device.launch(seconds)
+    for batch in DataLoader(data, 1, collate_fn=load):
+        device.copy(1000, pinned=True)
+        device.copy(10**7)
+        model(batch).backward(); optimizer.step()
+        device.item()
+    device.synchronize()
+        """
+        parts, rest, told = self.parts(body)
+        self.assertEqual((told["clock"], told["launches"], told["copies"], told["bytes"], told["pageable"]), ("emulated", 4, 2, 10**7 + 1000, 10**7))
+        self.assertEqual((told["syncs"], told["waited"] / MS), (1, 7))
+        self.assertEqual(parts["forward"], 2)
+        self.assertEqual(parts["copy"], 1)
+
+    def test_functions_are_torch_s_own_between_samples(self):
+        body = """
+    import torch.nn.modules.module as m
+    code, item = m.Module.__call__.__code__, torch.Tensor.item
+    inside.EVERY_NS = 10**12
+    table, seen = {torch.Tensor.item: "mine"}, []
+    for n, batch in enumerate(DataLoader(data, 1, collate_fn=load)):
+        seen.append((m.Module.__call__.__code__ is code, torch.Tensor.item is item, torch.Tensor.item == item, table.get(torch.Tensor.item)))
+        model(batch).backward(); optimizer.step()
+    assert [n for n, s in enumerate(seen) if s != (True, True, True, "mine")] == [3], seen
+    assert seen[3] == (False, False, True, "mine"), seen[3]
+        """
+        self.assertEqual([told["n"] for told in self.insides(body)], [3])
+
+    def test_a_forked_child_is_left_alone(self):
+        body = """
+    import os
+    import torch.nn.modules.module as m
+    code = m.Module.__call__.__code__
+    for n, batch in enumerate(DataLoader(data, 1, collate_fn=load)):
+        if n == 5:
+            child = os.fork()
+            if child == 0:
+                assert m.Module.__call__.__code__ is code
+                torch.cuda.initialized = False
+                model(batch)
+                os._exit(bool(torch.cuda.violations))
+            assert os.waitpid(child, 0)[1] == 0
+        model(batch).backward(); optimizer.step()
+        """
+        self.insides(body)
+
+    def test_where_the_device_has_no_clock_nothing_is_told(self):
+        """Of a capture, a side stream, a thread of its own."""
+        for work in (
+            "graph.capture_begin(); graph.capture_end()",
+            "torch.cuda.stream = torch.cuda.Stream(n)",
+            "thread = threading.Thread(target=optimizer.step); thread.start(); thread.join()",
+        ):
+            body = """
+    import threading
+    graph = torch.cuda.graphs.CUDAGraph()
+    for n, batch in enumerate(DataLoader(data, 1, collate_fn=load)):
+        model(batch).backward()
+        WORK
+            """.replace("WORK", work)
+            if "capture" in work:
+                body = body.replace("model(batch).backward()\n", "graph.capture_begin(); model(batch).backward(); graph.capture_end()\n")
+            self.insides(body)
+
+    def test_an_error_of_ours_costs_nothing(self):
+        for name in ("turn", "mark", "close", "open", "report", "boundary", "turn_back", "passed", "here"):
+            body = """
+    import torch.nn.modules.module as m
+    code, item = m.Module.__call__.__code__, torch.Tensor.item
+    real, calls = inside.Inside.NAME, []
+    def broken(*args):
+        calls.append(1)
+        if len(calls) > 2: raise ArithmeticError("NAME")
+        return real(*args)
+    inside.Inside.NAME = broken
+    for batch in DataLoader(data, 1, collate_fn=load):
+        model(batch.to("cuda")).backward(); optimizer.step()
+        torch.cuda.synchronize()
+    assert m.Module.__call__.__code__ is code and torch.Tensor.item is item
+            """.replace("NAME", name)
+            result = self.silent(self.run_program(LOOP + body))
+            self.assertIn("ArithmeticError: " + name, result.of("warn")[0]["text"], name)
+
+
+RESULTS = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.checkpoint import checkpoint
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+if "_stoker_hook" in sys.modules:
+    inside = sys.modules["_stoker_hook"]._parts["inside"]
+    inside.EVERY_NS = inside.SHARE = 0
+data = TensorDataset(torch.randn(120, 16))
+
+class Net(torch.nn.Module):
+    def __init__(self, again=False):
+        super().__init__()
+        self.a, self.b, self.again = torch.nn.Linear(16, 16), torch.nn.Linear(16, 1), again
+    def forward(self, x):
+        x = checkpoint(self.a, x, use_reentrant=False) if self.again else self.a(x)
+        return self.b(torch.relu(x) + torch.rand(1))
+
+def show(name, *numbers):
+    print(name, [float(n).hex() for n in numbers], torch.rand(1).item().hex())
+
+def plain(model):
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    losses = []
+    for (x,) in DataLoader(data, 8, shuffle=True):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+show("plain", *plain(Net()))
+show("checkpointed", *plain(Net(True)))
+
+model = Net()
+optimizer, losses = torch.optim.LBFGS(model.parameters(), max_iter=3), []
+for (x,) in DataLoader(data, 30):
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        return loss
+    losses.append(optimizer.step(closure))
+show("lbfgs", *losses)
+
+maker, judge = torch.nn.Linear(4, 16), Net()
+one, two = torch.optim.SGD(maker.parameters(), 0.1), torch.optim.SGD(judge.parameters(), 0.1)
+losses = []
+for (x,) in DataLoader(data, 8):
+    made = maker(torch.randn(8, 4))
+    loss = judge(x).mean() - judge(made.detach()).mean()
+    two.zero_grad(); loss.backward(); two.step()
+    (slope,) = torch.autograd.grad(judge(made).sum(), made, create_graph=True)
+    loss = judge(made).mean() + slope.pow(2).mean()
+    one.zero_grad(); loss.backward(); one.step()
+    losses.append(loss)
+show("gan", *losses)
+
+model = Net()
+averaged, optimizer = torch.optim.swa_utils.AveragedModel(model), torch.optim.SGD(model.parameters(), 0.1)
+for n, (x,) in enumerate(DataLoader(data, 4)):
+    model(x).mean().backward()
+    if n % 4 == 3:
+        optimizer.step(); optimizer.zero_grad(); averaged.update_parameters(model)
+        with torch.no_grad(): last = averaged(x).mean()
+show("accumulated", last)
+
+model = Net()
+def both(x):
+    return model(x).pow(2).mean()
+compiled, whole = torch.compile(both, backend="eager", fullgraph=True), torch.compile(Net(), backend="eager", fullgraph=True)
+optimizer = torch.optim.SGD(list(model.parameters()) + list(whole.parameters()), 0.1)
+losses = []
+for size in (8, 7):
+    for (x,) in DataLoader(data, size):
+        loss = compiled(x) + whole(x).mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        losses.append(loss)
+show("compiled", *losses)
+from torch._dynamo.utils import counters
+print(dict(counters["stats"]))
+try:
+    for (x,) in DataLoader(data, 4):
+        optimizer.step()
+        if torch.rand(1) > 0.6: model(x[:, :3])
+except RuntimeError as error:
+    print(str(error)[:30], torch.nn.Module.__call__.__code__.co_name)
+"""
+
+
+@unittest.skipUnless(test_hook_torch.TORCH, "PyTorch is not installed in this Python")
+class Results(HookCase):
+    """With every step sampled, each number is the same bit for bit."""
+
+    both = test_hook_torch.Torch.both
+
+    def test_same_numbers(self):
+        result = self.both(RESULTS)
+        self.assertEqual({told["clock"] for told in result.of("inside")}, {"host"})
+        self.assertGreater(len(result.of("inside")), 40)
+        for told in result.of("inside"):
+            self.assertGreater(told["forward"] + told["optimizer"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
