@@ -122,6 +122,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	}
 	for _, propose := range []func() (Fix, string){
 		a.workers, a.collate, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores,
+		a.decoded, a.onGPU, a.batch, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()
 		if a.hostOnly() {

@@ -203,7 +203,7 @@ func (c *Case) because(lists ...[]Evidence) {
 // nobody knows the parts, nothing leads.
 func (c *Case) leads(x float64) float64 {
 	p := c.Parts
-	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange)
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued)
 	switch {
 	case math.IsNaN(most):
 		return 1

@@ -34,7 +34,7 @@ func liveCase(run *recording.Run) *Case {
 	l.copies()
 	l.parts()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
-	l.Found = l.evaluation()
+	l.Found = append(l.Found, l.evaluation()...)
 	return l.Case
 }
 
@@ -431,6 +431,10 @@ func (l live) busy() quantity {
 
 // copies estimates what copies take of a step, from the batch's size and the link.
 func (l live) copies() {
+	if in, ok := inside(l.Costs.Window); ok {
+		l.Copied = l.measuredCopies(in)
+		return
+	}
 	b := l.Costs.Baseline(l.run)
 	if !l.HasSteps || !b.Copy.Known() || !(l.Costs.Step > 0) {
 		l.Copied = fact("Is the size of the copies known?", false, "unknown: no batch was seen on its way to a device")

@@ -17,7 +17,7 @@ func (c *Case) unexplained(class Class) float64 {
 		return 0
 	case c.StallSource == Utilisation || class == CPUBound && c.Own.known(): // all idle time is charged to it
 		return 0
-	case len(c.Causes) > 0:
+	case !math.IsNaN(c.Recorded): // a trace, of which every gap has a cause
 		return max(0, c.Idle-named(c.Causes, 0))
 	}
 	p := c.Parts
@@ -41,18 +41,4 @@ func named(causes []Cause, stall float64) (share float64) {
 		}
 	}
 	return share
-}
-
-// parts are what the window went into as far as a live job tells it. That the launching
-// thread waits for a core is a name, where it is known who has them.
-func (l live) parts() {
-	if !l.HasSteps || math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
-		return
-	}
-	p, rest := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0)}, l.Idle-l.Stall
-	if l.Neighbours.Score > 0 || l.Throttled.Score > 0 {
-		p.Queued = min(stat.Or(l.launchQueue(), 0), rest)
-	}
-	p.Unnamed = rest - p.Queued
-	l.Parts = p
 }

@@ -1,0 +1,172 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"stoker"
+
+	"stoker/internal/stat"
+	"stoker/recording"
+)
+
+// within is what the hook saw inside of the judged steps that it looked into: shares of
+// them on the device's clock, and counts per step. NaN is unknown.
+type within struct {
+	steps                         int
+	span                          float64 // of a step, seconds
+	copying, exchange             float64 // shares
+	launches, copies, syncs       float64 // per step
+	copyBytes, pageable, syncTime float64 // per step; bytes, of copyBytes, share of the step
+}
+
+// inside sums what was inside of a window's steps; false where nobody looked or there
+// is no device.
+func inside(w recording.Window) (in within, ok bool) {
+	var copying, exchange float64
+	counts := make([]float64, 6)
+	for _, s := range w.Steps {
+		i := s.Inside
+		if i == nil || i.Clock == recording.HostClock {
+			continue
+		}
+		in.steps++
+		in.span += i.Span
+		copying, exchange = copying+i.Copy, exchange+i.Exchange
+		for n, v := range []*float64{i.Launches, i.Copies, i.Syncs, i.CopyBytes, i.Pageable, i.SyncTime} {
+			counts[n] += stat.Value(v)
+		}
+	}
+	if in.steps == 0 {
+		return in, false
+	}
+	n := float64(in.steps)
+	in.copying, in.exchange, in.syncTime = copying/in.span, exchange/in.span, counts[5]/in.span
+	in.launches, in.copies, in.syncs, in.copyBytes, in.pageable = counts[0]/n, counts[1]/n, counts[2]/n, counts[3]/n, counts[4]/n
+	in.span /= n
+	return in, true
+}
+
+// longGap is what parts launching from other work of the host, as in a trace.
+const longGap = 2e-3 // seconds
+
+// fewLaunches is how many launches a step has at least where launching them can be its
+// limit. [J]
+const fewLaunches = 10
+
+// parts are what the window went into as far as a live job tells it. That the launching
+// thread waits for a core is a name, where it is known who has them.
+func (l live) parts() {
+	if !l.HasSteps || math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
+		return
+	}
+	p := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0)}
+	in, ok := inside(l.Costs.Window)
+	if ok { // what the host does to have them copied is theirs, too
+		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
+	}
+	rest := max(0, l.Idle+stat.Or(l.Shares.Copy, 0)-l.Stall-p.Copies)
+	if l.Neighbours.Score > 0 || l.Throttled.Score > 0 {
+		p.Queued = min(stat.Or(l.launchQueue(), 0), rest)
+		rest -= p.Queued
+	}
+	if ok {
+		p.Exchange = min(in.exchange, rest)
+		rest -= p.Exchange
+		if in.launches >= fewLaunches && rest*in.span/in.launches < longGap {
+			p.Host, rest = rest, 0
+		} else if in.launches > 0 {
+			p.Long, rest = rest, 0
+		}
+	}
+	p.Unnamed = rest
+	l.Parts = p
+	if ok {
+		l.within(in)
+	}
+}
+
+// within takes what rules ask of the inside of steps.
+func (l live) within(in within) {
+	p := l.Parts
+	l.Launching = share("Does the device wait for the next launch, in gaps below "+longGapText+"?", p.Host, 0.08, 0.15, "").
+		saw(in.launches, "launches", "step.launches", "a step launches %.0f times, and the device waits %s before each: %s of the time",
+			in.launches, stoker.AboutSeconds(p.Host*in.span/in.launches), stoker.Percent(p.Host))
+	if math.IsNaN(in.launches) {
+		l.Launching = quantity{}
+	}
+	l.Stretches = share("Does the device wait for the host in gaps of "+longGapText+" and more?", p.Long, 0.08, 0.15, "").
+		saw(p.Long, "ratio", "step.launches", "the device waits for the host %s of the time, in gaps of %s in the mean: a step launches %.1f times",
+			stoker.Percent(p.Long), stoker.AboutSeconds(p.Long*in.span/in.launches), in.launches)
+	l.Exchange = share("Do collectives take time of their own?", in.exchange, 0.05, 0.12, "those that PyTorch starts within backward are not counted").
+		saw(in.exchange, "ratio", "step.exchange", "the program's collectives take %s of a step (%s of %s), by the device's own clock",
+			stoker.Percent(in.exchange), stoker.AboutSeconds(in.exchange*in.span), stoker.AboutSeconds(in.span))
+	l.Late = l.late()
+	l.Found = append(l.Found, l.asks(in)...)
+}
+
+// measuredCopies takes what copies take of a step from the device's clock, where the
+// hook saw them; false where it did not.
+func (l live) measuredCopies(in within) quantity {
+	q := share("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
+		saw(in.copying, "ratio", "step.copy", "copying to the device takes %s of a step (%s of %s), by the device's own clock",
+			stoker.Percent(in.copying), stoker.AboutSeconds(in.copying*in.span), stoker.AboutSeconds(in.span)).
+		saw(in.copies, "copies", "step.copies", "a step asks for %s copies, %s in all", stoker.About(in.copies), stoker.AboutBytes(in.copyBytes))
+	if in.pageable > 0 {
+		q = q.saw(in.pageable, "bytes", "step.pageable", "%s of it from pageable memory: the CPU stages it, and the launching thread waits", stoker.Percent(in.pageable/in.copyBytes))
+	}
+	return q
+}
+
+// asks are findings on what the program asks of the device within a step.
+func (l live) asks(in within) (out []Finding) {
+	p := l.Parts
+	if p.Host >= hostTrigger {
+		f := finding("launch-bound")
+		f.Share, f.Saves = p.Host, p.Host
+		f.Text = fmt.Sprintf("the device waits for the host to launch %s of the time: %.0f launches in a step of %s", stoker.Percent(p.Host), in.launches, stoker.AboutSeconds(in.span))
+		f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
+		f.Advice = launchAdvice
+		out = append(out, f)
+	}
+	if idle := l.Idle - l.Stall; in.syncs >= 1 && (idle >= hostTrigger || in.syncTime >= heldTrigger && idle >= waitTrigger) {
+		f := finding("hidden-sync")
+		f.Share, f.Saves = in.syncTime, idle
+		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has launched again: %s of the time at most",
+			stoker.About(in.syncs), stoker.Percent(in.syncTime), stoker.Percent(idle))
+		f.Settings = []stoker.Change{change(stoker.SyncEvery, 1, 50)}
+		f.Advice = syncAdvice
+		out = append(out, f)
+	}
+	if in.pageable > 0 && in.copying >= serialTrigger {
+		f := finding("pageable-copies")
+		f.Share, f.Saves = in.copying, in.copying
+		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s copies: the CPU stages them, the launching thread waits, and they take %s of the time",
+			stoker.AboutBytes(in.pageable), stoker.About(in.copies), stoker.Percent(in.copying))
+		f.Settings = []stoker.Change{change(stoker.PinMemory, nil, true), change(stoker.NonBlocking, nil, true)}
+		f.Advice = pinAdvice
+		out = append(out, f)
+	}
+	return out
+}
+
+// late is whether the other ranks wait for one in their collectives: it waits least.
+func (l live) late() quantity {
+	least, most, rank := math.Inf(1), 0.0, 0
+	for _, k := range l.trainers {
+		in, ok := inside(k.Window)
+		if !ok || len(l.trainers) < 2 {
+			return quantity{}
+		}
+		if in.exchange < least {
+			least, rank = in.exchange, k.Window.Rank
+		}
+		most = max(most, in.exchange)
+	}
+	if most <= 0 {
+		return quantity{}
+	}
+	l.LateBy = most - least
+	return share("Do the other ranks wait for one?", l.LateBy, lateLow, lateHigh, "").
+		saw(l.LateBy, "ratio", "step.exchange", "rank %d comes last to collectives: it spends %s of its time in them, another rank %s", rank, stoker.Percent(least), stoker.Percent(most))
+}
