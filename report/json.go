@@ -105,6 +105,11 @@ type jsonStep struct {
 	Window *float64 `json:"window_s"`
 	Wait   *float64 `json:"host_wait_s"`
 	Idle   *float64 `json:"device_idle_s"`
+
+	Parts  []jsonInsidePart `json:"parts"`       // of the steps that were looked into
+	Clock  *string          `json:"parts_clock"` // "cuda", "emulated", "host"
+	Inside int              `json:"parts_count"` // how many those are
+	Asks   *jsonAsks        `json:"asks"`        // of the device
 }
 
 // jsonFetch is where the time goes in which a batch is prepared: shares that add up to 1.
@@ -236,6 +241,7 @@ func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
 		Median: number(medianOf(v)), Mean: number(v.Costs.Step), Count: len(window.Steps), Window: number(window.End - window.Start),
 		Wait: number(v.Costs.Wait), Idle: number(v.Costs.Idle),
 	}
+	o.Step.inside(window)
 	base := run.Facts.Monotonic
 	o.Window = &jsonWindow{Start: base + int64(1e9*window.Start), End: base + int64(1e9*window.End)}
 	if l := run.Loader(window.PID, window.Loader); l != nil {

@@ -199,6 +199,7 @@ func (p *page) step(v diagnose.Verdict) {
 		fmt.Fprintf(&p.b, "  step     %s (median %s), of which the host waits %s for input%s\n",
 			stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(medianOf(v)), stoker.AboutSeconds(v.Costs.Wait), rate(v))
 	}
+	p.inside(v.Costs.Window)
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
 }
