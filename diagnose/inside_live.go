@@ -10,40 +10,26 @@ import (
 	"stoker/recording"
 )
 
-// within is what the hook saw inside of the judged steps that it looked into: shares of
-// them on the device's clock, and counts per step. NaN is unknown.
+// within is what the hook saw inside of the judged steps that it looked into, on the
+// device's clock.
 type within struct {
-	steps                         int
-	span                          float64 // of a step, seconds
-	copying, exchange             float64 // shares
-	launches, copies, syncs       float64 // per step
-	copyBytes, pageable, syncTime float64 // per step; bytes, of copyBytes, share of the step
+	recording.Asks
+	span              float64 // of a step, seconds
+	copying, exchange float64 // shares of it
 }
 
 // inside sums what was inside of a window's steps; false where nobody looked or there
 // is no device.
 func inside(w recording.Window) (in within, ok bool) {
-	var copying, exchange float64
-	counts := make([]float64, 6)
-	for _, s := range w.Steps {
-		i := s.Inside
-		if i == nil || i.Clock == recording.HostClock {
-			continue
-		}
-		in.steps++
-		in.span += i.Span
-		copying, exchange = copying+i.Copy, exchange+i.Exchange
-		for n, v := range []*float64{i.Launches, i.Copies, i.Syncs, i.CopyBytes, i.Pageable, i.SyncTime} {
-			counts[n] += stat.Value(v)
-		}
-	}
-	if in.steps == 0 {
+	insides := w.Insides()
+	if len(insides) == 0 || insides[0].Clock == recording.HostClock {
 		return in, false
 	}
-	n := float64(in.steps)
-	in.copying, in.exchange, in.syncTime = copying/in.span, exchange/in.span, counts[5]/in.span
-	in.launches, in.copies, in.syncs, in.copyBytes, in.pageable = counts[0]/n, counts[1]/n, counts[2]/n, counts[3]/n, counts[4]/n
-	in.span /= n
+	for _, i := range insides {
+		in.span, in.copying, in.exchange = in.span+i.Span, in.copying+i.Copy, in.exchange+i.Exchange
+	}
+	in.Asks, in.copying, in.exchange = w.Asks(), in.copying/in.span, in.exchange/in.span
+	in.span /= float64(len(insides))
 	return in, true
 }
 
@@ -73,9 +59,9 @@ func (l live) parts() {
 	if ok {
 		p.Exchange = min(in.exchange, rest)
 		rest -= p.Exchange
-		if in.launches >= fewLaunches && rest*in.span/in.launches < longGap {
+		if in.Launches >= fewLaunches && rest*in.span/in.Launches < longGap {
 			p.Host, rest = rest, 0
-		} else if in.launches > 0 {
+		} else if in.Launches > 0 {
 			p.Long, rest = rest, 0
 		}
 	}
@@ -90,14 +76,14 @@ func (l live) parts() {
 func (l live) within(in within) {
 	p := l.Parts
 	l.Launching = share("Does the device wait for the next launch, in gaps below "+longGapText+"?", p.Host, 0.08, 0.15, "").
-		saw(in.launches, "launches", "step.launches", "a step launches %.0f times, and the device waits %s before each: %s of the time",
-			in.launches, stoker.AboutSeconds(p.Host*in.span/in.launches), stoker.Percent(p.Host))
-	if math.IsNaN(in.launches) {
+		saw(in.Launches, "launches", "step.launches", "a step launches %.0f times, and the device waits %s before each: %s of the time",
+			in.Launches, stoker.AboutSeconds(p.Host*in.span/in.Launches), stoker.Percent(p.Host))
+	if math.IsNaN(in.Launches) {
 		l.Launching = quantity{}
 	}
 	l.Stretches = share("Does the device wait for the host in gaps of "+longGapText+" and more?", p.Long, 0.08, 0.15, "").
 		saw(p.Long, "ratio", "step.launches", "the device waits for the host %s of the time, in gaps of %s in the mean: a step launches %.1f times",
-			stoker.Percent(p.Long), stoker.AboutSeconds(p.Long*in.span/in.launches), in.launches)
+			stoker.Percent(p.Long), stoker.AboutSeconds(p.Long*in.span/in.Launches), in.Launches)
 	l.Exchange = share("Do collectives take time of their own?", in.exchange, 0.05, 0.12, "those that PyTorch starts within backward are not counted").
 		saw(in.exchange, "ratio", "step.exchange", "the program's collectives take %s of a step (%s of %s), by the device's own clock",
 			stoker.Percent(in.exchange), stoker.AboutSeconds(in.exchange*in.span), stoker.AboutSeconds(in.span))
@@ -111,9 +97,9 @@ func (l live) measuredCopies(in within) quantity {
 	q := share("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
 		saw(in.copying, "ratio", "step.copy", "copying to the device takes %s of a step (%s of %s), by the device's own clock",
 			stoker.Percent(in.copying), stoker.AboutSeconds(in.copying*in.span), stoker.AboutSeconds(in.span)).
-		saw(in.copies, "copies", "step.copies", "a step asks for %s copies, %s in all", stoker.About(in.copies), stoker.AboutBytes(in.copyBytes))
-	if in.pageable > 0 {
-		q = q.saw(in.pageable, "bytes", "step.pageable", "%s of it from pageable memory: the CPU stages it, and the launching thread waits", stoker.Percent(in.pageable/in.copyBytes))
+		saw(in.Copies, "copies", "step.copies", "a step asks for %s copies, %s in all", stoker.About(in.Copies), stoker.AboutBytes(in.CopyBytes))
+	if in.Pageable > 0 {
+		q = q.saw(in.Pageable, "bytes", "step.pageable", "%s of it from pageable memory: the CPU stages it, and the launching thread waits", stoker.Percent(in.Pageable/in.CopyBytes))
 	}
 	return q
 }
@@ -124,25 +110,25 @@ func (l live) asks(in within) (out []Finding) {
 	if p.Host >= hostTrigger {
 		f := finding("launch-bound")
 		f.Share, f.Saves = p.Host, p.Host
-		f.Text = fmt.Sprintf("the device waits for the host to launch %s of the time: %.0f launches in a step of %s", stoker.Percent(p.Host), in.launches, stoker.AboutSeconds(in.span))
+		f.Text = fmt.Sprintf("the device waits for the host to launch %s of the time: %.0f launches in a step of %s", stoker.Percent(p.Host), in.Launches, stoker.AboutSeconds(in.span))
 		f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
 		f.Advice = launchAdvice
 		out = append(out, f)
 	}
-	if idle := l.Idle - l.Stall; in.syncs >= 1 && (idle >= hostTrigger || in.syncTime >= heldTrigger && idle >= waitTrigger) {
+	if idle := l.Idle - l.Stall; in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
 		f := finding("hidden-sync")
-		f.Share, f.Saves = in.syncTime, idle
+		f.Share, f.Saves = in.SyncTime/in.span, idle
 		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has launched again: %s of the time at most",
-			stoker.About(in.syncs), stoker.Percent(in.syncTime), stoker.Percent(idle))
+			stoker.About(in.Syncs), stoker.Percent(in.SyncTime/in.span), stoker.Percent(idle))
 		f.Settings = []stoker.Change{change(stoker.SyncEvery, 1, 50)}
 		f.Advice = syncAdvice
 		out = append(out, f)
 	}
-	if in.pageable > 0 && in.copying >= serialTrigger {
+	if in.Pageable > 0 && in.copying >= serialTrigger {
 		f := finding("pageable-copies")
 		f.Share, f.Saves = in.copying, in.copying
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s copies: the CPU stages them, the launching thread waits, and they take %s of the time",
-			stoker.AboutBytes(in.pageable), stoker.About(in.copies), stoker.Percent(in.copying))
+			stoker.AboutBytes(in.Pageable), stoker.About(in.Copies), stoker.Percent(in.copying))
 		f.Settings = []stoker.Change{change(stoker.PinMemory, nil, true), change(stoker.NonBlocking, nil, true)}
 		f.Advice = pinAdvice
 		out = append(out, f)
