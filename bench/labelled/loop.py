@@ -143,7 +143,7 @@ class EmulatedStep:
         if settings.copy or settings.pageable_mb:
             self.device.copy(batch.nbytes, pinned=settings.pin, non_blocking=settings.non_blocking)
         for _ in range(settings.copies):
-            self.device.copy(round(settings.copies_mb * 1e6))
+            self.device.copy(round(settings.copies_mb * 1e6), pinned=settings.pin, non_blocking=settings.non_blocking)
         for n in range(settings.launches):
             burn(settings.launch_ms / 1e3 / settings.launches)
             self.device.launch(settings.device_ms / 1e3 / settings.launches, "step")
@@ -279,7 +279,7 @@ def parse_arguments() -> argparse.Namespace:
     stepping.add_argument("--device-ms", type=float, default=60, help="device time per step (default 60)")
     stepping.add_argument("--launches", type=int, default=1, help="launches per step, which share its launch-ms and device-ms (default 1)")
     stepping.add_argument("--items", type=int, default=0, help="values that the step reads in its midst (default 0)")
-    stepping.add_argument("--copies", type=int, default=0, help="pageable copies per step of what the loop makes itself (default 0)")
+    stepping.add_argument("--copies", type=int, default=0, help="copies per step of what the loop makes itself, pinned with --pin (default 0)")
     stepping.add_argument("--copies-mb", type=float, default=10, help="size of each of them (default 10)")
     stepping.add_argument("--run-ahead", type=int, default=1000, help="launches that may be outstanding (default 1000)")
     stepping.add_argument("--copy", action=switch, default=False, help="copy each batch to the device")
