@@ -81,6 +81,7 @@ type Case struct {
 
 	Ranks    string // how the ranks compare, a sentence; "" where there is one
 	Found    []Finding
+	Pattern  []Finding // what GPU-Util looks like, said last
 	Warnings []string
 
 	rule      Class

@@ -56,7 +56,7 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 		v.State = Final
 	}
 	v.Unexplained = c.unexplained(v.Class)
-	v.Findings = append(c.Found, c.findings(v.Class)...)
+	v.Findings = slices.Concat(c.Found, c.findings(v.Class), c.Pattern)
 	v.Warnings = append(c.Warnings, run.Warnings...)
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v

@@ -34,7 +34,7 @@ func liveCase(run *recording.Run) *Case {
 	l.copies()
 	l.parts()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
-	l.Found = slices.Concat(l.Found, l.evaluation(), l.pattern())
+	l.Found, l.Pattern = append(l.Found, l.evaluation()...), l.pattern()
 	return l.Case
 }
 
