@@ -180,6 +180,8 @@ func (l live) input() {
 	l.Beside = l.besideEvidence()
 	l.Fetching = l.fetching()
 	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps && l.Costs.Other(l.run) != "":
+		l.other()
 	case l.HasSteps:
 	case l.Loaded || l.Blind:
 		l.Launcher = l.launcher()

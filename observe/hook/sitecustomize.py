@@ -20,7 +20,7 @@ The protocol, version 1. Both sides begin with this paragraph.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
-    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
+    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, "ray", "dali", "spdl", "tf.data", "grain", "watched"; else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
                drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
                reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
                by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
@@ -319,7 +319,7 @@ def _ask(iterator):
     step = _Step()
     step.state, step.loader, step.iter = state, iteration.loader, iteration.number
     step.tid = tid = native_id()
-    step.grad = state.torch.is_grad_enabled()
+    step.grad = state.torch is None or state.torch.is_grad_enabled()
     step.waited, step.first, step.optimized = 0, False, state.optimizer_steps
     begun, iteration.begun = iteration.begun, None
     if begun is None:
@@ -358,13 +358,13 @@ def _got(step, batch):
     step.b = state.devices.point(t, step.tid) if type(step.a) is _Point else None
     step.n = loader.count
     loader.count += 1
-    step.samples = _samples(state.torch, loader, batch)
+    step.samples = _samples(state.torch, loader, batch) if state.torch is not None else None
     step.track.open = step
     if state.inside is not None:
         state.inside.got()
     if t - state.devices.thread.read_at >= READ_NS:
         state.devices.read(state, t)
-    if step.n < FIRST_BATCHES or t - loader.described >= SECOND:
+    if state.torch is not None and (step.n < FIRST_BATCHES or t - loader.described >= SECOND):
         loader.described = t
         _describe_batch(state, loader, batch)
     state.after_step(t)
@@ -487,7 +487,7 @@ class _Process(object):
         known.collates = settings.pop("collates")
         known.exact = settings.pop("exact")
         known.batch_size, known.pin_memory = settings["batch_size"], settings["pin_memory"]
-        known.reason, known.reasoned, known.anew = None, 0, False
+        known.reason, known.reasoned, known.anew = None, 0, settings.get("kind") not in (None, "stoker")  # of others it is told by nobody
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
 
@@ -540,7 +540,8 @@ class _Process(object):
         if t - self.second >= SECOND:
             self.second = t
             self.sweep()
-            self.report_precision()
+            if self.torch is not None:
+                self.report_precision()
             self.devices.report_memory(self)
         if t - self.channel.flushed >= FLUSH_NS or len(self.channel.records) >= FLUSH_RECORDS:
             self.flush(t)
@@ -1261,6 +1262,9 @@ def _settings(loader, iterator):
 
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
+    other = _parts["inputs"].settings(iterator) if "inputs" in _parts else None
+    if other is not None:
+        return other
     if isinstance(iterator, _iterators(_stoker_name)):
         return _stoker_settings(vars(vars(iterator)["_loader"]), vars(vars(iterator)["_fed"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
@@ -1393,16 +1397,17 @@ def _shuffles(sampler, batch_sampler):
 
 
 def _users_line():
-    """File and line of the innermost frame that is neither ours nor torch's."""
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("torch", "stoker")]
-    inside = tuple(os.path.dirname(file) + os.sep for file in files if file)
+    """File and line of the innermost frame that is neither ours nor of a loader's package."""
     frame = sys._getframe(1)
     while frame is not None:
-        name = frame.f_code.co_filename
-        if frame.f_globals is not globals() and not name.startswith(inside):
-            return name[:500], frame.f_lineno
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if not _is_ours(frame) and package not in _PACKAGES:
+            return frame.f_code.co_filename[:500], frame.f_lineno
         frame = frame.f_back
     return None, None
+
+
+_PACKAGES = ("torch", "stoker", "ray", "nvidia", "spdl", "tensorflow", "grain")
 
 
 def _precision(torch):
@@ -1621,6 +1626,13 @@ def _part(name):
     return part
 
 
+@_guarded
+def watch(batches):
+    """What stoker.watch gives, where somebody observes; None where we are off."""
+    _start()
+    return _part("inputs").watch(batches)
+
+
 def _patch_dataloader(module):
     _state.torch = torch = sys.modules["torch"]
     try:
@@ -1680,6 +1692,10 @@ def _patch_autograd(module):
     _part("inside").patch_autograd(module)
 
 
+def _patch_input(module):
+    _part("inputs").patch(module)
+
+
 def _note_compiler(module):
     global _is_compiling
     _is_compiling = getattr(module, "is_compiling", None)
@@ -1718,6 +1734,14 @@ def _keep_from_dynamo(ours):
             frames.skip_code(code)
 
 
+_others = (  # what inputs.py knows
+    "ray.data.iterator",
+    "nvidia.dali.plugin.pytorch",
+    "nvidia.dali.plugin.jax.iterator",
+    "spdl.pipeline._pipeline",
+    "tensorflow.python.data.ops.iterator_ops",
+    "grain._src.python.data_loader",
+)
 _finder = _Finder(
     {
         _torch_name: _patch_dataloader,
@@ -1731,6 +1755,7 @@ _finder = _Finder(
         "torch.compiler": _note_compiler,
     }
 )
+_finder.wanted.update((name, _patch_input) for name in _others)
 
 
 @_guarded
