@@ -16,7 +16,8 @@ import (
 // that nobody can ask of the run is the zero one.
 type Case struct {
 	Costs    predict.Costs
-	HasSteps bool
+	HasSteps bool    // steps over a loader are known
+	Paced    bool    // steps of a loop are known that no loader feeds
 	From, To float64 // the judged seconds: the window, else the run's second half
 
 	Stall       float64 // share of the window in which the device waited for input

@@ -43,15 +43,16 @@ const fewLaunches = 10
 // parts are what the window went into as far as a live job tells it. That the launching
 // thread waits for a core is a name, where it is known who has them.
 func (l live) parts() {
-	if !l.HasSteps || math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
+	if math.IsNaN(l.Idle) || !l.Paced && (!l.HasSteps || math.IsNaN(l.Stall)) {
 		return
 	}
-	p := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0)}
+	stall := stat.Or(l.Stall, 0) // in a loop that no loader feeds nobody tells it from other work of the host
+	p := parts{Input: stall, Copies: stat.Or(l.Shares.Copy, 0)}
 	in, ok := inside(l.Costs.Window)
 	if ok { // what the host does to have them copied is theirs, too
 		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
 	}
-	rest := max(0, l.Idle+stat.Or(l.Shares.Copy, 0)-l.Stall-p.Copies)
+	rest := max(0, l.Idle+stat.Or(l.Shares.Copy, 0)-stall-p.Copies)
 	if l.Neighbours.Score > 0 || l.Throttled.Score > 0 {
 		p.Queued = min(stat.Or(l.launchQueue(), 0), rest)
 		rest -= p.Queued
@@ -115,7 +116,7 @@ func (l live) asks(in within) (out []Finding) {
 		f.Advice = launchAdvice
 		out = append(out, f)
 	}
-	if idle := l.Idle - l.Stall; in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
+	if idle := l.Idle - l.Parts.Input; in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
 		f := finding("hidden-sync")
 		f.Share, f.Saves = in.SyncTime/in.span, idle
 		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has launched again: %s of the time at most",

@@ -32,7 +32,7 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	c := caseOf(run, gaps)
 	v := Verdict{
 		Confidence: math.NaN(), State: Provisional, Rank: c.Costs.Window.Rank,
-		Device: c.Device, Costs: c.Costs, HasSteps: c.HasSteps,
+		Device: c.Device, Costs: c.Costs, HasSteps: c.HasSteps || c.Paced,
 	}
 	c.classic()
 	for _, rule := range rules {
@@ -52,7 +52,7 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	if rule, ok := RuleOf(v.Class); ok && rule.refine != nil {
 		v.Class = rule.refine(c)
 	}
-	if c.HasSteps && c.Costs.Window.Stationary {
+	if v.HasSteps && c.Costs.Window.Stationary {
 		v.State = Final
 	}
 	v.Unexplained = c.unexplained(v.Class)
@@ -129,7 +129,7 @@ func (c *Case) tells(class Class) float64 {
 // unseen reports whether nothing was seen of a device, a step or a loader: what the
 // cores do is then no sign of a device that waits.
 func (c *Case) unseen() bool {
-	return math.IsNaN(c.Recorded) && !c.HasSteps && !c.Loaded && math.IsNaN(c.Util) && math.IsNaN(c.Stall)
+	return math.IsNaN(c.Recorded) && !c.HasSteps && !c.Paced && !c.Loaded && math.IsNaN(c.Util) && math.IsNaN(c.Stall)
 }
 
 // littleWait is the share of the time below which the host's wait for batches says

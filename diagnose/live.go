@@ -34,7 +34,7 @@ func liveCase(run *recording.Run) *Case {
 	l.copies()
 	l.parts()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
-	l.Found, l.Pattern = append(l.Found, l.evaluation()...), l.pattern()
+	l.Found, l.Pattern = append(l.Found, l.apart()...), l.pattern()
 	return l.Case
 }
 
@@ -49,8 +49,10 @@ func emptyCase() *Case {
 }
 
 func (l live) window() {
-	l.Costs, l.HasSteps = predict.Starved(l.trainers)
-	if l.HasSteps {
+	var steps bool
+	l.Costs, steps = predict.Starved(l.trainers)
+	l.HasSteps, l.Paced = steps && l.Costs.Fed(), steps && !l.Costs.Fed()
+	if steps {
 		l.From, l.To = l.Costs.Window.Start, l.Costs.Window.End
 		l.Util = l.Costs.Busy
 		return
@@ -125,8 +127,8 @@ func (l live) estimateCopies() {
 // program takes what is known of the program and the machine.
 func (l live) program() {
 	facts := &l.run.Facts
-	l.Training = l.ring()
-	l.Few = !l.HasSteps && len(l.run.Steps) > 0
+	l.Training = l.ring() || l.Paced
+	l.Few = !l.HasSteps && !l.Paced && len(l.run.Steps) > 0
 	l.GPUs = len(facts.GPUs)
 	l.Hooked = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.Torch = facts.Software.Torch != "" || l.Hooked
@@ -179,6 +181,8 @@ func (l live) input() {
 	l.Beside = l.besideEvidence()
 	l.Fetching = l.fetching()
 	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps && l.Costs.Other(l.run) != "":
+		l.other()
 	case l.HasSteps:
 	case l.Loaded || l.Blind:
 		l.Launcher = l.launcher()
@@ -453,30 +457,40 @@ func (l live) copies() {
 	l.Uncovered = share("Is there time in which no kernel runs, though input is there?", 1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
 }
 
-// evaluation tells of the evaluation between the judged steps, which is a phase of its own.
-func (l live) evaluation() []Finding {
-	w, took, waited := l.Costs.Window, 0.0, 0.0
+// apart tells of evaluation and checkpoints between the judged steps: phases of their own.
+func (l live) apart() []Finding {
+	w, took, waited := l.Costs.Window, map[recording.Phase]float64{}, 0.0
 	places := map[string]bool{}
 	for _, s := range w.Apart {
-		if s.Phase == recording.Traced {
+		took[s.Phase] += stat.Or(s.Period, stat.Or(s.Wait, 0))
+		if s.Loader == recording.OwnLoop || s.Phase == recording.Traced {
 			continue
 		}
-		took += stat.Or(s.Period, s.Wait)
 		waited += s.Wait
 		if loader := l.run.Loader(s.PID, s.Loader); loader != nil && loader.Where != "" && s.Loader != w.Loader {
 			places[loader.Where] = true
 		}
 	}
-	if share := took / (w.End - w.Start); !l.HasSteps || !(share >= leastApart) {
+	over := "over the same loader"
+	if names := slices.Sorted(maps.Keys(places)); len(names) > 0 {
+		over = "over the loader of " + strings.Join(names, " and ")
+	}
+	if !l.HasSteps && len(places) == 0 {
+		over = "of the loop's own"
+	} else {
+		over += ", which waits for input " + stoker.Percent(min(1, waited/took[recording.Evaluate])) + " of it"
+	}
+	return slices.Concat(l.phase("evaluation", "evaluation "+over, took[recording.Evaluate]), l.phase("checkpoint", "saving checkpoints", took[recording.Checkpoint]))
+}
+
+// phase is the finding that so many seconds between the judged steps go into something else.
+func (l live) phase(name, what string, took float64) []Finding {
+	share := took / (l.Costs.Window.End - l.Costs.Window.Start)
+	if !(share >= leastApart) {
 		return nil
 	}
-	over := "the same loader"
-	if names := slices.Sorted(maps.Keys(places)); len(names) > 0 {
-		over = "the loader of " + strings.Join(names, " and ")
-	}
-	f := said("evaluation", fmt.Sprintf("%s of the time between the judged steps goes into evaluation over %s, which waits for input %s of it. It is a phase of its own: no step and no wait above counts it",
-		stoker.Percent(took/(w.End-w.Start)), over, stoker.Percent(min(1, waited/took))))
-	f.Seconds, f.Share = took, took/(w.End-w.Start)
+	f := said(name, fmt.Sprintf("%s of the time between the judged steps goes into %s. It is a phase of its own: no step and no wait above counts it", stoker.Percent(share), what))
+	f.Seconds, f.Share = took, share
 	return []Finding{f}
 }
 
@@ -498,11 +512,12 @@ func (l live) ranks() string {
 // warnings say how much a verdict rests on, and what was not seen.
 func (l live) warnings() []string {
 	var out []string
-	if n := len(l.Costs.Window.Steps); l.HasSteps && n < fewSteps {
+	judged := l.HasSteps || l.Paced
+	if n := len(l.Costs.Window.Steps); judged && n < fewSteps {
 		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on", n, l.To-l.From))
-	} else if l.HasSteps && !l.Costs.Window.Stationary && l.To-l.From < 30 {
+	} else if judged && !l.Costs.Window.Stationary && l.To-l.From < 30 {
 		out = append(out, fmt.Sprintf("%.0f s of steady training were seen; a final verdict needs 30", l.To-l.From))
-	} else if l.HasSteps && !l.Costs.Window.Stationary {
+	} else if judged && !l.Costs.Window.Stationary {
 		out = append(out, "the step time still drifts: its thirds of the last 30 s differ by more than 10 %")
 	}
 	if reason, n := l.noClock(); n > 0 && l.HasSteps {

@@ -94,7 +94,7 @@ type Verdict struct {
 	Unexplained float64 // share of the window in which nothing ran on the device, and nothing that was measured says why
 	Shares      Shares
 	Costs       predict.Costs // what the verdict was computed from; without steps its Window is empty
-	HasSteps    bool
+	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself
 
 	Causes []Cause // what idle time went into, most first; nil without a trace
 	Cost   Cost    // what the idle share costs

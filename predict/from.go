@@ -51,7 +51,7 @@ func (c Costs) starved() float64 {
 	if !math.IsNaN(c.Idle) {
 		return c.Idle / c.Step
 	}
-	return c.Wait / c.HostStep
+	return stat.Or(c.Wait/c.HostStep, 0)
 }
 
 // Baseline turns measured costs into a setup. Where the batch size is unknown a

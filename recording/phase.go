@@ -12,7 +12,9 @@ type pass struct{ pid, loader, number int }
 func tellEvaluation(steps []Step) {
 	passes := map[pass]*updates{}
 	least := map[int]float64{} // optimizer steps per batch that is trained with, of each process
+	loads := map[int]bool{}    // processes whose optimizer steps between the batches of a loader: the loop's own steps count no batches
 	for _, s := range steps {
+		loads[s.PID] = loads[s.PID] || s.Loader != OwnLoop && s.Optimized > 0
 		if !(s.Optimized >= 0) {
 			continue
 		}
@@ -23,6 +25,9 @@ func tellEvaluation(steps []Step) {
 		passes[key].add(s.Optimized)
 	}
 	for key, u := range passes {
+		if key.loader == OwnLoop && loads[key.pid] {
+			continue
+		}
 		if most := least[key.pid]; u.sum > 0 && (most == 0 || u.atOnce() < most) {
 			least[key.pid] = u.atOnce()
 		}
@@ -30,7 +35,7 @@ func tellEvaluation(steps []Step) {
 	for i := range steps {
 		s := &steps[i]
 		u := passes[pass{s.PID, s.Loader, s.Pass}]
-		if most := least[s.PID]; u != nil && most > 0 && s.Phase == Train && (u.sum == 0 || u.atOnce() > manyAtOnce*most) {
+		if most := least[s.PID]; s.Loader != OwnLoop && u != nil && most > 0 && s.Phase == Train && (u.sum == 0 || u.atOnce() > manyAtOnce*most) {
 			s.Phase = Evaluate
 		}
 	}

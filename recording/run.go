@@ -114,10 +114,11 @@ const (
 	RoleFeed    = "feed"    // stoker feed: prepares batches for all trainers of its node
 )
 
-// Loader is one DataLoader of one process.
+// Loader is one DataLoader of one process, or an input of another kind.
 type Loader struct {
 	ID       int             `json:"id"`
 	PID      int             `json:"pid"`
+	Kind     string          `json:"kind,omitempty"` // "ray", "dali", "spdl", "tf.data", "grain", "watched" (by stoker.watch); "" of PyTorch's and stoker's: of others no setting is known
 	Settings stoker.Settings `json:"settings"`
 	Dataset  string          `json:"dataset,omitempty"` // class name
 	Reader   string          `json:"reader,omitempty"`  // "module.Class" whose __getitem__ reads a sample, behind Subsets; "" where unknown, and with it the next two

@@ -149,7 +149,7 @@ func (r *Run) window(pid int, steps []Step) (Window, bool) {
 		if s.Samples > batch { // of a batch that its collate_fn flattened, rows were counted
 			s.Samples = batch
 		}
-		if s.Period-s.Wait > limit {
+		if s.loop() > limit {
 			w.Left++
 			continue
 		}
@@ -183,7 +183,7 @@ func (w *Window) beside(steps []Step, phase Phase) {
 				s.Period = goesOn[i] - s.Start
 			}
 			w.Apart = append(w.Apart, s)
-		case s.Loader != w.Loader && at < len(w.Steps) && w.Steps[at].Start <= s.Start:
+		case s.Loader != w.Loader && s.Loader != OwnLoop && at < len(w.Steps) && w.Steps[at].Start <= s.Start:
 			w.Side = append(w.Side, s)
 		}
 	}
@@ -225,13 +225,18 @@ func anyPhase(steps []Step, phase Phase) bool {
 	return false
 }
 
-// beatLoader is the loader with most time in a phase.
+// beatLoader is the loader with most time in a phase. The loop's own steps are no more
+// than what is told where no loader is asked: they have to take twice as long.
 func beatLoader(steps []Step, phase Phase) (int, bool) {
 	total := map[int]float64{}
 	for _, s := range steps {
 		if s.Phase == phase && s.Period > 0 {
 			total[s.Loader] += s.Period
 		}
+	}
+	total[OwnLoop] /= 2
+	if total[OwnLoop] == 0 {
+		delete(total, OwnLoop)
 	}
 	best, found := 0, false
 	for loader, seconds := range total {
@@ -293,7 +298,7 @@ func times(steps []Step) []float64 {
 func longestLoop(steps []Step) float64 {
 	loops, periods := make([]float64, len(steps)), make([]float64, len(steps))
 	for i, s := range steps {
-		loops[i], periods[i] = s.Period-s.Wait, s.Period
+		loops[i], periods[i] = s.loop(), s.Period
 	}
 	return max(loopOutlier*stat.Median(loops), loopOutlier/2*stat.Median(periods))
 }
@@ -397,6 +402,9 @@ func (w Window) Mean(s *Series) float64 {
 	}
 	return sum / float64(n)
 }
+
+// loop is how long a step took beside the host's wait, as far as that is known.
+func (s Step) loop() float64 { return s.Period - stat.Or(s.Wait, 0) }
 
 // end is when a step ended as far as it is known.
 func (s Step) end() float64 { return s.Start + stat.Or(s.Period, s.Wait) }

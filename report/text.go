@@ -12,6 +12,7 @@ import (
 	"stoker/diagnose"
 	"stoker/internal/safe"
 	"stoker/internal/stat"
+	"stoker/predict"
 	"stoker/predict/replay"
 	"stoker/recording"
 )
@@ -196,8 +197,7 @@ func basis(c diagnose.Cost) string {
 
 func (p *page) step(v diagnose.Verdict) {
 	if v.HasSteps {
-		fmt.Fprintf(&p.b, "  step     %s (median %s), of which the host waits %s for input%s\n",
-			stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(medianOf(v)), stoker.AboutSeconds(v.Costs.Wait), rate(v))
+		fmt.Fprintf(&p.b, "  step     %s (median %s)%s%s\n", stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(medianOf(v)), waitText(v.Costs), rate(v))
 	}
 	p.inside(v.Costs.Window)
 	p.cost(v.Cost)
@@ -212,6 +212,14 @@ func unexplainedText(v diagnose.Verdict) string {
 		return ""
 	}
 	return fmt.Sprintf(", idle for no known reason %s", stoker.Percent(v.Unexplained))
+}
+
+// waitText says how long the host waits in a step, where a loader tells.
+func waitText(c predict.Costs) string {
+	if !c.Fed() {
+		return ", of a loop that no loader feeds"
+	}
+	return fmt.Sprintf(", of which the host waits %s for input", stoker.AboutSeconds(c.Wait))
 }
 
 func sourceText(s diagnose.Source) string {

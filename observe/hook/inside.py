@@ -44,6 +44,8 @@ class _Sample(object):
 class Inside(object):
     """What this part knows in one process."""
 
+    FORWARD = FORWARD
+
     def __init__(self, state):
         self.state = state
         self.sample = None
@@ -51,9 +53,11 @@ class Inside(object):
         self.due = self.sampled = 0
         self.worker = None  # native id of the thread that last passed a model or stepped an optimizer
         self.stepping = 0  # optimizers that are stepping, one inside of the other
+        self.asked = 0  # how often a loader was asked
 
     def ask(self, step):
         """A loop asks for its next batch: the step before it ends, unless it is another loader that is asked within."""
+        self.asked += 1
         sample = self.sample
         if sample is not None and sample.tid == step.tid and sample.step.loader is not step.loader:
             self.turn(INPUT)

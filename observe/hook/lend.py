@@ -5,8 +5,11 @@ hook = hook  # noqa: F821 sitecustomize.py, put here before this runs
 
 def _in_place(*args, **kwargs):
     # The words are constants, which `Swap` replaces: this code runs among the names of another module.
-    enter = "enter"
+    busy = "busy"
     original = "original"
+    if busy:
+        return original(*args, **kwargs)
+    enter = "enter"
     leave = "leave"
     mark = enter(*args)
     if mark is None:
@@ -20,16 +23,17 @@ def _in_place(*args, **kwargs):
 class Swap(object):
     """Lends a function other code. It stays the same function, so nobody who compares, keeps or compiles it sees a difference.
 
-    enter(*args) returns a mark, which leave gets when the function returns; None where nobody cares.
+    enter(*args) returns a mark, which leave gets when the function returns; None where nobody cares. While `busy` holds anything
+    neither is called: so a function that calls itself for many parts costs next to nothing.
     """
 
-    def __init__(self, function, enter, leave):
+    def __init__(self, function, enter, leave, busy=()):
         code, ours = function.__code__, _in_place.__code__
         if code.co_freevars:
             raise LookupError("%s is a closure" % function.__name__)
         original = type(function)(code, function.__globals__, function.__name__, function.__defaults__)
         original.__kwdefaults__ = function.__kwdefaults__
-        words = {"enter": enter, "original": original, "leave": leave}
+        words = {"busy": busy, "enter": enter, "original": original, "leave": leave}
         consts = tuple(words.get(const, const) if type(const) is str else const for const in ours.co_consts)
         named = {"co_filename": code.co_filename, "co_name": code.co_name, "co_firstlineno": code.co_firstlineno}
         self.function, self.theirs, self.ours = function, code, ours.replace(co_consts=consts, **named)
@@ -41,6 +45,14 @@ class Swap(object):
     def take(self):
         if self.function.__code__ is self.ours:
             self.function.__code__ = self.theirs
+
+
+kept = []  # swaps that stay until the hook steps aside
+
+
+def keep(swap):
+    kept.append(swap)
+    swap.put()
 
 
 class Replace(object):

@@ -20,7 +20,7 @@ The protocol, version 1. Both sides begin with this paragraph.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
-    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
+    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, "ray", "dali", "spdl", "tf.data", "grain", "watched"; else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
                drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
                reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
                by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
@@ -31,6 +31,8 @@ The protocol, version 1. Both sides begin with this paragraph.
     step       loader, iter, n (count per loader, from 0), t (the ask), w (wait), p (ask to next ask of this iterator, 0 unknown),
                first (only when true: the ask began at iter(), w is the wait there plus the wait in next()),
                grad, tid (who asks), b (samples in the batch), o (optimizer steps in this process within p; null where p is 0)
+               loader -1: a step of the loop itself, which no loader feeds: from one optimizer step to the next, else from one pass of the
+               outermost module to the next; w is 0 and b is null. With grad false evaluation, with saved true a checkpoint
     clock      loader, n, i (device idle that the wait caused), p (device time from this ask to the next, 0 unknown),
                src "cuda"|"emulated", dev; or x, the reason why step n has none. x is sent when it is new and then once a
                second: it holds for the steps of this loader from n on, until another clock record.
@@ -238,6 +240,9 @@ def _step_aside():
     del _patches[:]
     if _state is not None and _state.inside is not None:
         _state.inside.put_back()
+        _parts["own"].only_steps()
+        for swap in _parts["lend"].kept:
+            swap.take()
     # Three stay, and do nothing: our finder and our optimizer hooks. Somebody may be on his way through either list just now.
     _finder.wanted.clear()
 
@@ -318,7 +323,7 @@ def _ask(iterator):
     step = _Step()
     step.state, step.loader, step.iter = state, iteration.loader, iteration.number
     step.tid = tid = native_id()
-    step.grad = state.torch.is_grad_enabled()
+    step.grad = state.torch is None or state.torch.is_grad_enabled()
     step.waited, step.first, step.optimized = 0, False, state.optimizer_steps
     begun, iteration.begun = iteration.begun, None
     if begun is None:
@@ -357,13 +362,13 @@ def _got(step, batch):
     step.b = state.devices.point(t, step.tid) if type(step.a) is _Point else None
     step.n = loader.count
     loader.count += 1
-    step.samples = _samples(state.torch, loader, batch)
+    step.samples = _samples(state.torch, loader, batch) if state.torch is not None else None
     step.track.open = step
     if state.inside is not None:
         state.inside.got()
     if t - state.devices.thread.read_at >= READ_NS:
         state.devices.read(state, t)
-    if step.n < FIRST_BATCHES or t - loader.described >= SECOND:
+    if state.torch is not None and (step.n < FIRST_BATCHES or t - loader.described >= SECOND):
         loader.described = t
         _describe_batch(state, loader, batch)
     state.after_step(t)
@@ -388,6 +393,8 @@ def _stopped(step, error):
 @_guarded
 def _begin_iter():
     t, tid = monotonic_ns(), native_id()
+    if _state.own is not None:
+        _parts["own"].only_steps()
     return t, _state.devices.point(t, tid), tid
 
 
@@ -449,7 +456,13 @@ class _Process(object):
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
-        self.inside = _parts["inside"].Inside(self) if "inside" in _parts else None
+        self.inside = self.own = None
+        if "inside" in _parts:
+            self.look_inside()
+
+    def look_inside(self):
+        self.inside = _parts["inside"].Inside(self)
+        self.own = _parts["own"].Own(self, self.inside)
 
     def meet(self, loader, iterator, t):
         """Give a new DataLoader a number and report its settings."""
@@ -478,7 +491,7 @@ class _Process(object):
         known.collates = settings.pop("collates")
         known.exact = settings.pop("exact")
         known.batch_size, known.pin_memory = settings["batch_size"], settings["pin_memory"]
-        known.reason, known.reasoned, known.anew = None, 0, False
+        known.reason, known.reasoned, known.anew = None, 0, settings.get("kind") not in (None, "stoker")  # of others it is told by nobody
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
 
@@ -531,7 +544,8 @@ class _Process(object):
         if t - self.second >= SECOND:
             self.second = t
             self.sweep()
-            self.report_precision()
+            if self.torch is not None:
+                self.report_precision()
             self.devices.report_memory(self)
             _trace_if_asked()
         if t - self.channel.flushed >= FLUSH_NS or len(self.channel.records) >= FLUSH_RECORDS:
@@ -895,6 +909,8 @@ def _optimizer_stepped(optimizer):
     state.optimizer_steps += 1
     if state.inside is not None:
         state.inside.optimizer_stepped()
+        if not state.inside.stepping:
+            state.own.optimizer_stepped(optimizer, t, tid)
     known = state.optimizers.get(optimizer)
     if known is None:
         known = _first_parameter(state.torch, optimizer)
@@ -1268,6 +1284,9 @@ def _settings(loader, iterator):
 
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
+    other = _parts["inputs"].settings(iterator) if "inputs" in _parts else None
+    if other is not None:
+        return other
     if isinstance(iterator, _iterators(_stoker_name)):
         return _stoker_settings(vars(vars(iterator)["_loader"]), vars(vars(iterator)["_fed"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
@@ -1400,16 +1419,17 @@ def _shuffles(sampler, batch_sampler):
 
 
 def _users_line():
-    """File and line of the innermost frame that is neither ours nor torch's."""
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("torch", "stoker")]
-    inside = tuple(os.path.dirname(file) + os.sep for file in files if file)
+    """File and line of the innermost frame that is neither ours nor of a loader's package."""
     frame = sys._getframe(1)
     while frame is not None:
-        name = frame.f_code.co_filename
-        if frame.f_globals is not globals() and not name.startswith(inside):
-            return name[:500], frame.f_lineno
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if not _is_ours(frame) and package not in _PACKAGES:
+            return frame.f_code.co_filename[:500], frame.f_lineno
         frame = frame.f_back
     return None, None
+
+
+_PACKAGES = ("torch", "stoker", "ray", "nvidia", "spdl", "tensorflow", "grain")
 
 
 def _precision(torch):
@@ -1628,6 +1648,13 @@ def _part(name):
     return part
 
 
+@_guarded
+def watch(batches):
+    """What stoker.watch gives, where somebody observes; None where we are off."""
+    _start()
+    return _part("inputs").watch(batches)
+
+
 def _patch_dataloader(module):
     _state.torch = torch = sys.modules["torch"]
     try:
@@ -1671,13 +1698,24 @@ def _patch_optimizer(module):
 
 
 def _patch_modules(module):
-    part = _part("inside")
-    part.patch_modules(module)
-    _state.inside = part.Inside(_state)
+    for name in ("inside", "own"):
+        _part(name).patch_modules(module)
+    _state.look_inside()
+
+
+def _patch_save(name):
+    def patch(module):
+        _patch(((module, name, _part("own").save_in_place_of),))
+
+    return patch
 
 
 def _patch_autograd(module):
     _part("inside").patch_autograd(module)
+
+
+def _patch_input(module):
+    _part("inputs").patch(module)
 
 
 def _note_compiler(module):
@@ -1718,6 +1756,14 @@ def _keep_from_dynamo(ours):
             frames.skip_code(code)
 
 
+_others = (  # what inputs.py knows
+    "ray.data.iterator",
+    "nvidia.dali.plugin.pytorch",
+    "nvidia.dali.plugin.jax.iterator",
+    "spdl.pipeline._pipeline",
+    "tensorflow.python.data.ops.iterator_ops",
+    "grain._src.python.data_loader",
+)
 _finder = _Finder(
     {
         _torch_name: _patch_dataloader,
@@ -1726,9 +1772,12 @@ _finder = _Finder(
         "torch.cuda.graphs": _patch_graphs,
         "torch.nn.modules.module": _patch_modules,
         "torch.autograd": _patch_autograd,
+        "torch.serialization": _patch_save("save"),
+        "safetensors.torch": _patch_save("save_file"),
         "torch.compiler": _note_compiler,
     }
 )
+_finder.wanted.update((name, _patch_input) for name in _others)
 
 
 @_guarded
@@ -1748,6 +1797,7 @@ def _forked():
     _graves.append(parent)
     if parent.inside is not None:
         parent.inside.put_back()
+        _parts["own"].forget()
     _captures.clear()
     _end_trace()
     _turn[:] = 0, 0

@@ -29,6 +29,10 @@ the binary and return its JSON::
 
     answer = stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(model, torch.empty(1, 3, 224, 224)))
 
+`watch` has input timed that `stoker observe` does not know::
+
+    for batch in stoker.watch(batches): ...
+
 `stoker.emulated` is a device with a queue for machines without a GPU.
 """
 
@@ -36,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, verify
 from ._warning import StokerWarning
+from ._watch import watch
 
 if TYPE_CHECKING:
     from ._count import count
@@ -60,6 +65,7 @@ __all__ = [
     "predict",
     "trace",
     "verify",
+    "watch",
 ]
 
 

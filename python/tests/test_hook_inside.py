@@ -12,6 +12,7 @@ MODEL = {
     "__init__.py": FAKE["__init__.py"]
     + """
         from . import autograd, nn
+        from .serialization import save
         wait = cuda.synchronize
         class Tensor(Tensor):
             def __init__(self, *shape, on="cpu", pinned=False):
@@ -38,12 +39,18 @@ MODEL = {
     "nn/modules/module.py": """
         class Module:
             training = True
+            def children(self): return getattr(self, "layers", ())
             def train(self, mode=True):
                 self.training = mode
+                for child in self.children(): child.train(mode)
                 return self
             def eval(self): return self.train(False)
             def _wrapped_call_impl(self, *args, **kwargs): return self.forward(*args, **kwargs)
             __call__ = _wrapped_call_impl
+    """,
+    "serialization.py": """
+        import time
+        def save(thing, file, how="pickle"): time.sleep(thing)
     """,
     "autograd/__init__.py": """
         before = []
@@ -78,8 +85,10 @@ LOOP = (
     import torch
     from torch.utils.data import DataLoader
     torch.cuda.time = time  # the clock that only sleeping moves
-    inside = sys.modules["_stoker_hook"]._parts["inside"]
+    inside, own = (sys.modules["_stoker_hook"]._parts[name] for name in ("inside", "own"))
     inside.monotonic_ns, inside.EVERY_NS, inside.SHARE = (lambda: now[0]), 0, 0
+    own.monotonic_ns = lambda: now[0]
+    (code,) = (swap.theirs for swap in inside._swaps if swap.function is torch.nn.module.Module.__call__)
     torch.cuda.init()
     data = [torch.Tensor(3, 4) for _ in range(14)]
     class Layer(torch.nn.module.Module):
@@ -226,7 +235,7 @@ class Tree(InsideCase):
     def test_functions_are_torch_s_own_between_samples(self):
         body = """
     import torch.nn.modules.module as m
-    code, item = m.Module.__call__.__code__, torch.Tensor.item
+    item = torch.Tensor.item
     inside.EVERY_NS = 10**12
     table, seen = {torch.Tensor.item: "mine"}, []
     for n, batch in enumerate(DataLoader(data, 1, collate_fn=load)):
@@ -241,7 +250,6 @@ class Tree(InsideCase):
         body = """
     import os
     import torch.nn.modules.module as m
-    code = m.Module.__call__.__code__
     for n, batch in enumerate(DataLoader(data, 1, collate_fn=load)):
         if n == 5:
             child = os.fork()
@@ -277,7 +285,7 @@ class Tree(InsideCase):
         for name in ("turn", "mark", "close", "open", "report", "boundary", "turn_back", "passed", "here"):
             body = """
     import torch.nn.modules.module as m
-    code, item = m.Module.__call__.__code__, torch.Tensor.item
+    item = torch.Tensor.item
     real, calls = inside.Inside.NAME, []
     def broken(*args):
         calls.append(1)
@@ -291,6 +299,92 @@ class Tree(InsideCase):
             """.replace("NAME", name)
             result = self.silent(self.run_program(LOOP + body))
             self.assertIn("ArithmeticError: " + name, result.of("warn")[0]["text"], name)
+
+
+class Loop(InsideCase):
+    """Steps of a loop that no loader feeds."""
+
+    def steps(self, body, ends=""):
+        """(n, ms, "train", "pass", "save") of each step of the loop's own."""
+        result = self.silent(self.run_program(LOOP + body + ends))
+        self.assertEqual(result.of("warn"), [])
+        kinds = {True: "train", False: "pass"}
+        own = [s for s in result.of("step") if s["loader"] == -1]
+        self.assertEqual([s["n"] for s in own], list(range(len(own))))
+        return [("save" if s.get("saved") else kinds[s["grad"]], round(s["p"] / MS)) for s in own], result
+
+    def test_from_one_optimizer_step_to_the_next(self):
+        steps, result = self.steps("""
+    second = torch.optim.optimizer.Optimizer()
+    for n in range(6):
+        time.sleep(0.01)
+        for micro in range(3): model(data[n]).backward()
+        optimizer.step(); second.step()
+        """)
+        self.assertEqual(steps, [("train", 0)] * 3 + [("train", 10)] * 5)  # until an optimizer steps, passes are all that is known
+        self.assertEqual([s["o"] for s in result.of("step")], [0, 0, 1] + [2] * 5)
+
+    def test_evaluation_and_checkpoints_are_told(self):
+        steps, _ = self.steps("""
+    teacher = Model().eval()
+    for n in range(6):
+        teacher.eval(); model.train()
+        model(data[n]).backward()
+        time.sleep(0.01)
+        if n == 2:
+            model.eval()
+            for _ in range(9): time.sleep(0.03); model(data[0])
+            model.train()
+        if n == 3:
+            torch.save(0.3, "f"); torch.save(0.001, "rng")
+        if n == 4:
+            model.eval()
+            for batch in DataLoader(data, 7, collate_fn=load): model(batch)
+            model.train()
+        optimizer.step()
+        """)
+        self.assertEqual(steps[1:], [("train", 10), ("pass", 270), ("train", 280), ("save", 300), ("train", 311), ("train", 10)])
+
+    def test_from_one_pass_to_the_next(self):
+        steps, result = self.steps("""
+    torch.is_grad_enabled = lambda: False
+    import threading
+    for n in range(6):
+        time.sleep(0.01 * n)
+        if n == 3:
+            thread = threading.Thread(target=model, args=data[:1])
+            thread.start(); thread.join()
+        else: model(data[n])
+        """)
+        self.assertEqual(steps, [("pass", 10 * n) for n in range(1, 6)])
+
+    def test_where_a_loader_is_asked_its_steps_are_the_loop_s(self):
+        for loop in ("for batch in DataLoader(data, 1): model(batch[0]).backward(); optimizer.step()", "for batch in DataLoader(data, 1): model(batch[0])"):
+            self.assertEqual(self.steps("\n    " + loop)[0], [])
+
+    def test_transforms_in_a_worker_are_no_loop(self):
+        source = "\n    import torch.utils.data._utils.worker as w\n    w._worker_info = type('i', (), {'id': 0})\n    for n in range(5): model(data[n])"
+        self.assertEqual(self.steps(source)[0], [])
+
+    def test_own_steps_are_looked_into(self):
+        parts, rest, told = self.parts("""
+    for n in range(12):
+        time.sleep(0.01)
+        batch = data[n].to("cuda")
+        model(batch).backward(); optimizer.step()
+        torch.cuda.synchronize()
+        """)
+        self.assertEqual((parts, rest, told["loader"]), ({"copy": 3, "forward": 2, "backward": 4, "optimizer": 1}, 10, -1))
+
+    def test_all_is_torch_s_own_when_the_hook_steps_aside(self):
+        self.steps("""
+    hook, module = sys.modules["_stoker_hook"], torch.nn.module.Module
+    codes = module.__call__.__code__, module.train.__code__
+    hook._step_aside()
+    assert module.__call__.__code__ is not codes[0] and module.train.__code__ is not codes[1]
+    assert module.__call__.__code__.co_varnames[:1] == module.train.__code__.co_varnames[:1] == ("self",)
+    assert "save_in" not in repr(torch.serialization.save)
+        """)
 
 
 RESULTS = """

@@ -32,9 +32,16 @@ def ask():
         file.write('{"steps": 4}')
     os.rename(base + "tmp", base + "ask")
 
+def batches():
+    if way != "own":
+        yield from DataLoader(data, 4, shuffle=True)
+    while way == "own":  # a loop that no loader feeds
+        at = torch.randint(60, (1,)).item()
+        yield data[at : at + 4]
+
 def epoch():
     global told
-    for x, y in DataLoader(data, 4, shuffle=True):
+    for x, y in batches():
         if asked and len(losses) == 20:
             ask()
         if way == "emulated":
@@ -86,6 +93,11 @@ class Trace(HookCase):
         names = [event.get("name", "") for event in self.events(files)]
         self.assertEqual([n for n in names if n.startswith("ProfilerStep")], ["ProfilerStep#%d" % n for n in (1, 2, 3, 4)])
         self.assertEqual(sum(name.startswith("Optimizer.step") for name in names), 4)
+
+    def test_a_loop_that_no_loader_feeds(self):
+        told, files, _ = self.trace("own")
+        self.assertIsNone(told["why"])
+        self.assertEqual(sum(event.get("name", "").startswith("Optimizer.step") for event in self.events(files)), 4)
 
     def test_emulated_device(self):
         told, files, _ = self.trace("emulated")
