@@ -68,7 +68,7 @@ var fences = []fence{
 		},
 		except:  map[string]string{"report": "time"}, // it prints dates; clock functions stay forbidden, see clock
 		outside: "the mind needs nobody else's code",
-		pure:   true,
+		pure:    true,
 	},
 	{
 		// Parsers read what others wrote: a fault in one must not reach further.

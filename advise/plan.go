@@ -120,6 +120,9 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	if plan, ok := a.replayed(); ok {
 		return plan
 	}
+	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {
+		return a.elsewhere(kind)
+	}
 	if !verdict.HasSteps || !verdict.Costs.Fed() {
 		return a.blind()
 	}
@@ -133,17 +136,18 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	}
 	for _, propose := range []func() (Fix, string){
 		a.workers, a.collate, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
+		a.decoded, a.onGPU, a.batch, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()
 		if a.hostOnly() {
 			fix.Forecast = bounded(fix.Forecast)
 		}
+		if why == "" && fix.Saves == "" && !a.worthIt(fix.Forecast) {
+			why = notWorth(fix.Forecast)
+		}
 		switch {
 		case fix.Name == "":
 			continue // does not apply
-		case why == "" && fix.Saves == "" && !worthIt(fix.Forecast):
-			why = notWorth(fix.Forecast)
-			fallthrough
 		case why != "":
 			plan.Rejected = append(plan.Rejected, Rejected{Name: fix.Name, Why: why})
 		default:
@@ -196,6 +200,12 @@ func worthIt(f predict.Forecast) bool {
 		return f.Speedup.High >= leastGain
 	}
 	return f.Speedup.Point >= leastGain && f.Speedup.Low > 1
+}
+
+// worthIt is worthIt for a run. Where it is not known what keeps the device idle, the
+// law explains little of the step, and a gain must be one at its worst, too.
+func (a adviser) worthIt(f predict.Forecast) bool {
+	return worthIt(f) && (a.verdict.Class != diagnose.Unknown || f.Speedup.Low >= leastGain)
 }
 
 func notWorth(f predict.Forecast) string {
@@ -256,6 +266,32 @@ func (a adviser) inWords() Plan {
 			"reading, NumPy and most decoders let go of Python's interpreter lock: for them a thread and a queue of a few batches will do. Python code of your own needs worker processes: a data set whose samples it makes, behind a DataLoader with workers, has both",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
+	}
+	if !worthIt(fix.Forecast) {
+		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
+	}
+	return Plan{Fixes: []Fix{fix}}
+}
+
+// others are the settings by which other loaders do more at a time, in their own words.
+var others = map[string]string{
+	"ray":     "Ray Data: more CPUs for its cluster, concurrency= of map_batches, prefetch_batches= of iter_torch_batches",
+	"dali":    "DALI: num_threads and prefetch_queue_depth of the pipeline, decoding on the device (device=\"mixed\")",
+	"spdl":    "SPDL: concurrency= of the slowest pipe, num_threads= of build, the size of add_sink",
+	"tf.data": "tf.data: num_parallel_calls=tf.data.AUTOTUNE of map and interleave, prefetch(tf.data.AUTOTUNE) at the end, cache()",
+	"grain":   "Grain: worker_count and worker_buffer_size of the DataLoader, num_threads and prefetch_buffer_size of ReadOptions",
+}
+
+// elsewhere advises where the batches come from something else than a DataLoader: what to
+// do in words, and what no wait for input would be worth.
+func (a adviser) elsewhere(kind string) Plan {
+	fix := Fix{
+		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code, Risk: MemoryRisk,
+		Forecast: a.atMost(1 / (1 - a.verdict.Stall)),
+		Notes:    []string{"what prepares these batches is no DataLoader: how much it could do at a time is not known from here"},
+	}
+	if settings, known := others[kind]; known {
+		fix.Notes = append(fix.Notes, settings)
 	}
 	if !worthIt(fix.Forecast) {
 		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}

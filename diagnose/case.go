@@ -94,6 +94,7 @@ type Case struct {
 
 	Ranks    string // how the ranks compare, a sentence; "" where there is one
 	Found    []Finding
+	Pattern  []Finding // what GPU-Util looks like, said last
 	Warnings []string
 
 	rule      Class
@@ -102,15 +103,16 @@ type Case struct {
 }
 
 // parts are what the window went into, as shares of it. They overlap with nothing
-// and, with what is missing here, add up to 1.
+// and, with what is missing here, add up to 1. In Queued the launching thread waits for
+// a core; Unnamed is idle time of which nobody knows more.
 type parts struct {
-	Input, Host, Long, Copies, Exchange float64
+	Input, Host, Long, Copies, Exchange, Queued, Unnamed float64
 }
 
 // unknownParts are those of a window whose gaps nobody saw.
 func unknownParts() parts {
 	nan := math.NaN()
-	return parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan}
+	return parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan, Queued: nan, Unnamed: nan}
 }
 
 // kernelShares are shares of the time in which kernels of computation ran.
@@ -215,7 +217,7 @@ func (c *Case) because(lists ...[]Evidence) {
 // nobody knows the parts, nothing leads.
 func (c *Case) leads(x float64) float64 {
 	p := c.Parts
-	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange)
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued)
 	switch {
 	case math.IsNaN(most):
 		return 1
@@ -226,11 +228,12 @@ func (c *Case) leads(x float64) float64 {
 }
 
 // inputLeads is leads of input. Half as much again as the largest rival still counts
-// as much as it: what input leaves uncovered shows up as other causes.
+// as much as it: what input leaves uncovered shows up as other causes. Idle time without
+// a name is a rival like others.
 func (c *Case) inputLeads() float64 {
 	p := c.Parts
 	lead := 1.0
-	if most := max(p.Host, p.Long, p.Copies, p.Exchange); most > 0 {
+	if most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed); most > 0 {
 		lead = min(1, 1.5*p.Input/most)
 	}
 	return lead * lead

@@ -7,7 +7,11 @@ var cpuBound = Rule{
 	Limits: "Loading that no loader's span marks looks the same; a stack names the line.",
 	check: func(c *Case) float64 {
 		if c.Own.known() {
-			idle := c.yes(c.Starved.as("Is the device idle (GPU-Util)?", ""))
+			starved := c.Starved
+			if !c.HasSteps {
+				starved = starved.as("Is the device idle (GPU-Util)?", "")
+			}
+			idle := c.yes(starved)
 			disk := c.yes(c.Storage)
 			own := c.yes(c.Own)
 			c.because(c.Own.Seen)

@@ -26,6 +26,13 @@ const (
 	queuedTrigger  = 0.05 // [J] queued work that waits
 )
 
+// What to do about findings that a trace and a live run share.
+const (
+	launchAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs; or a larger batch_size, so that each launch has more work`
+	syncAdvice   = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep loss.detach() on the device and read it every 50 steps; copy with non_blocking=True into pinned memory"
+	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
+)
+
 // finding is one of which nothing but the name is known.
 func finding(name string) Finding {
 	return Finding{Name: name, Seconds: math.NaN(), Share: math.NaN(), Saves: math.NaN()}
@@ -236,7 +243,7 @@ func (t *traced) launching() (Finding, bool) {
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per step, kernels of %s in the median, while an operator with its launch takes the host longer",
 		stoker.Percent(late), float64(t.d.Works)/t.steps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{change(stoker.Compile, nil, "reduce-overhead")}
-	f.Advice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs; or a larger batch_size, so that each launch has more work`
+	f.Advice = launchAdvice
 	return f, true
 }
 
@@ -277,7 +284,7 @@ func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Find
 		f.Text += ": it costs little here, but the host cannot run ahead"
 	}
 	if name == "hidden-sync" {
-		f.Advice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep loss.detach() on the device and read it every 50 steps; copy with non_blocking=True into pinned memory"
+		f.Advice = syncAdvice
 	} else {
 		f.Advice = "take torch.cuda.synchronize() (or the library's call) out of the step; to time a step, use CUDA events and read them later"
 	}

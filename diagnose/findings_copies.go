@@ -31,7 +31,7 @@ func (t *traced) pageableCopies() (Finding, bool) {
 	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: the CPU stages them, the launching thread waits, and %s of %s pass while no kernel runs",
 		copies(float64(p.Count)/t.steps()), size, stoker.AboutSeconds(seconds(p.Alone)), stoker.AboutSeconds(seconds(p.Time)))
 	f.Settings = []stoker.Change{change(stoker.PinMemory, nil, true), change(stoker.NonBlocking, nil, true)}
-	f.Advice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
+	f.Advice = pinAdvice
 	return f, true
 }
 

@@ -63,7 +63,8 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	if v.HasSteps && c.Costs.Window.Stationary {
 		v.State = Final
 	}
-	v.Findings = append(c.Found, c.findings(v.Class)...)
+	v.Unexplained = c.unexplained(v.Class)
+	v.Findings = slices.Concat(c.Found, c.findings(v.Class), c.Pattern)
 	v.Warnings = append(c.Warnings, run.Warnings...)
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v
@@ -181,8 +182,8 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	if !math.IsNaN(c.Works) {
 		out = seen(out, c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
 			stoker.Percent(c.Shares.Kernel), stoker.Percent(c.Shares.Copy), stoker.Percent(c.Shares.Communication))
-	} else if c.Stall < 0.03 && c.Idle > 0.1 {
-		out = seen(out, c.Idle, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, but not for want of input (%s): launching, synchronising or copying is next to suspect; a profiler trace tells which",
+	} else if lost := c.unexplained(Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
+		out = seen(out, lost, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, and waits for input only %s: launching, synchronising or copying is next to suspect; a profiler trace tells which (stoker observe takes a short one by itself)",
 			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
 	}
 	out = slices.Concat(out, c.Beside, c.Gaps)

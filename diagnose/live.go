@@ -34,8 +34,9 @@ func liveCase(run *recording.Run) *Case {
 	l.Busy = l.busy()
 	l.Where = l.launching().String()
 	l.copies()
+	l.parts()
 	l.Ranks, l.Warnings = l.ranks(), l.warnings()
-	l.Found = append(l.apart(), l.standing()...)
+	l.Found, l.Pattern = append(append(l.Found, l.apart()...), l.standing()...), l.pattern()
 	return l.Case
 }
 
@@ -183,6 +184,8 @@ func (l live) input() {
 	l.Beside = l.besideEvidence()
 	l.Fetching = l.fetching()
 	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps && l.Costs.Other(l.run) != "":
+		l.other()
 	case l.HasSteps:
 	case l.Loaded || l.Blind:
 		l.Launcher = l.launcher()
@@ -436,6 +439,10 @@ func (l live) busy() quantity {
 
 // copies estimates what copies take of a step, from the batch's size and the link.
 func (l live) copies() {
+	if in, ok := inside(l.Costs.Window); ok {
+		l.Copied = l.measuredCopies(in)
+		return
+	}
 	b := l.Costs.Baseline(l.run)
 	if !l.HasSteps || !b.Copy.Known() || !(l.Costs.Step > 0) {
 		l.Copied = fact("Is the size of the copies known?", false, "unknown: no batch was seen on its way to a device")
@@ -460,7 +467,7 @@ func (l live) apart() []Finding {
 	places := map[string]bool{}
 	for _, s := range w.Apart {
 		took[s.Phase] += stat.Or(s.Period, stat.Or(s.Wait, 0))
-		if s.Loader == recording.OwnLoop {
+		if s.Loader == recording.OwnLoop || s.Phase == recording.Traced {
 			continue
 		}
 		waited += s.Wait

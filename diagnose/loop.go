@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"stoker"
@@ -111,6 +112,15 @@ func (c *Case) unused() float64 {
 		least, most = 0.01, 0.02
 	}
 	return c.yes(share("Is the GPU unused?", c.Util, most, least, ""))
+}
+
+// other takes what rules may ask of a loop whose input is no DataLoader: how long it
+// waits is known, and nothing of workers, of settings or of what a batch costs.
+func (l live) other() {
+	l.Alone, l.Workers, l.Saturated, l.Fetching = quantity{}, quantity{}, quantity{}, nil
+	l.Own = fact("Is the input something else than a DataLoader?", true, l.Costs.Other(l.run))
+	l.Own.Seen = append(slices.Clone(l.Starved.Seen), seen(nil, l.Costs.Wait, "seconds", "step.wait",
+		"the loop waits %s of a %s step for its next batch, which no DataLoader prepares: how is not seen from here", stoker.AboutSeconds(l.Costs.Wait), stoker.AboutSeconds(l.Costs.HostStep))...)
 }
 
 // unfed takes what rules may ask of a loop in which no DataLoader was seen, though the

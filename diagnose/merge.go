@@ -53,6 +53,9 @@ func Merge(run *recording.Run, live, trace Verdict) Verdict {
 		t.Contradictions = contradictions(live, trace)
 		v.Causes = trace.Causes
 		v = settleClass(v, trace)
+		if v.Unexplained = trace.Unexplained; !math.IsNaN(live.Unexplained) {
+			v.Unexplained = max(0, live.Unexplained-named(trace.Causes, stat.Or(live.Stall, 0)))
+		}
 		for _, w := range trace.Warnings {
 			notes = append(notes, "trace: "+w)
 		}
@@ -68,7 +71,7 @@ func settleClass(v, trace Verdict) Verdict {
 	switch {
 	case trace.Class == Unknown:
 	case v.Class == Unknown:
-		v.Class, v.Evidence, v.State = trace.Class, trace.Evidence, Provisional
+		v.Class, v.RunnerUp, v.Evidence, v.State = trace.Class, trace.RunnerUp, trace.Evidence, Provisional
 		if math.IsNaN(v.Stall) {
 			v.Stall, v.StallSource = trace.Stall, trace.StallSource
 		}

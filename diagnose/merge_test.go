@@ -166,3 +166,21 @@ func ExampleMerge() {
 	// gpu-bound/memory
 	// run and trace contradict each other: the device waits for input 1 % of the time by the run, 15 % by the trace; the profiler slows the launching thread, and a few steps may not be typical; the answer stands on the run
 }
+
+// A run that does not know why its device idles takes class and reason from its trace,
+// and keeps its own stall.
+func TestMergeNamesIdleTime(t *testing.T) {
+	live, trace := liveRun(diagnose.Unknown, 0.10), traceOf(diagnose.LaunchBound, 0.08)
+	live.Idle, live.Unexplained, live.RunnerUp = 0.85, 0.75, diagnose.MainThread
+	trace.Causes = []diagnose.Cause{{Cause: "unrecorded", Share: 0.60}, {Cause: "data-loader", Share: 0.12}, {Cause: "unlinked", Share: 0.05}}
+	v := diagnose.Merge(&recording.Run{}, live, trace)
+	if v.Class != diagnose.LaunchBound || v.Stall != 0.10 || v.StallSource != diagnose.DeviceEvents || v.Evidence[0].Text != "seen in the trace" || v.Traced.Contradictions != nil {
+		t.Errorf("%+v", v)
+	}
+	if math.Abs(v.Unexplained-0.13) > 1e-9 { // 75 less 60, and less the 2 that the trace has for input beyond the run's 10
+		t.Errorf("unexplained %v", v.Unexplained)
+	}
+	if v := diagnose.Merge(&recording.Run{}, live, hostTrace()); v.Unexplained != 0.75 || v.Class != diagnose.Unknown {
+		t.Errorf("a trace without a device named idle time: %+v", v)
+	}
+}

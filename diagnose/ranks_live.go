@@ -81,6 +81,9 @@ func (l live) allWait(efforts []float64, least float64, what string) {
 	most := slices.Max(efforts)
 	name, use, both := l.network()
 	waits := most < least && use >= busyNetwork && both
+	if waits {
+		l.Parts.Exchange = l.Util * (1 - most) // of the time in which the device looks busy
+	}
 	l.Exchange = fact("Do all devices wait for the exchange between ranks?", waits, fmt.Sprintf("at most %s %s", stoker.Percent(most), what)).
 		saw(most, "ratio", string(recording.GPUActive), "some kernel runs nearly all the time, but there is at most %s %s: a kernel that waits for other ranks counts as running", stoker.Percent(most), what).
 		saw(use, "ratio", string(recording.NetSent), "%s is used %s of what it can", name, stoker.Percent(min(1, use)))

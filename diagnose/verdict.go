@@ -92,6 +92,7 @@ type Verdict struct {
 	Stall       float64 // share of the window in which the device waited for input
 	StallSource Source
 	Idle        float64 // share of the window in which nothing ran on the device
+	Unexplained float64 // share of the window in which nothing ran on the device, and nothing that was measured says why
 	Shares      Shares
 	Costs       predict.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself

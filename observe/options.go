@@ -42,7 +42,12 @@ type Options struct {
 	// asks for none. Only then has the command's environment KINETO_USE_DAEMON.
 	Trace *capture.Request
 
-	// Say is told what becomes of the trace, in sentences.
+	// Inside is asked once a second for the process in which the hook is to have a
+	// trace written now, and of how many steps; no process is 0. It is asked until it
+	// names one: a run has one such trace. nil asks for none.
+	Inside func() (pid, steps int)
+
+	// Say is told what becomes of a trace, in sentences.
 	Say func(text string)
 
 	// OpenGPU opens the probe for GPUs; page is the file of emulated ones. nil

@@ -154,6 +154,7 @@ type recorder struct {
 	hungUp  []int            // processes whose hook speaks no more
 	hooked  bool             // the command was started with the hook
 	tracing *tracing         // nil where no trace is wanted or can be taken
+	inside  *inside          // nil where the hook was not asked for one
 	exit    *recording.Exit
 	lacking []recording.Absence // what the driver's last answer lacked
 	gone    bool                // the attached process ended
@@ -246,7 +247,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 	}
 	r.trace()
 	env, nested := environment(os.Environ(), hook, socket, r.page)
-	env = r.tracing.armed(env)
+	env = r.quieted(r.tracing.armed(env))
 	if nested {
 		r.note("started within another stoker observe: the steps of this command are in this recording only")
 	}
@@ -435,6 +436,7 @@ func (r *recorder) second() {
 		r.traceSecond(now)
 	}
 	r.silentHook(now)
+	r.insideSecond()
 	r.lookAround(now)
 	r.writeFacts()
 	r.flush(now)

@@ -23,7 +23,7 @@ import (
 const (
 	useDaemon = "KINETO_USE_DAEMON"         // any value arms it
 	traceDir  = "KINETO_ONDEMAND_TRACE_DIR" // PyTorch 2.15 writes nowhere else
-	logLevel  = "KINETO_LOG_LEVEL"          // 5 is above errors: nothing of it on the command's stderr
+	logLevel  = "KINETO_LOG_LEVEL"          // 6 is above all: nothing of it on the command's stderr
 	socketDir = "KINETO_IPC_SOCKET_DIR"     // sockets in a folder instead of the abstract namespace
 	asksBy    = 60.0                        // seconds after PyTorch is known to run by which it asks at the latest
 	warmTime  = 20.0                        // seconds after which steps that are not steady are traced all the same
@@ -110,10 +110,17 @@ func (t *tracing) armed(env []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return name == useDaemon || name == traceDir || name == socketDir
 	})
-	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, logLevel+"=") }) {
-		env = append(env, logLevel+"=5")
-	}
 	return append(env, useDaemon+"=1", traceDir+"="+t.folder, socketDir+"="+t.sockets)
+}
+
+// quieted keeps libkineto from printing into the command's stderr where it may come to
+// be used.
+func (r *recorder) quieted(env []string) []string {
+	set := slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, logLevel+"=") })
+	if set || r.tracing == nil && (r.o.Inside == nil || !r.hooked) {
+		return env
+	}
+	return append(env, logLevel+"=6")
 }
 
 // traceSecond tells the daemon who may be traced, and the caller what happens.

@@ -63,11 +63,20 @@ type Costs struct {
 // Fed reports whether a loader feeds the steps, as far as that was seen.
 func (c Costs) Fed() bool { return c.Window.Loader != recording.OwnLoop }
 
+// Other is the kind of the loader, where it is neither PyTorch's nor stoker's: what it
+// does in its own threads and processes is not seen.
+func (c Costs) Other(run *recording.Run) string {
+	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
+		return l.Kind
+	}
+	return ""
+}
+
 // Measure takes the costs of one window from the run.
 func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
-	c.Uncounted = c.Workers == 0 && !c.Set && !watched(run)
+	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
 	c.Busy = busy(run, w)
 	c.Queued = math.NaN()
 	if !math.IsNaN(c.Idle) {

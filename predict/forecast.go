@@ -51,12 +51,17 @@ func (b Baseline) Loop() stoker.Interval {
 // cancels. What it cannot explain of the measured step may grow with the step, stay as
 // it is or go; all three are inside of the interval.
 func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
+	after, changed, notes := b.with(changes)
+	return b.forecast(after, changed, notes)
+}
+
+// forecast carries the measured step to the job as it would be.
+func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
 	f := NoForecast()
 	if !(b.Took > 0) {
 		f.Notes = append(f.Notes, "no steps were seen: how long one takes is unknown")
 		return f
 	}
-	after, changed, notes := b.with(changes)
 	f.Notes = notes
 	was, err := b.ready()
 	if err != nil {

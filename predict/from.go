@@ -69,6 +69,9 @@ func (c Costs) Baseline(run *recording.Run) Baseline {
 	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
 		b.loader(l, c.Feed != nil)
 	}
+	if asks := c.Window.Asks(); asks.CopyBytes > 0 { // what goes to the device, from the loader or not
+		b.Decoded, b.Pinned = stoker.Exactly(asks.CopyBytes/b.Batch), asks.Pageable == 0
+	}
 	b.Settings[stoker.NumWorkers] = c.Workers
 	loop := c.loop(len(run.Facts.GPUs) > 0)
 	b.Copy = c.transfer(b.Setup, loop)
@@ -120,13 +123,21 @@ func (c Costs) loop(hasDevice bool) stoker.Interval {
 	return stoker.Interval{Low: low, Point: point, High: high}
 }
 
+// manyLaunches is how many launches a step has from which at least half of what no kernel
+// runs in is launching them. [J]
+const manyLaunches = 10
+
 // launch is what of a loop does not grow with the batch: launching does not, kernels do.
 func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 	if math.IsNaN(c.Busy) {
 		return stoker.Interval{Low: 0, Point: loop.Point / 2, High: loop.Low}
 	}
 	rest := max(0, loop.Point-c.Busy*c.Step)
-	return stoker.Interval{Low: 0, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
+	low := 0.0
+	if c.Window.Asks().Launches >= manyLaunches {
+		low = rest / 2
+	}
+	return stoker.Interval{Low: low, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
 }
 
 // unhurried says what the launching thread would do with a core to itself: it would spin

@@ -380,6 +380,7 @@ func (b *builder) finish() *Run {
 	run.Steps = append([]Step(nil), b.run.Steps...)
 	sort.SliceStable(run.Steps, func(i, j int) bool { return run.Steps[i].Start < run.Steps[j].Start })
 	tellEvaluation(run.Steps)
+	tellTraced(run.Steps, run.Facts.Captures)
 	run.Series = append([]Series(nil), b.run.Series...)
 	sort.Slice(run.Series, func(i, j int) bool {
 		a, c := run.Series[i], run.Series[j]

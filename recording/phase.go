@@ -80,3 +80,16 @@ func (u *updates) add(optimized float64) {
 
 // atOnce is how many optimizer steps come between two batches, where any do.
 func (u *updates) atOnce() float64 { return u.sum / u.times }
+
+// tellTraced sets apart the steps into which a trace by the hook falls: its begin, its
+// end and the file cost the launching thread time that is not the program's.
+func tellTraced(steps []Step, captures []Capture) {
+	for _, c := range captures {
+		for i := range steps {
+			s := &steps[i]
+			if c.Inside && s.PID == c.PID && s.Start <= c.To && s.end() >= c.From {
+				s.Phase = Traced
+			}
+		}
+	}
+}

@@ -131,3 +131,31 @@ func TestStepWithoutPeriodGoesWithItsPass(t *testing.T) {
 		}
 	}
 }
+
+// Steps into which a trace by the hook falls are told apart, those of other processes
+// and of a trace by libkineto's daemon, whose begin is not known, are not.
+func TestStepsOfATrace(t *testing.T) {
+	for _, c := range []struct {
+		capture Capture
+		want    int
+	}{
+		{Capture{PID: 1, From: 1.0, To: 1.45, Inside: true}, 6}, // that before 1.0, which ends there, and the one in which it ends
+		{Capture{PID: 2, From: 1.0, To: 1.45, Inside: true}, 0},
+		{Capture{PID: 1, From: 1.0, To: 1.45}, 0},
+	} {
+		steps := make([]Step, 40)
+		for i := range steps {
+			steps[i] = Step{PID: 1, Start: float64(i) / 10, Period: 0.1, Phase: Train}
+		}
+		tellTraced(steps, []Capture{c.capture})
+		n := 0
+		for _, s := range steps {
+			if s.Phase == Traced {
+				n++
+			}
+		}
+		if n != c.want {
+			t.Errorf("%+v: %d steps, want %d", c.capture, n, c.want)
+		}
+	}
+}

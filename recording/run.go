@@ -136,10 +136,11 @@ const (
 	RoleFeed    = "feed"    // stoker feed: prepares batches for all trainers of its node
 )
 
-// Loader is one DataLoader of one process.
+// Loader is one DataLoader of one process, or an input of another kind.
 type Loader struct {
 	ID       int             `json:"id"`
 	PID      int             `json:"pid"`
+	Kind     string          `json:"kind,omitempty"` // "ray", "dali", "spdl", "tf.data", "grain", "watched" (by stoker.watch); "" of PyTorch's and stoker's: of others no setting is known
 	Settings stoker.Settings `json:"settings"`
 	Dataset  string          `json:"dataset,omitempty"` // class name
 	Reader   string          `json:"reader,omitempty"`  // "module.Class" whose __getitem__ reads a sample, behind Subsets; "" where unknown, and with it the next two
@@ -176,6 +177,10 @@ type Capture struct {
 	Steps int     `json:"steps,omitempty"` // that were asked for; 0: by time
 	From  float64 `json:"from"`            // when it was asked for, seconds
 	To    float64 `json:"to"`              // when the file was finished, seconds
+
+	// Inside says that the hook took it: From is then when the profiler began, and no
+	// step between From and To is judged.
+	Inside bool `json:"inside,omitempty"`
 }
 
 // Absence says what could not be seen, and why.
@@ -209,6 +214,7 @@ const (
 	Checkpoint Phase = "checkpoint"
 	Compile    Phase = "compilation"
 	Graphs     Phase = "graph capture"
+	Traced     Phase = "trace" // a profiler that we asked for was at work
 )
 
 // Step is one iteration of a loop over a loader: from one ask for a batch to the

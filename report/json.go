@@ -75,6 +75,7 @@ type jsonVerdict struct {
 	State       string   `json:"state"`
 	Rank        int      `json:"rank"`
 	Idle        *float64 `json:"idle"`
+	Unexplained *float64 `json:"unexplained"` // idle time that nothing names
 }
 
 type jsonEvidence struct {
@@ -197,7 +198,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		Schema: schema,
 		Verdict: jsonVerdict{
 			Class: string(v.Class), Confidence: number(v.Confidence), Stall: number(v.Stall), StallSource: text(string(v.StallSource)),
-			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: number(v.Idle),
+			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: number(v.Idle), Unexplained: number(v.Unexplained),
 		},
 		Shares:   jsonShares{number(v.Shares.Kernel), number(v.Shares.Copy), number(v.Shares.Communication), number(v.Shares.Idle)},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),

@@ -150,8 +150,8 @@ func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 		p.step(v)
 		return
 	}
-	fmt.Fprintf(&p.b, "  device   busy %s, idle %s, waiting for input %s%s\n",
-		stoker.Percent(v.Shares.Kernel), stoker.Percent(v.Idle), stoker.Percent(v.Stall), sourceText(v.StallSource))
+	fmt.Fprintf(&p.b, "  device   busy %s, idle %s, waiting for input %s%s%s\n",
+		stoker.Percent(v.Shares.Kernel), stoker.Percent(v.Idle), stoker.Percent(v.Stall), sourceText(v.StallSource), unexplainedText(v))
 	p.step(v)
 }
 
@@ -202,6 +202,16 @@ func (p *page) step(v diagnose.Verdict) {
 	p.inside(v.Costs.Window)
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
+}
+
+// leastUnexplained is the share of idle time without a name that is worth a word.
+const leastUnexplained = 0.05
+
+func unexplainedText(v diagnose.Verdict) string {
+	if !(v.Unexplained >= leastUnexplained) {
+		return ""
+	}
+	return fmt.Sprintf(", idle for no known reason %s", stoker.Percent(v.Unexplained))
 }
 
 // waitText says how long the host waits in a step, where a loader tells.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs labelled by construction: what starves the device is known beforehand, and is compared with the verdict.
 
-    python3 bench/labelled/labelled.py                  # all, about 13 minutes
+    python3 bench/labelled/labelled.py                  # all, about 20 minutes
+    python3 bench/labelled/labelled.py --neighbours 0,1,2 --repeat 3    # the same beside busy programs, 3 hours
     python3 bench/labelled/labelled.py --only healthy
     python3 bench/labelled/labelled.py --quick          # the four that a busy machine spoils least, for CI
 
@@ -34,6 +35,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOP = "bench/labelled/loop.py"
+OTHERS = "bench/labelled/others.py"
 IMAGES = "data/imagefolder"
 FILES = "data/labelled"
 
@@ -41,6 +43,8 @@ FILES = "data/labelled"
 STALL_POINTS = 3.0
 #: How wide a printed gain may be, high over low.
 WIDEST = 1.6
+#: Share of idle time that may stay without a name.
+UNEXPLAINED = 0.05
 #: Share of the time that a device may wait in a run which was built without, before a busy machine has made another run of it.
 SPOILED = 0.03
 #: Cores that other programs may use before a row says so: a busy machine changes what is true.
@@ -62,6 +66,9 @@ class Scenario:
     cores: int | None = None  # run on this many cores
     needs: str = ""  # "images" or "slow disk"
     quick: bool = False
+    loop: str = LOOP  # the program
+    asleep: bool = False  # it wants no core to speak of: neighbours are not its limit
+    idle_is_wait: bool = True  # all of what the device idles is to be explained
 
 
 MAIN_THREAD = "cpu-bound/main-thread-loader"
@@ -93,6 +100,25 @@ SCENARIOS = (
              "the launching thread burns a core while it waits for the device"),
     Scenario("pageable-copies", "transfer-bound", "--load-ms 2 --launch-ms 2 --device-ms 20 --pageable-mb 200",
              "200 MB at 10 GB/s are 20 per step, in which the host can do nothing", mend="pin_memory"),
+    Scenario("small-launches", "launch-bound", "--load-ms 2 --launches 400 --launch-ms 20 --device-ms 3.5",
+             "400 launches of 50 us each for 9 us of work: the device idles 22 of 25.5"),
+    Scenario("blocking-copies", "transfer-bound", "--load-ms 2 --launch-ms 2 --device-ms 6 --copies 24 --copies-mb 10",
+             "24 copies of 10 MB that the loop makes itself: 24 per step, in which the host can do nothing", mend="pin_memory"),
+    Scenario("hidden-sync", "launch-bound", "--load-ms 2 --launches 40 --launch-ms 24 --device-ms 12 --items 40",
+             "a value is read after every launch, so that no launch is ever ahead", mend="sync_every"),
+    Scenario("one-worker-asleep", "cpu-bound/too-few-workers", "--workers 1 --load-kind sleep --load-ms 80 --launch-ms 3 --device-ms 30",
+             "one worker sleeps 80 per batch, the device takes 30; cores are not what is short", mend="num_workers", asleep=True),
+    Scenario("many-workers", "gpu-bound", "--workers 16 --load-ms 40 --launch-ms 3 --device-ms 60",
+             "16 workers where two would do"),
+    Scenario("epochs-anew", MAIN_THREAD, "--load-ms 40 --launch-ms 5 --device-ms 30 --item --epoch 640",
+             "40 steps to an epoch, whose loader is iterated anew", mend="num_workers"),
+    Scenario("own-generator", "cpu-bound", "generator", "a Python generator makes the batches", loop=OTHERS),
+    Scenario("own-thread", "cpu-bound", "prefetch", "a thread of the program's own makes them", loop=OTHERS),
+    Scenario("get-batch", "cpu-bound", "get-batch", "nanoGPT's get_batch, from a memory map", loop=OTHERS),
+    Scenario("batch-inference", "cpu-bound", "inference", "no loader, no optimizer", loop=OTHERS),
+    Scenario("simulator", "cpu-bound", "simulator", "a simulator plays between the steps", loop=OTHERS),
+    Scenario("tokenising-collate", MAIN_THREAD, "collate", "collate_fn tokenises in threads of its own", loop=OTHERS),
+    Scenario("request-server", "unknown", "server", "few requests come: nothing of the program's is the limit", loop=OTHERS, asleep=True, idle_is_wait=False),
     Scenario("cpu-model", "compute-on-cpu", "--cpu-model --workers 1 --load-ms 5",
              "a real network trains on the CPU"),
     Scenario("prefetch-thread", "gpu-bound", "--prefetch-thread --load-ms 40 --launch-ms 3 --device-ms 60 --run-ahead 2",
@@ -135,10 +161,11 @@ class Bench:
     python: Path
     out: Path
     seconds: float
+    before: Path | None = None  # a stoker from before a change, asked about the same recordings
 
-    def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None) -> Observed:
+    def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None, program: str = LOOP) -> Observed:
         truth = self.out / f"{name}.truth.json"
-        loop = [str(self.python), LOOP, *flags, "--seconds", f"{self.seconds:g}", "--truth", str(truth)]
+        loop = [str(self.python), program, *flags, "--seconds", f"{self.seconds:g}", "--truth", str(truth)]
         recording, others = self.record(name, [*_pinned_to(cores), *loop], group)
         diagnosis = self.ask("diagnose", recording)
         return Observed(recording, diagnosis, json.loads((ROOT / truth).read_text()), others)
@@ -153,8 +180,8 @@ class Bench:
         print(f"$ STOKER_EMULATE=1 {shlex.join(command)}", flush=True)
         return recording, self._run(command, ROOT / self.out / f"{name}.log")
 
-    def ask(self, verb: str, *recordings: Path) -> dict:
-        command = [str(self.stoker), verb, "--json", *map(str, recordings)]
+    def ask(self, verb: str, *recordings: Path, stoker: Path | None = None) -> dict:
+        command = [str(stoker or self.stoker), verb, "--json", *map(str, recordings)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise RuntimeError(f"{shlex.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
@@ -191,7 +218,29 @@ def _pinned_to(cores: int | None) -> list[str]:
     return ["taskset", "-c", ",".join(map(str, allowed))]
 
 
+@contextmanager
+def neighbours(count: int) -> Iterator[None]:
+    """So many busy programs beside what is done here."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 # The truth.
+
+
+def unexplained(diagnosis: dict) -> float | None:
+    """Share of the window that the device idled for a reason that the verdict does not name; of a verdict before it said so, by its class."""
+    verdict = diagnosis.get("verdict") or {}
+    if "unexplained" in verdict:
+        return verdict["unexplained"]
+    if verdict.get("idle") is None or verdict["class"] in ("compute-on-cpu", "not-training", "cpu-bound"):
+        return None if verdict.get("idle") is None else 0.0
+    return max(0.0, verdict["idle"] - (verdict.get("stall") or 0.0))
 
 
 def true_stall(observed: Observed) -> float | None:
@@ -250,6 +299,8 @@ def apply(changes: list[dict], cores: int | None) -> Applied:
             applied.flags += [numbers[setting], str(to)]
         elif setting in switches:
             applied.flags.append(f"--{'' if to else 'no-'}{switches[setting]}")
+        elif setting == "sync_every":
+            applied.flags += ["--items", "0"]
         elif setting == "cores":
             applied.cores = int(to)
         elif setting == "storage":
@@ -334,12 +385,18 @@ class Row:
     achieved: float | None = None
     verified: dict | None = None
     others: float = 0.0
+    neighbours: int = 0
+    asleep: bool = False
+    unexplained: float | None = None
+    unexplained_before: float | None = None
     skipped: str = ""
     notes: list[str] = field(default_factory=list)
 
     @property
     def class_right(self) -> bool:
         as_built = self.got == self.expected or self.got.startswith(self.expected + "/")
+        if self.neighbours and not self.asleep and self.got == "cpu-bound/neighbour":
+            return True  # they have cores that it wants
         return as_built or self.spoiled and abs(self.stall_off or 0) <= 3 * STALL_POINTS
 
     @property
@@ -357,6 +414,8 @@ class Row:
     def misses(self) -> list[str]:
         """What --strict would mind, apart from the class."""
         found = ["spoiled: the device did wait"] if self.spoiled else []
+        if (self.unexplained or 0) > UNEXPLAINED:
+            found.append(f"{100 * self.unexplained:.1f} points of idle time unexplained")
         if self.stall_true is not None and self.stall_printed is None:
             found.append("stall not printed")
         if self.stall_off is not None and abs(self.stall_off) > STALL_POINTS:
@@ -364,14 +423,14 @@ class Row:
         if self.achieved is not None and self.promised:
             if not self.promised["low"] <= self.achieved <= self.promised["high"]:
                 found.append("gain outside its interval")
-            if self.promised["high"] > WIDEST * self.promised["low"]:
+            if self.promised["point"] is not None and self.promised["high"] > WIDEST * self.promised["low"]:
                 found.append(f"interval wider than {WIDEST}")
         return found + self.notes
 
 
 def run(bench: Bench, scenario: Scenario, name: str) -> Row:
     """Run a scenario and, where something is to be mended, the mended one."""
-    row = Row(scenario.name, scenario.expected)
+    row = Row(scenario.name, scenario.expected, asleep=scenario.asleep)
     if scenario.needs == "slow disk":
         row.skipped = why_no_slow_disk()
         if not row.skipped:
@@ -388,7 +447,10 @@ def run(bench: Bench, scenario: Scenario, name: str) -> Row:
 
 def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | None) -> None:
     flags = shlex.split(scenario.flags)
-    before = bench.observe(name, flags, scenario.cores, group)
+    before = bench.observe(name, flags, scenario.cores, group, scenario.loop)
+    row.unexplained = unexplained(before.diagnosis) if scenario.idle_is_wait else None
+    if bench.before and scenario.idle_is_wait:
+        row.unexplained_before = unexplained(bench.ask("diagnose", before.recording, stoker=bench.before))
     row.got = before.verdict.get("class") or "none"
     row.stall_true, row.stall_printed = true_stall(before), before.verdict.get("stall")
     row.others = before.others
@@ -399,7 +461,7 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
         row.notes.append("no fix advised")
         return
     applied = apply(fix["changes"], scenario.cores)
-    row.fix, row.promised = _words(fix["changes"]), fix["speedup"]
+    row.fix, row.promised = _words(fix["changes"]), fix["speedup"] or None
     if applied.unknown:
         row.notes.append(f"cannot apply {', '.join(applied.unknown)}")
     here = len(os.sched_getaffinity(0))
@@ -414,8 +476,11 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
         evict(ROOT / FILES)
     after = bench.observe(name + "-mended", flags + applied.flags, applied.cores, group)
     row.others = max(before.others, after.others)
-    row.verified = bench.ask("verify", before.recording, after.recording)
-    if cut:
+    try:
+        row.verified = bench.ask("verify", before.recording, after.recording)
+    except RuntimeError as refused:  # what a person would read; gains are held against the busy records
+        row.notes.append(f"verify: {refused}")
+    if cut and row.verified:
         row.promised = row.verified["outcome"]["promise"]["promised"]
     was, now = steps_per_second(before), steps_per_second(after)
     row.achieved = now / was if was and now else None
@@ -427,19 +492,18 @@ def _words(changes: list[dict]) -> str:
 
 # The table.
 
-HEADER = f"{'scenario':19} {'class':30} {'stall true/printed, %':>21} {'gain low/point/high':>20} {'achieved':>8}  remarks"
+HEADER = f"{'scenario':21} {'class':30} {'stall true/printed, %':>21} {'unexplained, %':>16} {'gain low/point/high':>20} {'achieved':>8}  remarks"
 
 
 def line(rows: list[Row]) -> str:
     """One line for all repetitions of a scenario, with medians."""
     first = rows[0]
     if first.skipped:
-        return f"{first.name:19} skipped: {first.skipped}"
+        return f"{first.name:21} skipped: {first.skipped}"
     wrong = next((row for row in rows if not row.class_right), None)
     label = first.got if wrong is None else f"{wrong.got} INSTEAD OF {wrong.expected}"
     stall = f"{_percent(_median(rows, 'stall_true'))} / {_percent(_median(rows, 'stall_printed'))}"
-    promises = [row.promised for row in rows if row.promised]
-    gain = " / ".join(f"{statistics.median(p[end] for p in promises):.2f}" for end in ("low", "point", "high")) if promises else "-"
+    gain = " / ".join(_gain(rows, end) for end in ("low", "point", "high")) if any(row.promised for row in rows) else "-"
     achieved = _median(rows, "achieved")
     remarks = sorted({miss for row in rows for miss in row.misses()})
     if wrong is None and not remarks:
@@ -447,7 +511,11 @@ def line(rows: list[Row]) -> str:
     others = max(row.others for row in rows)
     remarks += [f"others used {others:.1f} cores"] if others > QUIET_CORES else []
     remarks += [first.fix, f"n={len(rows)}"] if first.fix else [f"n={len(rows)}"]
-    return f"{first.name:19} {label:30} {stall:>21} {gain:>20} {'-' if achieved is None else f'{achieved:.2f}':>8}  {'; '.join(remarks)}"
+    name = first.name + (f" +{first.neighbours}" if first.neighbours else "")
+    idle = _percent(_median(rows, "unexplained"))
+    if (before := _median(rows, "unexplained_before")) is not None:
+        idle = f"{_percent(before)} -> {idle}"
+    return f"{name:21} {label:30} {stall:>21} {idle:>16} {gain:>20} {'-' if achieved is None else f'{achieved:.2f}':>8}  {'; '.join(remarks)}"
 
 
 def _median(rows: list[Row], attribute: str) -> float | None:
@@ -455,26 +523,38 @@ def _median(rows: list[Row], attribute: str) -> float | None:
     return statistics.median(values) if values else None
 
 
+def _gain(rows: list[Row], end: str) -> str:
+    """The median of an end of the promised gains; a gain that is only bounded has no point."""
+    values = [row.promised[end] for row in rows if row.promised and row.promised[end] is not None]
+    return f"{statistics.median(values):.2f}" if values else "?"
+
+
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def run_all(bench: Bench, scenarios: list[Scenario], repeat: int) -> dict[str, list[Row]]:
+Results = dict[tuple[str, int], list[Row]]
+
+
+def run_all(bench: Bench, scenarios: list[Scenario], repeat: int, beside: list[int]) -> Results:
     """Run everything `repeat` times, in rounds: a machine's mood then spreads over all scenarios."""
-    results: dict[str, list[Row]] = {scenario.name: [] for scenario in scenarios}
+    results: Results = {(scenario.name, count): [] for scenario in scenarios for count in beside}
     for number in range(repeat):
         for scenario in scenarios:
-            print(f"\n# {scenario.name}: {scenario.why}")
-            try:
-                row = run(bench, scenario, f"{scenario.name}-{number}")
-            except (RuntimeError, OSError, ValueError, KeyError, subprocess.SubprocessError) as problem:
-                row = Row(scenario.name, scenario.expected, got="no verdict", notes=[f"{type(problem).__name__}: {problem}"])
-            results[scenario.name].append(row)
-            print(line([row]), flush=True)
+            for count in beside:
+                print(f"\n# {scenario.name}: {scenario.why}" + (f"; {count} busy programs beside it" if count else ""))
+                try:
+                    with neighbours(count):
+                        row = run(bench, scenario, f"{scenario.name}-{number}" + (f"-beside-{count}" if count else ""))
+                except (RuntimeError, OSError, ValueError, KeyError, subprocess.SubprocessError) as problem:
+                    row = Row(scenario.name, scenario.expected, got="no verdict", notes=[f"{type(problem).__name__}: {problem}"])
+                row.neighbours = count
+                results[scenario.name, count].append(row)
+                print(line([row]), flush=True)
     return results
 
 
-def verdict_of(results: dict[str, list[Row]], strict: bool) -> int:
+def verdict_of(results: Results, strict: bool) -> int:
     rows = [row for of_one in results.values() for row in of_one if not row.skipped]
     wrong = [row for row in rows if not row.class_right]
     missed = [row for row in rows if row.misses()]
@@ -490,6 +570,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the scenarios and end")
     parser.add_argument("--seconds", type=float, default=22, help="length of a run (default 22)")
     parser.add_argument("--repeat", type=int, default=1, help="times each (default 1); the table then shows medians")
+    parser.add_argument("--neighbours", type=_counts, default=[0], metavar="N,N", help="how many busy programs to run beside, each count in turn (default 0)")
+    parser.add_argument("--before", type=Path, metavar="STOKER", help="a stoker from before a change: its unexplained idle time of the same recordings stands beside")
     parser.add_argument("--strict", action="store_true", help="fail on missed stalls and gains, too")
     parser.add_argument("--json", metavar="OUT", help="write everything to OUT as well")
     parser.add_argument("--out", type=Path, default=ROOT / "stoker-runs" / "labelled", help="folder for recordings (default stoker-runs/labelled)")
@@ -506,6 +588,10 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
+def _counts(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
+
+
 def from_root(path: Path) -> Path:
     """A path as one types it in the checkout; a venv's python is a link that must not be followed."""
     absolute = Path(os.path.abspath(path))
@@ -520,8 +606,8 @@ def main() -> int:
             print(f"{scenario.name:19} {scenario.expected:30} {scenario.flags}\n{'':19} {scenario.why}")
         return 0
     started = time.monotonic()
-    bench = Bench(from_root(arguments.stoker), from_root(arguments.python), from_root(arguments.out), arguments.seconds)
-    results = run_all(bench, chosen, arguments.repeat)
+    bench = Bench(from_root(arguments.stoker), from_root(arguments.python), from_root(arguments.out), arguments.seconds, arguments.before)
+    results = run_all(bench, chosen, arguments.repeat, arguments.neighbours)
     print(f"\n{HEADER}")
     for rows in results.values():
         print(line(rows))

@@ -142,8 +142,13 @@ class EmulatedStep:
         settings = self.arguments
         if settings.copy or settings.pageable_mb:
             self.device.copy(batch.nbytes, pinned=settings.pin, non_blocking=settings.non_blocking)
-        burn(settings.launch_ms / 1e3)
-        self.device.launch(settings.device_ms / 1e3, "step")
+        for _ in range(settings.copies):
+            self.device.copy(round(settings.copies_mb * 1e6), pinned=settings.pin, non_blocking=settings.non_blocking)
+        for n in range(settings.launches):
+            burn(settings.launch_ms / 1e3 / settings.launches)
+            self.device.launch(settings.device_ms / 1e3 / settings.launches, "step")
+            if settings.items and (n + 1) % max(1, settings.launches // settings.items) == 0:
+                self.device.item()
         if settings.item:
             self.device.item()
         if settings.spin_main:
@@ -272,6 +277,10 @@ def parse_arguments() -> argparse.Namespace:
     stepping = parser.add_argument_group("stepping")
     stepping.add_argument("--launch-ms", type=float, default=5, help="core time of the host per step (default 5)")
     stepping.add_argument("--device-ms", type=float, default=60, help="device time per step (default 60)")
+    stepping.add_argument("--launches", type=int, default=1, help="launches per step, which share its launch-ms and device-ms (default 1)")
+    stepping.add_argument("--items", type=int, default=0, help="values that the step reads in its midst (default 0)")
+    stepping.add_argument("--copies", type=int, default=0, help="copies per step of what the loop makes itself, pinned with --pin (default 0)")
+    stepping.add_argument("--copies-mb", type=float, default=10, help="size of each of them (default 10)")
     stepping.add_argument("--run-ahead", type=int, default=1000, help="launches that may be outstanding (default 1000)")
     stepping.add_argument("--copy", action=switch, default=False, help="copy each batch to the device")
     stepping.add_argument("--non-blocking", action=switch, default=False)

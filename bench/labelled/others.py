@@ -9,6 +9,7 @@ testdata/cases has recordings of them, made by hand:
 """
 
 import argparse
+import json
 import queue
 import socket
 import threading
@@ -176,9 +177,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("loop", choices=sorted(LOOPS))
     parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--truth", type=Path, metavar="FILE", help="write when the device was busy")
     arguments = parser.parse_args()
     UNTIL = time.monotonic() + arguments.seconds
     LOOPS[arguments.loop]()
+    if arguments.truth:
+        busy = [(round(start * 1e9), round(end * 1e9), kind) for start, end, kind, _ in DEVICE.busy()]
+        arguments.truth.write_text(json.dumps({"steps": [], "busy": busy}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -20,7 +19,6 @@ import (
 
 	"stoker/advise"
 	"stoker/diagnose"
-	"stoker/export"
 	"stoker/observe"
 	"stoker/observe/hook"
 	"stoker/predict"
@@ -102,23 +100,27 @@ func frugal() {
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
 	o.output = recordingFile(o, args)
+	live := newLive(a, o.quiet, o.prometheus)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OnTick: newLive(a, o.quiet, o.prometheus).tick, Warn: func(text string) { a.say("%s", text) },
+		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
 		Recording: func(path string) { o.output = path },
 	}
 	if o.noHook {
 		options.Hook = nil
 	}
+	if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
+		options.Say = nil
+	}
 	if o.trace.steps > 0 {
-		options.Trace = o.trace.request()
-		if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
-			options.Say = nil
-		} else {
+		if options.Trace = o.trace.request(); !o.quiet {
 			a.say("%s", options.Trace.Cost())
 		}
+	}
+	if live.inside = o.trace.inside(o); !live.inside.forbidden {
+		options.Inside = live.inside.next
 	}
 	ctx := cmd.Context()
 	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
@@ -142,7 +144,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		if o.quiet {
 			return nil
 		}
-		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace))
+		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
 	})
 	var code error
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
@@ -241,71 +243,4 @@ func (a *app) ended(run *recording.Run, verdict diagnose.Verdict, check *checkFl
 		return exitCode(exit.Code)
 	}
 	return a.checked(check, verdict)
-}
-
-// live says on stderr when the verdict of a run that goes on changes.
-type live struct {
-	app   *app
-	quiet bool
-	said  diagnose.Class
-	seen  diagnose.Class // of the last look: a class must hold for two looks
-	state diagnose.State
-	next  float64 // when to look again, seconds
-
-	prometheus string // file for Prometheus; "" none
-	written    float64
-}
-
-func newLive(a *app, quiet bool, prometheus string) *live {
-	return &live{app: a, quiet: quiet, prometheus: prometheus}
-}
-
-// textfileEach is how often the file for Prometheus is written, seconds: about as
-// often as it is scraped.
-const textfileEach = 15.0
-
-// textfile writes what Prometheus is to know of a run.
-func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
-	if name == "" {
-		return
-	}
-	plan := advise.Rank(run, v)
-	if err := writeFiles(context.Background(), output{name, func(w io.Writer) error { return export.Prometheus(w, run, v, forecastsOf(plan)) }}); err != nil {
-		a.say("--prometheus: %v", err)
-	}
-}
-
-// Start values of the live verdict.
-const (
-	firstLook   = 10.0 // seconds of steady steps before the first word
-	lookAgain   = 2.0  // seconds between looks
-	lookCost    = 500  // a look may take a five hundredth of the time
-	unknownPast = 25.0 // seconds after which "unknown" is worth a line
-)
-
-// tick looks at the run so far.
-func (l *live) tick(sofar func() *recording.Run, now float64) {
-	if l.quiet && l.prometheus == "" || now < l.next {
-		return
-	}
-	began := time.Now()
-	run := sofar()
-	verdict := diagnose.Judge(run)
-	if l.prometheus != "" && now >= l.written+textfileEach {
-		l.written = now
-		l.app.textfile(l.prometheus, run, verdict)
-	}
-	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
-	window := verdict.Costs.Window
-	ready := verdict.HasSteps && window.End-window.Start >= firstLook
-	if !ready || verdict.Class == diagnose.Unknown && window.End-window.Start < unknownPast {
-		return
-	}
-	settled := verdict.Class == l.seen
-	l.seen = verdict.Class
-	becameFinal := verdict.State == diagnose.Final && l.state != diagnose.Final
-	if !l.quiet && settled && (verdict.Class != l.said || becameFinal) {
-		l.said, l.state = verdict.Class, verdict.State
-		l.app.say("%.0f s: %s", now, report.Line(run, verdict))
-	}
 }

@@ -23,11 +23,13 @@ import (
 type captureFlags struct {
 	steps          int
 	stacks, shapes bool
+	none           bool // not even where idle time stays without a name
 }
 
 func (t *captureFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&t.steps, "trace", 0, "have PyTorch's profiler write a trace of this many steps, once they are steady")
 	cmd.Flags().BoolVar(&t.stacks, "trace-stacks", false, "with Python's stacks in the trace (slower, larger)")
+	cmd.Flags().BoolVar(&t.none, "no-trace", false, "take no trace, not even a short one where idle time stays without a name")
 	cmd.Flags().BoolVar(&t.shapes, "trace-shapes", false, "with operand shapes in the trace (slower, larger)")
 }
 
@@ -35,6 +37,8 @@ func (t *captureFlags) check() error {
 	switch {
 	case t.steps < 0 || t.steps > capture.MostSteps:
 		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", capture.MostSteps, t.steps)}
+	case t.none && t.steps > 0:
+		return usageError{errors.New("--trace asks for a trace and --no-trace forbids one: leave one of them away")}
 	case t.steps == 0 && (t.stacks || t.shapes):
 		return usageError{errors.New("--trace-stacks and --trace-shapes say what a trace holds: add --trace 5")}
 	}
@@ -43,6 +47,19 @@ func (t *captureFlags) check() error {
 
 func (t *captureFlags) request() *capture.Request {
 	return &capture.Request{Steps: t.steps, Stacks: t.stacks, Shapes: t.shapes}
+}
+
+// inside says whether a trace is taken where idle time stays without a name. Without a
+// word on what it costs, as with -q, it is not.
+func (t *captureFlags) inside(o observeFlags) *inside {
+	i := &inside{forbidden: t.none || t.steps > 0 || o.quiet}
+	switch {
+	case o.pid > 0:
+		i.lacking = "the process ran before stoker; --pid PID --trace 5 can where it was started with KINETO_USE_DAEMON=1"
+	case o.noHook:
+		i.lacking = "--no-hook"
+	}
+	return i
 }
 
 // captured is what was concluded from a run and the traces that were taken of it.
@@ -112,12 +129,11 @@ func besides(path, name string) (string, error) {
 
 // capturedEnding says after the report what the trace holds, what it cost and
 // where it lies; or how to take one by hand.
-func (a *app) capturedEnding(run *recording.Run, c captured, asked *capture.Request) error {
-	if asked == nil {
-		return nil
-	}
+func (a *app) capturedEnding(run *recording.Run, c captured, asked bool) error {
 	if len(run.Facts.Captures) == 0 {
-		a.noTrace(run)
+		if asked {
+			a.noTrace(run)
+		}
 		return nil
 	}
 	if c.verdict.Traced != nil && c.verdict.Traced.HostOnly {

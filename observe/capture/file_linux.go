@@ -94,6 +94,20 @@ func (w *written) works() bool {
 	return false
 }
 
+// Keep copies a trace that a job wrote to a new file under the first name that is free,
+// and takes the job's away.
+func Keep(path string, names ...string) (name string, bytes int64, err error) {
+	w, err := openWritten(path)
+	if err != nil {
+		return "", 0, fmt.Errorf("keep trace: %w", err)
+	}
+	defer func() { _ = w.Close() }()
+	if name, err = w.keep(names); err == nil {
+		_ = os.Remove(path)
+	}
+	return name, w.bytes, err
+}
+
 // keep copies the file to a new one, mode 0600, under a name that is free.
 func (w *written) keep(names []string) (path string, err error) {
 	for _, name := range names {

@@ -337,6 +337,7 @@ def _compiles():
 def _count(what, *values):
     sample = hook._state.inside.here()
     if sample is not None:
+        sample.seen = sample.seen or what == "launched"  # a step, also where no module and no optimizer is
         getattr(sample.counts, what)(*values)
 
 

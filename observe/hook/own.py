@@ -55,6 +55,8 @@ class Own(object):
         step.loader, step.iter, step.t, step.tid, step.grad = self.loader, 0, t, tid, grad
         step.first, step.optimized = False, self.state.optimizer_steps
         if not fed:
+            if hook._tracer is not None:
+                hook._tracer.boundary(t)
             inside.boundary(step)
             self.state.after_step(t)
 

@@ -20,7 +20,7 @@ The protocol, version 1. Both sides begin with this paragraph.
   Times are integer ns of CLOCK_MONOTONIC, tids are native thread ids, null is unknown. Kinds:
     hello      role "main"|"worker", worker (id; in workers only), ppid, python, torch, cuda, torchvision, rank, local_rank, world,
                start_method, tid (of the main thread). The first record of each process.
-    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
+    loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, "ray", "dali", "spdl", "tf.data", "grain", "watched"; else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
                drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
                reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
                by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
@@ -91,6 +91,8 @@ _turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits a
 _ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
 _parts = {}  # the parts that were loaded, by name
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
+_captured = False  # whether one ever was
+_tracer = None  # of _trace.py, while a trace is being taken
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -312,6 +314,8 @@ class _Track(object):
 @_guarded
 def _ask(iterator):
     t = monotonic_ns()
+    if _tracer is not None:
+        _tracer.boundary(t)
     state = _state
     iteration = iterator.__dict__.get("_stoker")
     if iteration is None or iteration.state is not state:
@@ -319,7 +323,7 @@ def _ask(iterator):
     step = _Step()
     step.state, step.loader, step.iter = state, iteration.loader, iteration.number
     step.tid = tid = native_id()
-    step.grad = state.torch.is_grad_enabled()
+    step.grad = state.torch is None or state.torch.is_grad_enabled()
     step.waited, step.first, step.optimized = 0, False, state.optimizer_steps
     begun, iteration.begun = iteration.begun, None
     if begun is None:
@@ -358,13 +362,13 @@ def _got(step, batch):
     step.b = state.devices.point(t, step.tid) if type(step.a) is _Point else None
     step.n = loader.count
     loader.count += 1
-    step.samples = _samples(state.torch, loader, batch)
+    step.samples = _samples(state.torch, loader, batch) if state.torch is not None else None
     step.track.open = step
     if state.inside is not None:
         state.inside.got()
     if t - state.devices.thread.read_at >= READ_NS:
         state.devices.read(state, t)
-    if step.n < FIRST_BATCHES or t - loader.described >= SECOND:
+    if state.torch is not None and (step.n < FIRST_BATCHES or t - loader.described >= SECOND):
         loader.described = t
         _describe_batch(state, loader, batch)
     state.after_step(t)
@@ -487,7 +491,7 @@ class _Process(object):
         known.collates = settings.pop("collates")
         known.exact = settings.pop("exact")
         known.batch_size, known.pin_memory = settings["batch_size"], settings["pin_memory"]
-        known.reason, known.reasoned, known.anew = None, 0, False
+        known.reason, known.reasoned, known.anew = None, 0, settings.get("kind") not in (None, "stoker")  # of others it is told by nobody
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
 
@@ -540,8 +544,10 @@ class _Process(object):
         if t - self.second >= SECOND:
             self.second = t
             self.sweep()
-            self.report_precision()
+            if self.torch is not None:
+                self.report_precision()
             self.devices.report_memory(self)
+            _trace_if_asked()
         if t - self.channel.flushed >= FLUSH_NS or len(self.channel.records) >= FLUSH_RECORDS:
             self.flush(t)
 
@@ -557,12 +563,27 @@ class _Process(object):
             self.channel.put(_json(dict(found, k="precision")))
 
     def finish(self):
+        if _tracer is not None:
+            _tracer.give_up("the program ended before its steps were traced")
         for iteration, track in list(self.tracks.values()):
             self.close_open(track)
         self.tracks.clear()
         self.devices.read(self, monotonic_ns(), len_limit=PENDING_PAIRS)
         self.flush(monotonic_ns())
         self.channel.close()
+
+
+def _trace_if_asked():
+    """`observe` asks for a trace by a file beside its socket: the other way is ours alone."""
+    global _tracer
+    path = os.path.join(os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "trace-%d.ask" % os.getpid())
+    if _tracer is None and os.path.exists(path):
+        _tracer = _part("_trace").tracer(path)
+
+
+def _end_trace():
+    global _tracer
+    _tracer = None
 
 
 # The records of every step are formatted when they are sent, many at a time: in the loop that costs half as much.
@@ -867,8 +888,10 @@ class _Emulated(object):
 def _capture_begins(graph):
     # Pairs with `_Devices.lock`: once the id is in the set no thread of the program is inside a device call of ours.
     # The wait is bounded, because a signal handler may begin a capture on top of our own frames.
+    global _captured
     held = _state.devices.lock.acquire(True, 0.01)
     _captures.add(id(graph))
+    _captured = True
     if held:
         _state.devices.lock.release()
 
@@ -1261,6 +1284,9 @@ def _settings(loader, iterator):
 
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
+    other = _parts["inputs"].settings(iterator) if "inputs" in _parts else None
+    if other is not None:
+        return other
     if isinstance(iterator, _iterators(_stoker_name)):
         return _stoker_settings(vars(vars(iterator)["_loader"]), vars(vars(iterator)["_fed"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
@@ -1393,16 +1419,17 @@ def _shuffles(sampler, batch_sampler):
 
 
 def _users_line():
-    """File and line of the innermost frame that is neither ours nor torch's."""
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("torch", "stoker")]
-    inside = tuple(os.path.dirname(file) + os.sep for file in files if file)
+    """File and line of the innermost frame that is neither ours nor of a loader's package."""
     frame = sys._getframe(1)
     while frame is not None:
-        name = frame.f_code.co_filename
-        if frame.f_globals is not globals() and not name.startswith(inside):
-            return name[:500], frame.f_lineno
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if not _is_ours(frame) and package not in _PACKAGES:
+            return frame.f_code.co_filename[:500], frame.f_lineno
         frame = frame.f_back
     return None, None
+
+
+_PACKAGES = ("torch", "stoker", "ray", "nvidia", "spdl", "tensorflow", "grain")
 
 
 def _precision(torch):
@@ -1621,6 +1648,13 @@ def _part(name):
     return part
 
 
+@_guarded
+def watch(batches):
+    """What stoker.watch gives, where somebody observes; None where we are off."""
+    _start()
+    return _part("inputs").watch(batches)
+
+
 def _patch_dataloader(module):
     _state.torch = torch = sys.modules["torch"]
     try:
@@ -1680,6 +1714,10 @@ def _patch_autograd(module):
     _part("inside").patch_autograd(module)
 
 
+def _patch_input(module):
+    _part("inputs").patch(module)
+
+
 def _note_compiler(module):
     global _is_compiling
     _is_compiling = getattr(module, "is_compiling", None)
@@ -1718,6 +1756,14 @@ def _keep_from_dynamo(ours):
             frames.skip_code(code)
 
 
+_others = (  # what inputs.py knows
+    "ray.data.iterator",
+    "nvidia.dali.plugin.pytorch",
+    "nvidia.dali.plugin.jax.iterator",
+    "spdl.pipeline._pipeline",
+    "tensorflow.python.data.ops.iterator_ops",
+    "grain._src.python.data_loader",
+)
 _finder = _Finder(
     {
         _torch_name: _patch_dataloader,
@@ -1731,6 +1777,7 @@ _finder = _Finder(
         "torch.compiler": _note_compiler,
     }
 )
+_finder.wanted.update((name, _patch_input) for name in _others)
 
 
 @_guarded
@@ -1752,6 +1799,7 @@ def _forked():
         parent.inside.put_back()
         _parts["own"].forget()
     _captures.clear()
+    _end_trace()
     _turn[:] = 0, 0
     _state = _Process()
     if parent.channel.socket is not None:

@@ -231,6 +231,8 @@ func (in *Intake) loader(p *Process, r *record) bool {
 	}
 	if r.Kind == stoker.StokerLoader {
 		l.Settings[stoker.LoaderKind] = stoker.StokerLoader
+	} else {
+		l.Kind = r.Kind
 	}
 	set(l.Settings, stoker.FastPixels, r.Fast)
 	set(l.Settings, stoker.OnDevice, r.OnDevice)

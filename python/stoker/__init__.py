@@ -33,6 +33,10 @@ the binary and return its JSON::
 
     stoker.feed()
 
+`watch` has input timed that `stoker observe` does not know::
+
+    for batch in stoker.watch(batches): ...
+
 `stoker.emulated` is a device with a queue for machines without a GPU.
 """
 
@@ -40,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, verify
 from ._warning import StokerWarning
+from ._watch import watch
 
 if TYPE_CHECKING:
     from ._count import count
@@ -66,6 +71,7 @@ __all__ = [
     "predict",
     "trace",
     "verify",
+    "watch",
 ]
 
 

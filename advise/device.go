@@ -1,0 +1,222 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/diagnose"
+	"stoker/hardware"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// What is proposed for the device's side of a step. [J]
+const (
+	mostMemory = 0.9 // of the device's memory that a larger batch may reserve: the allocator's blocks do not all fit
+	leastRoom  = 1.5 // times the batch that must fit before a larger one is spoken of
+	mostBatch  = 16  // times the batch that is spoken of at most
+	goodBatch  = 0.95
+)
+
+// multiples are what batch sizes are rounded down to: whole tiles of Tensor Cores.
+var multiples = []int{64, 32, 8}
+
+// room is the largest batch that surely fits, by the device memory that PyTorch reserved
+// at most: all of it is taken to grow with the batch, so that more may fit. False where
+// batch or memory is not known.
+func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
+	size, known := a.base.Settings.Float(stoker.BatchSize)
+	index := 0
+	if p := a.run.Process(a.costs.Window.PID); p != nil && p.Device >= 0 {
+		index = p.Device
+	}
+	subject := fmt.Sprintf("gpu/%d", index)
+	used = most(a.run.Find(recording.PeakReserved, subject))
+	if math.IsNaN(used) { // of all programs on the device
+		used = most(a.run.Find(recording.GPUMemory, subject))
+	}
+	for _, g := range a.run.Facts.GPUs {
+		if g.Index == index && g.MemoryBytes != nil {
+			total = *g.MemoryBytes
+		}
+	}
+	if !known || size < 1 || !(used > 0) || !(total > 0) {
+		return 0, 0, 0, 0, false
+	}
+	return rounded(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
+}
+
+func most(s *recording.Series) float64 {
+	top := math.NaN()
+	if s == nil {
+		return top
+	}
+	for _, v := range s.V {
+		if !(v <= top) {
+			top = v
+		}
+	}
+	return top
+}
+
+// rounded is the largest good batch size up to n.
+func rounded(n float64) int {
+	for _, m := range multiples {
+		if n >= float64(2*m) {
+			return int(n) / m * m
+		}
+	}
+	return int(n)
+}
+
+// batch proposes more work per launch where the device's side of a step is the limit.
+func (a adviser) batch() (Fix, string) {
+	fits, now, used, total, ok := a.room()
+	class := a.verdict.Class
+	if !ok || !class.Is(diagnose.GPUBound) && class != diagnose.LaunchBound && class != diagnose.NetworkBound {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: NumericsRisk}
+	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", stoker.AboutBytes(used), stoker.AboutBytes(total))
+	if float64(fits) < leastRoom*float64(now) {
+		return fix, fmt.Sprintf("%s: no room for batches of much more than %d. %s", filled, now, accumulate(now))
+	}
+	best := fits
+	for b := fits; b >= 2*now; b = rounded(float64(b) / 2) {
+		if a.batchGain(b) < goodBatch*a.batchGain(fits) {
+			break
+		}
+		best = b
+	}
+	fix.Changes = []stoker.Change{a.change(stoker.BatchSize, best)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{
+		fmt.Sprintf("%s at batch %d: %d fit, even if all of it grows with the batch; multiples of 8, and of 64 where batches are large, fill Tensor Cores", filled, now, fits),
+		accumulate(now),
+		"per sample; the learning rate follows, and results are those of another batch size",
+	}
+	if !worthIt(fix.Forecast) {
+		return fix, fmt.Sprintf("%s. There is room for %d (%s at batch %d)", notWorth(fix.Forecast), fits, filled, now)
+	}
+	return fix, ""
+}
+
+// accumulate says what to do where a batch does not fit.
+func accumulate(now int) string {
+	return fmt.Sprintf("What does not fit can be accumulated: 8 batches of %d are one of %d to the optimizer (8 x %d = %d), in the memory of %d and no faster", now, 8*now, now, 8*now, now)
+}
+
+func (a adviser) batchGain(batch int) float64 {
+	return a.forecast(a.change(stoker.BatchSize, batch)).Speedup.Point
+}
+
+// precision proposes the number formats that the device has units for, where it computes
+// all the time. Without a trace it is not known how much of that is matrix work, so that
+// their worth is only bounded.
+func (a adviser) precision(to stoker.Change, format hardware.Precision) (Fix, string) {
+	gpu := predict.MachineOf(a.run).GPU
+	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.verdict.Costs.Feed != nil {
+		return Fix{}, ""
+	}
+	if now := a.base.Settings.Text(stoker.Precision); now != "float32" {
+		return Fix{}, "" // in 16 bits already, or not known
+	}
+	fix := Fix{Name: string(to.Setting), Effort: Code, Risk: NumericsRisk}
+	peak, plain := gpu.Peak(format), gpu.Peak(hardware.FP32)
+	if !plain.Known() {
+		return Fix{}, ""
+	}
+	if !peak.Known() {
+		return fix, fmt.Sprintf("%s has no units for %s", gpu.Title, format)
+	}
+	fix.Title = fmt.Sprintf("compute in %s, for which %s has %.0f times the peak of float32", format, gpu.Title, peak.Value/plain.Value)
+	fix.Changes = []stoker.Change{to}
+	fix.Forecast = a.base.Faster(peak.Value / plain.Value)
+	fix.Notes = []string{"an upper bound, for a step that is all matrix work: what moves data gains twofold at most, and a trace tells the two apart (stoker observe --trace 5)"}
+	return fix, ""
+}
+
+// tf32 proposes Tensor Cores for float32.
+func (a adviser) tf32() (Fix, string) {
+	if on, known := a.base.Settings.Bool(stoker.TF32); !known || on {
+		return Fix{}, ""
+	}
+	fix, why := a.precision(a.change(stoker.TF32, true), hardware.TF32)
+	if why == "" && fix.Name != "" {
+		fix.Notes = append(fix.Notes, `torch.set_float32_matmul_precision("high"): ten bits of mantissa in products, sums stay float32`)
+	}
+	return fix, why
+}
+
+// half proposes 16 bits: bf16 where there is such a unit, else fp16, which needs a scaler.
+func (a adviser) half() (Fix, string) {
+	gpu, format := predict.MachineOf(a.run).GPU, hardware.BF16
+	if !gpu.HasBF16() {
+		format = hardware.FP16
+	}
+	fix, why := a.precision(a.change(stoker.Precision, string(format)), format)
+	if why != "" || fix.Name == "" {
+		return fix, why
+	}
+	note := "torch.autocast(\"cuda\", torch.bfloat16) around forward and loss; no scaler is needed"
+	if format == hardware.FP16 {
+		note = "torch.autocast(\"cuda\", torch.float16) around forward and loss, with torch.amp.GradScaler: this device has no bf16"
+	}
+	fix.Notes = append(fix.Notes, note)
+	return fix, ""
+}
+
+// compile says why compiling is not promised anything without a trace of kernels.
+func (a adviser) compile() (Fix, string) {
+	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.base.Settings.Text(stoker.Compile) != "" {
+		return Fix{}, ""
+	}
+	return Fix{Name: string(stoker.Compile)}, "what fusing kernels is worth (torch.compile; ready-made ones: scaled_dot_product_attention, fused=True of optimizers) follows from a trace of them alone: stoker observe --trace 5"
+}
+
+// decodes reports whether the judged loader's samples are pictures that are decoded.
+func (a adviser) decodes() bool {
+	l := a.loader()
+	if l == nil {
+		return false
+	}
+	for _, name := range l.Transforms {
+		if strings.HasPrefix(name, vision) {
+			return true
+		}
+	}
+	return l.Reader == folderReader
+}
+
+// decoded proposes to decode pictures once and to store their pixels, where the cores
+// cannot decode as fast as the device computes.
+func (a adviser) decoded() (Fix, string) {
+	if !a.verdict.Class.LacksCores() || !a.decodes() || a.costs.Feed != nil || !a.base.PrepareCPU.Known() {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: "pixels", Title: "decode the pictures once and store their pixels", Effort: Data, Risk: NoRisk}
+	cost := predict.PixelsCost()
+	fix.Forecast = a.base.Cheaper(cost)
+	fix.Notes = []string{
+		fmt.Sprintf("preparing one is taken to cost %.2f of the core time that it costs now (%.2f to %.2f: crop, flip and normalise stay)", cost.Point, cost.Low, cost.High),
+		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for 0.11); scaled down once to what the crop needs it is less",
+	}
+	return fix, ""
+}
+
+// onGPU proposes to decode on the device, where the cores cannot and it has time left.
+func (a adviser) onGPU() (Fix, string) {
+	if !a.verdict.Class.LacksCores() || !a.decodes() || a.costs.Feed != nil || !a.base.PrepareCPU.Known() || len(a.run.Facts.GPUs) == 0 {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: "gpu-decode", Title: "decode on the device (DALI, nvJPEG)", Effort: Code, Risk: NumericsRisk}
+	fix.Forecast = bounded(a.base.Cheaper(predict.DeviceDecodeCost()))
+	fix.Forecast.Notes = nil
+	fix.Notes = []string{
+		fmt.Sprintf("an upper bound: the cores keep reading alone, and the device, which is idle %s of the time, decodes and transforms meanwhile at no cost", stoker.Percent(a.verdict.Idle)),
+		`nvidia.dali: fn.decoders.image_random_crop(device="mixed"); torchvision.io.decode_jpeg(list, device="cuda"). It takes device memory and kernels' time, and its pixels are not Pillow's`,
+	}
+	return fix, ""
+}

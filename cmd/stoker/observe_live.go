@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/export"
+	"stoker/recording"
+	"stoker/report"
+)
+
+// live says on stderr when the verdict of a run that goes on changes.
+type live struct {
+	app   *app
+	quiet bool
+	said  diagnose.Class
+	seen  diagnose.Class // of the last look: a class must hold for two looks
+	state diagnose.State
+	next  float64 // when to look again, seconds
+
+	prometheus string // file for Prometheus; "" none
+	written    float64
+	inside     *inside
+}
+
+func newLive(a *app, quiet bool, prometheus string) *live {
+	return &live{app: a, quiet: quiet, prometheus: prometheus}
+}
+
+// textfileEach is how often the file for Prometheus is written, seconds: about as
+// often as it is scraped.
+const textfileEach = 15.0
+
+// textfile writes what Prometheus is to know of a run.
+func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
+	if name == "" {
+		return
+	}
+	plan := advise.Rank(run, v)
+	if err := writeFiles(context.Background(), output{name, func(w io.Writer) error { return export.Prometheus(w, run, v, forecastsOf(plan)) }}); err != nil {
+		a.say("--prometheus: %v", err)
+	}
+}
+
+// Start values of the live verdict.
+const (
+	firstLook   = 10.0 // seconds of steady steps before the first word
+	lookAgain   = 2.0  // seconds between looks
+	lookCost    = 500  // a look may take a five hundredth of the time
+	unknownPast = 25.0 // seconds after which "unknown" is worth a line
+)
+
+// tick looks at the run so far.
+func (l *live) tick(sofar func() *recording.Run, now float64) {
+	if l.quiet && l.prometheus == "" || now < l.next {
+		return
+	}
+	began := time.Now()
+	run := sofar()
+	verdict := diagnose.Judge(run)
+	if l.prometheus != "" && now >= l.written+textfileEach {
+		l.written = now
+		l.app.textfile(l.prometheus, run, verdict)
+	}
+	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
+	if l.quiet {
+		return
+	}
+	window := verdict.Costs.Window
+	if !verdict.HasSteps || window.End-window.Start < firstLook {
+		return
+	}
+	if says := l.inside.look(run, verdict, now); says != "" {
+		l.app.say("%s", says)
+	}
+	settled := verdict.Class == l.seen
+	l.seen = verdict.Class
+	if verdict.Class == diagnose.Unknown && window.End-window.Start < unknownPast {
+		return
+	}
+	becameFinal := verdict.State == diagnose.Final && l.state != diagnose.Final
+	if settled && (verdict.Class != l.said || becameFinal) {
+		l.said, l.state = verdict.Class, verdict.State
+		l.app.say("%.0f s: %s", now, report.Line(run, verdict))
+	}
+}

@@ -1,0 +1,104 @@
+package diagnose_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"stoker/diagnose"
+	"stoker/recording"
+)
+
+// looked is a recorded run in which the hook looked into one step of ten.
+func looked(t *testing.T, name string, saw func(recording.Inside) recording.Inside) *recording.Run {
+	t.Helper()
+	run, err := recording.Open("../testdata/cases/" + name + "/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range run.Steps {
+		if s := &run.Steps[i]; i%10 == 0 && s.DevicePeriod > 0 {
+			in := saw(recording.Inside{Clock: "emulated", Span: s.DevicePeriod, Input: s.Idle})
+			s.Inside = &in
+		}
+	}
+	return run
+}
+
+func n(v float64) *float64 { return &v }
+
+// What the device idles for is named live where the hook saw what a step asks for.
+func TestInsideNamesIdleTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		file    string
+		saw     func(recording.Inside) recording.Inside
+		class   diagnose.Class
+		finding string
+	}{
+		"many launches": {"small-launches", func(in recording.Inside) recording.Inside {
+			in.Launches, in.Syncs = n(400), n(0)
+			return in
+		}, diagnose.LaunchBound, "launch-bound"},
+		"few launches far apart": {"small-launches", func(in recording.Inside) recording.Inside {
+			in.Launches, in.Syncs = n(2), n(0)
+			return in
+		}, diagnose.CPUBound, ""},
+		"launches that nobody counts": {"small-launches", func(in recording.Inside) recording.Inside {
+			in.Syncs = n(0)
+			return in
+		}, diagnose.Unknown, ""},
+		"values are read all the time": {"small-launches", func(in recording.Inside) recording.Inside {
+			in.Launches, in.Syncs, in.SyncTime = n(400), n(40), n(0.004)
+			return in
+		}, diagnose.LaunchBound, "hidden-sync"},
+		"pageable copies": {"blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copy, in.Copies, in.CopyBytes, in.Pageable = 0.75*in.Span, n(24), n(240e6), n(240e6)
+			return in
+		}, diagnose.TransferBound, "pageable-copies"},
+		"pinned copies": {"blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copy, in.Copies, in.CopyBytes, in.Pageable = 0.8*in.Span, n(24), n(240e6), n(0)
+			return in
+		}, diagnose.TransferBound, ""},
+		"collectives of the program's own": {"blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Exchange = 0.8 * in.Span
+			return in
+		}, diagnose.NetworkBound, ""},
+	} {
+		v := diagnose.Judge(looked(t, c.file, c.saw))
+		if v.Class != c.class {
+			t.Errorf("%s: %s, want %s: %v", name, v.Class, c.class, v.Scores[:3])
+		}
+		if has := func(f diagnose.Finding) bool { return f.Name == c.finding && len(f.Settings) > 0 }; c.finding != "" && !slices.ContainsFunc(v.Findings, has) {
+			t.Errorf("%s: no finding %s: %v", name, c.finding, v.Findings)
+		}
+		if most := 0.05; v.Class != diagnose.Unknown && !(v.Unexplained <= most) {
+			t.Errorf("%s: %v of the time unexplained", name, v.Unexplained)
+		}
+	}
+}
+
+// Of two ranks that exchange, the one that never waits for the other is late.
+func TestStragglerLive(t *testing.T) {
+	run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
+		in.Exchange = 0.01 * in.Span
+		return in
+	})
+	first := run.Facts.Processes[0]
+	for _, s := range slices.Clone(run.Steps) {
+		s.PID, s.Rank = 99, 1
+		if s.Inside != nil {
+			in := *s.Inside
+			in.Exchange = 0.6 * in.Span
+			s.Inside = &in
+		}
+		run.Steps = append(run.Steps, s)
+	}
+	second := first
+	second.PID, second.Rank = 99, 1
+	run.Facts.Processes = append(run.Facts.Processes, second)
+	v := diagnose.Judge(run)
+	says := func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "rank 0 comes last to collectives") }
+	if v.Class != diagnose.StragglerRank || !slices.ContainsFunc(v.Evidence, says) {
+		t.Errorf("%s, %v: %v", v.Class, v.Evidence, v.Scores[:3])
+	}
+}
