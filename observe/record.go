@@ -20,6 +20,7 @@ import (
 	"stoker/observe/cpu"
 	"stoker/observe/disk"
 	"stoker/observe/gpu"
+	"stoker/observe/stack"
 	"stoker/observe/step"
 	"stoker/recording"
 )
@@ -156,12 +157,13 @@ type recorder struct {
 	visible map[int][]string // CUDA_VISIBLE_DEVICES of processes
 	hooked  bool             // the command was started with the hook
 	tracing *tracing         // nil where no trace is wanted or can be taken
+	stacks  *stack.Watch     // nil until somebody loads
 	exit    *recording.Exit
 	lacking []recording.Absence // what the driver's last answer lacked
 	gone    bool                // the attached process ended
 
-	nextSecond, nextShow, nextFlush float64
-	retry                           float64 // seconds until a full disk is tried again
+	nextSecond, nextShow, nextFlush, nextLines float64
+	retry                                      float64 // seconds until a full disk is tried again
 }
 
 // newRecorder opens the recording.
@@ -433,6 +435,7 @@ func (r *recorder) second() {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
 		r.traceSecond(now)
+		r.lines(now)
 	}
 	r.silentHook(now)
 	if r.disks != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,4 +143,34 @@ func TestStrangers(t *testing.T) {
 	if err := readerOf(os.Getpid())(8, make([]byte, 8)); !errors.Is(err, unix.EFAULT) {
 		t.Errorf("an address that nothing lies at: %v", err)
 	}
+}
+
+// BenchmarkLook is what one look at a thread with 25 frames costs.
+func BenchmarkLook(b *testing.B) {
+	leash.Hold(b)
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		b.Skip("there is no python3")
+	}
+	c := exec.Command(path, "testdata/places.py", "main")
+	stdin, _ := c.StdinPipe()
+	stdout, _ := c.StdoutPipe()
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _, _ = stdin.Close(), c.Wait() }()
+	_, _ = bufio.NewReader(stdout).ReadString('t')
+	p, err := images{}.attachTo(c.Process.Pid, c.Process.Pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.LockOSThread()
+	before := coreTime()
+	for b.Loop() {
+		if _, err := p.stack(); err != nil && !errors.Is(err, errTorn) {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(coreTime()-before)/float64(b.N), "core-ns/op")
+	b.ReportMetric(float64(p.spent)/pageSize, "pages/op")
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +22,8 @@ import (
 // the program's own goes with it.
 const (
 	pause     = 25 * time.Millisecond // in the mean
-	atOnce    = 3                     // threads after each pause
-	rest      = 200                   // times as long as looking took, at least
+	atOnce    = 2                     // threads after each pause
+	rest      = 400                   // times as long as looking took of a core, at least
 	longest   = 0.5                   // seconds that one look may stand for
 	mostKept  = 1024                  // different stacks of a trainer; what comes later is counted without its places
 	mostTold  = 64                    // of them in the recording
@@ -126,6 +127,7 @@ func (c *counts) write(subject string, now float64, to Sink) {
 }
 
 func (w *Watch) run() {
+	runtime.LockOSThread() // so that the thread's core time is ours
 	defer close(w.done)
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -143,12 +145,18 @@ func (w *Watch) run() {
 		case threads := <-w.threads:
 			l.follow(threads)
 		case <-wait.C:
-			began := time.Now()
-			l.round(began)
-			next := pause/2 + rand.N(pause)
-			wait.Reset(max(next, rest*time.Since(began)))
+			before := coreTime()
+			l.round(time.Now())
+			wait.Reset(max(pause/2+rand.N(pause), rest*(coreTime()-before)))
 		}
 	}
+}
+
+// coreTime is what this thread has had of a core.
+func coreTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail with this clock
+	return time.Duration(t.Nano())
 }
 
 // tell notes why a process cannot be read, where none could be.
