@@ -14,7 +14,7 @@ const (
 	mostInterpreters = 16
 	mostCode         = 4096 // code objects of one process,
 	mostCodeBytes    = 4 << 20
-	tries            = 4    // at a stack that changes while it is read
+	tries            = 4 // at a stack that changes while it is read
 )
 
 // place is where a thread is in one function.
