@@ -45,6 +45,7 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	v.RunnerUp = runnerUp(v.Scores, v.Class)
 	c.settleStall(v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
+	v.Lines = c.Lines
 	v.Questions, v.Evidence, v.Causes = c.questions, c.evidence[v.Class], c.Causes
 	if v.Class == Unknown {
 		v.Evidence = c.unknownEvidence(v.Scores)
@@ -195,6 +196,9 @@ func (c *Case) findings(class Class) []Finding {
 		out = append(out, f)
 	}
 	if f, ok := c.inputWait(class); ok {
+		out = append(out, f)
+	}
+	if f, ok := c.slowTransform(class); ok {
 		out = append(out, f)
 	}
 	if c.HasSteps && c.Costs.HelpersSpin() {

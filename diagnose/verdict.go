@@ -96,6 +96,7 @@ type Verdict struct {
 	HasSteps    bool
 
 	Causes []Cause // what idle time went into, most first; nil without a trace
+	Lines  []Line  // on which preparing a batch spends its time, most first; nil where nobody looked
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 

@@ -50,13 +50,15 @@ func (b Baseline) Loop() stoker.Interval {
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
 // cancels. What it cannot explain of the measured step may grow with the step, stay as
 // it is or go; all three are inside of the interval.
-func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
+func (b Baseline) Forecast(changes ...stoker.Change) Forecast { return b.becomes(b.with(changes)) }
+
+// becomes is what it is worth that the job becomes another.
+func (b Baseline) becomes(after Setup, changed bool, notes []string) Forecast {
 	f := NoForecast()
 	if !(b.Took > 0) {
 		f.Notes = append(f.Notes, "no steps were seen: how long one takes is unknown")
 		return f
 	}
-	after, changed, notes := b.with(changes)
 	f.Notes = notes
 	was, err := b.ready()
 	if err != nil {
