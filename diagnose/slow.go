@@ -150,6 +150,9 @@ func split(places []recording.Place) (own, call recording.Place) {
 		return own, call
 	}
 	for _, p := range slices.Backward(behind) {
+		if strings.HasPrefix(p.File, "PIL/") {
+			continue // its Image.transform is no step, but behind several
+		}
 		if name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]; steps[name] && !plumbing[p.Function] {
 			return own, p
 		}
@@ -170,7 +173,7 @@ var plumbing = map[string]bool{"Compose.__call__": true, "Compose.forward": true
 func (l live) slowEvidence() []Evidence {
 	var said []string
 	for _, line := range l.Lines[:min(linesSaid, len(l.Lines))] {
-		said = append(said, stoker.Percent(line.Share.Point)+" "+line.String())
+		said = append(said, about(line.Share.Point)+" "+line.String())
 	}
 	if len(said) == 0 {
 		return nil
@@ -188,7 +191,7 @@ func (c *Case) slowTransform(class Class) (Finding, bool) {
 	f := finding("slow-transform")
 	f.Source, f.Advice = line.Where().String(), line.Kind.Advice()
 	f.Text = fmt.Sprintf("%s of preparing a batch (%s) goes into %s: %s",
-		stoker.Percent(line.Share.Point), between(line.Share), line, line.Kind.what())
+		about(line.Share.Point), about(line.Share.Low)+" to "+about(line.Share.High), line, line.Kind.what())
 	if gain := line.Without; gain.Speedup.Known() {
 		f.Text += fmt.Sprintf(". If that took no time, a step would take %s: %s", stoker.AboutSeconds(gain.Step.Point), stoker.Factor(gain.Speedup))
 	}
@@ -196,6 +199,5 @@ func (c *Case) slowTransform(class Class) (Finding, bool) {
 	return f, true
 }
 
-func between(i stoker.Interval) string {
-	return stoker.Percent(i.Low) + " to " + stoker.Percent(i.High)
-}
+// about is a share in whole per cent: looks tell no more.
+func about(share float64) string { return stoker.Percent(math.Round(100*share) / 100) }
