@@ -12,6 +12,9 @@ import (
 	"stoker/recording"
 )
 
+// SlowTransform is the finding that names a line.
+const SlowTransform = "slow-transform"
+
 // Line is a part of a loader's work that the program asks for on one line.
 type Line struct {
 	Own   recording.Place // the program's own innermost line; without a file where only libraries were seen
@@ -64,7 +67,10 @@ func (l live) slowest() []Line {
 		all.add(s)
 		if len(s.Places) > 0 {
 			own, call := split(s.Places)
-			key := fmt.Sprint(own.File, own.Function, "\n", call.File, call.Function)
+			key := fmt.Sprint(own.File, own.Function, "\n", call.File)
+			if kind := kindOf(s); kind != Request && kind != Connection { // those are several calls, one after the other
+				key += call.Function
+			}
 			if groups[key] == nil {
 				groups[key] = &group{own: own, call: call, kinds: map[Kind]float64{}} // the first is where most time goes
 			}
@@ -188,7 +194,7 @@ func (c *Case) slowTransform(class Class) (Finding, bool) {
 		return Finding{}, false
 	}
 	line := c.Lines[0]
-	f := finding("slow-transform")
+	f := finding(SlowTransform)
 	f.Source, f.Advice = line.Where().String(), line.Kind.Advice()
 	f.Text = fmt.Sprintf("%s of preparing a batch (%s) goes into %s: %s",
 		about(line.Share.Point), about(line.Share.Low)+" to "+about(line.Share.High), line, line.Kind.what())

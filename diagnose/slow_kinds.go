@@ -38,7 +38,7 @@ var knownBy = []struct {
 	{Decoder, []string{"PIL/ImageFile.py", "torchvision/io/", "torchcodec/", "imageio/", "skimage/io/", "soundfile.py", "librosa/core/audio.py", "audioread/", "torchaudio/_", "torchaudio/backend/",
 		"decord/", "av/", "pydicom/", "nibabel/", "tifffile/", "rasterio/", "nvidia/dali/"}, nil},
 	{Opening, []string{"h5py/_hl/files.py", "zipfile", "tarfile.py", "netCDF4/", "zarr/", "pyarrow/parquet/", "pandas/io/", "numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py", "PIL/Image.py"},
-		[]string{"open", "__init__", "load", "read_", "_RealGetContents"}},
+		[]string{"open", "__init__", "load", "read_", "make_fid", "_RealGetContents"}},
 	{Augmentation, []string{"torchvision/transforms/", "PIL/", "albumentations/", "albucore/", "kornia/", "imgaug/", "monai/transforms/", "torchio/", "torchaudio/", "scipy/ndimage/", "scipy/signal/",
 		"skimage/", "librosa/", "audiomentations/"}, nil},
 	{Collate, []string{"torch/utils/data/_utils/collate.py", "transformers/data/data_collator.py"}, nil},

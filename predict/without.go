@@ -7,7 +7,7 @@ import "stoker"
 func (b Baseline) Without(core, waiting stoker.Interval) Forecast {
 	after := b.Setup
 	after.PrepareCPU, after.Wait = less(b.PrepareCPU, core), less(b.Wait, waiting)
-	return b.becomes(after, true, nil)
+	return b.becomes(after, core.High > 0 || waiting.High > 0, nil)
 }
 
 // less takes a share off a cost. What saves most is the least cost.

@@ -21,13 +21,14 @@ import (
 // How often threads are looked at. The pause is drawn anew each time, so that no beat of
 // the program's own goes with it.
 const (
-	pause     = 25 * time.Millisecond // in the mean
-	atOnce    = 2                     // threads after each pause
-	rest      = 400                   // times as long as looking took of a core, at least
-	longest   = 0.5                   // seconds that one look may stand for
-	mostKept  = 1024                  // different stacks of a trainer; what comes later is counted without its places
-	mostTold  = 64                    // of them in the recording
-	attempts  = 5                     // to find Python in a process
+	pause     = 25 * time.Millisecond  // in the mean
+	atOnce    = 2                      // threads after each pause
+	rest      = 200                    // times as long as looking took of a core, at least
+	mostRest  = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
+	longest   = 0.5                    // seconds that one look may stand for
+	mostKept  = 1024                   // different stacks of a trainer; what comes later is counted without its places
+	mostTold  = 64                     // of them in the recording
+	attempts  = 5                      // to find Python in a process
 	closeWait = 2 * time.Second
 )
 
@@ -147,7 +148,7 @@ func (w *Watch) run() {
 		case <-wait.C:
 			before := coreTime()
 			l.round(time.Now())
-			wait.Reset(max(pause/2+rand.N(pause), rest*(coreTime()-before)))
+			wait.Reset(max(pause/2+rand.N(pause), min(mostRest, rest*(coreTime()-before))))
 		}
 	}
 }
