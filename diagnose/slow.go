@@ -46,9 +46,8 @@ func (l Line) String() string {
 }
 
 const (
-	fewLooks  = 50   // at stacks, below which they tell too little. [J]
+	fewLooks  = 30   // at stacks, below which they tell too little. [J]
 	leastSlow = 0.25 // of a fetch, surely, from which a line is worth taking away. [J]
-	mostLines = 10
 	linesSaid = 3
 	leastLine = 0.05 // of a fetch that is worth a word
 	twoSigmas = 1.96
