@@ -53,12 +53,14 @@ func FuzzStack(f *testing.F) {
 		}
 		reads := 0
 		read := fake(data, &reads)
-		p, err := attach(read, 0, l, int(data[0]), true)
+		m := &memory{}
+		p, err := attach(m, read, 0, l, int(data[0]), true)
 		if reads > mostRead {
 			t.Errorf("attaching read %d bytes", reads)
 		}
 		if err != nil {
-			p = &python{layout: l, memory: memory{read: read}, codes: map[uint64]*code{}}
+			p = &python{layout: l, memory: m, from: read, codes: map[uint64]*code{}}
+			p.begin(read)
 			p.number, _ = p.word(p.numberAt())
 		}
 		p.codeType = 64 // otherwise next to nothing is a code object

@@ -38,8 +38,8 @@ type page struct {
 	bytes   [pageSize]byte
 }
 
-// begin forgets what was read: it is old.
-func (m *memory) begin() { m.used, m.spent, m.last = 0, 0, 0 }
+// begin forgets what was read: it is old, or of another process.
+func (m *memory) begin(read reader) { m.read, m.used, m.spent, m.last = read, 0, 0, 0 }
 
 // spend counts bytes against what a look may read.
 func (m *memory) spend(n int) error {

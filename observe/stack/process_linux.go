@@ -48,27 +48,35 @@ type image struct {
 // Python is in one.
 type images map[string]*image
 
-// attachTo finds the Python of a process, and a thread in it.
-func (known images) attachTo(pid, tid int) (*python, error) {
-	runtime, minor, err := known.runtimeOf(pid)
-	if err != nil {
-		return nil, err
+// home is where a process has its Python's runtime, and how things lie there.
+type home struct {
+	runtime uint64
+	layout  layout
+}
+
+// homeOf finds the Python of a process.
+func (known images) homeOf(pid int) (h home, err error) {
+	var minor uint64
+	if h.runtime, minor, err = known.runtimeOf(pid); err != nil {
+		return h, err
 	}
-	read := readerOf(pid)
 	head := make([]byte, tableSize)
-	if err := read(runtime, head); err != nil {
-		return nil, err
+	if err = readerOf(pid)(h.runtime, head); err != nil {
+		return h, err
 	}
-	l, has, err := ownLayout(head)
-	if err != nil {
-		return nil, err
+	var has bool
+	if h.layout, has, err = ownLayout(head); err != nil || has {
+		return h, err
 	}
-	if !has {
-		if l, has = layouts[minor]; !has {
-			return nil, errUnknown
-		}
+	if h.layout, has = layouts[minor]; !has {
+		return h, errUnknown
 	}
-	return attach(read, runtime, l, ownNumber(pid, tid), pid == tid)
+	return h, nil
+}
+
+// attachTo finds a thread in the Python of a process.
+func (h home) attachTo(m *memory, pid, tid int) (*python, error) {
+	return attach(m, readerOf(pid), h.runtime, h.layout, ownNumber(pid, tid), pid == tid)
 }
 
 // runtimeOf is where a process has its Python's runtime.

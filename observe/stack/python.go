@@ -41,7 +41,8 @@ type identity struct {
 // python is one interpreter, in whatever memory.
 type python struct {
 	layout
-	memory
+	*memory
+	from     reader
 	state    uint64 // of the thread that is looked at
 	number   uint64 // the thread's, as its state has it
 	codeType uint64
@@ -52,9 +53,9 @@ type python struct {
 
 // attach finds the state of a thread. native is its number as the process itself sees
 // it; main says that it is the process's first, which is known without a number.
-func attach(read reader, runtime uint64, l layout, native int, main bool) (*python, error) {
-	p := &python{layout: l, memory: memory{read: read}, codes: map[uint64]*code{}}
-	p.begin()
+func attach(m *memory, read reader, runtime uint64, l layout, native int, main bool) (*python, error) {
+	p := &python{layout: l, memory: m, from: read, codes: map[uint64]*code{}}
+	p.begin(read)
 	interpreter, err := p.word(runtime + l.interpreters)
 	for n := 0; err == nil && interpreter != 0 && n < mostInterpreters; n++ {
 		if err = p.find(interpreter, uint64(native), main); err != nil || p.state != 0 {
@@ -100,7 +101,7 @@ func (p *python) numberAt() uint64 {
 // stack is where the thread is, innermost first. It is valid until the next look.
 func (p *python) stack() (found []place, err error) {
 	for range tries {
-		p.begin()
+		p.begin(p.from)
 		if found, err = p.look(); err == nil || err == errMuch {
 			return found, err
 		}

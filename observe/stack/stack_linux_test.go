@@ -70,7 +70,7 @@ func compare(t *testing.T, python, script, where string) {
 	defer func() { _, _ = stdin.Close(), c.Wait() }()
 	stack, tid := told(t, stdout)
 	want := stack + "wait:" + waitedIn
-	p, err := images{}.attachTo(c.Process.Pid, tid)
+	p, err := attachTo(c.Process.Pid, tid)
 	if err != nil && where == "thread" && strings.Contains(python, "3.10") {
 		t.Skip("before 3.11 only the first thread is known by its number")
 	}
@@ -85,6 +85,14 @@ func compare(t *testing.T, python, script, where string) {
 	if got != want {
 		t.Errorf("read from outside:\n%s\nby Python's own word:\n%s", got, want)
 	}
+}
+
+func attachTo(pid, tid int) (*python, error) {
+	h, err := images{}.homeOf(pid)
+	if err != nil {
+		return nil, err
+	}
+	return h.attachTo(&memory{}, pid, tid)
 }
 
 // waitedIn is the line of the script in which it stays.
@@ -134,10 +142,10 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = c.Process.Kill(), c.Wait() }()
-	if _, err := (images{}).attachTo(c.Process.Pid, c.Process.Pid); !errors.Is(err, errNone) {
+	if _, err := attachTo(c.Process.Pid, c.Process.Pid); !errors.Is(err, errNone) {
 		t.Errorf("sleep: %v, want %v", err, errNone)
 	}
-	if _, err := (images{}).attachTo(1<<22+1, 1<<22+1); !errors.Is(err, os.ErrNotExist) {
+	if _, err := attachTo(1<<22+1, 1<<22+1); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no process: %v", err)
 	}
 	if err := readerOf(os.Getpid())(8, make([]byte, 8)); !errors.Is(err, unix.EFAULT) {
@@ -160,7 +168,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 	defer func() { _, _ = stdin.Close(), c.Wait() }()
 	_, _ = bufio.NewReader(stdout).ReadString('t')
-	p, err := images{}.attachTo(c.Process.Pid, c.Process.Pid)
+	p, err := attachTo(c.Process.Pid, c.Process.Pid)
 	if err != nil {
 		b.Fatal(err)
 	}

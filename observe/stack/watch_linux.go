@@ -21,14 +21,17 @@ import (
 // How often threads are looked at. The pause is drawn anew each time, so that no beat of
 // the program's own goes with it.
 const (
-	pause     = 25 * time.Millisecond  // in the mean
-	atOnce    = 2                      // threads after each pause
-	rest      = 200                    // times as long as looking took of a core, at least
-	mostRest  = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
-	longest   = 0.5                    // seconds that one look may stand for
-	mostKept  = 1024                   // different stacks of a trainer; what comes later is counted without its places
-	mostTold  = 64                     // of them in the recording
-	attempts  = 5                      // to find Python in a process
+	pause    = 25 * time.Millisecond  // in the mean
+	atOnce   = 2                      // threads after each pause
+	rest     = 200                    // times as long as looking took of a core, at least
+	mostRest = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
+	longest  = 0.5                    // seconds that one look may stand for
+	mostKept = 512                    // different stacks of a trainer; what comes later is counted without its places
+	mostTold = 64                     // of them in the recording
+
+	mostTrainers = 256
+
+	attempts  = 5 // to find Python in a process
 	closeWait = 2 * time.Second
 )
 
@@ -135,7 +138,7 @@ func (w *Watch) run() {
 			w.tell(fmt.Errorf("a fault of stoker's own: %v", fault))
 		}
 	}()
-	l := looker{watch: w, images: images{}, seen: map[Thread]*target{}}
+	l := looker{watch: w, images: images{}, homes: map[int]home{}, seen: map[Thread]*target{}}
 	defer l.follow(nil)
 	wait := time.NewTimer(0)
 	defer wait.Stop()
@@ -184,6 +187,9 @@ func (w *Watch) add(s recording.Stack) {
 	defer w.mu.Unlock()
 	w.why = ""
 	c := w.counts[s.PID]
+	if c == nil && len(w.counts) >= mostTrainers {
+		return
+	}
 	if c == nil {
 		c = &counts{stacks: map[string]*tally{}}
 		w.counts[s.PID] = c
@@ -204,6 +210,8 @@ func (w *Watch) add(s recording.Stack) {
 type looker struct {
 	watch  *Watch
 	images images
+	memory memory
+	homes  map[int]home // of trainers' loaders: a forked worker's is its parent's
 	seen   map[Thread]*target
 	turn   []*target
 	places []recording.Place
@@ -249,7 +257,8 @@ func (l *looker) round(now time.Time) {
 		if !t.ready(l, now) {
 			continue
 		}
-		if err := t.look(l, now); err != nil && err != errTorn && err != errMuch {
+		err := t.look(l, now)
+		if changed := errors.Is(err, errTorn) || errors.Is(err, errMuch) || errors.Is(err, unix.EFAULT); err != nil && !changed {
 			t.fail(l, now, err)
 		}
 	}
@@ -260,10 +269,7 @@ func (t *target) ready(l *looker, now time.Time) bool {
 	if t.python != nil || t.failed >= attempts || now.Before(t.retry) {
 		return t.python != nil
 	}
-	if len(l.images) > mostFiles {
-		clear(l.images)
-	}
-	p, err := l.images.attachTo(t.PID, t.TID)
+	p, err := l.attach(t.Thread)
 	if err == nil && t.stat == nil {
 		t.stat, err = os.Open(fmt.Sprintf("/proc/%d/task/%d/stat", t.PID, t.TID))
 	}
@@ -273,6 +279,26 @@ func (t *target) ready(l *looker, now time.Time) bool {
 	}
 	t.python = p
 	return true
+}
+
+// attach finds a thread where a loader's last one was, if its number shows that this is
+// right, else by the process's files, which takes longer.
+func (l *looker) attach(t Thread) (*python, error) {
+	if h, known := l.homes[t.Trainer]; known && h.layout.native != 0 {
+		if p, err := h.attachTo(&l.memory, t.PID, t.TID); err == nil {
+			return p, nil
+		}
+	}
+	if len(l.images) > mostFiles || len(l.homes) > mostTrainers {
+		clear(l.images)
+		clear(l.homes)
+	}
+	h, err := l.images.homeOf(t.PID)
+	if err != nil {
+		return nil, err
+	}
+	l.homes[t.Trainer] = h
+	return h.attachTo(&l.memory, t.PID, t.TID)
 }
 
 // fail tries anew later, ever less often.
@@ -297,7 +323,7 @@ func (t *target) look(l *looker, now time.Time) error {
 	if !t.last.IsZero() {
 		span = min(longest, now.Sub(t.last).Seconds())
 	}
-	t.last = now
+	t.last, t.failed = now, 0
 	places, in := fetched(found, l.places[:0])
 	if l.places = places; in {
 		l.watch.add(recording.Stack{PID: t.Trainer, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
