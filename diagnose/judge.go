@@ -187,7 +187,7 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	if c.Where != "" {
 		out = append(out, Evidence{Text: c.Where, Signal: "thread.state", Value: math.NaN()})
 	}
-	return out
+	return append(out, c.slowEvidence()...)
 }
 
 func (c *Case) findings(class Class) []Finding {

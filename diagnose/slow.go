@@ -175,21 +175,22 @@ var steps = map[string]bool{
 var plumbing = map[string]bool{"Compose.__call__": true, "Compose.forward": true, "Transform.forward": true, "Sequential.forward": true, "Module.__call__": true}
 
 // slowEvidence says on which lines a fetch spends its time.
-func (l live) slowEvidence() []Evidence {
+func (c *Case) slowEvidence() []Evidence {
 	var said []string
-	for _, line := range l.Lines[:min(linesSaid, len(l.Lines))] {
+	for _, line := range c.Lines[:min(linesSaid, len(c.Lines))] {
 		said = append(said, about(line.Share.Point)+" "+line.String())
 	}
 	if len(said) == 0 {
 		return nil
 	}
-	return seen(nil, l.Lines[0].Share.Point, "ratio", string(recording.FetchStack), "by line, that time goes into: %s", strings.Join(said, "; "))
+	return seen(nil, c.Lines[0].Share.Point, "ratio", string(recording.FetchStack), "by line, preparing batches goes into: %s", strings.Join(said, "; "))
 }
 
 // slowTransform names the line in which most of a fetch goes, and what it would be worth
 // to take it away, by the law with what it costs taken off.
 func (c *Case) slowTransform(class Class) (Finding, bool) {
-	if len(c.Lines) == 0 || !(c.Lines[0].Share.Low >= leastSlow) || !class.Starves() && !(class == ComputeOnCPU && c.Costs.Wait/c.Costs.HostStep >= leastWait) {
+	waits := class.Starves() || c.Stall >= leastWait || class == ComputeOnCPU && c.Costs.Wait/c.Costs.HostStep >= leastWait
+	if !waits || len(c.Lines) == 0 || !(c.Lines[0].Share.Low >= leastSlow) {
 		return Finding{}, false
 	}
 	line := c.Lines[0]
