@@ -13,11 +13,17 @@ import (
 // program's own is what prepares it. [J]
 const mostlyCollate = 0.5
 
+// mostlyCollates reports whether that is so.
+func (a adviser) mostlyCollates() bool {
+	l := a.loader()
+	return a.costs.FetchCollate/a.costs.Fetch >= mostlyCollate && l != nil && slices.Contains(l.Own, "collate_fn")
+}
+
 // collate proposes to do beforehand what the program's own collate_fn does, such as
 // tokenising: there is no setting for it, and what it is worth is only bounded.
 func (a adviser) collate() (Fix, string) {
-	share, l := a.costs.FetchCollate/a.costs.Fetch, a.loader()
-	if !(share >= mostlyCollate) || l == nil || !slices.Contains(l.Own, "collate_fn") || a.idleKnown() && !a.starved() {
+	share := a.costs.FetchCollate / a.costs.Fetch
+	if !a.mostlyCollates() || a.idleKnown() && !a.starved() {
 		return Fix{}, ""
 	}
 	waits := a.verdict.Stall

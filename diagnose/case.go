@@ -68,6 +68,7 @@ type Case struct {
 	Delayed    quantity   // launching waits for a core, and the device for that
 	Beside     []Evidence // what keeps cores from the job: other programs, a quota
 	Fetching   []Evidence // how long a fetch takes, and where its time goes
+	Lines      []Line     // of code on which it goes, most first
 	Launcher   quantity   // the launching thread is always at work
 	Own        quantity   // no DataLoader is there, and the program's own code keeps the device waiting
 

@@ -45,6 +45,7 @@ func JudgeGaps(run *recording.Run, gaps *idle.Analysis) Verdict {
 	v.RunnerUp = runnerUp(v.Scores, v.Class)
 	c.settleStall(v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
+	v.Lines = c.Lines
 	v.Evidence, v.Causes, v.Most = c.evidence[v.Class], c.Causes, math.NaN()
 	if v.Class == Unknown {
 		v.Evidence = c.unknownEvidence(v.Scores)
@@ -197,7 +198,7 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 	if c.Where != "" {
 		out = append(out, Evidence{Text: c.Where, Signal: "thread.state", Value: math.NaN()})
 	}
-	return out
+	return append(out, c.slowEvidence()...)
 }
 
 func (c *Case) findings(class Class) []Finding {
@@ -206,6 +207,9 @@ func (c *Case) findings(class Class) []Finding {
 		out = append(out, f)
 	}
 	if f, ok := c.inputWait(class); ok {
+		out = append(out, f)
+	}
+	if f, ok := c.slowTransform(class); ok {
 		out = append(out, f)
 	}
 	if c.HasSteps && c.Costs.HelpersSpin() {

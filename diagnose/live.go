@@ -182,7 +182,8 @@ func (l live) input() {
 	l.holders()
 	l.Delayed = l.delayed()
 	l.Beside = l.besideEvidence()
-	l.Fetching = l.fetching()
+	l.Lines = l.slowest()
+	l.Fetching = slices.Concat(l.fetching(), l.slowEvidence())
 	switch l.Loaded = len(l.run.Facts.Loaders) > 0; {
 	case l.HasSteps && l.Costs.Other(l.run) != "":
 		l.other()

@@ -7,6 +7,9 @@
 // what overlaps in part gets a track of its own beside it, as Perfetto drops it
 // otherwise (google/perfetto #6277).
 //
+// PProf writes on which lines of Python a run's loaders spent their time, as a profile
+// for pprof (profile.proto of google/pprof).
+//
 // It opens no file: it writes to an io.Writer as it goes, and keeps a buffer and
 // one row of open slices per track.
 package export

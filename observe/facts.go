@@ -169,6 +169,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 		r.second()
 	})
 	r.guarded("end the trace", r.endTrace)
+	r.guarded("end looking at lines", r.endLines)
 	if r.command != nil {
 		r.command.stop()
 		r.guarded("look what is left", r.left)

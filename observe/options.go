@@ -34,6 +34,9 @@ type Options struct {
 	// Hook are the start-up hook's files; nil is no hook.
 	Hook fs.FS
 
+	// NoLines leaves it alone on which lines of Python the loader's time goes.
+	NoLines bool
+
 	// Emulate looks at emulated GPUs only, and tells the program where to
 	// report them.
 	Emulate bool

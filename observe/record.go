@@ -19,6 +19,7 @@ import (
 	"stoker/internal/private"
 	"stoker/observe/cpu"
 	"stoker/observe/gpu"
+	"stoker/observe/stack"
 	"stoker/observe/step"
 	"stoker/recording"
 )
@@ -155,12 +156,13 @@ type recorder struct {
 	hooked  bool             // the command was started with the hook
 	tracing *tracing         // nil where no trace is wanted or can be taken
 	inside  *inside          // nil where the hook was not asked for one
+	stacks  *stack.Watch     // nil until somebody loads
 	exit    *recording.Exit
 	lacking []recording.Absence // what the driver's last answer lacked
 	gone    bool                // the attached process ended
 
-	nextSecond, nextShow, nextFlush float64
-	retry                           float64 // seconds until a full disk is tried again
+	nextSecond, nextShow, nextFlush, nextLines float64
+	retry                                      float64 // seconds until a full disk is tried again
 }
 
 // newRecorder opens the recording.
@@ -434,6 +436,7 @@ func (r *recorder) second() {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
 		r.traceSecond(now)
+		r.lines(now)
 	}
 	r.silentHook(now)
 	r.insideSecond()

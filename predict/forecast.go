@@ -50,10 +50,7 @@ func (b Baseline) Loop() stoker.Interval {
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
 // cancels. What it cannot explain of the measured step may grow with the step, stay as
 // it is or go; all three are inside of the interval.
-func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
-	after, changed, notes := b.with(changes)
-	return b.forecast(after, changed, notes)
-}
+func (b Baseline) Forecast(changes ...stoker.Change) Forecast { return b.forecast(b.with(changes)) }
 
 // forecast carries the measured step to the job as it would be.
 func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {

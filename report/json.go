@@ -29,6 +29,7 @@ type object struct {
 	Shares   jsonShares      `json:"shares"`
 	Step     jsonStep        `json:"step"`
 	Fetch    *jsonFetch      `json:"fetch"` // null where it is not known
+	Lines    []jsonCodeLine  `json:"lines"` // on which that time goes; null where nobody looked
 	Plan     []jsonFix       `json:"plan"`
 	Warnings []string        `json:"warnings"`
 	Window   *jsonWindow     `json:"window"`
@@ -205,7 +206,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
 	}
-	o.Traced, o.Fetch = tracedJSON(v.Traced), fetchJSON(v.Costs)
+	o.Traced, o.Fetch, o.Lines = tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
 	for _, e := range v.Evidence {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, number(e.Value), e.Unit})
 	}

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"stoker/diagnose"
+	"stoker/export"
 	"stoker/report"
 )
 
 func (a *app) diagnose() *cobra.Command {
 	var asJSON, explain, list bool
+	var profile string
 	var check checkFlag
 	var prices priceFlags
 	cmd := &cobra.Command{
@@ -20,10 +25,11 @@ RUN is a recording, also one that is still being written; by default the newest 
   stoker diagnose --explain stoker-runs/2026-11-21T101500-train.jsonl.gz
   stoker diagnose --list                            every class and finding, and what to do about it
   stoker diagnose --json RUN | jq .verdict.class
+  stoker diagnose --pprof lines.pb RUN && go tool pprof -top lines.pb
   stoker diagnose --check RUN || echo starved
   stoker diagnose --check 'idle<20%,step<120ms' RUN`,
 		Args: atMost(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			own, err := prices.own()
 			if err != nil {
 				return err
@@ -37,6 +43,15 @@ RUN is a recording, also one that is still being written; by default the newest 
 				return err
 			}
 			j.verdict.Cost = diagnose.CostOf(j.run, j.verdict, own)
+			if profile != "" {
+				err = writeFiles(cmd.Context(), output{profile, func(w io.Writer) error { return export.PProf(w, j.run) }})
+				if errors.Is(err, export.ErrNoStacks) {
+					a.hint("record it anew, without --no-lines: stoker observe -- python train.py")
+				}
+				if err != nil {
+					return err
+				}
+			}
 			switch {
 			case asJSON:
 				err = report.JSON(a.stdout, j.run, j.verdict, j.plan)
@@ -54,6 +69,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
 	cmd.Flags().BoolVar(&list, "list", false, "print what a verdict can say, and what to do about it")
+	cmd.Flags().StringVar(&profile, "pprof", "", "write on which lines preparing batches spends its time, to a `FILE` for go tool pprof")
 	check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	prices.register(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list")

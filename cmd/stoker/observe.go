@@ -60,6 +60,7 @@ says when the verdict changes.`,
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz); one that is there stays, a folder gets a new one")
 	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
+	cmd.Flags().BoolVar(&o.noLines, "no-lines", false, "do not look on which lines of Python the loader's time goes")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
 	o.check.register(cmd, wordFed, "exit with 3 where CMD returned 0 and the GPU is starved")
 	o.trace.flags(cmd)
@@ -71,13 +72,13 @@ says when the verdict changes.`,
 }
 
 type observeFlags struct {
-	output string
-	noHook bool
-	check  checkFlag
-	quiet  bool
-	pid    int
-	trace  captureFlags
-	prices priceFlags
+	output          string
+	noHook, noLines bool
+	check           checkFlag
+	quiet           bool
+	pid             int
+	trace           captureFlags
+	prices          priceFlags
 
 	prometheus string
 }
@@ -102,7 +103,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	o.output = recordingFile(o, args)
 	live := newLive(a, o.quiet, o.prometheus)
 	options := observe.Options{
-		Command: args, PID: o.pid, Output: o.output, Version: version,
+		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },

@@ -1,0 +1,23 @@
+package advise
+
+import (
+	"slices"
+
+	"stoker/diagnose"
+)
+
+// slow proposes to make the line cheaper on which most of preparing a batch goes: there
+// is no setting for it, and what it is worth is bounded by what it would be if it took no
+// time at all.
+func (a adviser) slow() (Fix, string) {
+	at := slices.IndexFunc(a.verdict.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.SlowTransform })
+	if at < 0 || a.mostlyCollates() { // collate says that
+		return Fix{}, ""
+	}
+	line := a.verdict.Lines[0]
+	return Fix{
+		Name: diagnose.SlowTransform, Title: "make cheaper what is done at " + line.String(), Effort: Code, Risk: NoRisk,
+		Forecast: a.atMost(line.Without.Speedup.High),
+		Notes:    []string{line.Kind.Advice()},
+	}, ""
+}

@@ -1,0 +1,60 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoker/recording"
+)
+
+// stacked is a run whose loader was looked at.
+func stacked() *recording.Run {
+	own := recording.Place{File: "/home/me/train.py", Line: 41, Function: "Faces.__getitem__"}
+	load := recording.Place{File: "PIL/ImageFile.py", Line: 300, Function: "ImageFile.load"}
+	other := recording.Place{File: "/home/me/train.py", Line: 44, Function: "Faces.__getitem__"}
+	run := &recording.Run{}
+	for _, s := range []recording.Stack{
+		{PID: 7, Places: []recording.Place{own, load}, Seconds: 3},
+		{PID: 7, Places: []recording.Place{other}, Asleep: true, Seconds: 1},
+		{PID: 7, Seconds: 0.5},
+	} {
+		run.Series = append(run.Series, recording.Series{Signal: recording.FetchStack, Subject: s.Subject(), T: []float64{0, 9}, V: []float64{0, s.Seconds}})
+	}
+	run.Series = append(run.Series, recording.Series{Signal: recording.FetchLooks, Subject: "process/7", T: []float64{0, 9}, V: []float64{0, 180}})
+	return run
+}
+
+// TestPProf: Go's own tool reads the profile.
+func TestPProf(t *testing.T) {
+	var b bytes.Buffer
+	if err := PProf(&b, stacked()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "fetch.pb")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("go", "tool", "pprof", "-top", "-lines", file)
+	c.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const want = `            3000ms 66.67% 66.67%     3000ms 66.67%  ImageFile.load PIL/ImageFile.py:300
+            1000ms 22.22% 88.89%     1000ms 22.22%  Faces.__getitem__ /home/me/train.py:44
+             500ms 11.11%   100%      500ms 11.11%  (others)
+                 0     0%   100%     3000ms 66.67%  Faces.__getitem__ /home/me/train.py:41
+`
+	squeezed := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if !strings.Contains(squeezed(string(out)), squeezed(want)) {
+		t.Errorf("pprof says\n%s\nwant in it\n%s", out, want)
+	}
+	if err := PProf(&b, &recording.Run{}); !errors.Is(err, ErrNoStacks) {
+		t.Errorf("of a run that was not looked at: %v", err)
+	}
+}

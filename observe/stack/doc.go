@@ -1,0 +1,22 @@
+// Package stack says on which lines of Python a loader's time goes, by looking at
+// the stacks of its threads from outside.
+//
+// Watch looks at the threads that it is told of, some dozens of times a second, and
+// adds up where those were that were preparing a batch at that moment: in
+// PyTorch's fetch, whichever process it runs in. A thread that waits to be given
+// something to do is not counted. Stacks are read with process_vm_readv: the
+// program is not stopped, runs no code of ours, gets no signal and waits for no
+// lock of ours, so its results cannot change. CPython 3.13 and 3.14 carry a table
+// of where to look (_Py_DebugOffsets); for 3.10 to 3.12 the table is ours, from
+// their headers.
+//
+// What is read may change while it is read. So every look is bounded in frames and
+// bytes, nothing is believed that does not fit together (a code object has to be
+// one, an instruction has to lie in it), and what does not is looked at again, a few
+// times. It does not see native code: what a decoder in C does is put down to the
+// line of Python that called it. It writes no sample of the user's data: names of
+// files and functions and numbers of lines alone.
+//
+// observe tells it which threads load (observe/cpu knows); diagnose names the slow
+// line.
+package stack

@@ -1,0 +1,10 @@
+package stack
+
+import (
+	"os"
+	"testing"
+
+	"stoker/internal/leash"
+)
+
+func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }

@@ -1,0 +1,338 @@
+package stack
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stoker/recording"
+)
+
+// How often threads are looked at. The pause is drawn anew each time, so that no beat of
+// the program's own goes with it.
+const (
+	pause    = 25 * time.Millisecond  // in the mean
+	atOnce   = 2                      // threads after each pause
+	rest     = 200                    // times as long as looking took of a core, at least
+	mostRest = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
+	longest  = 0.5                    // seconds that one look may stand for
+	mostKept = 512                    // different stacks of a trainer; what comes later is counted without its places
+	mostTold = 64                     // of them in the recording
+
+	mostTrainers = 256
+
+	attempts  = 5 // to find Python in a process
+	closeWait = 2 * time.Second
+)
+
+// Thread is one that loads for a trainer: a worker's, or the trainer's own.
+type Thread struct{ PID, TID, Trainer int }
+
+// Sink takes samples; a *recording.Writer is one.
+type Sink interface {
+	Sample(signal recording.Signal, subject string, t, v float64)
+}
+
+// Watch looks at the threads of loaders, in a goroutine of its own: a page of a program
+// may have to be fetched from somewhere before it can be read.
+type Watch struct {
+	threads chan []Thread
+	quit    chan struct{}
+	done    chan struct{}
+
+	mu     sync.Mutex
+	counts map[int]*counts // by trainer
+	why    string          // nothing could be read so far; "" where something was
+}
+
+// counts are what was seen of one trainer's loader.
+type counts struct {
+	looks  float64
+	stacks map[string]*tally // by subject
+	told   int               // of them in the recording
+	last   float64           // when they were written last
+}
+
+type tally struct{ seconds, written float64 }
+
+// Start begins to watch.
+func Start() *Watch {
+	w := &Watch{threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}), counts: map[int]*counts{}}
+	go w.run()
+	return w
+}
+
+// Follow says which threads load, from now on.
+func (w *Watch) Follow(threads []Thread) {
+	select {
+	case <-w.threads: // the older word was not heard yet
+	default:
+	}
+	w.threads <- threads
+}
+
+// Close ends watching. It does not wait for long.
+func (w *Watch) Close() {
+	close(w.quit)
+	select {
+	case <-w.done:
+	case <-time.After(closeWait):
+	}
+}
+
+// Why says why nothing can be read; "" where something was, or nothing was there to read.
+func (w *Watch) Why() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.why
+}
+
+// Write tells what was seen so far. Only what changed is told, and of many different
+// stacks those in which most time goes.
+func (w *Watch) Write(now float64, to Sink) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, trainer := range slices.Sorted(maps.Keys(w.counts)) {
+		w.counts[trainer].write(fmt.Sprintf("process/%d", trainer), now, to)
+	}
+}
+
+func (c *counts) write(subject string, now float64, to Sink) {
+	changed := false
+	byTime := slices.SortedFunc(maps.Keys(c.stacks), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.stacks[b].seconds, c.stacks[a].seconds), cmp.Compare(a, b))
+	})
+	for i, name := range byTime {
+		s := c.stacks[name]
+		if s.seconds == s.written || s.written == 0 && (i >= mostTold || c.told >= 2*mostTold) {
+			continue
+		}
+		if s.written == 0 {
+			c.told++
+			to.Sample(recording.FetchStack, name, c.last, 0)
+		}
+		s.written, changed = s.seconds, true
+		to.Sample(recording.FetchStack, name, now, s.seconds)
+	}
+	if changed {
+		to.Sample(recording.FetchLooks, subject, now, c.looks)
+		c.last = now
+	}
+}
+
+func (w *Watch) run() {
+	runtime.LockOSThread() // so that the thread's core time is ours
+	defer close(w.done)
+	defer func() {
+		if fault := recover(); fault != nil {
+			w.tell(fmt.Errorf("a fault of stoker's own: %v", fault))
+		}
+	}()
+	l := looker{watch: w, images: images{}, homes: map[int]home{}, seen: map[Thread]*target{}}
+	defer l.follow(nil)
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case threads := <-w.threads:
+			l.follow(threads)
+		case <-wait.C:
+			before := coreTime()
+			l.round(time.Now())
+			wait.Reset(max(pause/2+rand.N(pause), min(mostRest, rest*(coreTime()-before))))
+		}
+	}
+}
+
+// coreTime is what this thread has had of a core.
+func coreTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail with this clock
+	return time.Duration(t.Nano())
+}
+
+// tell notes why a process cannot be read, where none could be.
+func (w *Watch) tell(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) && !errors.Is(err, os.ErrNotExist) {
+		w.why = why(err)
+	}
+}
+
+// why adds what would help.
+func why(err error) string {
+	if errors.Is(err, unix.EPERM) {
+		return err.Error() + ": it may be read by the same user only where the kernel lets one process look into another " +
+			"(sysctl kernel.yama.ptrace_scope, a container's seccomp profile); start it with stoker observe -- CMD, or run stoker as root"
+	}
+	return err.Error()
+}
+
+// add counts a look at a stack.
+func (w *Watch) add(s recording.Stack) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.why = ""
+	c := w.counts[s.PID]
+	if c == nil && len(w.counts) >= mostTrainers {
+		return
+	}
+	if c == nil {
+		c = &counts{stacks: map[string]*tally{}}
+		w.counts[s.PID] = c
+	}
+	c.looks++
+	subject := s.Subject()
+	if c.stacks[subject] == nil && len(c.stacks) >= mostKept {
+		s.Places = nil
+		subject = s.Subject()
+	}
+	if c.stacks[subject] == nil {
+		c.stacks[subject] = &tally{}
+	}
+	c.stacks[subject].seconds += s.Seconds
+}
+
+// looker is the goroutine's own: what it knows of the threads.
+type looker struct {
+	watch  *Watch
+	images images
+	memory memory
+	homes  map[int]home // of trainers' loaders: a forked worker's is its parent's
+	seen   map[Thread]*target
+	turn   []*target
+	places []recording.Place
+	buffer [512]byte
+}
+
+// target is a thread that is looked at.
+type target struct {
+	Thread
+	python *python
+	stat   *os.File
+	failed int
+	retry  time.Time
+	last   time.Time // of the last look that came to something
+}
+
+// follow brings the threads up to date.
+func (l *looker) follow(threads []Thread) {
+	kept := make(map[Thread]*target, len(threads))
+	l.turn = l.turn[:0]
+	for _, t := range threads {
+		if kept[t] != nil {
+			continue
+		}
+		if kept[t] = l.seen[t]; kept[t] == nil {
+			kept[t] = &target{Thread: t}
+		}
+		l.turn = append(l.turn, kept[t])
+	}
+	for t, gone := range l.seen {
+		if kept[t] == nil && gone.stat != nil {
+			_ = gone.stat.Close()
+		}
+	}
+	l.seen = kept
+}
+
+// round looks at the next few threads in turn.
+func (l *looker) round(now time.Time) {
+	for range min(atOnce, len(l.turn)) {
+		t := l.turn[0]
+		l.turn = append(l.turn[1:], t)
+		if !t.ready(l, now) {
+			continue
+		}
+		err := t.look(l, now)
+		if changed := errors.Is(err, errTorn) || errors.Is(err, errMuch) || errors.Is(err, unix.EFAULT); err != nil && !changed {
+			t.fail(l, now, err)
+		}
+	}
+}
+
+// ready attaches to a thread that is new. Python may not be there yet.
+func (t *target) ready(l *looker, now time.Time) bool {
+	if t.python != nil || t.failed >= attempts || now.Before(t.retry) {
+		return t.python != nil
+	}
+	p, err := l.attach(t.Thread)
+	if err == nil && t.stat == nil {
+		t.stat, err = os.Open(fmt.Sprintf("/proc/%d/task/%d/stat", t.PID, t.TID))
+	}
+	if err != nil {
+		t.fail(l, now, err)
+		return false
+	}
+	t.python = p
+	return true
+}
+
+// attach finds a thread where a loader's last one was, if its number shows that this is
+// right, else by the process's files, which takes longer.
+func (l *looker) attach(t Thread) (*python, error) {
+	if h, known := l.homes[t.Trainer]; known && h.layout.native != 0 {
+		if p, err := h.attachTo(&l.memory, t.PID, t.TID); err == nil {
+			return p, nil
+		}
+	}
+	if len(l.images) > mostFiles || len(l.homes) > mostTrainers {
+		clear(l.images)
+		clear(l.homes)
+	}
+	h, err := l.images.homeOf(t.PID)
+	if err != nil {
+		return nil, err
+	}
+	l.homes[t.Trainer] = h
+	return h.attachTo(&l.memory, t.PID, t.TID)
+}
+
+// fail tries anew later, ever less often.
+func (t *target) fail(l *looker, now time.Time, err error) {
+	l.watch.tell(err)
+	t.python = nil
+	t.failed++
+	t.retry = now.Add(time.Second << t.failed)
+}
+
+// look adds where a thread is, if it prepares a batch.
+func (t *target) look(l *looker, now time.Time) error {
+	n, err := t.stat.ReadAt(l.buffer[:], 0)
+	if n == 0 {
+		return err // it has ended
+	}
+	found, err := t.python.stack()
+	if err != nil {
+		return err
+	}
+	span := pause.Seconds()
+	if !t.last.IsZero() {
+		span = min(longest, now.Sub(t.last).Seconds())
+	}
+	t.last, t.failed = now, 0
+	places, in := fetched(found, l.places[:0])
+	if l.places = places; in {
+		l.watch.add(recording.Stack{PID: t.Trainer, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+	}
+	return nil
+}
+
+// sleeps reports whether a thread neither runs nor waits for a core, by its stat file.
+func sleeps(stat []byte) bool {
+	at := bytes.LastIndexByte(stat, ')') + 2 // the name before it may hold anything
+	return at < len(stat) && stat[at] != 'R'
+}
