@@ -173,12 +173,25 @@ func FuzzRead(f *testing.F) {
 	f.Add(packed(header, `{"kind":"sample","t":1,"signal":"tree.cpu","subject":"tree","value":2}`+"\n"))
 	f.Add([]byte(header + `{"kind":"step","pid":1,"t":1,"period":0.5,"phase":"train"}` + "\n" + `{"kind":"clock","pid":1,"idle":0.1}` + "\n"))
 	f.Add([]byte(header + `{"kind":"device","t":1,"end":2,"name":"k","work":"kernel","call":0}` + "\n" + `{"kind":"facts","facts":{"loaders":[{"settings":{"num_workers":4}}]}}`))
+	f.Add([]byte(header + `{"kind":"thinned","to":9,"every":2,"one_in":4}` + "\n" + `{"kind":"thinned","t":3,"every":1}` + "\n" +
+		`{"kind":"sample","t":3.5,"signal":"tree.cpu","value":2}` + "\n" + `{"kind":"sample","t":3.7,"signal":"tree.cpu","value":2}` + "\n" + `{"kind":"step","pid":1,"t":9999,"n":70,"period":0.5}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		most := usual
+		most.kept = 4000 // so that most inputs are thinned
+		if run, err := read(bytes.NewReader(data), most); err == nil {
+			_ = run.Windows()
+		}
 		run, err := Read(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		deep.Add(1)
+		var trimmed bytes.Buffer
+		if _, err := trim(&trimmed, bytes.NewReader(data), run.notJudged(), oldEvery); err == nil {
+			if again, err := Read(&trimmed); err != nil || again.End() != run.End() {
+				t.Fatalf("a run that was trimmed cannot be read: %v", err)
+			}
+		}
 		for _, w := range run.Windows() {
 			_, _, _ = w.Time(), w.Idle(), w.String()
 		}

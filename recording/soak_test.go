@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -216,6 +217,19 @@ func TestOverlaid(t *testing.T) {
 		if parts = overlaid(parts, c.more); !slices.Equal(parts, c.want) {
 			t.Errorf("%+v: %+v, want %+v", c.more, parts, c.want)
 		}
+	}
+}
+
+// Lines from a stranger cost no more than those of a job.
+func TestManyParts(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString(header)
+	for i := range 30_000 {
+		fmt.Fprintf(&lines, `{"kind":"thinned","t":%d,"to":%d,"one_in":%d}`+"\n", 2*i, 2*i+1, 2<<(i%5))
+	}
+	run, err := Read(strings.NewReader(lines.String()))
+	if err != nil || len(run.thinned) > mostParts || run.oneIn(0, 1) != 32 || run.oneIn(59_998, 59_999) != 32 || run.oneIn(59_996, 59_996.5) != 16 {
+		t.Errorf("%v, %d parts", err, len(run.thinned))
 	}
 }
 
