@@ -74,10 +74,15 @@ func (r *Run) Kept() []string {
 
 // mostParts is how many parts are told apart. A recording of a month has some thousand;
 // one from a stranger may have a line for each.
-const mostParts = 8192
+const mostParts = 4096
 
 // overlaid are parts of a run, in order and apart, of which one more was thinned.
 func overlaid(parts []thinned, more thinned) []thinned {
+	if n := len(parts); n < mostParts && (n == 0 || more.From >= parts[n-1].To) { // as nearly always
+		out := partList(parts)
+		out.add(more, more.From, more.To)
+		return out
+	}
 	out := make(partList, 0, len(parts)+2)
 	from := more.From // what of more is still to come
 	for _, p := range parts {
