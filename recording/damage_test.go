@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -284,4 +286,51 @@ func members(t *testing.T, data []byte) (at []int) {
 		r.in.mark()
 	}
 	return at
+}
+
+// A flipped byte of a recording of a megabyte is noticed, or changes nothing, and costs
+// the second in which it lies. Only that second and the next are read each time: nothing
+// else of a file is touched by a member. STOKER_FLIPS=1 flips every byte, 10 every tenth.
+func TestFlipsOfAMegabyte(t *testing.T) {
+	stride, err := strconv.Atoi(os.Getenv("STOKER_FLIPS"))
+	if err != nil {
+		stride = 4999
+	}
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	if err := long(t, path, 1300, segment).Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := append(members(t, data), len(data))
+	flips, noticed := 0, 0
+	for i := 1; i+2 < len(at); i++ {
+		head, second, next := data[:at[1]], data[at[i]:at[i+1]], data[at[i+1]:at[i+2]]
+		whole, err := Read(bytes.NewReader(slices.Concat(head, second, next)))
+		after, err2 := Read(bytes.NewReader(slices.Concat(head, next)))
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		wholeText, afterText := text(t, whole), text(t, after)
+		for b := (stride - at[i]%stride) % stride; b < len(second); b += stride {
+			spoilt := bytes.Clone(second)
+			spoilt[b] ^= 1 << (flips % 8)
+			flips++
+			run, err := Read(bytes.NewReader(slices.Concat(head, spoilt, next)))
+			if err != nil {
+				t.Fatalf("byte %d: %v", at[i]+b, err)
+			}
+			lost := len(run.Warnings) > 0
+			if lost {
+				noticed++
+			}
+			run.Warnings = nil
+			if got := text(t, run); got != wholeText && !(lost && (got == afterText || len(run.Steps) == len(after.Steps))) {
+				t.Fatalf("byte %d: noticed is %t, and %d bytes of lines are read of %d", at[i]+b, lost, len(got), len(wholeText))
+			}
+		}
+	}
+	t.Logf("%d of %d bytes flipped, %d noticed, no other second lost", flips, len(data), noticed)
 }
