@@ -4,6 +4,7 @@
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 FUZZTIME  ?= 60s
+FUZZ      ?= .
 PYTHON    ?= python3
 TORCH     := python/.venv/bin/python
 NVML_C    := observe/gpu/emulated/nvml.c
@@ -75,13 +76,23 @@ cases: ## hold the recordings under testdata/cases against their expected verdic
 	go test -count=1 -v -run '^TestCases$$' ./diagnose
 
 .PHONY: fuzz
-fuzz: ## every Fuzz target for FUZZTIME=60s
+fuzz: ## every Fuzz target (FUZZ=PATTERN: some) for FUZZTIME=60s; what a failure leaves in testdata/fuzz is kept
 	@found=0; \
 		while IFS=: read -r file name; do \
 			found=1; echo "== $$name in $$(dirname $$file), $(FUZZTIME)"; \
 			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname $$file)"; \
-		done < <(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //' | sort); \
+		done < <(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //' | grep -E '$(FUZZ)' | sort); \
 		[ $$found = 1 ] || { echo "make: error: no Fuzz target was found" >&2; exit 1; }
+
+# One of each kind that a stranger may send: recordings, pictures, traces, datagrams.
+.PHONY: fuzz-quick
+fuzz-quick: ## four Fuzz targets for 20 s each, as CI does
+	$(MAKE) --no-print-directory fuzz FUZZTIME=20s FUZZ='recording/.*:FuzzRead$$$$|feed/decode/|trace/kineto/|feed/serve/.*:FuzzSession$$$$'
+
+.PHONY: soak
+soak: build torch ## memory of observing and feeding over 30 minutes, and a recording over 48 simulated hours (40 minutes)
+	STOKER_SOAK=48 go test -count=1 -v -timeout 60m -run '^TestSoak$$' ./recording
+	$(PYTHON) bench/soak.py
 
 .PHONY: torch
 torch: ## python/.venv with the pinned PyTorch and trainers (2 GB to download, once)

@@ -5,7 +5,12 @@ import (
 	"compress/gzip"
 	"errors"
 	"flag"
+	"io"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -173,12 +178,25 @@ func FuzzRead(f *testing.F) {
 	f.Add(packed(header, `{"kind":"sample","t":1,"signal":"tree.cpu","subject":"tree","value":2}`+"\n"))
 	f.Add([]byte(header + `{"kind":"step","pid":1,"t":1,"period":0.5,"phase":"train"}` + "\n" + `{"kind":"clock","pid":1,"idle":0.1}` + "\n"))
 	f.Add([]byte(header + `{"kind":"device","t":1,"end":2,"name":"k","work":"kernel","call":0}` + "\n" + `{"kind":"facts","facts":{"loaders":[{"settings":{"num_workers":4}}]}}`))
+	f.Add([]byte(header + `{"kind":"thinned","to":9,"every":2,"one_in":4}` + "\n" + `{"kind":"thinned","t":3,"every":1}` + "\n" +
+		`{"kind":"sample","t":3.5,"signal":"tree.cpu","value":2}` + "\n" + `{"kind":"sample","t":3.7,"signal":"tree.cpu","value":2}` + "\n" + `{"kind":"step","pid":1,"t":9999,"n":70,"period":0.5}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		most := usual
+		most.kept = 4000 // so that most inputs are thinned
+		if run, err := read(bytes.NewReader(data), most); err == nil {
+			_ = run.Windows()
+		}
 		run, err := Read(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		deep.Add(1)
+		var trimmed bytes.Buffer
+		if _, err := trim(&trimmed, bytes.NewReader(data), run.notJudged(), oldEvery); err == nil {
+			if again, err := Read(&trimmed); err != nil || again.End() != run.End() {
+				t.Fatalf("a run that was trimmed cannot be read: %v", err)
+			}
+		}
 		for _, w := range run.Windows() {
 			_, _, _ = w.Time(), w.Idle(), w.String()
 		}
@@ -204,4 +222,115 @@ func FuzzRead(f *testing.F) {
 	if !fuzzing && deep.Load() == 0 {
 		f.Error("no input came past the header")
 	}
+}
+
+// A disk that loses its power keeps of what was not synced some blocks and not others,
+// in no order, and a length that may count blocks which were never written: what is left
+// of a recording opens, and has each second whose blocks are all there.
+func TestPowerCut(t *testing.T) {
+	path, _ := recorded(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuts, err := strconv.Atoi(os.Getenv("STOKER_CUTS"))
+	if err != nil {
+		cuts = 300
+	}
+	chance := rand.New(rand.NewPCG(9, 9))
+	first := members(t, data)[1] // the header's member, which was written long ago
+	for range cuts {
+		block := []int{64, 512, 4096}[chance.IntN(3)]
+		left, lost := bytes.Clone(data), map[int]bool{}
+		for at := first/block*block + block; at < len(left); at += block {
+			if chance.IntN(3) == 0 {
+				clear(left[at:min(len(left), at+block)])
+				lost[at/block] = true
+			}
+		}
+		left = left[:max(first, len(left)-chance.IntN(block))]
+		run, err := Read(bytes.NewReader(left))
+		if err != nil {
+			t.Fatalf("%d of %d blocks of %d bytes are lost: %v", len(lost), len(data)/block, block, err)
+		}
+		want := 0
+		bounds := append(members(t, data), len(data))
+		for i := range len(bounds) - 1 {
+			whole := bounds[i+1] <= len(left)
+			for b := bounds[i] / block; b <= (bounds[i+1]-1)/block; b++ {
+				whole = whole && !lost[b]
+			}
+			if whole {
+				part, err := Read(io.MultiReader(bytes.NewReader(data[:first]), bytes.NewReader(data[bounds[i]:bounds[i+1]])))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want += len(part.Steps)
+			}
+		}
+		if len(run.Steps) < want {
+			t.Fatalf("%d steps of at least %d, with %d blocks of %d bytes lost: %q", len(run.Steps), want, len(lost), block, run.Warnings)
+		}
+	}
+}
+
+// members are where the members of a recording begin.
+func members(t *testing.T, data []byte) (at []int) {
+	t.Helper()
+	r := &reader{in: &input{from: bytes.NewReader(data)}, limits: usual, build: newBuilder(), full: func() {}}
+	for r.in.offset() < int64(len(data)) {
+		at = append(at, int(r.in.offset()))
+		if err := r.member(r.in.offset()); err != nil {
+			t.Fatal(err)
+		}
+		r.in.mark()
+	}
+	return at
+}
+
+// A flipped byte of a recording of a megabyte is noticed, or changes nothing, and costs
+// the second in which it lies. Only that second and the next are read each time: nothing
+// else of a file is touched by a member. STOKER_FLIPS=1 flips every byte, 10 every tenth.
+func TestFlipsOfAMegabyte(t *testing.T) {
+	stride, err := strconv.Atoi(os.Getenv("STOKER_FLIPS"))
+	if err != nil {
+		stride = 4999
+	}
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	if err := long(t, path, 1300, segment).Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := append(members(t, data), len(data))
+	flips, noticed := 0, 0
+	for i := 1; i+2 < len(at); i++ {
+		head, second, next := data[:at[1]], data[at[i]:at[i+1]], data[at[i+1]:at[i+2]]
+		whole, err := Read(bytes.NewReader(slices.Concat(head, second, next)))
+		after, err2 := Read(bytes.NewReader(slices.Concat(head, next)))
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		wholeText, afterText := text(t, whole), text(t, after)
+		for b := (stride - at[i]%stride) % stride; b < len(second); b += stride {
+			spoilt := bytes.Clone(second)
+			spoilt[b] ^= 1 << (flips % 8)
+			flips++
+			run, err := Read(bytes.NewReader(slices.Concat(head, spoilt, next)))
+			if err != nil {
+				t.Fatalf("byte %d: %v", at[i]+b, err)
+			}
+			lost := len(run.Warnings) > 0
+			if lost {
+				noticed++
+			}
+			run.Warnings = nil
+			if got := text(t, run); got != wholeText && !(lost && (got == afterText || len(run.Steps) == len(after.Steps))) {
+				t.Fatalf("byte %d: noticed is %t, and %d bytes of lines are read of %d", at[i]+b, lost, len(got), len(wholeText))
+			}
+		}
+	}
+	t.Logf("%d of %d bytes flipped, %d noticed, no other second lost", flips, len(data), noticed)
 }

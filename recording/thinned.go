@@ -72,32 +72,53 @@ func (r *Run) Kept() []string {
 	return said
 }
 
-// overlaid are parts of a run, in order, of which one more was thinned.
+// mostParts is how many parts are told apart. A recording of a month has some thousand;
+// one from a stranger may have a line for each.
+const mostParts = 4096
+
+// overlaid are parts of a run, in order and apart, of which one more was thinned.
 func overlaid(parts []thinned, more thinned) []thinned {
-	borders := []float64{more.From, more.To}
-	for _, p := range parts {
-		borders = append(borders, p.From, p.To)
+	if n := len(parts); n < mostParts && (n == 0 || more.From >= parts[n-1].To) { // as nearly always
+		out := partList(parts)
+		out.add(more, more.From, more.To)
+		return out
 	}
-	slices.Sort(borders)
-	borders = slices.Compact(borders)
-	var out []thinned
-	for i, from := range borders[:len(borders)-1] {
-		part := thinned{From: from, To: borders[i+1], OneIn: 1}
-		for _, p := range append(parts, more) {
-			if from >= p.From && from < p.To {
-				part = part.and(p)
-			}
+	out := make(partList, 0, len(parts)+2)
+	from := more.From // what of more is still to come
+	for _, p := range parts {
+		out.add(more, from, min(p.From, more.To))
+		from = max(from, p.To)
+		out.add(p, p.From, min(p.To, more.From))
+		out.add(p.and(more), max(p.From, more.From), min(p.To, more.To))
+		out.add(p, max(p.From, more.To), p.To)
+	}
+	out.add(more, from, more.To)
+	if len(out) > mostParts { // the earlier half becomes one
+		half := out[:len(out)/2]
+		for _, p := range half {
+			half[0] = half[0].and(p)
 		}
-		last := len(out) - 1
-		switch {
-		case part.Every == 0 && part.OneIn <= 1:
-		case last >= 0 && out[last].To == from && out[last].Every == part.Every && out[last].OneIn == part.OneIn:
-			out[last].To = part.To
-		default:
-			out = append(out, part)
-		}
+		half[0].To = half[len(half)-1].To
+		out = append(out[:1], out[len(half):]...)
 	}
 	return out
+}
+
+// partList is parts in order.
+type partList []thinned
+
+// add adds a part from one time to another, to the last one where it is thinned likewise.
+func (l *partList) add(p thinned, from, to float64) {
+	if p.From, p.To = from, to; !(from < to) || p.Every == 0 && p.OneIn <= 1 {
+		return
+	}
+	if n := len(*l); n > 0 {
+		if last := &(*l)[n-1]; last.To == from && last.Every == p.Every && last.OneIn == p.OneIn {
+			last.To = to
+			return
+		}
+	}
+	*l = append(*l, p)
 }
 
 // oneIn is how few blocks of steps are kept from one time to another: the fewest of

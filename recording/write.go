@@ -363,6 +363,10 @@ func Write(out io.Writer, run *Run) error {
 		{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic},
 		{Kind: "facts", Facts: &facts},
 	}
+	for _, t := range run.thinned {
+		t.To = min(t.To, run.End()+1) // what goes on would be of what follows
+		lines = append(lines, thinnedLine(t))
+	}
 	for _, s := range run.Series {
 		for i := range s.T {
 			lines = append(lines, line{Kind: "sample", T: s.T[i], Signal: s.Signal, Subject: s.Subject, Value: &s.V[i]})

@@ -244,13 +244,14 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Public traces, where they are there.
-func TestForeignTraces(t *testing.T) {
-	files, _ := filepath.Glob("../../shared/traces/kineto/*.json.gz")
+// Our own recordings, and public traces where they are there.
+func TestRealTraces(t *testing.T) {
+	files, _ := filepath.Glob("../testdata/cases/trace-*/trace.json.gz")
 	if len(files) == 0 {
-		t.Skip("no ../shared/traces here")
+		t.Fatal("no case has a trace")
 	}
-	for _, file := range files {
+	public, _ := filepath.Glob("../../shared/traces/kineto/*.json.gz")
+	for _, file := range append(files, public...) {
 		if strings.Contains(file, "mtia") && testing.Short() {
 			continue
 		}

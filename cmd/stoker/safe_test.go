@@ -188,6 +188,30 @@ func TestNoVerbLetsThroughNames(t *testing.T) {
 	}
 }
 
+// Every name that the kernel tells of a process may be anybody's: its own, its threads',
+// its arguments', its folder's, its control group's.
+func TestNoVerbLetsThroughNamesOfProcesses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder"+poison.Name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	const comm = `printf '\033[31mP\302\233\342\200\256\nP' > /proc/$$/comm; `
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	for name, args := range map[string][]string{
+		"":       {"observe", "--no-hook", "-o", path, "--", "bash", "-c", comm + `sh -c '` + strings.ReplaceAll(comm, "'", `"`) + `sleep 0.3' "$0"; sleep 0.3; exit 3`, poison.Name},
+		"killed": {"observe", "--no-hook", "-o", path + ".2", "--", "bash", "-c", comm + "kill -KILL $$", poison.Name},
+		"left":   {"observe", "--no-hook", "-o", path + ".3", "--", "bash", "-c", comm + "sleep 1 & exit 0", poison.Name},
+	} {
+		checkLeak(t, "a process, "+name, args...)
+	}
+	for _, args := range [][]string{
+		{"diagnose"}, {"diagnose", "--explain"}, {"diagnose", "--json"}, {"advise"}, {"advise", "--json"}, {"verify", path}, {"verify", "--json", path}, {"recording", "check"},
+	} {
+		checkLeak(t, "a process", append(args, path)...)
+	}
+}
+
 func quoted(t *testing.T, text string) string {
 	t.Helper()
 	b, err := json.Marshal(text)

@@ -12,13 +12,15 @@ import (
 	"testing"
 )
 
-// foreignTraces are public recordings that are not part of the project.
-func foreignTraces(t testing.TB) []string {
-	files, _ := filepath.Glob("../../../shared/traces/kineto/*.json.gz")
-	if len(files) == 0 {
-		t.Skip("no ../shared/traces here")
+// realTraces are our own recordings, and public ones that are not part of the project
+// where they are there.
+func realTraces(t testing.TB) []string {
+	own, _ := filepath.Glob("../../testdata/cases/trace-*/trace.json.gz")
+	if len(own) == 0 {
+		t.Fatal("no case has a trace")
 	}
-	return files
+	public, _ := filepath.Glob("../../../shared/traces/kineto/*.json.gz")
+	return append(own, public...)
 }
 
 func unzipped(t testing.TB, file string) []byte {
@@ -41,7 +43,7 @@ func unzipped(t testing.TB, file string) []byte {
 
 // The fast scanner and the general reader give the same Trace.
 func TestReadersAgree(t *testing.T) {
-	for _, file := range foreignTraces(t) {
+	for _, file := range realTraces(t) {
 		data := unzipped(t, file)
 		if testing.Short() && len(data) > 4<<20 {
 			continue
