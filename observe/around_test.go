@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -133,6 +134,9 @@ func BenchmarkSecond(b *testing.B) {
 		}
 	}
 	b.ReportMetric((coreTime(b)-before)/float64(b.N)*100, "%core")
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapSys-m.HeapReleased)/1e6, "MB")
 	if info, err := os.Stat(r.out.Path()); err == nil {
 		b.ReportMetric(float64(info.Size())/float64(b.N)*60/1e6, "MB/minute")
 	}
