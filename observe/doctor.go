@@ -57,8 +57,10 @@ func (p Place) read(name string) (string, error) {
 func (p Place) gpus() []Check {
 	probe, err := p.OpenGPU()
 	if err != nil {
-		return []Check{{What: "GPU", Needed: true, Text: err.Error() + "; without it what the device does is known only from its own clock in the hook",
-			Help: "nvidia-smi, to see whether the driver works; docker run --gpus all in a container"}}
+		return []Check{{
+			What: "GPU", Needed: true, Text: err.Error() + "; without it what the device does is known only from its own clock in the hook",
+			Help: "nvidia-smi, to see whether the driver works; docker run --gpus all in a container",
+		}}
 	}
 	defer func() { _ = probe.Close() }() // nothing of ours depends on it
 	probe.Read(time.Now())
