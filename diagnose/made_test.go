@@ -230,6 +230,10 @@ func TestClassesOfMadeRuns(t *testing.T) {
 			m.facts.Mounts = nil
 			m.states = map[recording.State]float64{recording.Running: 0.1, recording.Asleep: 0.9}
 		}), diagnose.TooFewWorkers, ""},
+		"a lock, while ranks exchange": {starving().with(nfs).with(func(m *made) {
+			m.facts.Mounts, m.states = nil, map[recording.State]float64{recording.Running: 0.1, recording.Parked: 0.9}
+			m.rates["net.sent net/eth0"] = 140e6
+		}), diagnose.TooFewWorkers, ""},
 		"a lock, and hardly any network": {starving().with(func(m *made) {
 			m.states = map[recording.State]float64{recording.Running: 0.1, recording.Parked: 0.9}
 			m.rates["net.received net/eth0"] = 20e3
