@@ -94,8 +94,10 @@ func (m *made) run(t *testing.T) *recording.Run {
 			p.PinThread = 150
 		}
 		m.facts.Processes = append(m.facts.Processes, p)
-		m.facts.Loaders = append(m.facts.Loaders, recording.Loader{ID: 1, PID: trainer, BatchBytes: 38e6, BatchDType: "float32", Pinned: new(true),
-			Settings: stoker.Settings{stoker.NumWorkers: m.workers, stoker.BatchSize: 64, stoker.PinMemory: true}})
+		m.facts.Loaders = append(m.facts.Loaders, recording.Loader{
+			ID: 1, PID: trainer, BatchBytes: 38e6, BatchDType: "float32", Pinned: new(true),
+			Settings: stoker.Settings{stoker.NumWorkers: m.workers, stoker.BatchSize: 64, stoker.PinMemory: true},
+		})
 		m.write(w, trainer, rank)
 		for i := range m.workers {
 			m.work(w, trainer, 200+100*rank+i+1)
@@ -126,8 +128,10 @@ func (m *made) run(t *testing.T) *recording.Run {
 func (m *made) write(w *recording.Writer, trainer, rank int) {
 	var steps []recording.Step
 	for i := 0; float64(i)*m.step < m.seconds; i++ {
-		steps = append(steps, recording.Step{PID: trainer, Rank: rank, Device: rank, Loader: 1, N: i, Start: float64(i) * m.step, Period: m.step, Wait: m.wait,
-			Samples: 64, First: i == 0, Phase: recording.Train, Idle: m.idle, DevicePeriod: m.step, Optimized: 1})
+		steps = append(steps, recording.Step{
+			PID: trainer, Rank: rank, Device: rank, Loader: 1, N: i, Start: float64(i) * m.step, Period: m.step, Wait: m.wait,
+			Samples: 64, First: i == 0, Phase: recording.Train, Idle: m.idle, DevicePeriod: m.step, Optimized: 1,
+		})
 	}
 	if m.steps != nil {
 		m.steps(steps)
@@ -210,6 +214,7 @@ func TestClassesOfMadeRuns(t *testing.T) {
 			m.rates["disk.read disk/sdb"], m.rates["disk.busy disk/sdb"] = 90e6, 0.4
 		}), diagnose.IOBound, ""},
 		"small reads":                 {starving().with(func(m *made) { m.rates["disk.reads disk/sda"] = 12000 }), diagnose.SmallFiles, "a read is 16.7 KB"},
+		"a limit of reads":            {starving().with(func(m *made) { m.rates["disk.reads disk/sda"] = 12000; m.facts.Machine.ReadsLimit = 12000 }), diagnose.SmallFiles, "may make 12,000 reads"},
 		"reads as large as readahead": {starving().with(func(m *made) { m.rates["disk.reads disk/sda"] = 900; m.rates["disk.busy disk/sda"] = 0.5 }), diagnose.IOBound, ""},
 		"NFS":                         {starving().with(nfs), diagnose.RemoteFS, "a read there takes 9 ms"},
 		"a mount that is hardly read": {starving().with(nfs).with(func(m *made) {
@@ -224,6 +229,10 @@ func TestClassesOfMadeRuns(t *testing.T) {
 		"sleep, while somebody downloads": {starving().with(nfs).with(func(m *made) {
 			m.facts.Mounts = nil
 			m.states = map[recording.State]float64{recording.Running: 0.1, recording.Asleep: 0.9}
+		}), diagnose.TooFewWorkers, ""},
+		"a lock, while ranks exchange": {starving().with(nfs).with(func(m *made) {
+			m.facts.Mounts, m.states = nil, map[recording.State]float64{recording.Running: 0.1, recording.Parked: 0.9}
+			m.rates["net.sent net/eth0"] = 140e6
 		}), diagnose.TooFewWorkers, ""},
 		"a lock, and hardly any network": {starving().with(func(m *made) {
 			m.states = map[recording.State]float64{recording.Running: 0.1, recording.Parked: 0.9}

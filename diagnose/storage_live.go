@@ -138,6 +138,9 @@ func (l live) small(d disk) quantity {
 		return fact(text, true, "hardly any bytes are read")
 	}
 	q := quantity{Question: Question{Text: text, Answer: "unknown", Score: unlikely}, Seen: d.seen()}
+	if limit := l.run.Facts.Machine.ReadsLimit; limit > 0 {
+		q = q.saw(limit, "requests/s", "machine.reads_limit", "the job's control group may make %s reads a second", stoker.About(limit))
+	}
 	if !math.IsNaN(d.Size) {
 		q.Score = small(d)
 		q.Answer = yesNo(q.Score) + ", a read is " + stoker.AboutBytes(d.Size)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -119,8 +120,10 @@ func BenchmarkSecond(b *testing.B) {
 			now += 0.1
 		}
 		for range 8 * 5 { // five steps a second on each rank
-			r.out.Step(recording.Step{PID: 100 + steps%8, Rank: steps % 8, Loader: 1, N: steps / 8, Start: now - float64(steps%7)/100, Period: 0.2 + float64(steps%13)/1e4, Wait: 0.01 + float64(steps%11)/1e5,
-				Samples: 256, Phase: recording.Train, Idle: math.NaN(), DevicePeriod: math.NaN(), Optimized: 1})
+			r.out.Step(recording.Step{
+				PID: 100 + steps%8, Rank: steps % 8, Loader: 1, N: steps / 8, Start: now - float64(steps%7)/100, Period: 0.2 + float64(steps%13)/1e4, Wait: 0.01 + float64(steps%11)/1e5,
+				Samples: 256, Phase: recording.Train, Idle: math.NaN(), DevicePeriod: math.NaN(), Optimized: 1,
+			})
 			steps++
 		}
 		r.hearGPU(readings(8, time.Now()))
@@ -133,6 +136,9 @@ func BenchmarkSecond(b *testing.B) {
 		}
 	}
 	b.ReportMetric((coreTime(b)-before)/float64(b.N)*100, "%core")
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapSys-m.HeapReleased)/1e6, "MB")
 	if info, err := os.Stat(r.out.Path()); err == nil {
 		b.ReportMetric(float64(info.Size())/float64(b.N)*60/1e6, "MB/minute")
 	}

@@ -33,7 +33,7 @@ func healthy(t *testing.T) (Place, *tellingGPU) {
 	t.Helper()
 	root := forest.Plant(t, forest.Machine{CPUs: 4, Trainers: 1, Disks: 1})
 	for name, text := range map[string]string{
-		"proc/self/cgroup": "2:cpu:/\n3:memory:/\n", "proc/self/io": "rchar: 1\n", "proc/self/wchan": "do_wait", "proc/self/schedstat": "1 2 3\n",
+		"proc/self/cgroup": "2:cpu:/\n3:memory:/\n", "proc/self/io": "rchar: 1\n", "proc/self/task/1/wchan": "0", "proc/self/task/2/wchan": "futex_do_wait", "proc/self/schedstat": "1 2 3\n",
 		"proc/sys/kernel/task_delayacct": "1\n", "proc/sys/kernel/yama/ptrace_scope": "0\n",
 	} {
 		forest.File(t, root, name, text)
@@ -72,7 +72,7 @@ func TestDoctor(t *testing.T) {
 	for file, want := range map[string]string{
 		"proc/self/io": "bytes read", "proc/self/schedstat": "waiting for cores", "proc/sys/kernel/task_delayacct": "delay accounting",
 		"proc/pressure/memory": "pressure (PSI)", "proc/diskstats": "disks", "proc/self/cgroup": "control groups",
-		"proc/" + pidText() + "/net/dev": "network interfaces", "proc/self/wchan": "what threads wait for",
+		"proc/" + pidText() + "/net/dev": "network interfaces", "proc/self/task/2/wchan": "what threads wait for",
 	} {
 		p, _ := healthy(t)
 		if err := os.Remove(filepath.Join(p.Root, file)); err != nil {

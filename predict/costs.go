@@ -350,11 +350,17 @@ const NetworkRate = 1e6
 
 // sockets takes for reads from the network what workers spend asleep in poll and the like
 // while they fetch and an interface brings bytes: a client in user space waits for its
-// server as anybody waits for anything.
+// server as anybody waits for anything. Who reads gets more than it sends; what ranks
+// exchange goes both ways. Within the machine (lo) all that is sent is received.
 func (c *Costs) sockets(run *recording.Run) {
 	c.Received = math.NaN()
+	p := run.Process(c.Window.PID)
 	for _, s := range run.All(recording.NetReceived) {
-		if rate := s.Rate(c.Window.Start, c.Window.End); !math.IsNaN(rate) && !(rate <= c.Received) {
+		rate, sent := s.Rate(c.Window.Start, c.Window.End), run.Find(recording.NetSent, s.Subject).Rate(c.Window.Start, c.Window.End)
+		if both := rate < 2*sent; both && (s.Subject != "net/lo" || p != nil && p.World > 1) {
+			continue
+		}
+		if !math.IsNaN(rate) && !(rate <= c.Received) {
 			c.Received, c.ReceivedBy = rate, strings.TrimPrefix(s.Subject, "net/")
 		}
 	}

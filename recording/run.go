@@ -61,6 +61,7 @@ type Machine struct {
 	ShmBytes    *float64           `json:"shm_bytes,omitempty"`    // size of /dev/shm
 	LockedBytes *float64           `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
 	DiskLimit   float64            `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
+	ReadsLimit  float64            `json:"reads_limit,omitempty"`  // read requests/s, likewise; 0: none
 	Kernel      string             `json:"kernel,omitempty"`
 	Nodes       int                `json:"nodes,omitempty"`      // NUMA nodes with processors; 0 where the kernel does not tell
 	NetSpeed    map[string]float64 `json:"net_speed,omitempty"`  // bytes/s that interfaces can, by subject ("net/eth0")

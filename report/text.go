@@ -143,7 +143,11 @@ func titleOf(class diagnose.Class) string {
 
 func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 	for _, g := range run.Facts.GPUs {
-		fmt.Fprintf(&p.b, "  GPU %d  %s\n", g.Index, cut(g.Name, 60))
+		instances := ""
+		if g.MIG {
+			instances = ", cut into instances (MIG): the driver tells no utilisation"
+		}
+		fmt.Fprintf(&p.b, "  GPU %d  %s%s\n", g.Index, cut(g.Name, 60), instances)
 	}
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
 		p.b.WriteString("  device   no GPU was seen\n")

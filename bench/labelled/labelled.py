@@ -82,7 +82,7 @@ SCENARIOS = (
              "one worker makes a batch in 60, the device takes 36", mend="num_workers"),
     Scenario("cpu-exhausted", "cpu-bound/cpu-exhausted", "--workers 2 --load-ms 50 --device-ms 32",
              "50 + 5 of core time per batch on a single core, the device takes 32", mend="cores", cores=1),
-    Scenario("slow-disk", "io-bound", f"--workers 2 --load-kind disk --data {FILES} --load-ms 5 --device-ms 60",
+    Scenario("slow-disk", "io-bound/device-saturated", f"--workers 2 --load-kind disk --data {FILES} --load-ms 5 --device-ms 60",
              "1.76 MB per batch from a disk that gives 12 MB/s: 147 per batch", mend="storage", needs="slow disk"),
     Scenario("healthy", "gpu-bound", "--workers 2 --load-ms 40 --launch-ms 3 --device-ms 60",
              "two workers make a batch in 20, the device takes 60", quick=True),

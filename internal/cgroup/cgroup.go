@@ -216,10 +216,19 @@ func (g *Groups) FreeThreads() float64 {
 
 // DiskLimit is the smallest limit on bytes read per second; 0: none.
 func (g *Groups) DiskLimit() float64 {
+	return g.diskLimit("blkio.throttle.read_bps_device", "rbps=")
+}
+
+// ReadsLimit is the smallest limit on read requests per second; 0: none.
+func (g *Groups) ReadsLimit() float64 {
+	return g.diskLimit("blkio.throttle.read_iops_device", "riops=")
+}
+
+func (g *Groups) diskLimit(file, key string) float64 {
 	least := math.Inf(1)
 	for _, folder := range g.block.folders {
 		if !g.block.v2 { // "254:0 1048576" per disk
-			for line := range strings.Lines(g.word(folder, "blkio.throttle.read_bps_device")) {
+			for line := range strings.Lines(g.word(folder, file)) {
 				if fields := strings.Fields(line); len(fields) == 2 {
 					least = smaller(least, fields[1])
 				}
@@ -227,7 +236,7 @@ func (g *Groups) DiskLimit() float64 {
 			continue
 		}
 		for word := range strings.FieldsSeq(g.word(folder, "io.max")) { // "8:0 rbps=1048576 wbps=max …"
-			if value, found := strings.CutPrefix(word, "rbps="); found {
+			if value, found := strings.CutPrefix(word, key); found {
 				least = smaller(least, value)
 			}
 		}

@@ -126,3 +126,15 @@ func TestFreeThreads(t *testing.T) {
 		}
 	}
 }
+
+func TestReadsLimit(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"v1": {"proc/5/cgroup": "3:blkio:/job", "proc/self/mountinfo": mountsV1, "sys/fs/cgroup/blkio/job/blkio.throttle.read_iops_device": "254:0 400\n8:0 100"},
+		"v2": {"proc/5/cgroup": "0::/job", "proc/self/mountinfo": mountV2, "sys/fs/cgroup/job/io.max": "8:0 rbps=max wbps=max riops=100 wiops=9"},
+	} {
+		g, err := Find(tree(files), "5")
+		if err != nil || g.ReadsLimit() != 100 || g.DiskLimit() != 0 {
+			t.Errorf("%s: %v, %v", name, g, err)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func TestDamagedProc(t *testing.T) {
 		"unreadable": func(path string) { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, // read answers an error, to root as well
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := forest.Plant(t, planted)
+			root := forest.Plant(t, forest.Machine{CPUs: 4, Trainers: 2, Workers: 4})
 			for _, file := range []string{"stat", "comm", "cmdline", "io", "environ", "limits", "cgroup", "smaps_rollup", "task/1000/stat", "task/1000/wchan", "task/1000/schedstat", "task/1000/children"} {
 				damaged(t, root, "proc/1000/"+file, damage)
 			}
@@ -104,7 +104,7 @@ func damaged(t *testing.T, root, file string, damage func(path string)) {
 	damage(path)
 	for name, j := range map[string]*Job{"meanwhile": before, "before": after} {
 		got := book{}
-		for second := range 3 {
+		for second := range 2 {
 			j.Second(float64(second), got)
 			j.Tick(float64(second)+0.5, got)
 			_, _ = j.Machine(), j.Processes()
@@ -124,5 +124,22 @@ func damaged(t *testing.T, root, file string, damage func(path string)) {
 	_ = os.RemoveAll(path)
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Of more threads than a tick looks at each has its turn.
+func TestManyThreadsInTurn(t *testing.T) {
+	j := watchForest(t, forest.Plant(t, forest.Machine{CPUs: 4, Trainers: 1, Workers: 2 * mostLooks}))
+	j.Second(0, book{})
+	got := book{}
+	for tick := range 3 {
+		before := len(got)
+		j.Tick(float64(tick), got)
+		if n := len(got) - before; n > 2*mostLooks { // state and core time
+			t.Errorf("tick %d took %d samples", tick, n)
+		}
+	}
+	if want := 2 * (2*mostLooks + 1); len(got) != want {
+		t.Errorf("%d samples of three ticks, want %d", len(got), want)
 	}
 }

@@ -5,6 +5,7 @@ package cpu
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -48,6 +49,7 @@ type Job struct {
 	launches    map[int]bool // of threads: launch device work
 	pins        map[int]int  // PID of a trainer to its thread that pins batches
 	taskCores   int          // that SLURM gave, 0 unknown
+	queue       []int        // threads that are still to be looked at in this round
 	turn        int          // which worker's private memory was looked at last
 	nextPrivate float64
 }
@@ -96,9 +98,22 @@ func (j *Job) Devices(device map[int]int) { j.device = device }
 // Has reports whether a process is one of the job's.
 func (j *Job) Has(pid int) bool { return j.tree.live[pid] != nil }
 
+// mostLooks bounds how many threads are looked at in a tick: of a job with more of them
+// each is looked at in its turn. What matters is the mean over all that load.
+const mostLooks = 32
+
 // Tick looks at the threads that matter. now is in seconds of the recording.
 func (j *Job) Tick(now float64, to Sink) {
-	for tid, t := range j.threads {
+	if len(j.queue) == 0 {
+		j.queue = slices.Sorted(maps.Keys(j.threads))
+	}
+	turn := j.queue[:min(mostLooks, len(j.queue))]
+	j.queue = j.queue[len(turn):]
+	for _, tid := range turn {
+		t := j.threads[tid]
+		if t == nil {
+			continue
+		}
 		state, ok := t.look(j.buffer)
 		if !ok {
 			t.close()
@@ -106,9 +121,8 @@ func (j *Job) Tick(now float64, to Sink) {
 			continue
 		}
 		to.Sample(recording.ThreadState, t.subject, now, float64(state))
-		if ran, queued, ok := t.times(j.buffer); ok {
+		if ran, _, ok := t.times(j.buffer); ok {
 			to.Sample(recording.ThreadCPU, t.subject, now, ran)
-			t.lastQueue = queued
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (m *machine) facts(pid int) recording.Machine {
 		f.LockedBytes = &limits
 	}
 	if m.regroup(pid) {
-		f.Quota, f.DiskLimit = m.groups.Quota(), m.groups.DiskLimit()
+		f.Quota, f.DiskLimit, f.ReadsLimit = m.groups.Quota(), m.groups.DiskLimit(), m.groups.ReadsLimit()
 		if limit, _ := m.groups.Memory(); limit > 0 && !(limit >= stat.Value(f.MemoryBytes)) {
 			f.MemoryBytes = &limit
 		}

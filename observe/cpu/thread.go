@@ -19,7 +19,6 @@ type thread struct {
 	subject            string
 	stat, wchan, sched int  // file descriptors, -1 where the file cannot be had
 	names              bool // the kernel has told us a wchan of it before
-	lastQueue          float64
 }
 
 // watch opens the files of a thread.
