@@ -1,10 +1,11 @@
 """What the start-up hook costs per step: µs with and without it, in turn, in one process.
 
-    PYTHONPATH=python python/.venv/bin/python bench/hook_cost.py [blocks]
+    PYTHONPATH=python python/.venv/bin/python bench/hook_cost.py [blocks [case…]]
 
 A block is 500 steps of the smallest training loop that is one: a batch, a launch on the emulated device (or none), an
 optimizer step. Blocks with the hook's functions in place and with torch's own alternate, so that drift of the machine
 falls on both. The difference is per pair of neighbours; printed are medians and the quartiles of the difference.
+"model" is a model of 32 modules, forward and backward (40 steps a block); "passes" the same model in inference, fed by no loader.
 The "-5ms" cases do about 5 ms of other work in each step (40 steps a block), which drives the hook's code and data out of
 the caches: that is what a real step pays, the hot loop is what the code costs.
 The reader of the socket is another process, as in `stoker observe`.
@@ -26,9 +27,9 @@ STEPS = 500  # per block, some 30 ms: short against the drift of the machine
 WORKING_STEPS = 40  # of 5 ms
 
 
-def main(blocks):
+def main(blocks, *cases):
     print("case                      without     with    cost [quartiles]   n      (µs per step, medians)")
-    for case in ("start", "no-device", "emulated", "workers", "no-device-5ms", "emulated-5ms"):
+    for case in cases or ("start", "no-device", "emulated", "workers", "model", "passes", "no-device-5ms", "emulated-5ms"):
         with tempfile.TemporaryDirectory() as folder:
             for part in glob.glob(os.path.join(os.path.dirname(HOOK), "*.py")):
                 shutil.copy(part, folder)
@@ -77,6 +78,8 @@ def inside(case, blocks):
 
         device = Device(spin=False)
     work = working(torch) if case.endswith("5ms") else None
+    if case in ("model", "passes"):
+        work = passing(torch, case == "model")
     data = TensorDataset(torch.zeros((WORKING_STEPS if work else STEPS) * 4, 8))
     parameter = torch.nn.Parameter(torch.zeros(8))
     parameter.grad = torch.zeros(8)
@@ -87,17 +90,22 @@ def inside(case, blocks):
     for block in range(blocks + 2):
         for on in (block % 2 == 0, block % 2 == 1):
             switch(torch, hook, on)
-            times[on].append(one_block(loaders[on], device, optimizer, work))
+            times[on].append(one_block(loaders[on] if case != "passes" else range(WORKING_STEPS), device, optimizer if case != "passes" else None, work))
     report(case, times[False][2:], times[True][2:])
 
 
 def switch(torch, hook, on):
     for owner, name, original, ours in hook._patches:
         setattr(owner, name, ours if on else original)
-    hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks
-    hooks.clear()
-    if on:
-        hooks[0] = hook._after_optimizer_step
+    optimizers = sys.modules["torch.optim.optimizer"]
+    for hooks, ours in ((optimizers._global_optimizer_pre_hooks, hook._before_optimizer_step), (optimizers._global_optimizer_post_hooks, hook._after_optimizer_step)):
+        hooks.clear()
+        if on:
+            hooks[0] = ours
+    if not on:
+        hook._state.inside.drop()
+    for swap in hook._parts["lend"].kept + hook._parts["own"]._passes:
+        swap.put() if on else swap.take()
 
 
 def working(torch):
@@ -119,6 +127,19 @@ def working(torch):
     return lambda: [work() for _ in range(times)]
 
 
+def passing(torch, trains):
+    model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.LayerNorm(256)) for _ in range(8)])
+    data = torch.randn(16, 256)
+
+    def work():
+        with torch.set_grad_enabled(trains):
+            found = model(data).sum()
+        if trains:
+            found.backward()
+
+    return work
+
+
 def one_block(loader, device, optimizer, work):
     iterator = iter(loader)
     next(iterator)
@@ -129,7 +150,8 @@ def one_block(loader, device, optimizer, work):
             device.launch(1e-6)
         if work is not None:
             work()
-        optimizer.step()
+        if optimizer is not None:
+            optimizer.step()
         steps += 1
     return (time.perf_counter() - started) / steps * 1e6
 
@@ -145,4 +167,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
         inside(sys.argv[2], int(sys.argv[3]))
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+        main(int((sys.argv[1:] or ["40"])[0]), *sys.argv[2:])

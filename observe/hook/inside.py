@@ -58,6 +58,9 @@ class Inside(object):
     def ask(self, step):
         """A loop asks for its next batch: the step before it ends, unless it is another loader that is asked within."""
         self.asked += 1
+        self.stepping = 0  # an error may have left an optimizer in the midst of its step
+        if self.sample is not None and self.sample.lost:
+            self.drop()
         sample = self.sample
         if sample is not None and sample.tid == step.tid and sample.step.loader is not step.loader:
             self.turn(INPUT)
@@ -79,7 +82,7 @@ class Inside(object):
         """A step begins. Where one is being sampled, it ends."""
         t, sample = monotonic_ns(), self.sample
         if sample is not None:
-            self.close(sample.step.iter == step.iter and not step.first)
+            self.close(sample.step.loader is step.loader and sample.step.iter == step.iter and not step.first)
         self.read(step.tid)
         if t >= self.due and step.loader.count >= FIRST_STEPS and len(self.pending) < PENDING and self.worker in (None, step.tid):
             self.open(step, t)

@@ -14,6 +14,7 @@ MS = 1000000  # ns
 OWN = -1  # in place of a loader's number
 CHECKPOINT_NS = 20 * MS  # what is saved in less stays in its step
 BEATLESS = 64  # steps of other optimizers after which one of them is the loop's
+TRIED, QUICK_NS = 500, 2 * MS  # passes after which those that come quicker in the mean are none of a loop: transforms of samples are modules, too
 
 hook = hook  # noqa: F821 sitecustomize.py, put here before this runs
 lend = hook._part("lend")
@@ -28,7 +29,7 @@ class Own(object):
         self.loader.number, self.loader.count = OWN, 0
         self.open = None  # the step that goes on
         self.beat = None  # a weak reference to the optimizer whose steps count
-        self.others = self.asked = 0
+        self.others = self.asked = self.since = 0
         self.evaluating = None  # (the model, since when, how often loaders had been asked)
 
     def optimizer_stepped(self, optimizer, t, tid):
@@ -60,6 +61,11 @@ class Own(object):
             inside.boundary(step)
             self.state.after_step(t)
 
+    def too_quick(self, t):
+        if self.loader.count == 0:
+            self.since = t
+        return self.loader.count == TRIED and t - self.since < TRIED * QUICK_NS
+
     def tell(self, step, period, kind=""):
         step.n = self.loader.count
         self.loader.count += 1
@@ -72,10 +78,10 @@ class Own(object):
         step.t, step.grad, step.tid, step.optimized = t, False, hook.native_id(), self.state.optimizer_steps
         self.tell(step, until - t, kind)
 
-    def mode(self, model, trains):
-        """The model is put into training or evaluation mode."""
-        t = monotonic_ns()
-        if not trains and self.beat is not None and vars(model).get("training"):
+    def mode(self, model, trained):
+        """A model was put into training or evaluation mode; whether it trained before."""
+        t, trains = monotonic_ns(), vars(model).get("training")
+        if trained and not trains and self.beat is not None:
             self.evaluating = ref(model), t, self.inside.asked
         elif trains and self.evaluating is not None and self.evaluating[0]() is model:
             _, since, asked = self.evaluating
@@ -110,7 +116,10 @@ def _pass_begins(*_):
         only_steps()
         return None
     _passing.append(1)
-    state.own.boundary(monotonic_ns(), hook.native_id(), state.torch.is_grad_enabled())
+    t = monotonic_ns()
+    state.own.boundary(t, hook.native_id(), state.torch.is_grad_enabled())
+    if state.own.too_quick(t):
+        only_steps()
     return (state.inside.turn(state.inside.FORWARD),)
 
 
@@ -122,15 +131,17 @@ def _pass_ends(mark):
 
 
 @hook._guarded
-def _mode_changes(model, mode=True):
+def _mode_changes(*args):
+    if not args:
+        return None
     _changing.append(1)
-    hook._state.own.mode(model, mode)
-    return ()
+    return args[0], vars(args[0]).get("training")
 
 
 @hook._guarded
-def _mode_changed(_):
+def _mode_changed(mark):
     del _changing[:]
+    hook._state.own.mode(*mark)
 
 
 def save_in_place_of(original):

@@ -334,7 +334,7 @@ class Loop(InsideCase):
         if n == 2:
             model.eval()
             for _ in range(9): time.sleep(0.03); model(data[0])
-            model.train()
+            model.train(mode=True)
         if n == 3:
             torch.save(0.3, "f"); torch.save(0.001, "rng")
         if n == 4:
@@ -365,6 +365,22 @@ class Loop(InsideCase):
     def test_transforms_in_a_worker_are_no_loop(self):
         source = "\n    import torch.utils.data._utils.worker as w\n    w._worker_info = type('i', (), {'id': 0})\n    for n in range(5): model(data[n])"
         self.assertEqual(self.steps(source)[0], [])
+
+    def test_transforms_of_samples_are_no_loop(self):
+        steps, _ = self.steps("\n    own.TRIED = 10\n    for n in range(99): time.sleep(0.001 + 0.01 * (n > 20)); model(data[0])")
+        self.assertEqual(len(steps), 10)
+
+    def test_another_loop_ends_no_step(self):
+        """A loader's loop is left in the midst of a step, and one without a loader follows."""
+        result = self.silent(self.run_program(LOOP + """
+    for n, batch in enumerate(DataLoader(data, 1, collate_fn=load)):
+        model(batch).backward(); optimizer.step()
+        if n == 6: break
+    for n in range(9):
+        time.sleep(0.5); model(data[n]).backward(); optimizer.step()
+        """))
+        self.assertEqual({told["loader"] for told in result.of("inside")}, {0, -1})
+        self.assertLess(max(told["span"] for told in result.of("inside") if told["loader"] == 0), 100 * MS)
 
     def test_own_steps_are_looked_into(self):
         parts, rest, told = self.parts("""
