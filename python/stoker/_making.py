@@ -156,12 +156,15 @@ class _Work:
         return value
 
 
-def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room]:
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room | None]:
     """Memory for a batch: in a worker shared with the trainer, as torch's collate has it."""
     from ._line import memory
 
     size = torch.Size(shape).numel() * dtype.itemsize
-    room = Room(memory(size))
+    try:
+        room = Room(memory(size))
+    except OSError:  # no descriptor is left
+        return torch.empty(shape, dtype=dtype), None
     if torch.utils.data.get_worker_info() is None:
         return torch.from_numpy(np.frombuffer(mmap.mmap(room.descriptor, size), np.uint8)).view(dtype).view(shape), room
     storage = torch.UntypedStorage._new_shared_fd_cpu(room.descriptor, size)
