@@ -64,7 +64,7 @@ func TestFeedUsage(t *testing.T) {
 		{[]string{"feed", "--verify", "0", "--", "true"}, exitUsage, "--verify 0"},
 		{[]string{"feed", "--verify", "3", "--check", "x"}, exitUsage, "--verify 3"},
 		{[]string{"feed", "--", "/absent/program"}, exitNotFound, "/absent/program"},
-		{[]string{"feed", "--", open}, exitCannotRun, "permission denied"},
+		{[]string{"feed", "--", open}, exitCannotRun, "is a directory"},
 		{[]string{"feed", "--fd", "3", "--check", "x"}, exitUsage, "exclude each other"},
 		{[]string{"feed", "--check", "x", "--size", "0"}, exitUsage, "--size 0"},
 		{[]string{"feed", "--check", "x", "--nice", "20"}, exitUsage, "--nice 20"},

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import io
+import sys
 import threading
 import types
 import weakref
@@ -165,10 +166,10 @@ def _defer(image: Any) -> Recipe | None:
         return None
     file = image.fp
     try:
-        at = file.tell()
+        at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        data = file.read(MOST + 1)
-        if type(data) is bytes and len(data) <= MOST and (end := sound(data)):
+        data = file.read(size) if size <= MOST else b""  # not read(): who asks for much more than there is pays for it
+        if type(data) is bytes and len(data) == size and (end := sound(data)):
             file.seek(min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock))  # where Pillow stops reading
         else:
             file.seek(at)
@@ -186,9 +187,10 @@ def _defer(image: Any) -> Recipe | None:
 
 def _plain(image: Any) -> bool:
     """Whether this is an opened JPEG as Pillow left it: not loaded, no draft, nothing replaced."""
-    from PIL import ImageFile, JpegImagePlugin
-
-    if type(image) is not JpegImagePlugin.JpegImageFile or image._im is not None or image.fp is None or ImageFile.LOAD_TRUNCATED_IMAGES:
+    modules = sys.modules
+    if type(image) is not modules["PIL.JpegImagePlugin"].JpegImageFile or image._im is not None or image.fp is None:
+        return False
+    if modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
     mode, size, tile = image._mode, image._size, image.tile
     whole = len(tile) == 1 and tuple(tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
@@ -295,7 +297,7 @@ _load_file: Callable[[Any], Any]  # ImageFile.load of Pillow itself
 def install() -> bool:
     """Put it in place in this process where Pillow is there and known; once. False: pictures stay real."""
     global _load_file
-    from PIL import Image, ImageFile, features
+    from PIL import Image, ImageFile, JpegImagePlugin, features  # noqa: F401 # they are there from here on
 
     if "_load_file" in globals():
         return True
