@@ -11,11 +11,12 @@ import functools
 import inspect
 import math
 import multiprocessing.reduction as reduction
+import os
 import platform
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch.utils.data._utils as loading
@@ -26,6 +27,7 @@ from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
 from ._pictures import PILLOW, Recording
 from ._place import here
+from ._verify import twice
 from ._verbs import StokerError
 from ._warning import warn
 
@@ -64,7 +66,7 @@ def _install() -> None:
 
 
 def _asked() -> bool:
-    return (_everywhere or getattr(_wanted, "now", False)) and Recording.now is None
+    return "PIL.Image" in sys.modules and (_everywhere or getattr(_wanted, "now", False)) and Recording.now is None
 
 
 def _alone_in_place_of(original: Any) -> Any:
@@ -126,16 +128,71 @@ def _fetch_in_place_of(original: Any) -> Any:
         wanted = getattr(self, "_stoker", False) or loading.worker.get_worker_info() is not None
         if not wanted or Recording.now is not None or not _ready():  # a data set may iterate a loader of its own
             return original(self, index)
-        Recording.now = recording = Recording()
-        try:
-            return original(self, index)
-        finally:
-            try:
-                _making.finish(recording)
-            finally:
-                Recording.now = None
+        if _left > 0:
+            return _compared(self, lambda: original(self, index))
+        return _deferred(lambda: original(self, index))
 
     return fetch
+
+
+def _deferred(fetch: Callable[[], Any]) -> Any:
+    Recording.now = recording = Recording()
+    try:
+        return fetch()
+    finally:
+        try:
+            _making.finish(recording)
+        finally:
+            Recording.now = None
+
+
+_left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
+
+
+def _compared(fetcher: Any, fetch: Callable[[], Any]) -> Any:
+    """A batch of which every picture is made by Pillow as well, and where samples can be asked for again all of it by the script alone."""
+    global _left
+    _left -= 1
+    _making.checked = differing = []
+    try:
+        again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
+        batch, equal = twice(fetch, lambda: _deferred(fetch)) if again else (_deferred(fetch), True)
+    finally:
+        _making.checked = None
+    if differing or not equal:
+        _left = 0
+        assert _making.daemon is not None
+        _making.daemon.close()
+        which = f"a picture differs from Pillow's ({differing[0]:.300})" if differing else "a batch that was fetched twice differs (has the data set a state of its own?)"
+        _say(f"verify: {which}: from here on this process is not fed")
+    elif not _left:
+        _say("verify: the first batches are equal, bit by bit")
+    return batch
+
+
+def _say(sentence: str) -> None:
+    """A line on stderr; of several workers the first speaks, but of faults each."""
+    info = loading.worker.get_worker_info()
+    if info is None or info.id == 0 or "differs" in sentence:
+        sys.stderr.write(f"stoker: feed: {sentence}\n")
+
+
+_needs: set[str] = set()
+
+
+def _needed(what: str) -> None:
+    """Say once where pixels were asked for that could not wait."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and any(part in frame.f_code.co_filename for part in _LIBRARIES):
+        frame = frame.f_back
+    where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "a library"
+    if where not in _needs and len(_needs) < 3:
+        _needs.add(where)
+        _say(f"{where} asks for {what}, which is made there and then")
+
+
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "site-packages"))
+Recording.needed = staticmethod(_needed)
 
 
 def _ready() -> bool:

@@ -15,6 +15,7 @@ import torch
 
 from ._pictures import Recipe, Recording, by_pillow
 from ._tensors import Call, Cell, Later, Plan, set_item
+from ._verify import same_bits
 
 if TYPE_CHECKING:
     from ._line import Line
@@ -62,6 +63,9 @@ _tables: dict[Any, torch.Tensor] = {}
 
 #: This process's line to the daemon: makes jobs, and returns those that it could not.
 daemon: Line | None = None
+
+#: What differs from Pillow's is noted here; None: nothing is compared.
+checked: list[str] | None = None
 
 
 def _pixels(core: Any) -> torch.Tensor:
@@ -113,9 +117,17 @@ class _Work:
         self.jobs: list[Job] = []
 
     def run(self) -> None:
-        failed = self.jobs if daemon is None or not self.jobs else daemon(self.jobs)
+        if not self.jobs:
+            return
+        failed = self.jobs if daemon is None else daemon(self.jobs)
         for job in failed:
             job.by_pillow()
+        if checked is not None:
+            for job in self.jobs:
+                made = job.place.clone()
+                job.by_pillow()
+                if not same_bits(made, job.place):
+                    checked.append(f"{job.recipe.source.mode} {job.recipe.source.size} {job.recipe.ops}")
 
     def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None) -> Callable[[], torch.Tensor]:
         """Have a tensor made, in a given place where that is possible; what is returned gives it afterwards."""

@@ -35,6 +35,7 @@ class Recording:
     """What the thread that fetches has begun to make; nothing is recorded in other threads, or while this is None."""
 
     now: Recording | None = None
+    needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -334,6 +335,8 @@ def _core_in_place_of(original: Any) -> Any:
             return original(self)
         if recipe.value is None and recipe.lent == threading.get_ident():
             return recipe
+        if recipe.value is None and recording():
+            Recording.needed("the pixels of a picture")
         self._im = recipe.make()
         return self._im
 

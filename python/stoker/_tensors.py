@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
-from ._pictures import Recipe, deferred, recording
+from ._pictures import Recipe, Recording, deferred, recording
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -155,6 +155,8 @@ class Later(torch.Tensor):
         if cell.value is None:
             from ._making import make
 
+            if recording():
+                Recording.needed("the values of a tensor")
             make([cell])
         assert cell.value is not None
         return cell.value
