@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 import torch.utils.data._utils as loading
 from torch.utils.data import dataloader
 
@@ -65,8 +66,21 @@ def _install() -> None:
     many.__init__ = _many_in_place_of(many.__init__)
 
 
+def _forked() -> None:
+    """In a forked child: a lock may be held by a thread of the parent's, and the fetch under way is the parent's."""
+    global _starting
+    _starting = threading.Lock()
+    _making.lock = threading.RLock()
+    _pictures.lock = threading.RLock()
+    Recording.now = None
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def _asked() -> bool:
-    return "PIL.Image" in sys.modules and (_everywhere or getattr(_wanted, "now", False)) and Recording.now is None
+    wanted = _everywhere or getattr(_wanted, "now", False) and "PIL.Image" in sys.modules
+    return wanted and Recording.now is None
 
 
 def _alone_in_place_of(original: Any) -> Any:
@@ -109,11 +123,13 @@ class _Loop:
         return _loop_of, ([reduction.DupFd(end.fileno()) for end in self._ends],)
 
     def __call__(self, *args: Any) -> None:
-        mine = inspect.signature(self._loop).bind(*args).arguments["worker_id"]
+        mine = inspect.signature(self._loop).bind(*args).arguments.get("worker_id")
+        _making.daemon = None  # the trainer's
         for number, end in enumerate(self._ends):
-            if number != mine:
+            if number == mine:
+                _making.daemon = Line(end)
+            else:
                 end.close()
-        _making.daemon = Line(self._ends[mine])
         _install()
         self._loop(*args)
 
@@ -239,6 +255,8 @@ def _connected() -> bool:
 
 def _unfit() -> str:
     """Why the daemon's pixels would not be Pillow's here."""
+    if not hasattr(torch.utils, "swap_tensors"):
+        return f"it needs PyTorch 2.3 or newer, not {torch.__version__}"
     if platform.machine() != "x86_64":
         return f"the daemon gives Pillow's bytes on x86-64, not on {platform.machine()}"
     import importlib.metadata

@@ -20,7 +20,7 @@ from ._verify import same_bits
 if TYPE_CHECKING:
     from ._line import Line
 
-_lock = threading.RLock()
+lock = threading.RLock()  # renewed in a forked child
 
 
 class Room:
@@ -78,7 +78,7 @@ def _pixels(core: Any) -> torch.Tensor:
 
 def make(cells: list[Cell]) -> None:
     """Give these cells their values."""
-    with _lock:
+    with lock:
         work = _Work()
         waiting = [(cell, work.plan(cell.plan)) for cell in cells if cell.plan is not None]
         work.run()
@@ -104,8 +104,10 @@ def finish(recording: Recording) -> None:
 def _settle(later: Later) -> None:
     """Let the tensor itself be the real one, whoever holds it."""
     value = later.real()
+    own = value.detach()  # which nothing else holds, as views hold value
+    vars(own).update(vars(value))
     try:
-        torch.utils.swap_tensors(later, value.detach())
+        torch.utils.swap_tensors(later, own.requires_grad_(value.requires_grad))
     except RuntimeError:
         pass  # something of torch's or a weak reference holds it: it stands for its value
 

@@ -28,7 +28,7 @@ PILLOW = "13."  # whose bytes the daemon gives
 BANDS = {"L": 1, "RGB": 3}
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
-_lock = threading.RLock()
+lock = threading.RLock()  # renewed in a forked child
 
 
 class Recording:
@@ -69,11 +69,11 @@ class Source:
 class Recipe:
     """Stands where Pillow has the core image. Never changes but for being made; each image has one of its own."""
 
-    __slots__ = ("source", "ops", "mode", "size", "value", "lent", "twin", "__weakref__")
+    __slots__ = ("source", "ops", "mode", "size", "value", "lent", "__weakref__")
     readonly = 0  # Pillow asks that of the core
 
-    def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int], twin: Any = None) -> None:
-        self.source, self.ops, self.mode, self.size, self.twin = source, ops, mode, size, twin
+    def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int]) -> None:
+        self.source, self.ops, self.mode, self.size = source, ops, mode, size
         self.value: Any = None  # the real core, once made
         self.lent = 0  # the thread in which one of Pillow's methods may call this
         if found := recording():
@@ -88,7 +88,7 @@ class Recipe:
 
     def make(self) -> Any:
         """The real core; from here on it stands for the recipe."""
-        with _lock:
+        with lock:
             if self.value is None:
                 self.value = by_pillow(self.source, self.ops)
             return self.value
@@ -468,10 +468,10 @@ def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
         return original(image, border, fill)
     left, top, right, bottom = (sides * 4)[:4]
     made = recipe.then("expand", left, top, right, bottom, colour, size=(image.width + left + right, image.height + top + bottom))
-    return _bare(image, made)
+    return bare(image, made)
 
 
-def _bare(image: Any, recipe: Recipe) -> Any:
+def bare(image: Any, recipe: Recipe) -> Any:
     """An image of its own, that knows nothing of the file."""
     from PIL import Image
 
@@ -512,7 +512,7 @@ def _install_enhancer(kind: type, module: Any) -> None:
         untouched = recipe is not None and getattr(self.image, "_im", None) is recipe and recipe.value is None and recording()
         if untouched and type(factor) in (int, float) and abs(factor) < _LIMIT:
             made = recipe.then(name, factor)
-            return self.image._new(made) if name in ("color", "sharpness") else _bare(self.image, made)
+            return self.image._new(made) if name in ("color", "sharpness") else bare(self.image, made)
         if recipe is not None:
             self.degenerate  # noqa: B018 # of the image as it was
         return enhance(self, factor)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
-from ._pictures import Recipe, Recording, deferred, recording
+from ._pictures import Recipe, Recording, bare, deferred, recording, replace
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -316,25 +316,21 @@ def _normalizers(dtype: torch.dtype, mean: tuple[float, ...], std: tuple[float, 
 
 
 def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
-    from ._pictures import _bare
-
     recipe = deferred(img)
     if recipe is None or num_output_channels != 3 or type(num_output_channels) is not int:
         return original(img, num_output_channels)
     if recipe.mode == "RGB":
         recipe = recipe.then("convert", "L", mode="L")
-    return _bare(img, recipe.then("convert", "RGB", mode="RGB"))
+    return bare(img, recipe.then("convert", "RGB", mode="RGB"))
 
 
 def _hue(original: Any, img: Any, hue_factor: Any) -> Any:
     import numpy as np
 
-    from ._pictures import _bare
-
     recipe = deferred(img)
     if recipe is None or recipe.mode != "RGB" or type(hue_factor) not in (int, float) or not -0.5 <= hue_factor <= 0.5:
         return original(img, hue_factor)
-    return _bare(img, recipe.then("hue", int(np.int32(hue_factor * 255).astype(np.uint8))))
+    return bare(img, recipe.then("hue", int(np.int32(hue_factor * 255).astype(np.uint8))))
 
 
 def _collate_in_place_of(original: Any) -> Any:
@@ -352,8 +348,6 @@ _done: set[str] = set()
 
 def install(modules: Any) -> None:
     """Put it in place in this process, as far as what it is for has been imported; again and again."""
-    from ._pictures import replace
-
     if "torch" not in _done:
         _done.add("torch")
         from torch.utils.data._utils import collate
@@ -367,5 +361,5 @@ def install(modules: Any) -> None:
         replace(functional, "to_tensor", _to_tensor)
         replace(functional, "pil_to_tensor", _pil_to_tensor)
         replace(functional, "normalize", _normalize)
-        replace(functional._functional_pil if hasattr(functional, "_functional_pil") else functional.F_pil, "to_grayscale", _grayscale)
+        replace(functional.F_pil, "to_grayscale", _grayscale)
         replace(functional.F_pil, "adjust_hue", _hue)
