@@ -1,7 +1,5 @@
 package picture
 
-import "math"
-
 // toHSV and fromHSV are Pillow's, after Python's colorsys, in its mixture of single and
 // double precision.
 func toHSV(w *Worker) error {
@@ -39,23 +37,25 @@ func hsv(r, g, b uint8) (h, s, v uint8) {
 	default:
 		hue = float32(4 + float64(gc) - float64(rc))
 	}
-	hue = float32(math.Mod(float64(hue)/6+1, 1))
-	return uint8(float64(hue) * 255), uint8(float64(saturation) * 255), most
+	turn := float64(hue)/6 + 1 // 5/6 to 11/6, of which the whole part is dropped
+	if turn >= 1 {
+		turn--
+	}
+	return uint8(float64(float32(turn)) * 255), uint8(float64(saturation) * 255), most
 }
 
 func rgb(h, s, v uint8) (r, g, b uint8) {
 	if s == 0 {
 		return v, v, v
 	}
-	sector := math.Floor(float64(h) * 6 / 255)
-	f := float32(float64(h)*6/255 - sector)
+	turn := float64(h) * 6 / 255
+	sector := int(turn)
+	f := float32(turn - float64(sector))
 	fs := float32(float64(s) / 255)
 	p := rounded(float64(v) * (1 - float64(fs)))
 	q := rounded(float64(v) * (1 - float64(float32(fs*f))))
 	t := rounded(float64(v) * (1 - float64(float64(fs)*(1-float64(f)))))
-	switch int(sector) % 6 {
-	case 0:
-		return v, t, p
+	switch sector {
 	case 1:
 		return q, v, p
 	case 2:
@@ -64,11 +64,20 @@ func rgb(h, s, v uint8) (r, g, b uint8) {
 		return p, q, v
 	case 4:
 		return t, p, v
+	case 5:
+		return v, p, q
 	}
-	return v, p, q
+	return v, t, p // also of sector 6, which is sector 0 again
 }
 
-func rounded(v float64) uint8 { return uint8(min(max(math.Round(v), 0), 255)) }
+// rounded is v, which is from 0 to 255, with halves rounded up.
+func rounded(v float64) uint8 {
+	whole := uint8(v)
+	if v-float64(whole) >= 0.5 {
+		whole++
+	}
+	return whole
+}
 
 // compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
 func compileHue(c *compiler, a *arguments) {

@@ -16,6 +16,8 @@ type Worker struct {
 
 	picture raster // in hand
 	free    [][]byte
+	sums    []uint32 // of columns, for a blur
+	spots   []spot   // of a row, for a warp
 }
 
 // NewWorker returns a Worker of any Program.
@@ -111,16 +113,46 @@ func (w *Worker) split(p *Program, pixels []byte) error {
 		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size, p.mode)
 	}
 	out := w.fresh(p.size, n)
-	for c, plane := range out.planes {
-		for i, at := 0, c; i < len(plane); i, at = i+1, at+n {
-			plane[i] = pixels[at]
-		}
-	}
+	apart(out.planes, pixels)
 	w.replace(out)
 	if p.turned && p.mode != "RGB" {
 		return conversions[[2]string{p.mode, "RGB"}](w)
 	}
 	return nil
+}
+
+// apart takes pixels apart, into a plane per band.
+func apart(planes [][]byte, pixels []byte) {
+	if len(planes) == 3 {
+		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
+		for i := range r {
+			p := pixels[3*i:][:3]
+			r[i], g[i], b[i] = p[0], p[1], p[2]
+		}
+		return
+	}
+	for c, plane := range planes {
+		for i := range plane {
+			plane[i] = pixels[i*len(planes)+c]
+		}
+	}
+}
+
+// together puts the bands of a pixel side by side.
+func together(pixels []byte, planes [][]byte) {
+	if len(planes) == 3 {
+		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
+		for i, v := range r {
+			p := pixels[3*i:][:3]
+			p[0], p[1], p[2] = v, g[i], b[i]
+		}
+		return
+	}
+	for c, plane := range planes {
+		for i, v := range plane {
+			pixels[i*len(planes)+c] = v
+		}
+	}
 }
 
 // fresh is a picture with undefined pixels.
