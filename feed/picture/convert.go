@@ -83,6 +83,22 @@ func opaque(w *Worker) error {
 	return nil
 }
 
+// fromPalette refuses pixels that came without one.
+func fromPalette(w *Worker) error {
+	if w.palette == nil {
+		return &Refusal{-1, "pixels of mode \"P\" have no palette here"}
+	}
+	in := w.picture.planes[0]
+	out := w.fresh(w.picture.size, 3)
+	for c, plane := range out.planes {
+		for i, v := range in {
+			plane[i] = w.palette[v][c]
+		}
+	}
+	w.replace(out)
+	return nil
+}
+
 func triple(w *Worker) error {
 	p := w.picture
 	planes := [][]byte{p.planes[0], w.take(len(p.planes[0])), w.take(len(p.planes[0]))}

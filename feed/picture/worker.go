@@ -14,7 +14,8 @@ type Worker struct {
 	decoder   *decode.Decoder
 	transform *transform.Worker
 
-	picture raster // in hand
+	picture raster         // in hand
+	palette *[256][3]uint8 // of the picture, where it has mode "P" and comes from a file
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
@@ -87,20 +88,53 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	if size := (image.Point{info.Width, info.Height}); size != p.size {
 		return nil, fmt.Errorf("run program: it is for a picture of %v, the file has one of %v", p.size, size)
 	}
-	if !p.turned && p.mode != "L" && p.mode != "RGB" {
-		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is not converted to RGB first", p.mode)}
+	if info.Mode != p.mode && (info.Mode != "" || !p.turned) {
+		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is said to have mode %q", info.Mode, p.mode)}
 	}
-	picture, err := w.decoder.Decode(p.first.colour.Need())
+	whole := !p.turned && p.mode != "L" && p.mode != "RGB"
+	need := p.first.colour.Need()
+	if whole {
+		need = image.Rectangle{Max: p.size}
+	}
+	picture, err := w.decoder.Decode(need)
 	if err != nil {
 		return nil, err
 	}
 	if why := w.decoder.Info().Inexact; why != "" {
 		return nil, &Refusal{-1, why}
 	}
+	if whole {
+		return nil, w.keep(p.mode, picture)
+	}
 	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
-		return nil, &Refusal{-1, fmt.Sprintf("a file that is said to have mode %q and has another", p.mode)}
+		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
 	}
 	return picture, nil
+}
+
+// keep makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.
+func (w *Worker) keep(mode string, picture *decode.Picture) error {
+	out := w.fresh(picture.Size, bands[mode])
+	colours := out.planes
+	if alpha(mode) || mode == "P" {
+		last := len(colours) - 1
+		if err := w.decoder.LastBand(colours[last]); err != nil {
+			return err
+		}
+		colours = colours[:last]
+	}
+	w.palette = nil
+	if mode == "P" {
+		palette := w.decoder.Palette()
+		w.palette = &palette
+	}
+	for c := range colours {
+		for y := range picture.Size.Y {
+			copy(colours[c][y*picture.Size.X:][:picture.Size.X], picture.Planes[c][y*picture.Stride[c]:])
+		}
+	}
+	w.replace(out)
+	return nil
 }
 
 // split takes pixels apart into the planes of the picture.
@@ -112,6 +146,7 @@ func (w *Worker) split(p *Program, pixels []byte) error {
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
 		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size, p.mode)
 	}
+	w.palette = nil
 	out := w.fresh(p.size, n)
 	apart(out.planes, pixels)
 	w.replace(out)

@@ -242,11 +242,13 @@ if F is not None:
     MAKERS += [grayscale, hue]
 
 
-def source(r):
+def source(r, large):
     """Returns mode, kind, what is drawn, bytes, picture."""
     mode, size = r.choice(["RGB", "RGB", "RGB", "L", "L", "RGBA", "LA", "P", "1"]), (r.randint(1, 40), r.randint(1, 40))
     if r.random() < 0.06:
         size = r.choice([(r.randint(1, 300), r.randint(1, 20)), (r.randint(1, 20), r.randint(1, 300))])
+    if r.random() < large:
+        size = (r.randint(100, 400), r.randint(100, 300))
     how = [r.randrange(1 << 16), r.random() < 0.5]
     pixels = drawn(size[0] * size[1] * BANDS[mode], *how)
     if mode == "1":
@@ -262,23 +264,25 @@ def of(mode, size, pixels):
 
 
 def filed(r, mode, picture):
-    """The picture as a file, and the ops that such a file needs first; None where there is none."""
-    out, first = io.BytesIO(), []
-    if mode in ("L", "RGB") and r.random() < 0.6:
-        picture.save(out, "JPEG", quality=r.choice([50, 80, 95]), subsampling=r.choice([0, 1, 2]) if mode == "RGB" else -1)
-    elif mode == "RGB" and r.random() < 0.3:
+    """The picture as a file, opened again, and the ops that such a file needs first."""
+    out, kind = io.BytesIO(), r.random()
+    if mode in ("L", "RGB") and kind < 0.6:
+        picture.save(out, "JPEG", quality=r.choice([50, 80, 95]), subsampling=r.choice([0, 1, 2]) if mode == "RGB" else -1,
+                     progressive=r.random() < 0.2)
+    elif mode == "RGB" and kind < 0.7:
         picture.convert("CMYK").save(out, "JPEG")
-    elif mode in FILES:
-        picture.save(out, "PNG")
+    elif mode in ("RGB", "RGBA") and kind < 0.8:
+        picture.save(out, "WEBP", lossless=r.random() < 0.5)
+    elif mode in ("RGB", "L", "P") and kind < 0.85:
+        picture.save(out, r.choice(["BMP", "GIF"]))
     else:
-        return None
+        if mode == "P":
+            picture.putpalette(bytes(drawn(3 * 256, r.randrange(1 << 16), False)))
+        picture.save(out, "PNG")
     opened = Image.open(io.BytesIO(out.getvalue()))
-    if opened.mode not in ("L", "RGB"):
-        first = [["convert", "RGB"]]
-    return out.getvalue(), opened, first
-
-
-FILES = ("L", "RGB", "RGBA", "LA", "P", "1")
+    known = opened.mode in ("L", "RGB", "1", "P", "LA", "RGBA") and r.random() < 0.7
+    opened.load()
+    return out.getvalue(), opened, [] if known else [["convert", "RGB"]]
 
 
 def numbers(r, n):
@@ -329,16 +333,14 @@ def tensor_op(r, t, n):
     return [[name, v]], getattr(t, name)(torch.tensor(v, dtype=t.dtype)[:, None, None])
 
 
-def chain(r, files=0.1):
-    mode, kind, how, data, im = source(r)
+def chain(r, files, large=0.01):
+    mode, kind, how, data, im = source(r, large)
     size, ops = im.size, []
     if r.random() < files:
-        made = filed(r, mode, im)
-        if made:
-            kind, (data, im, ops) = "file", made
-            mode = im.mode
-            if ops:
-                im = im.convert("RGB")
+        kind, (data, im, ops) = "file", filed(r, mode, im)
+        mode = im.mode
+        if ops:
+            im = im.convert("RGB")
     failed = False
     for _ in range(r.randint(0, 6)):
         op, do = r.choice(MAKERS)(r, im)
@@ -349,7 +351,7 @@ def chain(r, files=0.1):
         except Exception:
             failed = True
             break
-        if im.width * im.height > 60000:
+        if im.width * im.height > 150000:
             im = im.resize((50, 40))
             ops.append(["resize", 50, 40, 3])
     program = {"mode": mode, "size": size, "ops": ops}
@@ -371,7 +373,7 @@ def stream(count, seed, files):
 def write(path, count):
     cases = []
     for i in range(count):
-        program, _, how, _, result = chain(random.Random(f"fixed {i}"), files=0)
+        program, _, how, _, result = chain(random.Random(f"fixed {i}"), files=0, large=0)
         if len(json.dumps(program)) < 1500:
             cases.append({"program": program, "seed": how[0], "smooth": how[1],
                           "sha256": hashlib.sha256(result).hexdigest() if result else ""})
