@@ -55,3 +55,15 @@ func BenchmarkOps(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkParse reads what RandAugment asks for.
+func BenchmarkParse(b *testing.B) {
+	text := []byte(`{"mode":"RGB","size":[500,375],"ops":[["crop",31,20,340,301],["resize",224,224,2,null,null],["transpose",0],` +
+		`["affine",224,224,[0.9,0.3,-9,-0.3,0.9,8],0,[0,0,0]],["posterize",4],["tensor"],["normalize",[0.485,0.456,0.406],[0.229,0.224,0.225]]]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -26,6 +26,8 @@ var conversions = map[[2]string]step{
 	{"1", "LA"}:     opaque,
 	{"1", "RGB"}:    triple,
 	{"1", "RGBA"}:   inTurn(triple, opaque),
+	{"P", "RGB"}:    fromPalette,
+	{"P", "L"}:      inTurn(fromPalette, luma),
 	{"L", "1"}:      dither,
 	{"L", "LA"}:     opaque,
 	{"L", "RGB"}:    triple,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func compareChains(t *testing.T, in io.Reader) {
 	made, refused, bytesMade, wrong := 0, map[string]int{}, 0, 0
 	for i := 0; ; i++ {
 		c, err := readChain(in)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

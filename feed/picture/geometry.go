@@ -257,8 +257,8 @@ func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64
 	if x == 1 && y == 1 {
 		return box
 	}
-	moreX := support * ((box[2] - box[0]) / float64(size.X))
-	moreY := support * ((box[3] - box[1]) / float64(size.Y))
+	moreX := float64(support * ((box[2] - box[0]) / float64(size.X)))
+	moreY := float64(support * ((box[3] - box[1]) / float64(size.Y)))
 	part := image.Rect(
 		max(0, int(box[0]-moreX)), max(0, int(box[1]-moreY)),
 		min(c.size.X, int(math.Ceil(box[2]+moreX))), min(c.size.Y, int(math.Ceil(box[3]+moreY))),

@@ -17,7 +17,7 @@ import sys
 import warnings
 
 import numpy as np
-from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
 try:
     import torch
@@ -26,6 +26,7 @@ except ImportError:
     torch = F = None
 
 warnings.simplefilter("ignore")
+ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a progressive JPEG
 BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
 
@@ -119,6 +120,8 @@ def perspective(r, im):
     size, k = im.size, r.choice([0.0, 0.01, 0.2])
     a = [r.uniform(0.4, 2), r.uniform(-1, 1), r.uniform(-5, 15), r.uniform(-1, 1), r.uniform(0.4, 2), r.uniform(-5, 15),
          r.uniform(-k, k), r.uniform(-k, k)]
+    if r.random() < 0.1:  # the third column is 0 / 0, or infinitely far
+        a = [2.0, 0.0, r.choice([-5.0, 0.0]), r.choice([2.0, 0.0]), 0.0, r.choice([-5.0, 0.0, 1.0]), -0.4, 0.0]
     s, f = r.choice([0, 2, 3]), fill(r, im.mode)
     return ["perspective", *size, a, s, f], lambda: im.transform(size, Image.Transform.PERSPECTIVE, a, s, fillcolor=filled(f))
 
@@ -188,7 +191,8 @@ def point(r, im):
 
 def enhance(name, kind):
     def make(r, im):
-        f = r.choice([0, 0.0, 1, 1.0, 0.5, r.uniform(0, 2), r.uniform(-1, 3), r.uniform(0, 1), 1 + r.choice([-0.9, 0.1, 0.35, 0.9])])
+        f = r.choice([0, 0.0, 1, 1.0, 0.5, r.uniform(0, 2), r.uniform(-1, 3), r.uniform(0, 1), 1 + r.choice([-0.9, 0.1, 0.35, 0.9]),
+                      r.uniform(-300, 300), 9e5])
         return [name, f], lambda: kind(im).enhance(f)
     return make
 
