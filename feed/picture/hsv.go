@@ -1,82 +1,147 @@
 package picture
 
-// toHSV and fromHSV are Pillow's, after Python's colorsys, in its mixture of single and
-// double precision.
-func toHSV(w *Worker) error {
-	eachPixel(w, hsv)
-	return nil
+import (
+	"math"
+	"sync"
+)
+
+// hsvTable is Pillow's conversions to HSV and back, after Python's colorsys, in its
+// mixture of single and double precision, as far as tables hold them.
+type hsvTable struct {
+	// hue by the order of the colours, how far the largest is from the smallest and how
+	// far from the one between them; saturation by the largest and that span.
+	hue        [6][256][256]uint8
+	saturation [256][256]uint8
+
+	// Of a hue: in which sixth it lies, and how far in it. Of a saturation: its share.
+	// lowest is the smallest colour by value and saturation.
+	sector [256]uint8
+	within [256]float32
+	share  [256]float32
+	lowest [256][256]uint8
 }
 
-func fromHSV(w *Worker) error {
-	eachPixel(w, rgb)
-	return nil
-}
-
-func eachPixel(w *Worker, do func(a, b, c uint8) (uint8, uint8, uint8)) {
-	p := w.picture.planes
-	a, b, c := p[0], p[1][:len(p[0])], p[2][:len(p[0])]
-	for i := range a {
-		a[i], b[i], c[i] = do(a[i], b[i], c[i])
+var hsvTables = sync.OnceValue(func() *hsvTable {
+	t := new(hsvTable)
+	for span := 1; span < 256; span++ {
+		most := uint8(span)
+		for down := range span + 1 {
+			mid := uint8(span - down)
+			for order, c := range [6][3]uint8{{most, mid, 0}, {most, 0, mid}, {mid, most, 0}, {0, most, mid}, {mid, 0, most}, {0, mid, most}} {
+				t.hue[order][span][down] = hue(c[0], c[1], c[2])
+			}
+		}
+		for most := span; most < 256; most++ {
+			t.saturation[most][span] = uint8(float64(float32(span)/float32(most)) * 255)
+		}
 	}
+	for i := range 256 {
+		turn := float64(i) * 6 / 255
+		t.sector[i] = uint8(turn) % 6
+		t.within[i] = float32(turn - math.Floor(turn))
+		t.share[i] = float32(float64(i) / 255)
+		for v := range t.lowest {
+			t.lowest[v][i] = rounded(float64(v) * (1 - float64(t.share[i])))
+		}
+	}
+	return t
+})
+
+// hue is that of a colour that is not grey.
+func hue(r, g, b uint8) uint8 {
+	most, least := max(r, g, b), min(r, g, b)
+	span := float32(most - least)
+	rc, gc, bc := float32(most-r)/span, float32(most-g)/span, float32(most-b)/span
+	var h float32
+	switch most {
+	case r:
+		h = bc - gc
+	case g:
+		h = float32(2 + float64(rc) - float64(bc))
+	default:
+		h = float32(4 + float64(gc) - float64(rc))
+	}
+	return uint8(float64(float32(math.Mod(float64(h)/6+1, 1))) * 255)
 }
 
-func hsv(r, g, b uint8) (h, s, v uint8) {
+func (t *hsvTable) fromRGB(r, g, b uint8) (h, s, v uint8) {
 	most, least := max(r, g, b), min(r, g, b)
 	if most == least {
 		return 0, 0, most
 	}
-	span := float32(most - least)
-	saturation := span / float32(most)
-	rc, gc, bc := float32(most-r)/span, float32(most-g)/span, float32(most-b)/span
-	var hue float32
-	switch most {
-	case r:
-		hue = bc - gc
-	case g:
-		hue = float32(2 + float64(rc) - float64(bc))
+	order, mid := 0, g
+	switch { // of equals the first counts as the largest
+	case most == r && least == b:
+	case most == r:
+		order, mid = 1, b
+	case most == g && least == b:
+		order, mid = 2, r
+	case most == g:
+		order, mid = 3, b
+	case least == g:
+		order, mid = 4, r
 	default:
-		hue = float32(4 + float64(gc) - float64(rc))
+		order, mid = 5, g
 	}
-	turn := float64(hue)/6 + 1 // 5/6 to 11/6, of which the whole part is dropped
-	if turn >= 1 {
-		turn--
-	}
-	return uint8(float64(float32(turn)) * 255), uint8(float64(saturation) * 255), most
+	span := most - least
+	return t.hue[order][span][most-mid], t.saturation[most][span], most
 }
 
-func rgb(h, s, v uint8) (r, g, b uint8) {
+func (t *hsvTable) toRGB(h, s, v uint8) (r, g, b uint8) {
 	if s == 0 {
 		return v, v, v
 	}
-	turn := float64(h) * 6 / 255
-	sector := int(turn)
-	f := float32(turn - float64(sector))
-	fs := float32(float64(s) / 255)
-	p := rounded(float64(v) * (1 - float64(fs)))
-	q := rounded(float64(v) * (1 - float64(float32(fs*f))))
-	t := rounded(float64(v) * (1 - float64(float64(fs)*(1-float64(f)))))
-	switch sector {
-	case 1:
-		return q, v, p
-	case 2:
-		return p, v, t
-	case 3:
-		return p, q, v
-	case 4:
-		return t, p, v
-	case 5:
-		return v, p, q
+	low, sector, f, share := t.lowest[v][s], t.sector[h], t.within[h], t.share[s]
+	if sector%2 == 1 {
+		falling := rounded(float64(v) * (1 - float64(float32(share*f))))
+		switch sector {
+		case 1:
+			return falling, v, low
+		case 3:
+			return low, falling, v
+		}
+		return v, low, falling
 	}
-	return v, t, p // also of sector 6, which is sector 0 again
+	rising := rounded(float64(v) * (1 - float64(float64(share)*(1-float64(f)))))
+	switch sector {
+	case 2:
+		return low, v, rising
+	case 4:
+		return rising, low, v
+	}
+	return v, rising, low
 }
 
 // rounded is v, which is from 0 to 255, with halves rounded up.
 func rounded(v float64) uint8 {
-	whole := uint8(v)
+	whole := uint8(int(v))
 	if v-float64(whole) >= 0.5 {
 		whole++
 	}
 	return whole
+}
+
+func toHSV(w *Worker) error {
+	t := hsvTables()
+	r, g, b := w.picture.three()
+	for i := range r {
+		r[i], g[i], b[i] = t.fromRGB(r[i], g[i], b[i])
+	}
+	return nil
+}
+
+func fromHSV(w *Worker) error {
+	t := hsvTables()
+	h, s, v := w.picture.three()
+	for i := range h {
+		h[i], s[i], v[i] = t.toRGB(h[i], s[i], v[i])
+	}
+	return nil
+}
+
+func (r *raster) three() (a, b, c []byte) {
+	a = r.planes[0]
+	return a, r.planes[1][:len(a)], r.planes[2][:len(a)]
 }
 
 // compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
@@ -89,11 +154,16 @@ func compileHue(c *compiler, a *arguments) {
 		a.refuse("mode %q", c.mode)
 		return
 	}
-	there, back := conversions[[2]string{c.mode, "HSV"}], conversions[[2]string{"HSV", c.mode}]
+	there, back := conversions[[2]string{c.mode, "RGB"}], conversions[[2]string{"RGB", c.mode}]
+	if c.mode == "RGB" {
+		there, back = inTurn(), inTurn()
+	}
 	c.add(inTurn(there, func(w *Worker) error {
-		hues := w.picture.planes[0]
-		for i := range hues {
-			hues[i] += by
+		t := hsvTables()
+		r, g, b := w.picture.three()
+		for i := range r {
+			h, s, v := t.fromRGB(r[i], g[i], b[i])
+			r[i], g[i], b[i] = t.toRGB(h+by, s, v)
 		}
 		return nil
 	}, back))

@@ -270,13 +270,28 @@ type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
 func (w *Worker) sample(out, in *raster, m *mapping, fill [4]uint8, mix mixer) {
 	w.spots = slices.Grow(w.spots[:0], out.size.X)[:out.size.X]
 	for y := range out.size.Y {
-		for x := range w.spots {
-			px, py := m.at(float64(x), float64(y))
-			w.spots[x].set(in.size, px, py)
-		}
+		m.find(w.spots, in.size, float64(y))
 		for c, plane := range in.planes {
 			mix(out.planes[c][y*out.size.X:][:out.size.X], plane, in.size, w.spots, fill[c])
 		}
+	}
+}
+
+// find sets the spots of row y.
+func (m *mapping) find(spots []spot, size image.Point, y float64) {
+	if m.kind != affine {
+		for x := range spots {
+			px, py := m.at(float64(x), y)
+			spots[x].set(size, px, py)
+		}
+		return
+	}
+	// The same as at, with what a row shares taken out.
+	a := &m.a
+	downX, downY := float64(a[1]*(y+0.5)), float64(a[4]*(y+0.5))
+	for x := range spots {
+		across := float64(x) + 0.5
+		spots[x].set(size, float64(a[0]*across)+downX+a[2], float64(a[3]*across)+downY+a[5])
 	}
 }
 
@@ -312,21 +327,30 @@ func (s *spot) outside(fill uint8) uint8 {
 }
 
 func mixTwo(row, plane []byte, size image.Point, spots []spot, fill uint8) {
+	last, bottom := size.X-1, size.Y-1
 	for x := range row {
 		s := &spots[x]
 		if s.where != within {
 			row[x] = s.outside(fill)
 			continue
 		}
-		left, right := max(int(s.left), 0), min(int(s.left)+1, size.X-1)
-		a := plane[max(int(s.top), 0)*size.X:][:size.X]
-		b := plane[min(int(s.top)+1, size.Y-1)*size.X:][:size.X]
-		a0, b0 := float64(a[left]), float64(b[left])
-		above := a0 + float64((float64(a[right])-a0)*s.dx)
-		below := b0 + float64((float64(b[right])-b0)*s.dx)
-		row[x] = uint8(int(above + float64((below-above)*s.dy)))
+		left, top := int(s.left), int(s.top)
+		right, below := min(left+1, last), min(top+1, bottom)*size.X
+		left, top = max(left, 0), max(top, 0)*size.X
+		a, b := number[plane[top+left]], number[plane[below+left]]
+		upper := a + float64((number[plane[top+right]]-a)*s.dx)
+		lower := b + float64((number[plane[below+right]]-b)*s.dx)
+		row[x] = uint8(int(upper + float64((lower-upper)*s.dy)))
 	}
 }
+
+// number is each byte: a look into the nearest cache is faster than the conversion.
+var number = func() (t [256]float64) {
+	for i := range t {
+		t[i] = float64(i)
+	}
+	return t
+}()
 
 func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 	var v [4]float64
@@ -340,7 +364,7 @@ func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 		c0, c1, c2, c3 := max(left-1, 0), max(left, 0), min(left+1, last), min(left+2, last)
 		for i := range v {
 			line := plane[min(max(int(s.top)-1+i, 0), bottom)*size.X:][:size.X]
-			v[i] = cubic(float64(line[c0]), float64(line[c1]), float64(line[c2]), float64(line[c3]), s.dx)
+			v[i] = cubic(number[line[c0]], number[line[c1]], number[line[c2]], number[line[c3]], s.dx)
 		}
 		mixed := int(cubic(v[0], v[1], v[2], v[3], s.dy))
 		if uint(mixed) > 255 {

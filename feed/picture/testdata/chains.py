@@ -180,6 +180,7 @@ def pad(r, im):
             Image.merge("HSV", [Image.fromarray(np.pad(np.asarray(c), widths[:2], kind)) for c in im.split()])
         if im.mode == "P":
             out = Image.frombytes("P", out.size, out.tobytes())
+            out.putpalette(im.getpalette())
         return out
     return ["pad", kind, *b], run
 
