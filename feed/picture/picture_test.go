@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"stoker/feed/decode"
@@ -63,6 +64,41 @@ func TestChainsArePillows(t *testing.T) {
 	}
 }
 
+// TestProgramsAreShared runs programs in several threads at once: a Program keeps
+// nothing of a run.
+func TestProgramsAreShared(t *testing.T) {
+	type shared struct {
+		program *Program
+		pixels  []byte
+		want    []byte
+	}
+	var all []shared
+	w := NewWorker(decode.Limits{})
+	for _, c := range fixedChains(t) {
+		p, err := Parse(c.Program)
+		if err != nil {
+			continue
+		}
+		s := shared{p, drawnPixels(p, c.Seed, c.Smooth), make([]byte, p.Output.Bytes())}
+		if w.Run(p, Source{Pixels: s.pixels}, s.want) == nil {
+			all = append(all, s)
+		}
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			w := NewWorker(decode.Limits{})
+			for i, s := range all {
+				got := make([]byte, len(s.want))
+				if err := w.Run(s.program, Source{Pixels: s.pixels}, got); err != nil || !bytes.Equal(got, s.want) {
+					t.Errorf("chain %d: other bytes than alone (%v)", i, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 // drawnPixels are those that drawn in chains.py draws.
 func drawnPixels(p *Program, seed uint32, smooth bool) []byte {
 	out := make([]byte, p.size.X*p.size.Y*bands[p.mode])
@@ -102,6 +138,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		`{"mode":"L","size":[4,4],"ops":[["normalize",[0],[1]]]}`:            "op 0: normalize: it is not for a tensor",
 		`{"mode":"L","size":[4,4],"ops":[["tensor"],["normalize",[0],[0]]]}`: "op 1: normalize: a division by 0",
 		`{"mode":"L","size":[4,4],"ops":[["affine",4,4,[1,2],0,null]]}`:      "argument 3 is [1 2]: a list of 6 numbers is expected",
+		`{"mode":"LA","size":[4,4],"ops":[["resize",4,4,2,[0,0,4,4]]]}`:      "op 0: resize: a copy, which Pillow makes of a tuple",
 		`{"mode":"1","size":[4,4]}`:                                          "tobytes: pixels of one bit",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

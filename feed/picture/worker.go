@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"stoker/feed/decode"
 	"stoker/feed/transform"
@@ -203,7 +204,7 @@ func (w *Worker) fresh(size image.Point, bands int) raster {
 func (w *Worker) replace(r raster) {
 	for _, plane := range w.picture.planes {
 		if !r.has(plane) {
-			w.free = append(w.free, plane)
+			w.give(plane)
 		}
 	}
 	w.picture = r
@@ -218,20 +219,38 @@ func (r *raster) has(plane []byte) bool {
 	return false
 }
 
-// take returns n bytes of memory.
+// mostFree planes are kept: two pictures of four and some for what is in between.
+const mostFree = 12
+
+// take returns n bytes of memory, of the smallest plane that has them.
 func (w *Worker) take(n int) []byte {
+	best := -1
 	for i, plane := range w.free {
-		if cap(plane) >= n {
-			last := len(w.free) - 1
-			w.free[i] = w.free[last]
-			w.free = w.free[:last]
-			return plane[:n]
+		if cap(plane) >= n && (best < 0 || cap(plane) < cap(w.free[best])) {
+			best = i
 		}
 	}
-	return make([]byte, n)
+	if best < 0 {
+		return make([]byte, n)
+	}
+	plane := w.free[best][:n]
+	w.free = slices.Delete(w.free, best, best+1)
+	return plane
 }
 
-func (w *Worker) give(plane []byte) { w.free = append(w.free, plane) }
+// give returns memory; the smallest plane is forgotten where there are too many.
+func (w *Worker) give(plane []byte) {
+	w.free = append(w.free, plane)
+	if len(w.free) > mostFree {
+		least := 0
+		for i, plane := range w.free {
+			if cap(plane) < cap(w.free[least]) {
+				least = i
+			}
+		}
+		w.free = slices.Delete(w.free, least, least+1)
+	}
+}
 
 // as is the picture's bands from first on as feed/decode has them: three, or one.
 func (r *raster) as(planes [][]byte) *decode.Picture {
