@@ -16,6 +16,7 @@ func compileConvert(c *compiler, a *arguments) {
 		a.refuse("from %q to %.20q", c.mode, mode)
 		return
 	}
+	c.program.veils = c.program.veils || alpha(mode) && !alpha(c.mode)
 	c.mode = mode
 	c.add(convert)
 }

@@ -3,10 +3,15 @@ package picture
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
+	"image"
+	"image/png"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -205,4 +210,33 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v: %s", err, text)
 		}
 	})
+}
+
+// TestColoursOfAPNGThatAreTransparent has a chunk that makes black transparent where
+// the picture is converted to a mode that can show it.
+func TestColoursOfAPNGThatAreTransparent(t *testing.T) {
+	black := image.NewNRGBA(image.Rect(0, 0, 4, 3))
+	for i := range 12 {
+		black.Pix[4*i+3] = 255
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, black); err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(file.Bytes(), []byte("IDAT")) - 4
+	chunk := []byte("tRNS\x00\x00\x00\x00\x00\x00")
+	clear := slices.Concat(file.Bytes()[:at], []byte{0, 0, 0, 6}, chunk, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(chunk)), file.Bytes()[at:])
+	for _, c := range []struct {
+		file    []byte
+		refused bool
+	}{{file.Bytes(), false}, {clear, true}} {
+		p, err := Parse([]byte(`{"mode":"RGB","size":[4,3],"ops":[["crop",0,0,2,2],["convert","RGBA"]]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = NewWorker(decode.Limits{}).Run(p, Source{File: c.file}, make([]byte, p.Output.Bytes()))
+		if got := errors.As(err, new(*Refusal)); got != c.refused || err != nil && !got {
+			t.Errorf("%v, want a refusal: %t", err, c.refused)
+		}
+	}
 }

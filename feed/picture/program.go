@@ -25,7 +25,8 @@ type Program struct {
 	steps  []step
 	end    *ending
 
-	largest int // pixels of a picture between two steps
+	veils   bool // a mode without transparency is converted to one that has it
+	largest int  // pixels of a picture between two steps
 }
 
 // Output is what Run writes: numbers in the order of Shape, without gaps.

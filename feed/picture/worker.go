@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -92,6 +93,9 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	if info.Mode != p.mode && (info.Mode != "" || !p.turned) {
 		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is said to have mode %q", info.Mode, p.mode)}
 	}
+	if p.veils && info.Format == "png" && bytes.Contains(source.File, []byte("tRNS")) {
+		return nil, &Refusal{-1, "a colour of a PNG that becomes transparent"}
+	}
 	whole := !p.turned && p.mode != "L" && p.mode != "RGB"
 	need := p.first.colour.Need()
 	if whole {
@@ -150,6 +154,13 @@ func (w *Worker) split(p *Program, pixels []byte) error {
 	w.palette = nil
 	out := w.fresh(p.size, n)
 	apart(out.planes, pixels)
+	if p.mode == "1" {
+		for i, v := range out.planes[0] {
+			if v != 0 {
+				out.planes[0][i] = 255
+			}
+		}
+	}
 	w.replace(out)
 	if p.turned && p.mode != "RGB" {
 		return conversions[[2]string{p.mode, "RGB"}](w)
