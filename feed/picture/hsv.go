@@ -5,20 +5,18 @@ import (
 	"sync"
 )
 
-// hsvTable is Pillow's conversions to HSV and back, after Python's colorsys, in its
-// mixture of single and double precision, as far as tables hold them.
+// hsvTable is what Pillow's conversions to HSV and back, after Python's colorsys, have
+// to divide for.
 type hsvTable struct {
 	// hue by the order of the colours, how far the largest is from the smallest and how
 	// far from the one between them; saturation by the largest and that span.
 	hue        [6][256][256]uint8
 	saturation [256][256]uint8
 
-	// Of a hue: in which sixth it lies, and how far in it. Of a saturation: its share.
-	// lowest is the smallest colour by value and saturation.
+	// Of a hue: in which sixth it lies, and how much, in 255ths, the colour between
+	// the others lacks in it for a full saturation.
 	sector [256]uint8
-	within [256]float32
-	share  [256]float32
-	lowest [256][256]uint8
+	lacks  [256]uint8
 }
 
 var hsvTables = sync.OnceValue(func() *hsvTable {
@@ -35,19 +33,17 @@ var hsvTables = sync.OnceValue(func() *hsvTable {
 			t.saturation[most][span] = uint8(float64(float32(span)/float32(most)) * 255)
 		}
 	}
-	for i := range 256 {
-		turn := float64(i) * 6 / 255
-		t.sector[i] = uint8(turn) % 6
-		t.within[i] = float32(turn - math.Floor(turn))
-		t.share[i] = float32(float64(i) / 255)
-		for v := range t.lowest {
-			t.lowest[v][i] = rounded(float64(v) * (1 - float64(t.share[i])))
+	for h := range 256 {
+		t.sector[h], t.lacks[h] = uint8(h*6/255%6), uint8(h*6%255)
+		if t.sector[h]%2 == 0 {
+			t.lacks[h] = 255 - t.lacks[h]
 		}
 	}
 	return t
 })
 
-// hue is that of a colour that is not grey.
+// hue is that of a colour that is not grey, in Pillow's mixture of single and double
+// precision.
 func hue(r, g, b uint8) uint8 {
 	most, least := max(r, g, b), min(r, g, b)
 	span := float32(most - least)
@@ -87,38 +83,27 @@ func (t *hsvTable) fromRGB(r, g, b uint8) (h, s, v uint8) {
 	return t.hue[order][span][most-mid], t.saturation[most][span], most
 }
 
+// toRGB rounds whole numbers. Pillow rounds numbers of single precision, which are
+// nowhere so wrong that it shows: TestHSVNeedsNoFractions tries them all.
 func (t *hsvTable) toRGB(h, s, v uint8) (r, g, b uint8) {
 	if s == 0 {
 		return v, v, v
 	}
-	low, sector, f, share := t.lowest[v][s], t.sector[h], t.within[h], t.share[s]
-	if sector%2 == 1 {
-		falling := rounded(float64(v) * (1 - float64(float32(share*f))))
-		switch sector {
-		case 1:
-			return falling, v, low
-		case 3:
-			return low, falling, v
-		}
-		return v, low, falling
-	}
-	rising := rounded(float64(v) * (1 - float64(float64(share)*(1-float64(f)))))
-	switch sector {
+	low := uint8((2*uint32(v)*(255-uint32(s)) + 255) / 510)
+	mid := uint8((2*uint32(v)*(255*255-uint32(s)*uint32(t.lacks[h])) + 255*255) / (2 * 255 * 255))
+	switch t.sector[h] {
+	case 1:
+		return mid, v, low
 	case 2:
-		return low, v, rising
+		return low, v, mid
+	case 3:
+		return low, mid, v
 	case 4:
-		return rising, low, v
+		return mid, low, v
+	case 5:
+		return v, low, mid
 	}
-	return v, rising, low
-}
-
-// rounded is v, which is from 0 to 255, with halves rounded up.
-func rounded(v float64) uint8 {
-	whole := uint8(int(v))
-	if v-float64(whole) >= 0.5 {
-		whole++
-	}
-	return whole
+	return v, mid, low
 }
 
 func toHSV(w *Worker) error {

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/png"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -238,5 +239,30 @@ func TestColoursOfAPNGThatAreTransparent(t *testing.T) {
 		if got := errors.As(err, new(*Refusal)); got != c.refused || err != nil && !got {
 			t.Errorf("%v, want a refusal: %t", err, c.refused)
 		}
+	}
+}
+
+// TestHSVNeedsNoFractions makes every colour as Pillow does, in single and double
+// precision.
+func TestHSVNeedsNoFractions(t *testing.T) {
+	table, wrong := hsvTables(), 0
+	rounded := func(v float64) uint8 { return uint8(math.Round(v)) }
+	for i := range 1 << 24 {
+		h, s, v := uint8(i), uint8(i>>8), uint8(i>>16)
+		sector := math.Floor(float64(h) * 6 / 255)
+		f, share := float32(float64(h)*6/255-sector), float32(float64(s)/255)
+		low := rounded(float64(v) * (1 - float64(share)))
+		falling := rounded(float64(v) * (1 - float64(float32(share*f))))
+		rising := rounded(float64(v) * (1 - float64(float64(share)*(1-float64(f)))))
+		want := [6][3]uint8{{v, rising, low}, {falling, v, low}, {low, v, rising}, {low, falling, v}, {rising, low, v}, {v, low, falling}}[int(sector)%6]
+		if s == 0 {
+			want = [3]uint8{v, v, v}
+		}
+		if r, g, b := table.toRGB(h, s, v); want != [3]uint8{r, g, b} {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d of %d colours are wrong", wrong, 1<<24)
 	}
 }
