@@ -144,7 +144,7 @@ func (c *compiler) compileOp(at int, op []any) error {
 	}
 	name, ok := op[0].(string)
 	if !ok {
-		return fmt.Errorf("read program: op %d begins with %v: its name is expected", at, op[0])
+		return fmt.Errorf("read program: op %d begins with %.60s: its name is expected", at, fmt.Sprint(op[0]))
 	}
 	known, ok := operations[name]
 	if !ok {
