@@ -127,8 +127,9 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                      "read program: unexpected end of JSON input",
 		`[]`:                                    "read program: json: cannot unmarshal array",
-		`{"mode":"RGB","size":[4]}`:             "size 4 x 0: sides of 1 to",
-		`{"mode":"RGB","size":[1000000000,1]}`:  "size 1000000000 x 1",
+		`{"mode":"RGB","size":[4]}`:             "size [4]: a width and a height from 1 to",
+		`{"mode":"RGB","size":[1000000000,1]}`:  "size [1000000000 1]: a width",
+		`{"mode":"RGB","size":[4,4,4]}`:         "size [4 4 4]: a width",
 		`{"mode":"F","size":[4,4]}`:             `source: pictures of mode "F"`,
 		`{"mode":"CMYK","size":[4,4]}`:          `source: pictures of mode "CMYK" that are not converted to RGB first`,
 		`{"mode":"L","size":[4,4],"ops":[[]]}`:  "op 0 has no name",

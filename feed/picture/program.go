@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+	"slices"
 )
 
 // Caps on a program, far above what a script does to a picture for training.
 const (
-	longestText = 64 << 20 // bytes; noise for an erased part of a picture is in it
+	longestText = 16 << 20 // bytes; noise for an erased part of a picture is in it
 	mostOps     = 256
 	longestSide = 1 << 20
 	mostPixels  = 1 << 25 // of a picture between two steps
@@ -75,19 +76,19 @@ func Parse(text []byte) (*Program, error) {
 	}
 	var form struct {
 		Mode string
-		Size [2]int
+		Size []int
 		Ops  [][]any
 	}
 	if err := json.Unmarshal(text, &form); err != nil {
 		return nil, fmt.Errorf("read program: %w", err)
 	}
-	size := image.Point{form.Size[0], form.Size[1]}
 	switch {
 	case len(form.Ops) > mostOps:
 		return nil, fmt.Errorf("read program: %d ops, more than %d", len(form.Ops), mostOps)
-	case size.X < 1 || size.Y < 1 || size.X > longestSide || size.Y > longestSide:
-		return nil, fmt.Errorf("read program: size %d x %d: sides of 1 to %d are expected", size.X, size.Y, longestSide)
+	case len(form.Size) != 2 || slices.Min(form.Size) < 1 || slices.Max(form.Size) > longestSide:
+		return nil, fmt.Errorf("read program: size %.60s: a width and a height from 1 to %d are expected", fmt.Sprint(form.Size), longestSide)
 	}
+	size := image.Point{form.Size[0], form.Size[1]}
 	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size}
 	if err := c.compile(form.Ops); err != nil {
 		return nil, err
