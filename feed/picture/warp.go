@@ -352,26 +352,43 @@ var number = func() (t [256]float64) {
 	return t
 }()
 
+// mixFour does not mix where it would give a pixel's whole weight to one: shears and
+// shifts along a direction leave the other one as it is.
 func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
-	var v [4]float64
 	for x := range row {
 		s := &spots[x]
 		if s.where != within {
 			row[x] = s.outside(fill)
 			continue
 		}
-		left, last, bottom := int(s.left), size.X-1, size.Y-1
+		left, last := int(s.left), size.X-1
 		c0, c1, c2, c3 := max(left-1, 0), max(left, 0), min(left+1, last), min(left+2, last)
-		for i := range v {
-			line := plane[min(max(int(s.top)-1+i, 0), bottom)*size.X:][:size.X]
-			v[i] = cubic(number[line[c0]], number[line[c1]], number[line[c2]], number[line[c3]], s.dx)
+		p1 := s.row(plane, 0, size)
+		v := number[p1[c1]]
+		if s.dx != 0 {
+			v = cubic(number[p1[c0]], v, number[p1[c2]], number[p1[c3]], s.dx)
 		}
-		mixed := int(cubic(v[0], v[1], v[2], v[3], s.dy))
+		if s.dy != 0 {
+			p0, p2, p3 := s.row(plane, -1, size), s.row(plane, 1, size), s.row(plane, 2, size)
+			a, c, d := number[p0[c1]], number[p2[c1]], number[p3[c1]]
+			if s.dx != 0 {
+				a = cubic(number[p0[c0]], a, number[p0[c2]], number[p0[c3]], s.dx)
+				c = cubic(number[p2[c0]], c, number[p2[c2]], number[p2[c3]], s.dx)
+				d = cubic(number[p3[c0]], d, number[p3[c2]], number[p3[c3]], s.dx)
+			}
+			v = cubic(a, v, c, d, s.dy)
+		}
+		mixed := int(v)
 		if uint(mixed) > 255 {
 			mixed = ^mixed >> 63
 		}
 		row[x] = uint8(mixed)
 	}
+}
+
+// row is the plane from the i-th row below the spot on.
+func (s *spot) row(plane []byte, i int, size image.Point) []byte {
+	return plane[min(max(int(s.top)+i, 0), size.Y-1)*size.X:]
 }
 
 func cubic(a, b, c, d, at float64) float64 {
