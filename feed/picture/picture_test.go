@@ -145,6 +145,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		`{"mode":"L","size":[4,4],"ops":[["normalize",[0],[1]]]}`:                          "op 0: normalize: it is not for a tensor",
 		`{"mode":"L","size":[4,4],"ops":[["tensor"],["normalize",[0],[0]]]}`:               "op 1: normalize: a division by 0",
 		`{"mode":"L","size":[4,4],"ops":[["affine",4,4,[1,2],0,null]]}`:                    "argument 3 is [1 2]: a list of 6 numbers is expected",
+		`{"mode":"P","size":[40000,40000],"ops":[["crop",0,0,2,2]]}`:                       `source: a picture of (40000,40000) in mode "P", of more than`,
 		`{"mode":"LA","size":[4,4],"ops":[["resize",4,4,2,[0,0,4,4]]]}`:                    "op 0: resize: a copy, which Pillow makes of a tuple",
 		`{"mode":"L","size":[4,4],"ops":[["point",[` + strings.Repeat("1,", 999) + `1]]]}`: "op 0, point: argument 1 is [1 1 1 1 1",
 		`{"mode":"1","size":[4,4]}`:                                                        "tobytes: pixels of one bit",

@@ -46,6 +46,9 @@ func (o *Output) Bytes() int {
 	return n
 }
 
+// whole says whether a file is decoded as a whole, whatever is cropped of it.
+func (p *Program) whole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
+
 // Memory is about how many bytes Run takes beside what decoding a file does.
 func (p *Program) Memory() int { return 3 * 4 * p.largest }
 
@@ -122,6 +125,11 @@ func (c *compiler) compile(ops [][]any) error {
 	}
 	if bands[c.mode] == 0 {
 		return &Refusal{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
+	}
+	if c.program.whole() {
+		if c.program.largest = c.size.X * c.size.Y; c.program.largest > mostPixels {
+			return &Refusal{-1, fmt.Sprintf("a picture of %v in mode %q, of more than %d pixels", c.size, c.mode, mostPixels)}
+		}
 	}
 	c.open = newSegment(c.mode, c.size)
 	c.program.first = c.open

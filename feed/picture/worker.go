@@ -96,9 +96,8 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	if p.veils && info.Format == "png" && bytes.Contains(source.File, []byte("tRNS")) {
 		return nil, &Refusal{-1, "a colour of a PNG that becomes transparent"}
 	}
-	whole := !p.turned && p.mode != "L" && p.mode != "RGB"
 	need := p.first.colour.Need()
-	if whole {
+	if p.whole() {
 		need = image.Rectangle{Max: p.size}
 	}
 	picture, err := w.decoder.Decode(need)
@@ -108,7 +107,7 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	if why := w.decoder.Info().Inexact; why != "" {
 		return nil, &Refusal{-1, why}
 	}
-	if whole {
+	if p.whole() {
 		return nil, w.keep(p.mode, picture)
 	}
 	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
