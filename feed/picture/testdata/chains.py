@@ -1,6 +1,7 @@
 """Random chains of picture operations, made by Pillow, torchvision and NumPy, for picture_test.go to make again.
 
     python chains.py --stream --count 1000 --seed 1     records to standard output
+    python chains.py --odd FOLDER                       records of the files in it, each with a few chains
     python chains.py --write chains.json                a fixed choice of them, as digests, for machines without Pillow
 
 A record: the program (JSON), the kind of source ("pixels" or "file"), the source, what comes out; each a length of 4
@@ -8,6 +9,7 @@ bytes and bytes. Where Pillow raises, the last is empty.
 """
 import argparse
 import base64
+import glob
 import hashlib
 import io
 import json
@@ -368,11 +370,41 @@ def chain(r, files, large=0.01):
 
 
 def stream(count, seed, files):
-    out = sys.stdout.buffer
     for i in range(count):
         program, kind, _, data, result = chain(random.Random(f"{seed} {i}"), files)
-        for piece in (json.dumps(program).encode(), kind.encode(), data, result):
-            out.write(struct.pack("<I", len(piece)) + piece)
+        record(program, kind, data, result)
+
+
+def record(program, kind, data, result):
+    for piece in (json.dumps(program).encode(), kind.encode(), data, result):
+        sys.stdout.buffer.write(struct.pack("<I", len(piece)) + piece)
+
+
+def odd(folder):
+    """Files that are cut, damaged, of every kind: what Pillow makes of them, or that it raises."""
+    for path in sorted(glob.glob(folder + "/*/*")):
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            im = Image.open(io.BytesIO(data))
+        except Exception:
+            continue
+        (w, h), mode = im.size, im.mode
+        if w * h > 4_000_000:
+            continue
+        box = (w // 4, h // 4, max(w // 4 + 1, w * 3 // 4), max(h // 4 + 1, h * 3 // 4))
+        for ops, do in [
+            ([["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im))),
+            ([["convert", "RGB"]], lambda im: im.convert("RGB")),
+            ([["convert", "RGB"], ["crop", *box], ["resize", 20, 20, 3]], lambda im: im.convert("RGB").crop(box).resize((20, 20), 3)),
+            ([["crop", *box], ["transpose", 2], ["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im.crop(box).transpose(2)))),
+            ([["convert", "L"]], lambda im: im.convert("L")),
+        ]:
+            try:
+                result = do(Image.open(io.BytesIO(data))).tobytes()
+            except Exception:
+                result = b""
+            record({"mode": mode, "size": (w, h), "ops": ops}, "file", data, result)
 
 
 def write(path, count):
@@ -389,6 +421,7 @@ def write(path, count):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--stream", action="store_true")
+    parser.add_argument("--odd")
     parser.add_argument("--write")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
@@ -398,5 +431,7 @@ if __name__ == "__main__":
         torch.set_num_threads(1)
     if args.write:
         write(args.write, args.count)
+    if args.odd:
+        odd(args.odd)
     if args.stream:
         stream(args.count, args.seed, args.files)
