@@ -5,7 +5,7 @@ import "math"
 // ImageEnhance mixes a picture with one that has none of what is enhanced. Transparency
 // stays as it is.
 
-// most is far above what anybody asks for: what is enhanced a million times has no
+// mostFactor is far above what anybody asks for: what is enhanced a million times has no
 // values but 0 and 255.
 const mostFactor = 1e6
 
