@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	chains = flag.Int("chains", 2000, "random chains of operations that Pillow and this package both make")
+	chains = flag.Int("chains", 600, "random chains of operations that Pillow and this package both make")
 	seed   = flag.String("seed", "1", "of the random chains")
 	files  = flag.Float64("files", 0.1, "share of the chains that begin with a file")
 )

@@ -21,11 +21,13 @@ import warnings
 import numpy as np
 from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
-try:
-    import torch
-    from torchvision.transforms import functional as F
-except ImportError:
-    torch = F = None
+torch = F = None
+if "--odd" not in sys.argv:  # which needs none, and it takes seconds
+    try:
+        import torch
+        from torchvision.transforms import functional as F
+    except ImportError:
+        pass
 
 warnings.simplefilter("ignore")
 ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a progressive JPEG
