@@ -31,36 +31,45 @@ type feedFlags struct {
 	threads, nice     int
 	record            string
 	quarantine        string
-	size              int
+	size, twice       int
 	json              bool
 }
 
 func (a *app) feed() *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
-		Use:   "feed (--fd N | --socket PATH --ranks N | --check FOLDER)",
-		Short: "Read, decode and batch images for a training; the Python client starts it",
+		Use:   "feed ([--verify N] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
+		Short: "Read, decode and batch images for a training",
 		Long: `Read, decode, augment and batch images with all cores, straight into shared memory that the
-trainer maps without a copy. Nobody needs to start it: stoker.DataLoader does, once per job and
-node, and it ends with the job.
+trainer maps without a copy. Nobody needs to start the daemon: stoker.DataLoader does, once per
+job and node, and it ends with the job.
+
+With -- CMD it runs a PyTorch program as it is, and has the pictures of its DataLoaders made by the
+daemon: the program's own Python decides what is done to them, and gets the batches that it would
+have got. The exit code is CMD's.
 
 With --check it reads a folder of images once, as a training would, and says how fast this
 machine makes samples of it and which files are bad.`,
-		Example: `  stoker feed --check data/train                 speed, bad files, files that are not exact
+		Example: `  stoker feed -- python train.py                 the same batches with less CPU
+  stoker feed --verify 20 -- python train.py     the first 20 batches of each worker are made twice and compared
+  stoker feed --check data/train                 speed, bad files, files that are not exact
   stoker feed --check data/train --json | jq -r '.bad[].path'
   stoker feed --check data/train --threads 1     what one core does
   stoker feed --socket $XDG_RUNTIME_DIR/stoker/job --ranks 8    a daemon for eight ranks, by hand`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("feed takes no arguments, only flags: got %q", args[0])}
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+				return usageError{fmt.Errorf("feed takes no arguments but a command behind --: got %q", args[0])}
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.verify(cmd.Flags().Changed); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.verify(cmd.Flags().Changed, len(args) > 0); err != nil {
 				return usageError{err}
 			}
 			a.began = true
+			if len(args) > 0 {
+				return a.runFed(f, args)
+			}
 			if f.check != "" {
 				return a.checkFolder(cmd.Context(), f)
 			}
@@ -69,6 +78,7 @@ machine makes samples of it and which files are bad.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.check, "check", "", "read all images of a `FOLDER` with one subfolder per class once, and report")
+	flags.IntVar(&f.twice, "verify", 0, "with a command: make the first `N` batches of each worker twice, with the program's own code as well, and compare")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0, "threads that decode (default: one per core, less one where there are four or more)")
@@ -83,8 +93,11 @@ machine makes samples of it and which files are bad.`,
 }
 
 // verify says which flags do not go together.
-func (f feedFlags) verify(given func(flag string) bool) error {
+func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	ways := 0
+	if command {
+		ways++
+	}
 	for _, flag := range []string{"fd", "socket", "check"} {
 		if given(flag) {
 			ways++
@@ -92,9 +105,11 @@ func (f feedFlags) verify(given func(flag string) bool) error {
 	}
 	switch {
 	case ways == 0:
-		return errors.New("feed needs --check FOLDER to look at a data set; the daemon (--fd, --socket) is started by stoker.DataLoader in Python")
+		return errors.New("feed needs a command to run (-- python train.py), or --check FOLDER to look at a data set; the daemon (--fd, --socket) is started by the Python client")
 	case ways > 1:
-		return errors.New("--fd, --socket and --check exclude each other: give one")
+		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
+	case given("verify") && (!command || f.twice < 1):
+		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.twice)
 	case f.threads < 0 || f.threads > 1024:
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:

@@ -57,8 +57,14 @@ func TestFeedUsage(t *testing.T) {
 		code int
 		want string // in stderr
 	}{
-		{[]string{"feed"}, exitUsage, "stoker.DataLoader"},
-		{[]string{"feed", "data"}, exitUsage, "only flags"},
+		{[]string{"feed"}, exitUsage, "a command to run"},
+		{[]string{"feed", "data"}, exitUsage, "behind --"},
+		{[]string{"feed", "data", "--", "true"}, exitUsage, "behind --"},
+		{[]string{"feed", "--check", "x", "--", "true"}, exitUsage, "exclude each other"},
+		{[]string{"feed", "--verify", "0", "--", "true"}, exitUsage, "--verify 0"},
+		{[]string{"feed", "--verify", "3", "--check", "x"}, exitUsage, "--verify 3"},
+		{[]string{"feed", "--", "/absent/program"}, exitNotFound, "/absent/program"},
+		{[]string{"feed", "--", open}, exitCannotRun, "is a directory"},
 		{[]string{"feed", "--fd", "3", "--check", "x"}, exitUsage, "exclude each other"},
 		{[]string{"feed", "--check", "x", "--size", "0"}, exitUsage, "--size 0"},
 		{[]string{"feed", "--check", "x", "--nice", "20"}, exitUsage, "--nice 20"},

@@ -18,6 +18,7 @@ type Limits struct {
 type Info struct {
 	Width, Height int
 	Format        string // "jpeg", "png", "webp", "bmp", "gif"
+	Mode          string // as Pillow names it: "RGB", "L", "CMYK"…; "" where it is not known here
 	Progressive   bool
 	// Inexact says why the pixels may differ from Pillow's; "" where they are
 	// the same bytes.
@@ -91,6 +92,8 @@ func (d *Decoder) open(data []byte) error {
 	return nil
 }
 
+var jpegModes = [maxComponents + 1]string{1: "L", 3: "RGB", 4: "CMYK"}
+
 func (d *Decoder) openJPEG(data []byte) error {
 	first, err := d.jpeg.begin(data)
 	if err != nil {
@@ -114,7 +117,7 @@ func (d *Decoder) openJPEG(data []byte) error {
 	}
 	d.first, d.coefficients.read = first, false
 	j.assumeTables()
-	d.info = Info{Width: j.width, Height: j.height, Format: "jpeg", Progressive: j.sof == 2}
+	d.info = Info{Width: j.width, Height: j.height, Format: "jpeg", Mode: jpegModes[j.ncomp], Progressive: j.sof == 2}
 	d.way = fromBaseline
 	if j.sof == 2 || first.n < j.ncomp || j.ncomp == 4 {
 		d.way = fromCoefficients

@@ -34,7 +34,7 @@ func (l *library) open(data []byte, format string, limits Limits) (Info, error) 
 	if err != nil {
 		return Info{}, libraryError(format, err)
 	}
-	l.info = Info{Width: config.Width, Height: config.Height, Format: format}
+	l.info = Info{Width: config.Width, Height: config.Height, Format: format, Mode: mode(data, format)}
 	if config.Width <= 0 || config.Height <= 0 {
 		return Info{}, &Error{Damaged, -1, fmt.Sprintf("a %s header of %d x %d pixels; neither may be 0", names[format], config.Width, config.Height)}
 	}

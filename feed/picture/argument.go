@@ -24,7 +24,7 @@ func (a *arguments) refuse(format string, values ...any) {
 
 func (a *arguments) wrong(i int, want string) {
 	if a.err == nil {
-		a.err = fmt.Errorf("read program: op %d, %s: argument %d is %.40v: %s is expected", a.op, a.name, i+1, a.list[i], want)
+		a.err = fmt.Errorf("read program: op %d, %s: argument %d is %.60s: %s is expected", a.op, a.name, i+1, fmt.Sprint(a.list[i]), want)
 	}
 }
 

@@ -16,6 +16,7 @@ func compileConvert(c *compiler, a *arguments) {
 		a.refuse("from %q to %.20q", c.mode, mode)
 		return
 	}
+	c.program.veils = c.program.veils || alpha(mode) && !alpha(c.mode)
 	c.mode = mode
 	c.add(convert)
 }
@@ -26,6 +27,8 @@ var conversions = map[[2]string]step{
 	{"1", "LA"}:     opaque,
 	{"1", "RGB"}:    triple,
 	{"1", "RGBA"}:   inTurn(triple, opaque),
+	{"P", "RGB"}:    fromPalette,
+	{"P", "L"}:      inTurn(fromPalette, luma),
 	{"L", "1"}:      dither,
 	{"L", "LA"}:     opaque,
 	{"L", "RGB"}:    triple,
@@ -80,6 +83,22 @@ func opaque(w *Worker) error {
 		full[i] = 255
 	}
 	w.picture.planes = append(p.planes[:len(p.planes):len(p.planes)], full)
+	return nil
+}
+
+// fromPalette refuses pixels that came without one.
+func fromPalette(w *Worker) error {
+	if w.palette == nil {
+		return &Refusal{-1, "pixels of mode \"P\" have no palette here"}
+	}
+	in := w.picture.planes[0]
+	out := w.fresh(w.picture.size, 3)
+	for c, plane := range out.planes {
+		for i, v := range in {
+			plane[i] = w.palette[v][c]
+		}
+	}
+	w.replace(out)
 	return nil
 }
 

@@ -5,7 +5,7 @@ import "math"
 // ImageEnhance mixes a picture with one that has none of what is enhanced. Transparency
 // stays as it is.
 
-// most is far above what anybody asks for: what is enhanced a million times has no
+// mostFactor is far above what anybody asks for: what is enhanced a million times has no
 // values but 0 and 255.
 const mostFactor = 1e6
 
@@ -20,8 +20,11 @@ func (c *compiler) factor(a *arguments) float32 {
 
 // mix is Image.blend of two values: factor 0 gives a, 1 gives b.
 func mix(a, b uint8, factor float32) uint8 {
-	v := float32(a) + float32(factor*float32(int(b)-int(a)))
-	return uint8(min(max(v, 0), 255))
+	v := int32(float32(a) + float32(factor*float32(int(b)-int(a))))
+	if uint32(v) > 255 {
+		return uint8(^v >> 31)
+	}
+	return uint8(v)
 }
 
 // mixed is what becomes of all values where the other picture has one only.

@@ -3,29 +3,35 @@ package picture
 import (
 	"image"
 	"math"
+	"slices"
 )
 
 // smooth is ImageFilter.SMOOTH: of 13 parts 5 are the pixel's own. The border stays.
+// Pillow adds up in single precision; what it rounds is at least 1/26 off a whole
+// number, far more than it can be wrong by, so that whole numbers give the same.
 func smooth(out, in []byte, size image.Point) {
 	copy(out, in)
 	n := size.X
 	for y := 1; y < size.Y-1 && n >= 3; y++ {
 		above, row, below := in[(y-1)*n:][:n], in[y*n:][:n], in[(y+1)*n:][:n]
 		to := out[y*n:][:n]
+		left := int(above[0]) + int(row[0]) + int(below[0])
+		middle := int(above[1]) + int(row[1]) + int(below[1])
 		for x := 1; x < n-1; x++ {
-			v := float32(0.5)
-			v += three(below[x-1], below[x], below[x+1], 1./13)
-			v += three(row[x-1], row[x], row[x+1], 5./13)
-			v += three(above[x-1], above[x], above[x+1], 1./13)
-			to[x] = uint8(min(v, 255))
+			right := int(above[x+1]) + int(row[x+1]) + int(below[x+1])
+			to[x] = thirteenths[left+middle+right+4*int(row[x])]
+			left, middle = middle, right
 		}
 	}
 }
 
-func three(a, b, c uint8, middle float32) float32 {
-	const side = float32(1) / 13
-	return float32(float32(a)*side) + float32(float32(b)*middle) + float32(float32(c)*side)
-}
+// thirteenths are sums divided by 13, rounded.
+var thirteenths = func() (t [13*255 + 1]uint8) {
+	for sum := range t {
+		t[sum] = uint8((2*sum + 13) / 26)
+	}
+	return t
+}()
 
 // passes of a box blur that make a Gaussian one.
 const passes = 3
@@ -83,44 +89,83 @@ func newBlur(radius float32) blur {
 func (w *Worker) blur(i int, across, down blur, times int) {
 	size := w.picture.size
 	plane, spare := w.picture.planes[i], w.take(size.X*size.Y)
-	if !across.idle {
-		for range times {
-			across.rows(spare, plane, size.X)
+	for range times {
+		if !across.idle {
+			for at := 0; at < len(plane); at += size.X {
+				across.row(spare[at:][:size.X], plane[at:][:size.X])
+			}
 			plane, spare = spare, plane
 		}
 	}
 	if !down.idle {
-		turn(spare, plane, size, false, false)
-		plane, spare = spare, plane
+		w.sums = slices.Grow(w.sums[:0], size.X)[:size.X]
 		for range times {
-			down.rows(spare, plane, size.Y)
+			down.columns(spare, plane, w.sums)
 			plane, spare = spare, plane
 		}
-		turn(spare, plane, image.Point{size.Y, size.X}, false, false)
-		plane, spare = spare, plane
 	}
 	w.picture.planes[i] = plane
 	w.give(spare)
 }
 
-func (b *blur) rows(out, in []byte, n int) {
-	for at := 0; at < len(in); at += n {
-		b.row(out[at:][:n], in[at:][:n])
+// row blurs one; beyond its ends it goes on with its first and last pixel. sum is of the
+// pixels that count whole.
+func (b *blur) row(out, in []byte) {
+	last, r := len(in)-1, b.radius
+	sum := uint32(in[0]) * uint32(r+1)
+	for x := range min(r, len(in)) {
+		sum += uint32(in[x])
+	}
+	sum += uint32(in[last]) * uint32(max(0, r-len(in)))
+	step := func(x, left, right, beyond int) {
+		sum += uint32(in[right]) - uint32(in[left])
+		out[x] = b.mean(sum, in[left], in[beyond])
+	}
+	inside, ends := min(r+1, len(in)), max(len(in)-r-1, 0)
+	for x := range min(inside, ends) {
+		step(x, 0, x+r, x+r+1)
+	}
+	for x := ends; x < inside; x++ {
+		step(x, 0, last, last)
+	}
+	if inside < ends {
+		out, left := out[inside:ends], in[:ends-inside]
+		right, beyond := in[inside+r:][:len(out)], in[inside+r+1:][:len(out)]
+		for x := range out {
+			sum += uint32(right[x]) - uint32(left[x])
+			out[x] = b.mean(sum, left[x], beyond[x])
+		}
+	}
+	for x := max(inside, ends); x <= last; x++ {
+		step(x, x-r-1, last, last)
 	}
 }
 
-// row blurs one; beyond its ends it goes on with its first and last pixel.
-func (b *blur) row(out, in []byte) {
-	last := len(in) - 1
-	sum := uint32(in[0]) * uint32(b.radius+1)
-	for x := range min(b.radius, len(in)) {
-		sum += uint32(in[x])
+func (b *blur) mean(sum uint32, left, beyond uint8) uint8 {
+	return uint8((sum*b.whole + (uint32(left)+uint32(beyond))*b.far + 1<<23) >> 24)
+}
+
+// columns is the same downwards, a row of sums at a time.
+func (b *blur) columns(out, in []byte, sums []uint32) {
+	n := len(sums)
+	last := len(in)/n - 1
+	line := func(y int) []byte { return in[min(max(y, 0), last)*n:][:n] }
+	top, bottom := line(0), line(last)
+	for x := range sums {
+		sums[x] = uint32(top[x])*uint32(b.radius+1) + uint32(bottom[x])*uint32(max(0, b.radius-last-1))
 	}
-	sum += uint32(in[last]) * uint32(max(0, b.radius-len(in)))
-	for x := range out {
-		left, right := max(x-b.radius-1, 0), min(x+b.radius, last)
-		sum += uint32(in[right]) - uint32(in[left])
-		v := sum*b.whole + (uint32(in[left])+uint32(in[min(x+b.radius+1, last)]))*b.far
-		out[x] = uint8((v + 1<<23) >> 24)
+	for y := range min(b.radius, last+1) {
+		for x, v := range line(y) {
+			sums[x] += uint32(v)
+		}
+	}
+	for y := range last + 1 {
+		left, right, beyond := line(y-b.radius-1), line(y+b.radius), line(y+b.radius+1)
+		to := out[y*n:][:n]
+		for x, sum := range sums {
+			sum += uint32(right[x]) - uint32(left[x])
+			sums[x] = sum
+			to[x] = b.mean(sum, left[x], beyond[x])
+		}
 	}
 }

@@ -166,18 +166,19 @@ func compileResize(c *compiler, a *arguments) {
 	size := image.Point{a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)}
 	filter := a.whole(2, nearest, 7)
 	box := c.box(3, a)
-	if a.err != nil || size == c.size && box == c.whole() {
-		return
-	}
-	if size.X*size.Y > mostPixels {
+	switch same := size == c.size && box == c.whole(); {
+	case size.X*size.Y > mostPixels:
 		a.refuse("a picture of %d x %d pixels", size.X, size.Y)
+	case c.mode == "HSV":
+		a.refuse("mode %q", c.mode)
+	case same && a.has(3) && alpha(c.mode):
+		a.refuse("a copy, which Pillow makes of a tuple as the box and not of a list")
+	case same:
 		return
-	}
-	if c.mode == "1" || c.mode == "P" {
+	case c.mode == "1" || c.mode == "P":
 		filter = nearest
 	}
-	if c.mode == "HSV" {
-		a.refuse("mode %q", c.mode)
+	if a.err != nil {
 		return
 	}
 	if !alpha(c.mode) || filter == nearest {
@@ -257,8 +258,8 @@ func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64
 	if x == 1 && y == 1 {
 		return box
 	}
-	moreX := support * ((box[2] - box[0]) / float64(size.X))
-	moreY := support * ((box[3] - box[1]) / float64(size.Y))
+	moreX := float64(support * ((box[2] - box[0]) / float64(size.X)))
+	moreY := float64(support * ((box[3] - box[1]) / float64(size.Y)))
 	part := image.Rect(
 		max(0, int(box[0]-moreX)), max(0, int(box[1]-moreY)),
 		min(c.size.X, int(math.Ceil(box[2]+moreX))), min(c.size.Y, int(math.Ceil(box[3]+moreY))),

@@ -1,74 +1,133 @@
 package picture
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
-// toHSV and fromHSV are Pillow's, after Python's colorsys, in its mixture of single and
-// double precision.
-func toHSV(w *Worker) error {
-	eachPixel(w, hsv)
-	return nil
+// hsvTable is what Pillow's conversions to HSV and back, after Python's colorsys, have
+// to divide for.
+type hsvTable struct {
+	// hue by the order of the colours, how far the largest is from the smallest and how
+	// far from the one between them; saturation by the largest and that span.
+	hue        [6][256][256]uint8
+	saturation [256][256]uint8
+
+	// Of a hue: in which sixth it lies, and how much, in 255ths, the colour between
+	// the others lacks in it for a full saturation.
+	sector [256]uint8
+	lacks  [256]uint8
 }
 
-func fromHSV(w *Worker) error {
-	eachPixel(w, rgb)
-	return nil
-}
-
-func eachPixel(w *Worker, do func(a, b, c uint8) (uint8, uint8, uint8)) {
-	p := w.picture.planes
-	a, b, c := p[0], p[1][:len(p[0])], p[2][:len(p[0])]
-	for i := range a {
-		a[i], b[i], c[i] = do(a[i], b[i], c[i])
+var hsvTables = sync.OnceValue(func() *hsvTable {
+	t := new(hsvTable)
+	for span := 1; span < 256; span++ {
+		most := uint8(span)
+		for down := range span + 1 {
+			mid := uint8(span - down)
+			for order, c := range [6][3]uint8{{most, mid, 0}, {most, 0, mid}, {mid, most, 0}, {0, most, mid}, {mid, 0, most}, {0, mid, most}} {
+				t.hue[order][span][down] = hue(c[0], c[1], c[2])
+			}
+		}
+		for most := span; most < 256; most++ {
+			t.saturation[most][span] = uint8(float64(float32(span)/float32(most)) * 255)
+		}
 	}
+	for h := range 256 {
+		t.sector[h], t.lacks[h] = uint8(h*6/255%6), uint8(h*6%255)
+		if t.sector[h]%2 == 0 {
+			t.lacks[h] = 255 - t.lacks[h]
+		}
+	}
+	return t
+})
+
+// hue is that of a colour that is not grey, in Pillow's mixture of single and double
+// precision.
+func hue(r, g, b uint8) uint8 {
+	most, least := max(r, g, b), min(r, g, b)
+	span := float32(most - least)
+	rc, gc, bc := float32(most-r)/span, float32(most-g)/span, float32(most-b)/span
+	var h float32
+	switch most {
+	case r:
+		h = bc - gc
+	case g:
+		h = float32(2 + float64(rc) - float64(bc))
+	default:
+		h = float32(4 + float64(gc) - float64(rc))
+	}
+	return uint8(float64(float32(math.Mod(float64(h)/6+1, 1))) * 255)
 }
 
-func hsv(r, g, b uint8) (h, s, v uint8) {
+func (t *hsvTable) fromRGB(r, g, b uint8) (h, s, v uint8) {
 	most, least := max(r, g, b), min(r, g, b)
 	if most == least {
 		return 0, 0, most
 	}
-	span := float32(most - least)
-	saturation := span / float32(most)
-	rc, gc, bc := float32(most-r)/span, float32(most-g)/span, float32(most-b)/span
-	var hue float32
-	switch most {
-	case r:
-		hue = bc - gc
-	case g:
-		hue = float32(2 + float64(rc) - float64(bc))
+	order, mid := 0, g
+	switch { // of equals the first counts as the largest
+	case most == r && least == b:
+	case most == r:
+		order, mid = 1, b
+	case most == g && least == b:
+		order, mid = 2, r
+	case most == g:
+		order, mid = 3, b
+	case least == g:
+		order, mid = 4, r
 	default:
-		hue = float32(4 + float64(gc) - float64(rc))
+		order, mid = 5, g
 	}
-	hue = float32(math.Mod(float64(hue)/6+1, 1))
-	return uint8(float64(hue) * 255), uint8(float64(saturation) * 255), most
+	span := most - least
+	return t.hue[order][span][most-mid], t.saturation[most][span], most
 }
 
-func rgb(h, s, v uint8) (r, g, b uint8) {
+// toRGB rounds whole numbers. Pillow rounds numbers of single precision, which are
+// nowhere so wrong that it shows: TestHSVNeedsNoFractions tries them all.
+func (t *hsvTable) toRGB(h, s, v uint8) (r, g, b uint8) {
 	if s == 0 {
 		return v, v, v
 	}
-	sector := math.Floor(float64(h) * 6 / 255)
-	f := float32(float64(h)*6/255 - sector)
-	fs := float32(float64(s) / 255)
-	p := rounded(float64(v) * (1 - float64(fs)))
-	q := rounded(float64(v) * (1 - float64(float32(fs*f))))
-	t := rounded(float64(v) * (1 - float64(float64(fs)*(1-float64(f)))))
-	switch int(sector) % 6 {
-	case 0:
-		return v, t, p
+	low := uint8((2*uint32(v)*(255-uint32(s)) + 255) / 510)
+	mid := uint8((2*uint32(v)*(255*255-uint32(s)*uint32(t.lacks[h])) + 255*255) / (2 * 255 * 255))
+	switch t.sector[h] {
 	case 1:
-		return q, v, p
+		return mid, v, low
 	case 2:
-		return p, v, t
+		return low, v, mid
 	case 3:
-		return p, q, v
+		return low, mid, v
 	case 4:
-		return t, p, v
+		return mid, low, v
+	case 5:
+		return v, low, mid
 	}
-	return v, p, q
+	return v, mid, low
 }
 
-func rounded(v float64) uint8 { return uint8(min(max(math.Round(v), 0), 255)) }
+func toHSV(w *Worker) error {
+	t := hsvTables()
+	r, g, b := w.picture.three()
+	for i := range r {
+		r[i], g[i], b[i] = t.fromRGB(r[i], g[i], b[i])
+	}
+	return nil
+}
+
+func fromHSV(w *Worker) error {
+	t := hsvTables()
+	h, s, v := w.picture.three()
+	for i := range h {
+		h[i], s[i], v[i] = t.toRGB(h[i], s[i], v[i])
+	}
+	return nil
+}
+
+func (r *raster) three() (a, b, c []byte) {
+	a = r.planes[0]
+	return a, r.planes[1][:len(a)], r.planes[2][:len(a)]
+}
 
 // compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
 func compileHue(c *compiler, a *arguments) {
@@ -80,11 +139,16 @@ func compileHue(c *compiler, a *arguments) {
 		a.refuse("mode %q", c.mode)
 		return
 	}
-	there, back := conversions[[2]string{c.mode, "HSV"}], conversions[[2]string{"HSV", c.mode}]
+	there, back := conversions[[2]string{c.mode, "RGB"}], conversions[[2]string{"RGB", c.mode}]
+	if c.mode == "RGB" {
+		there, back = inTurn(), inTurn()
+	}
 	c.add(inTurn(there, func(w *Worker) error {
-		hues := w.picture.planes[0]
-		for i := range hues {
-			hues[i] += by
+		t := hsvTables()
+		r, g, b := w.picture.three()
+		for i := range r {
+			h, s, v := t.fromRGB(r[i], g[i], b[i])
+			r[i], g[i], b[i] = t.toRGB(h+by, s, v)
 		}
 		return nil
 	}, back))

@@ -3,11 +3,18 @@ package picture
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
+	"image"
+	"image/png"
+	"math"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"stoker/feed/decode"
@@ -63,6 +70,41 @@ func TestChainsArePillows(t *testing.T) {
 	}
 }
 
+// TestProgramsAreShared runs programs in several threads at once: a Program keeps
+// nothing of a run.
+func TestProgramsAreShared(t *testing.T) {
+	type shared struct {
+		program *Program
+		pixels  []byte
+		want    []byte
+	}
+	var all []shared
+	w := NewWorker(decode.Limits{})
+	for _, c := range fixedChains(t) {
+		p, err := Parse(c.Program)
+		if err != nil {
+			continue
+		}
+		s := shared{p, drawnPixels(p, c.Seed, c.Smooth), make([]byte, p.Output.Bytes())}
+		if w.Run(p, Source{Pixels: s.pixels}, s.want) == nil {
+			all = append(all, s)
+		}
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			w := NewWorker(decode.Limits{})
+			for i, s := range all {
+				got := make([]byte, len(s.want))
+				if err := w.Run(s.program, Source{Pixels: s.pixels}, got); err != nil || !bytes.Equal(got, s.want) {
+					t.Errorf("chain %d: other bytes than alone (%v)", i, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 // drawnPixels are those that drawn in chains.py draws.
 func drawnPixels(p *Program, seed uint32, smooth bool) []byte {
 	out := make([]byte, p.size.X*p.size.Y*bands[p.mode])
@@ -85,26 +127,30 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                      "read program: unexpected end of JSON input",
 		`[]`:                                    "read program: json: cannot unmarshal array",
-		`{"mode":"RGB","size":[4]}`:             "size 4 x 0: sides of 1 to",
-		`{"mode":"RGB","size":[1000000000,1]}`:  "size 1000000000 x 1",
+		`{"mode":"RGB","size":[4]}`:             "size [4]: a width and a height from 1 to",
+		`{"mode":"RGB","size":[1000000000,1]}`:  "size [1000000000 1]: a width",
+		`{"mode":"RGB","size":[4,4,4]}`:         "size [4 4 4]: a width",
 		`{"mode":"F","size":[4,4]}`:             `source: pictures of mode "F"`,
 		`{"mode":"CMYK","size":[4,4]}`:          `source: pictures of mode "CMYK" that are not converted to RGB first`,
 		`{"mode":"L","size":[4,4],"ops":[[]]}`:  "op 0 has no name",
 		`{"mode":"L","size":[4,4],"ops":[[1]]}`: "op 0 begins with 1: its name is expected",
-		`{"mode":"L","size":[4,4],"ops":[["quantize",8]]}`:                   `op 0: "quantize"`,
-		`{"mode":"L","size":[4,4],"ops":[["crop",0,0,2]]}`:                   "op 0, crop: 3 arguments, 4 to 4 are expected",
-		`{"mode":"L","size":[4,4],"ops":[["invert"],["crop",0,0,2,"a"]]}`:    "op 1, crop: argument 4 is a: a number is expected",
-		`{"mode":"L","size":[4,4],"ops":[["crop",0,0,2,1.5]]}`:               "argument 4 is 1.5: a whole number from",
-		`{"mode":"L","size":[4,4],"ops":[["crop",2,0,2,2]]}`:                 "op 0: crop: a picture of 0 x 2 pixels",
-		`{"mode":"L","size":[4,4],"ops":[["resize",900000,900000,2]]}`:       "op 0: resize: a picture of 900000 x 900000 pixels",
-		`{"mode":"L","size":[4,4],"ops":[["resize",2,2,2,[0,0,9,9]]]}`:       "op 0: resize: box [0 0 9 9] of a picture of (4,4)",
-		`{"mode":"L","size":[4,4],"ops":[["tensor"],["invert"]]}`:            "op 1: invert: it is not for a tensor",
-		`{"mode":"L","size":[4,4],"ops":[["normalize",[0],[1]]]}`:            "op 0: normalize: it is not for a tensor",
-		`{"mode":"L","size":[4,4],"ops":[["tensor"],["normalize",[0],[0]]]}`: "op 1: normalize: a division by 0",
-		`{"mode":"L","size":[4,4],"ops":[["affine",4,4,[1,2],0,null]]}`:      "argument 3 is [1 2]: a list of 6 numbers is expected",
-		`{"mode":"1","size":[4,4]}`:                                          "tobytes: pixels of one bit",
+		`{"mode":"L","size":[4,4],"ops":[["quantize",8]]}`:                                 `op 0: "quantize"`,
+		`{"mode":"L","size":[4,4],"ops":[["crop",0,0,2]]}`:                                 "op 0, crop: 3 arguments, 4 to 4 are expected",
+		`{"mode":"L","size":[4,4],"ops":[["invert"],["crop",0,0,2,"a"]]}`:                  "op 1, crop: argument 4 is a: a number is expected",
+		`{"mode":"L","size":[4,4],"ops":[["crop",0,0,2,1.5]]}`:                             "argument 4 is 1.5: a whole number from",
+		`{"mode":"L","size":[4,4],"ops":[["crop",2,0,2,2]]}`:                               "op 0: crop: a picture of 0 x 2 pixels",
+		`{"mode":"L","size":[4,4],"ops":[["resize",900000,900000,2]]}`:                     "op 0: resize: a picture of 900000 x 900000 pixels",
+		`{"mode":"L","size":[4,4],"ops":[["resize",2,2,2,[0,0,9,9]]]}`:                     "op 0: resize: box [0 0 9 9] of a picture of (4,4)",
+		`{"mode":"L","size":[4,4],"ops":[["tensor"],["invert"]]}`:                          "op 1: invert: it is not for a tensor",
+		`{"mode":"L","size":[4,4],"ops":[["normalize",[0],[1]]]}`:                          "op 0: normalize: it is not for a tensor",
+		`{"mode":"L","size":[4,4],"ops":[["tensor"],["normalize",[0],[0]]]}`:               "op 1: normalize: a division by 0",
+		`{"mode":"L","size":[4,4],"ops":[["affine",4,4,[1,2],0,null]]}`:                    "argument 3 is [1 2]: a list of 6 numbers is expected",
+		`{"mode":"P","size":[40000,40000],"ops":[["crop",0,0,2,2]]}`:                       `source: a picture of (40000,40000) in mode "P", of more than`,
+		`{"mode":"LA","size":[4,4],"ops":[["resize",4,4,2,[0,0,4,4]]]}`:                    "op 0: resize: a copy, which Pillow makes of a tuple",
+		`{"mode":"L","size":[4,4],"ops":[["point",[` + strings.Repeat("1,", 999) + `1]]]}`: "op 0, point: argument 1 is [1 1 1 1 1",
+		`{"mode":"1","size":[4,4]}`:                                                        "tobytes: pixels of one bit",
 	} {
-		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 250 {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -168,4 +214,58 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v: %s", err, text)
 		}
 	})
+}
+
+// TestColoursOfAPNGThatAreTransparent has a chunk that makes black transparent where
+// the picture is converted to a mode that can show it.
+func TestColoursOfAPNGThatAreTransparent(t *testing.T) {
+	black := image.NewNRGBA(image.Rect(0, 0, 4, 3))
+	for i := range 12 {
+		black.Pix[4*i+3] = 255
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, black); err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(file.Bytes(), []byte("IDAT")) - 4
+	chunk := []byte("tRNS\x00\x00\x00\x00\x00\x00")
+	clear := slices.Concat(file.Bytes()[:at], []byte{0, 0, 0, 6}, chunk, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(chunk)), file.Bytes()[at:])
+	for _, c := range []struct {
+		file    []byte
+		refused bool
+	}{{file.Bytes(), false}, {clear, true}} {
+		p, err := Parse([]byte(`{"mode":"RGB","size":[4,3],"ops":[["crop",0,0,2,2],["convert","RGBA"]]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = NewWorker(decode.Limits{}).Run(p, Source{File: c.file}, make([]byte, p.Output.Bytes()))
+		if got := errors.As(err, new(*Refusal)); got != c.refused || err != nil && !got {
+			t.Errorf("%v, want a refusal: %t", err, c.refused)
+		}
+	}
+}
+
+// TestHSVNeedsNoFractions makes every colour as Pillow does, in single and double
+// precision.
+func TestHSVNeedsNoFractions(t *testing.T) {
+	table, wrong := hsvTables(), 0
+	rounded := func(v float64) uint8 { return uint8(math.Round(v)) }
+	for i := range 1 << 24 {
+		h, s, v := uint8(i), uint8(i>>8), uint8(i>>16)
+		sector := math.Floor(float64(h) * 6 / 255)
+		f, share := float32(float64(h)*6/255-sector), float32(float64(s)/255)
+		low := rounded(float64(v) * (1 - float64(share)))
+		falling := rounded(float64(v) * (1 - float64(float32(share*f))))
+		rising := rounded(float64(v) * (1 - float64(float64(share)*(1-float64(f)))))
+		want := [6][3]uint8{{v, rising, low}, {falling, v, low}, {low, v, rising}, {low, falling, v}, {rising, low, v}, {v, low, falling}}[int(sector)%6]
+		if s == 0 {
+			want = [3]uint8{v, v, v}
+		}
+		if r, g, b := table.toRGB(h, s, v); want != [3]uint8{r, g, b} {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d of %d colours are wrong", wrong, 1<<24)
+	}
 }

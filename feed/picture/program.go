@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+	"slices"
 )
 
 // Caps on a program, far above what a script does to a picture for training.
 const (
-	longestText = 64 << 20 // bytes; noise for an erased part of a picture is in it
+	longestText = 16 << 20 // bytes; noise for an erased part of a picture is in it
 	mostOps     = 256
 	longestSide = 1 << 20
 	mostPixels  = 1 << 25 // of a picture between two steps
@@ -25,7 +26,8 @@ type Program struct {
 	steps  []step
 	end    *ending
 
-	largest int // pixels of a picture between two steps
+	veils   bool // a mode without transparency is converted to one that has it
+	largest int  // pixels of a picture between two steps
 }
 
 // Output is what Run writes: numbers in the order of Shape, without gaps.
@@ -43,6 +45,9 @@ func (o *Output) Bytes() int {
 	}
 	return n
 }
+
+// whole says whether a file is decoded as a whole, whatever is cropped of it.
+func (p *Program) whole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
 
 // Memory is about how many bytes Run takes beside what decoding a file does.
 func (p *Program) Memory() int { return 3 * 4 * p.largest }
@@ -74,19 +79,19 @@ func Parse(text []byte) (*Program, error) {
 	}
 	var form struct {
 		Mode string
-		Size [2]int
+		Size []int
 		Ops  [][]any
 	}
 	if err := json.Unmarshal(text, &form); err != nil {
 		return nil, fmt.Errorf("read program: %w", err)
 	}
-	size := image.Point{form.Size[0], form.Size[1]}
 	switch {
 	case len(form.Ops) > mostOps:
 		return nil, fmt.Errorf("read program: %d ops, more than %d", len(form.Ops), mostOps)
-	case size.X < 1 || size.Y < 1 || size.X > longestSide || size.Y > longestSide:
-		return nil, fmt.Errorf("read program: size %d x %d: sides of 1 to %d are expected", size.X, size.Y, longestSide)
+	case len(form.Size) != 2 || slices.Min(form.Size) < 1 || slices.Max(form.Size) > longestSide:
+		return nil, fmt.Errorf("read program: size %.60s: a width and a height from 1 to %d are expected", fmt.Sprint(form.Size), longestSide)
 	}
+	size := image.Point{form.Size[0], form.Size[1]}
 	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size}
 	if err := c.compile(form.Ops); err != nil {
 		return nil, err
@@ -121,6 +126,11 @@ func (c *compiler) compile(ops [][]any) error {
 	if bands[c.mode] == 0 {
 		return &Refusal{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
 	}
+	if c.program.whole() {
+		if c.program.largest = c.size.X * c.size.Y; c.program.largest > mostPixels {
+			return &Refusal{-1, fmt.Sprintf("a picture of %v in mode %q, of more than %d pixels", c.size, c.mode, mostPixels)}
+		}
+	}
 	c.open = newSegment(c.mode, c.size)
 	c.program.first = c.open
 	for i := first; i < len(ops); i++ {
@@ -143,7 +153,7 @@ func (c *compiler) compileOp(at int, op []any) error {
 	}
 	name, ok := op[0].(string)
 	if !ok {
-		return fmt.Errorf("read program: op %d begins with %v: its name is expected", at, op[0])
+		return fmt.Errorf("read program: op %d begins with %.60s: its name is expected", at, fmt.Sprint(op[0]))
 	}
 	known, ok := operations[name]
 	if !ok {

@@ -135,7 +135,7 @@ func cutOff(h *[256]int, percent [2]float64) {
 
 // hundredth is Python's n * percent // 100 of floating-point numbers.
 func hundredth(n int, percent float64) int {
-	product := float64(n) * percent
+	product := float64(float64(n) * percent)
 	quotient := (product - math.Mod(product, 100)) / 100
 	whole := math.Floor(quotient)
 	if quotient-whole > 0.5 {

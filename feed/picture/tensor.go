@@ -248,17 +248,17 @@ func (c *compiler) erasedWith(i, area int, a *arguments) []float32 {
 
 // write writes the picture to dst.
 func (e *ending) write(dst []byte, r *raster) {
-	bytes, n := sizes[e.dtype], len(r.planes)
+	if !e.planes {
+		together(dst, r.planes)
+		return
+	}
 	for band, plane := range r.planes {
-		switch {
-		case !e.planes:
-			for i, v := range plane {
-				dst[i*n+band] = v
-			}
-		case bytes == 1:
-			copy(dst[band*len(plane):], plane)
-		default:
-			e.table[band].Write(dst[band*len(plane)*bytes:][:len(plane)*bytes], plane)
+		bytes := sizes[e.dtype]
+		to := dst[band*len(plane)*bytes:][:len(plane)*bytes]
+		if bytes == 1 {
+			copy(to, plane)
+		} else {
+			e.table[band].Write(to, plane)
 		}
 	}
 	for _, p := range e.erased {

@@ -3,6 +3,7 @@ package picture
 import (
 	"image"
 	"math"
+	"slices"
 )
 
 // The kinds of mapping: from the middle of a pixel of the result to a place in the
@@ -67,9 +68,9 @@ func (c *compiler) warp(size image.Point, filter int, m mapping, fill [4]uint8) 
 		case nearest:
 			takePixels(&out, &in, m.walk(in.size, size), fill)
 		case bilinear:
-			sample(&out, &in, &m, fill, mixTwo)
+			w.sample(&out, &in, &m, fill, mixTwo)
 		default:
-			sample(&out, &in, &m, fill, mixFour)
+			w.sample(&out, &in, &m, fill, mixFour)
 		}
 		w.replace(out)
 		return nil
@@ -245,83 +246,153 @@ func (m *mapping) fits() bool {
 	return true
 }
 
-// sample mixes pixels around the place of each pixel of the result.
-func sample(out, in *raster, m *mapping, fill [4]uint8, mix func(plane []byte, s *spot) uint8) {
-	s := spot{size: in.size}
+// spot is a place between pixels: left and top is the pixel before it, dx and dy are
+// how far it lies behind that one's middle.
+type spot struct {
+	where     uint8
+	left, top int32
+	dx, dy    float64
+}
+
+// What a spot may be: in the picture, beyond it, or, after 0 divided by 0, no place,
+// which counts as within the picture and is black.
+const (
+	within = iota
+	beyond
+	nowhere
+)
+
+// mixer makes a row of a plane of the pixels around spots. Beyond its edges a plane goes
+// on with its last pixels.
+type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
+
+// sample mixes pixels around the place of each pixel of the result, row by row.
+func (w *Worker) sample(out, in *raster, m *mapping, fill [4]uint8, mix mixer) {
+	w.spots = slices.Grow(w.spots[:0], out.size.X)[:out.size.X]
 	for y := range out.size.Y {
-		for x := range out.size.X {
-			at := y*out.size.X + x
-			px, py := m.at(float64(x), float64(y))
-			if px < 0 || px >= float64(in.size.X) || py < 0 || py >= float64(in.size.Y) {
-				for c, plane := range out.planes {
-					plane[at] = fill[c]
-				}
-				continue
-			}
-			s.set(px, py)
-			for c, plane := range in.planes {
-				out.planes[c][at] = mix(plane, &s)
-			}
+		m.find(w.spots, in.size, float64(y))
+		for c, plane := range in.planes {
+			mix(out.planes[c][y*out.size.X:][:out.size.X], plane, in.size, w.spots, fill[c])
 		}
 	}
 }
 
-// spot is a place between pixels: x, y is the one above and left of it, dx and dy are
-// how far it is from there.
-type spot struct {
-	size    image.Point
-	x, y    int
-	dx, dy  float64
-	nowhere bool
-}
-
-// set takes a place in the picture; 0 divided by 0 is one too.
-func (s *spot) set(x, y float64) {
-	x, y = x-0.5, y-0.5
-	s.nowhere = math.IsNaN(x) || math.IsNaN(y)
-	if s.nowhere {
+// find sets the spots of row y.
+func (m *mapping) find(spots []spot, size image.Point, y float64) {
+	if m.kind != affine {
+		for x := range spots {
+			px, py := m.at(float64(x), y)
+			spots[x].set(size, px, py)
+		}
 		return
 	}
-	fx, fy := math.Floor(x), math.Floor(y)
-	s.x, s.y, s.dx, s.dy = int(fx), int(fy), x-fx, y-fy
+	// The same as at, with what a row shares taken out.
+	a := &m.a
+	downX, downY := float64(a[1]*(y+0.5)), float64(a[4]*(y+0.5))
+	for x := range spots {
+		across := float64(x) + 0.5
+		spots[x].set(size, float64(a[0]*across)+downX+a[2], float64(a[3]*across)+downY+a[5])
+	}
 }
 
-func (s *spot) column(x int) int { return min(max(x, 0), s.size.X-1) }
-func (s *spot) row(plane []byte, y int) []byte {
-	y = min(max(y, 0), s.size.Y-1)
-	return plane[y*s.size.X:][:s.size.X]
+func (s *spot) set(size image.Point, x, y float64) {
+	s.where = within
+	switch {
+	case x < 0 || x >= float64(size.X) || y < 0 || y >= float64(size.Y):
+		s.where = beyond
+		return
+	case math.IsNaN(x) || math.IsNaN(y):
+		s.where = nowhere
+		return
+	}
+	s.left, s.dx = before(x - 0.5)
+	s.top, s.dy = before(y - 0.5)
 }
 
-func mixTwo(plane []byte, s *spot) uint8 {
-	if s.nowhere {
+// before is x, which is not below -0.5, rounded down, and the rest.
+func before(x float64) (int32, float64) {
+	if x < 0 {
+		return -1, x + 1
+	}
+	whole := int32(x)
+	return whole, x - float64(whole)
+}
+
+// outside is the pixel of a spot that has none of the picture's.
+func (s *spot) outside(fill uint8) uint8 {
+	if s.where == nowhere {
 		return 0
 	}
-	x0, x1 := s.column(s.x), s.column(s.x+1)
-	row := s.row(plane, s.y)
-	a := between(float64(row[x0]), float64(row[x1]), s.dx)
-	row = s.row(plane, s.y+1)
-	b := between(float64(row[x0]), float64(row[x1]), s.dx)
-	return uint8(between(a, b, s.dy))
+	return fill
 }
 
-func between(a, b, d float64) float64 { return a + float64((b-a)*d) }
+func mixTwo(row, plane []byte, size image.Point, spots []spot, fill uint8) {
+	last, bottom := size.X-1, size.Y-1
+	for x := range row {
+		s := &spots[x]
+		if s.where != within {
+			row[x] = s.outside(fill)
+			continue
+		}
+		left, top := int(s.left), int(s.top)
+		right, below := min(left+1, last), min(top+1, bottom)*size.X
+		left, top = max(left, 0), max(top, 0)*size.X
+		a, b := number[plane[top+left]], number[plane[below+left]]
+		upper := a + float64((number[plane[top+right]]-a)*s.dx)
+		lower := b + float64((number[plane[below+right]]-b)*s.dx)
+		row[x] = uint8(int(upper + float64((lower-upper)*s.dy)))
+	}
+}
 
-func mixFour(plane []byte, s *spot) uint8 {
-	if s.nowhere {
-		return 0
+// number is each byte: a look into the nearest cache is faster than the conversion.
+var number = func() (t [256]float64) {
+	for i := range t {
+		t[i] = float64(i)
 	}
-	x0, x1, x2, x3 := s.column(s.x-1), s.column(s.x), s.column(s.x+1), s.column(s.x+2)
-	var v [4]float64
-	for i := range v {
-		row := s.row(plane, s.y-1+i)
-		v[i] = cubic(float64(row[x0]), float64(row[x1]), float64(row[x2]), float64(row[x3]), s.dx)
+	return t
+}()
+
+// mixFour does not mix where it would give a pixel's whole weight to one: shears and
+// shifts along a direction leave the other one as it is.
+func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
+	for x := range row {
+		s := &spots[x]
+		if s.where != within {
+			row[x] = s.outside(fill)
+			continue
+		}
+		left, last := int(s.left), size.X-1
+		c0, c1, c2, c3 := max(left-1, 0), max(left, 0), min(left+1, last), min(left+2, last)
+		p1 := s.row(plane, 0, size)
+		v := number[p1[c1]]
+		if s.dx != 0 {
+			v = cubic(number[p1[c0]], v, number[p1[c2]], number[p1[c3]], s.dx)
+		}
+		if s.dy != 0 {
+			p0, p2, p3 := s.row(plane, -1, size), s.row(plane, 1, size), s.row(plane, 2, size)
+			a, c, d := number[p0[c1]], number[p2[c1]], number[p3[c1]]
+			if s.dx != 0 {
+				a = cubic(number[p0[c0]], a, number[p0[c2]], number[p0[c3]], s.dx)
+				c = cubic(number[p2[c0]], c, number[p2[c2]], number[p2[c3]], s.dx)
+				d = cubic(number[p3[c0]], d, number[p3[c2]], number[p3[c3]], s.dx)
+			}
+			v = cubic(a, v, c, d, s.dy)
+		}
+		mixed := int(v)
+		if uint(mixed) > 255 {
+			mixed = ^mixed >> 63
+		}
+		row[x] = uint8(mixed)
 	}
-	return uint8(min(max(cubic(v[0], v[1], v[2], v[3], s.dy), 0), 255))
+}
+
+// row is the plane from the i-th row below the spot on.
+func (s *spot) row(plane []byte, i int, size image.Point) []byte {
+	return plane[min(max(int(s.top)+i, 0), size.Y-1)*size.X:]
 }
 
 func cubic(a, b, c, d, at float64) float64 {
-	p2 := -a + c
 	p3 := float64(2*(a-b)) + c - d
 	p4 := -a + b - c + d
-	return b + float64(at*(p2+float64(at*(p3+float64(at*p4)))))
+	return b + float64(at*(-a+c+float64(at*(p3+float64(at*p4)))))
 }

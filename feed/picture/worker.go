@@ -1,9 +1,11 @@
 package picture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"stoker/feed/decode"
 	"stoker/feed/transform"
@@ -14,8 +16,11 @@ type Worker struct {
 	decoder   *decode.Decoder
 	transform *transform.Worker
 
-	picture raster // in hand
+	picture raster         // in hand
+	palette *[256][3]uint8 // of the picture, where it has mode "P" and comes from a file
 	free    [][]byte
+	sums    []uint32 // of columns, for a blur
+	spots   []spot   // of a row, for a warp
 }
 
 // NewWorker returns a Worker of any Program.
@@ -85,20 +90,55 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	if size := (image.Point{info.Width, info.Height}); size != p.size {
 		return nil, fmt.Errorf("run program: it is for a picture of %v, the file has one of %v", p.size, size)
 	}
-	if !p.turned && p.mode != "L" && p.mode != "RGB" {
-		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is not converted to RGB first", p.mode)}
+	if info.Mode != p.mode && (info.Mode != "" || !p.turned) {
+		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is said to have mode %q", info.Mode, p.mode)}
 	}
-	picture, err := w.decoder.Decode(p.first.colour.Need())
+	if p.veils && info.Format == "png" && bytes.Contains(source.File, []byte("tRNS")) {
+		return nil, &Refusal{-1, "a colour of a PNG that becomes transparent"}
+	}
+	need := p.first.colour.Need()
+	if p.whole() {
+		need = image.Rectangle{Max: p.size}
+	}
+	picture, err := w.decoder.Decode(need)
 	if err != nil {
 		return nil, err
 	}
 	if why := w.decoder.Info().Inexact; why != "" {
 		return nil, &Refusal{-1, why}
 	}
+	if p.whole() {
+		return nil, w.keep(p.mode, picture)
+	}
 	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
-		return nil, &Refusal{-1, fmt.Sprintf("a file that is said to have mode %q and has another", p.mode)}
+		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
 	}
 	return picture, nil
+}
+
+// keep makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.
+func (w *Worker) keep(mode string, picture *decode.Picture) error {
+	out := w.fresh(picture.Size, bands[mode])
+	colours := out.planes
+	if alpha(mode) || mode == "P" {
+		last := len(colours) - 1
+		if err := w.decoder.LastBand(colours[last]); err != nil {
+			return err
+		}
+		colours = colours[:last]
+	}
+	w.palette = nil
+	if mode == "P" {
+		palette := w.decoder.Palette()
+		w.palette = &palette
+	}
+	for c := range colours {
+		for y := range picture.Size.Y {
+			copy(colours[c][y*picture.Size.X:][:picture.Size.X], picture.Planes[c][y*picture.Stride[c]:])
+		}
+	}
+	w.replace(out)
+	return nil
 }
 
 // split takes pixels apart into the planes of the picture.
@@ -110,10 +150,14 @@ func (w *Worker) split(p *Program, pixels []byte) error {
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
 		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size, p.mode)
 	}
+	w.palette = nil
 	out := w.fresh(p.size, n)
-	for c, plane := range out.planes {
-		for i, at := 0, c; i < len(plane); i, at = i+1, at+n {
-			plane[i] = pixels[at]
+	apart(out.planes, pixels)
+	if p.mode == "1" {
+		for i, v := range out.planes[0] {
+			if v != 0 {
+				out.planes[0][i] = 255
+			}
 		}
 	}
 	w.replace(out)
@@ -121,6 +165,40 @@ func (w *Worker) split(p *Program, pixels []byte) error {
 		return conversions[[2]string{p.mode, "RGB"}](w)
 	}
 	return nil
+}
+
+// apart takes pixels apart, into a plane per band.
+func apart(planes [][]byte, pixels []byte) {
+	if len(planes) == 3 {
+		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
+		for i := range r {
+			p := pixels[3*i:][:3]
+			r[i], g[i], b[i] = p[0], p[1], p[2]
+		}
+		return
+	}
+	for c, plane := range planes {
+		for i := range plane {
+			plane[i] = pixels[i*len(planes)+c]
+		}
+	}
+}
+
+// together puts the bands of a pixel side by side.
+func together(pixels []byte, planes [][]byte) {
+	if len(planes) == 3 {
+		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
+		for i, v := range r {
+			p := pixels[3*i:][:3]
+			p[0], p[1], p[2] = v, g[i], b[i]
+		}
+		return
+	}
+	for c, plane := range planes {
+		for i, v := range plane {
+			pixels[i*len(planes)+c] = v
+		}
+	}
 }
 
 // fresh is a picture with undefined pixels.
@@ -136,7 +214,7 @@ func (w *Worker) fresh(size image.Point, bands int) raster {
 func (w *Worker) replace(r raster) {
 	for _, plane := range w.picture.planes {
 		if !r.has(plane) {
-			w.free = append(w.free, plane)
+			w.give(plane)
 		}
 	}
 	w.picture = r
@@ -151,20 +229,38 @@ func (r *raster) has(plane []byte) bool {
 	return false
 }
 
-// take returns n bytes of memory.
+// mostFree planes are kept: two pictures of four and some for what is in between.
+const mostFree = 12
+
+// take returns n bytes of memory, of the smallest plane that has them.
 func (w *Worker) take(n int) []byte {
+	best := -1
 	for i, plane := range w.free {
-		if cap(plane) >= n {
-			last := len(w.free) - 1
-			w.free[i] = w.free[last]
-			w.free = w.free[:last]
-			return plane[:n]
+		if cap(plane) >= n && (best < 0 || cap(plane) < cap(w.free[best])) {
+			best = i
 		}
 	}
-	return make([]byte, n)
+	if best < 0 {
+		return make([]byte, n)
+	}
+	plane := w.free[best][:n]
+	w.free = slices.Delete(w.free, best, best+1)
+	return plane
 }
 
-func (w *Worker) give(plane []byte) { w.free = append(w.free, plane) }
+// give returns memory; the smallest plane is forgotten where there are too many.
+func (w *Worker) give(plane []byte) {
+	w.free = append(w.free, plane)
+	if len(w.free) > mostFree {
+		least := 0
+		for i, plane := range w.free {
+			if cap(plane) < cap(w.free[least]) {
+				least = i
+			}
+		}
+		w.free = slices.Delete(w.free, least, least+1)
+	}
+}
 
 // as is the picture's bands from first on as feed/decode has them: three, or one.
 func (r *raster) as(planes [][]byte) *decode.Picture {

@@ -61,7 +61,11 @@ type answer struct {
 		Digest, Expected string
 		ExactlyOnce      *bool `json:"exactly_once"`
 	}
-	N     int64
+	N      int64
+	Failed []struct {
+		Index int
+		Why   string
+	}
 	State string
 	Text  string
 	Fatal bool

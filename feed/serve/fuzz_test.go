@@ -12,7 +12,7 @@ import (
 )
 
 var packets = []string{
-	`{"type":"ping","n":1}`, `{"type":"connect"}`, `{"type":"close"}`, `{"type":"release","slot":3,"waited":0.5}`,
+	`{"type":"ping","n":1}`, `{"type":"connect"}`, `{"type":"close"}`, `{"type":"make","n":1,"at":9,"bytes":20}`, `{"type":"release","slot":3,"waited":0.5}`,
 	`{"type":"start","run":1,"epoch":2,"consumed":3,"batch":4,"once":true}`,
 	`{"type":"open","protocol":1,"spec":{"name":"train","root":"/a","ops":[{"op":"resize","size":[1]}],"output":{"dtype":"uint8","layout":"nchw"},
 	"batch":4,"world":2,"seed":1,"shuffle":true,"tail":"short","on_error":"fail"},"rank":1,"local_rank":0,"pid":9,"options":{"threads":2,"nice":3}}`,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"stoker/feed"
 	"stoker/feed/picture"
@@ -150,13 +151,11 @@ func drawingOf(text []byte, tables []*picture.Table, file *os.File, memory []byt
 	}
 	return feed.Drawing{
 		Program: program, Pixels: t.Size[0] * t.Size[1], Place: memory[t.To : t.To+size],
-		File: func(memory []byte) ([]byte, error) {
-			if cap(memory) < t.File[1] {
-				memory = make([]byte, t.File[1])
-			}
-			memory = memory[:t.File[1]]
-			_, err := file.ReadAt(memory, int64(t.File[0]))
-			return memory, err
+		File: func(own []byte) ([]byte, error) {
+			ready(memory, t.To, size)
+			own = slices.Grow(own[:0], t.File[1])[:t.File[1]]
+			_, err := file.ReadAt(own, int64(t.File[0]))
+			return own, err
 		},
 	}, nil
 }

@@ -1,5 +1,7 @@
 package transform
 
+import "encoding/binary"
+
 // affine is (x/255 - mean) / std as the vector kernel computes it: divisions are
 // slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
 // rounding of the sum. That gives the quotient to the bit for nearly all divisors;
@@ -35,20 +37,17 @@ func reciprocal(x float32) (high, low float32) {
 	return high, float32(exact - float64(high))
 }
 
-// gives says whether the kernel writes these numbers.
-func (a *affine) gives(numbers *[3][256]uint32) bool {
-	pixels := make([]byte, 256)
+// gives says whether the kernel writes these numbers of channel c.
+func (a *affine) gives(c int, numbers *[256]uint32) bool {
+	var pixels [256]byte
 	for i := range pixels {
 		pixels[i] = byte(i)
 	}
-	got := make([]byte, 4*len(pixels))
-	for c := range numbers {
-		a.write(got, pixels, c, "float32")
-		for i, want := range numbers[c] {
-			bits := uint32(got[4*i]) | uint32(got[4*i+1])<<8 | uint32(got[4*i+2])<<16 | uint32(got[4*i+3])<<24
-			if bits != want {
-				return false
-			}
+	var got [4 * 256]byte
+	a.write(got[:], pixels[:], c, "float32")
+	for i, want := range numbers {
+		if binary.LittleEndian.Uint32(got[4*i:]) != want {
+			return false
 		}
 	}
 	return true

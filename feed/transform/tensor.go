@@ -66,7 +66,7 @@ func (f *form) fill(v values) {
 		}
 		f.affine.set(c, mean, std)
 	}
-	f.fused = hasSIMD && f.affine.gives(&f.numbers)
+	f.fused = hasSIMD && f.affine.gives(0, &f.numbers[0]) && f.affine.gives(1, &f.numbers[1]) && f.affine.gives(2, &f.numbers[2])
 }
 
 func pick(list []float64, c int, otherwise float32) float32 {

@@ -11,13 +11,15 @@ import functools
 import inspect
 import math
 import multiprocessing.reduction as reduction
+import os
 import platform
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 import torch.utils.data._utils as loading
 from torch.utils.data import dataloader
 
@@ -26,6 +28,7 @@ from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
 from ._pictures import PILLOW, Recording
 from ._place import here
+from ._verify import twice
 from ._verbs import StokerError
 from ._warning import warn
 
@@ -63,8 +66,21 @@ def _install() -> None:
     many.__init__ = _many_in_place_of(many.__init__)
 
 
+def _forked() -> None:
+    """In a forked child: a lock may be held by a thread of the parent's, and the fetch under way is the parent's."""
+    global _starting
+    _starting = threading.Lock()
+    _making.lock = threading.RLock()
+    _pictures.lock = threading.RLock()
+    Recording.now = None
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def _asked() -> bool:
-    return (_everywhere or getattr(_wanted, "now", False)) and Recording.now is None
+    wanted = _everywhere or getattr(_wanted, "now", False) and "PIL.Image" in sys.modules
+    return wanted and Recording.now is None
 
 
 def _alone_in_place_of(original: Any) -> Any:
@@ -107,11 +123,13 @@ class _Loop:
         return _loop_of, ([reduction.DupFd(end.fileno()) for end in self._ends],)
 
     def __call__(self, *args: Any) -> None:
-        mine = inspect.signature(self._loop).bind(*args).arguments["worker_id"]
+        mine = inspect.signature(self._loop).bind(*args).arguments.get("worker_id")
+        _making.daemon = None  # the trainer's
         for number, end in enumerate(self._ends):
-            if number != mine:
+            if number == mine:
+                _making.daemon = Line(end)
+            else:
                 end.close()
-        _making.daemon = Line(self._ends[mine])
         _install()
         self._loop(*args)
 
@@ -126,16 +144,71 @@ def _fetch_in_place_of(original: Any) -> Any:
         wanted = getattr(self, "_stoker", False) or loading.worker.get_worker_info() is not None
         if not wanted or Recording.now is not None or not _ready():  # a data set may iterate a loader of its own
             return original(self, index)
-        Recording.now = recording = Recording()
-        try:
-            return original(self, index)
-        finally:
-            try:
-                _making.finish(recording)
-            finally:
-                Recording.now = None
+        if _left > 0:
+            return _compared(self, lambda: original(self, index))
+        return _deferred(lambda: original(self, index))
 
     return fetch
+
+
+def _deferred(fetch: Callable[[], Any]) -> Any:
+    Recording.now = recording = Recording()
+    try:
+        return fetch()
+    finally:
+        try:
+            _making.finish(recording)
+        finally:
+            Recording.now = None
+
+
+_left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
+
+
+def _compared(fetcher: Any, fetch: Callable[[], Any]) -> Any:
+    """A batch of which every picture is made by Pillow as well, and where samples can be asked for again all of it by the script alone."""
+    global _left
+    _left -= 1
+    _making.checked = differing = []
+    try:
+        again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
+        batch, equal = twice(fetch, lambda: _deferred(fetch)) if again else (_deferred(fetch), True)
+    finally:
+        _making.checked = None
+    if differing or not equal:
+        _left = 0
+        assert _making.daemon is not None
+        _making.daemon.close()
+        which = f"a picture differs from Pillow's ({differing[0]:.300})" if differing else "a batch that was fetched twice differs (has the data set a state of its own?)"
+        _say(f"verify: {which}: from here on this process is not fed")
+    elif not _left:
+        _say("verify: the first batches are equal, bit by bit")
+    return batch
+
+
+def _say(sentence: str) -> None:
+    """A line on stderr; of several workers the first speaks, but of faults each."""
+    info = loading.worker.get_worker_info()
+    if info is None or info.id == 0 or "differs" in sentence:
+        sys.stderr.write(f"stoker: feed: {sentence}\n")
+
+
+_needs: set[str] = set()
+
+
+def _needed(what: str) -> None:
+    """Say once where pixels were asked for that could not wait."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and any(part in frame.f_code.co_filename for part in _LIBRARIES):
+        frame = frame.f_back
+    where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "a library"
+    if where not in _needs and len(_needs) < 3:
+        _needs.add(where)
+        _say(f"{where} asks for {what}, which is made there and then")
+
+
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "site-packages"))
+Recording.needed = staticmethod(_needed)
 
 
 def _ready() -> bool:
@@ -182,6 +255,8 @@ def _connected() -> bool:
 
 def _unfit() -> str:
     """Why the daemon's pixels would not be Pillow's here."""
+    if not hasattr(torch.utils, "swap_tensors"):
+        return f"it needs PyTorch 2.3 or newer, not {torch.__version__}"
     if platform.machine() != "x86_64":
         return f"the daemon gives Pillow's bytes on x86-64, not on {platform.machine()}"
     import importlib.metadata

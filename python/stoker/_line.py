@@ -45,7 +45,7 @@ class Line:
             return jobs
         try:
             return self._make(jobs)
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:
             self.close()
             warn(f"stoker feed makes no more pictures ({error}): this process makes them with Pillow")
             return jobs

@@ -15,11 +15,12 @@ import torch
 
 from ._pictures import Recipe, Recording, by_pillow
 from ._tensors import Call, Cell, Later, Plan, set_item
+from ._verify import same_bits
 
 if TYPE_CHECKING:
     from ._line import Line
 
-_lock = threading.RLock()
+lock = threading.RLock()  # renewed in a forked child
 
 
 class Room:
@@ -44,7 +45,7 @@ class Job(NamedTuple):
 
     def table(self) -> torch.Tensor:
         """What the calls give for each value of each band: (band, 256)."""
-        key = (self.recipe.bands, *(call.key() for call in self.calls))
+        key = (self.recipe.bands, self.calls)  # calls that are alike are mostly the same
         if key not in _tables:
             if len(_tables) >= 64:
                 _tables.clear()
@@ -63,6 +64,9 @@ _tables: dict[Any, torch.Tensor] = {}
 #: This process's line to the daemon: makes jobs, and returns those that it could not.
 daemon: Line | None = None
 
+#: What differs from Pillow's is noted here; None: nothing is compared.
+checked: list[str] | None = None
+
 
 def _pixels(core: Any) -> torch.Tensor:
     """The bytes of a core image: (channel, row, column)."""
@@ -74,7 +78,7 @@ def _pixels(core: Any) -> torch.Tensor:
 
 def make(cells: list[Cell]) -> None:
     """Give these cells their values."""
-    with _lock:
+    with lock:
         work = _Work()
         waiting = [(cell, work.plan(cell.plan)) for cell in cells if cell.plan is not None]
         work.run()
@@ -100,8 +104,10 @@ def finish(recording: Recording) -> None:
 def _settle(later: Later) -> None:
     """Let the tensor itself be the real one, whoever holds it."""
     value = later.real()
+    own = value.detach()  # which nothing else holds, as views hold value
+    vars(own).update(vars(value))
     try:
-        torch.utils.swap_tensors(later, value.detach())
+        torch.utils.swap_tensors(later, own.requires_grad_(value.requires_grad))
     except RuntimeError:
         pass  # something of torch's or a weak reference holds it: it stands for its value
 
@@ -113,9 +119,17 @@ class _Work:
         self.jobs: list[Job] = []
 
     def run(self) -> None:
-        failed = self.jobs if daemon is None or not self.jobs else daemon(self.jobs)
+        if not self.jobs:
+            return
+        failed = self.jobs if daemon is None else daemon(self.jobs)
         for job in failed:
             job.by_pillow()
+        if checked is not None:
+            for job in self.jobs:
+                made = job.place.clone()
+                job.by_pillow()
+                if not same_bits(made, job.place):
+                    checked.append(f"{job.recipe.source.mode} {job.recipe.source.size} {job.recipe.ops}")
 
     def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None) -> Callable[[], torch.Tensor]:
         """Have a tensor made, in a given place where that is possible; what is returned gives it afterwards."""
@@ -156,12 +170,15 @@ class _Work:
         return value
 
 
-def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room]:
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room | None]:
     """Memory for a batch: in a worker shared with the trainer, as torch's collate has it."""
     from ._line import memory
 
     size = torch.Size(shape).numel() * dtype.itemsize
-    room = Room(memory(size))
+    try:
+        room = Room(memory(size))
+    except OSError:  # no descriptor is left
+        return torch.empty(shape, dtype=dtype), None
     if torch.utils.data.get_worker_info() is None:
         return torch.from_numpy(np.frombuffer(mmap.mmap(room.descriptor, size), np.uint8)).view(dtype).view(shape), room
     storage = torch.UntypedStorage._new_shared_fd_cpu(room.descriptor, size)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import io
+import sys
 import threading
 import types
 import weakref
@@ -27,13 +28,14 @@ PILLOW = "13."  # whose bytes the daemon gives
 BANDS = {"L": 1, "RGB": 3}
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
-_lock = threading.RLock()
+lock = threading.RLock()  # renewed in a forked child
 
 
 class Recording:
     """What the thread that fetches has begun to make; nothing is recorded in other threads, or while this is None."""
 
     now: Recording | None = None
+    needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -67,11 +69,11 @@ class Source:
 class Recipe:
     """Stands where Pillow has the core image. Never changes but for being made; each image has one of its own."""
 
-    __slots__ = ("source", "ops", "mode", "size", "value", "lent", "twin", "__weakref__")
+    __slots__ = ("source", "ops", "mode", "size", "value", "lent", "__weakref__")
     readonly = 0  # Pillow asks that of the core
 
-    def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int], twin: Any = None) -> None:
-        self.source, self.ops, self.mode, self.size, self.twin = source, ops, mode, size, twin
+    def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int]) -> None:
+        self.source, self.ops, self.mode, self.size = source, ops, mode, size
         self.value: Any = None  # the real core, once made
         self.lent = 0  # the thread in which one of Pillow's methods may call this
         if found := recording():
@@ -86,7 +88,7 @@ class Recipe:
 
     def make(self) -> Any:
         """The real core; from here on it stands for the recipe."""
-        with _lock:
+        with lock:
             if self.value is None:
                 self.value = by_pillow(self.source, self.ops)
             return self.value
@@ -165,10 +167,10 @@ def _defer(image: Any) -> Recipe | None:
         return None
     file = image.fp
     try:
-        at = file.tell()
+        at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        data = file.read(MOST + 1)
-        if type(data) is bytes and len(data) <= MOST and (end := sound(data)):
+        data = file.read(size) if size <= MOST else b""  # not read(): who asks for much more than there is pays for it
+        if type(data) is bytes and len(data) == size and (end := sound(data)):
             file.seek(min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock))  # where Pillow stops reading
         else:
             file.seek(at)
@@ -186,9 +188,10 @@ def _defer(image: Any) -> Recipe | None:
 
 def _plain(image: Any) -> bool:
     """Whether this is an opened JPEG as Pillow left it: not loaded, no draft, nothing replaced."""
-    from PIL import ImageFile, JpegImagePlugin
-
-    if type(image) is not JpegImagePlugin.JpegImageFile or image._im is not None or image.fp is None or ImageFile.LOAD_TRUNCATED_IMAGES:
+    modules = sys.modules
+    if type(image) is not modules["PIL.JpegImagePlugin"].JpegImageFile or image._im is not None or image.fp is None:
+        return False
+    if modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
     mode, size, tile = image._mode, image._size, image.tile
     whole = len(tile) == 1 and tuple(tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
@@ -295,7 +298,7 @@ _load_file: Callable[[Any], Any]  # ImageFile.load of Pillow itself
 def install() -> bool:
     """Put it in place in this process where Pillow is there and known; once. False: pictures stay real."""
     global _load_file
-    from PIL import Image, ImageFile, features
+    from PIL import Image, ImageFile, JpegImagePlugin, features  # noqa: F401 # they are there from here on
 
     if "_load_file" in globals():
         return True
@@ -332,6 +335,8 @@ def _core_in_place_of(original: Any) -> Any:
             return original(self)
         if recipe.value is None and recipe.lent == threading.get_ident():
             return recipe
+        if recipe.value is None and recording():
+            Recording.needed("the pixels of a picture")
         self._im = recipe.make()
         return self._im
 
@@ -463,10 +468,10 @@ def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
         return original(image, border, fill)
     left, top, right, bottom = (sides * 4)[:4]
     made = recipe.then("expand", left, top, right, bottom, colour, size=(image.width + left + right, image.height + top + bottom))
-    return _bare(image, made)
+    return bare(image, made)
 
 
-def _bare(image: Any, recipe: Recipe) -> Any:
+def bare(image: Any, recipe: Recipe) -> Any:
     """An image of its own, that knows nothing of the file."""
     from PIL import Image
 
@@ -507,7 +512,7 @@ def _install_enhancer(kind: type, module: Any) -> None:
         untouched = recipe is not None and getattr(self.image, "_im", None) is recipe and recipe.value is None and recording()
         if untouched and type(factor) in (int, float) and abs(factor) < _LIMIT:
             made = recipe.then(name, factor)
-            return self.image._new(made) if name in ("color", "sharpness") else _bare(self.image, made)
+            return self.image._new(made) if name in ("color", "sharpness") else bare(self.image, made)
         if recipe is not None:
             self.degenerate  # noqa: B018 # of the image as it was
         return enhance(self, factor)

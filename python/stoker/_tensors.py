@@ -8,6 +8,7 @@ and writes go there.
 
 from __future__ import annotations
 
+import functools
 import math
 import weakref
 from multiprocessing.reduction import ForkingPickler
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
-from ._pictures import BANDS, Recipe, deferred, recording
+from ._pictures import Recipe, Recording, bare, deferred, recording, replace
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -32,20 +33,31 @@ _KNOWN = set(
 _OWN = {"cell", "real", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
 
 
-class Call(NamedTuple):
-    """An operation of torch's on a tensor, and what came with it."""
+class Call:
+    """An operation of torch's on a tensor, and what came with it. Two that are alike are mostly the same object."""
 
-    func: Any
-    rest: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    __slots__ = ("func", "rest", "kwargs")
+
+    def __init__(self, func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.func, self.rest, self.kwargs = func, rest, kwargs
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         return self.func(value, *self.rest, **self.kwargs)
 
-    def key(self) -> Any:
-        """What decides the result for a given tensor."""
-        rest = ((a.dtype, tuple(a.shape), a.tolist()) if isinstance(a, torch.Tensor) else (type(a), a) for a in self.rest)
-        return repr((self.func, tuple(rest), self.kwargs))
+
+_calls: dict[Any, Call] = {}
+
+
+def call_of(func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """A call with what came with it as it is now."""
+    marks = ((a.dtype, a.shape, a.numpy().tobytes()) if isinstance(a, torch.Tensor) and a.dtype != torch.bfloat16 else (type(a), a, isinstance(a, float) and math.copysign(1, a)) for a in rest)
+    key = (func, *marks, *kwargs.items())
+    found = _calls.get(key)
+    if found is None:
+        if len(_calls) >= 256:
+            _calls.clear()
+        found = _calls[key] = Call(func, tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in rest), kwargs)
+    return found
 
 
 def set_item(value: torch.Tensor, key: Any, new: Any) -> torch.Tensor:
@@ -87,14 +99,15 @@ class Plan(NamedTuple):
         return self._replace(calls=(*self.calls, Call(set_item, (key, new), {}))) if fits else None
 
 
-_seen: dict[Any, tuple[torch.dtype, bool] | None] = {}
+_seen: dict[Any, Any] = {}  # by call, which is kept alive here
 
 
 def _looks(channels: int, dtype: torch.dtype, rows: bool, call: Call) -> tuple[torch.dtype, bool] | None:
     """Type and layout of what an elementwise call gives: tried with a small tensor, once."""
-    constants = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else type(a) for a in call.rest)
-    key = (channels, dtype, rows, call.func, constants, repr(call.kwargs))
+    key = (channels, dtype, rows, call)
     if key not in _seen:
+        if len(_seen) >= 1024:
+            _seen.clear()
         small = torch.zeros((2, 3, channels), dtype=dtype).permute(2, 0, 1)
         small = small if rows else small.contiguous()
         try:
@@ -142,6 +155,8 @@ class Later(torch.Tensor):
         if cell.value is None:
             from ._making import make
 
+            if recording():
+                Recording.needed("the values of a tensor")
             make([cell])
         assert cell.value is not None
         return cell.value
@@ -192,9 +207,9 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
         return type(later)(later.cell)
     if func in _IN_PLACE or func in _ARITHMETIC:
         fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0])
-        after = plan.then(Call(func, (_kept(rest[0]),), {})) if fits else None
+        after = plan.then(call_of(func, rest, {})) if fits else None
     elif func is _aten.clone.default or func is _aten._to_copy.default:
-        after = plan.then(Call(func, (), kwargs)) if not rest and _copies(kwargs) else None
+        after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) else None
     else:
         after = None
     if after is None:
@@ -253,48 +268,69 @@ def _real(value: Any) -> Any:
     return {key: _real(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def of_picture(image: Any, contiguous: bool) -> Later | None:
+def _plan_of(image: Any, rows: bool) -> Plan | None:
     """The uint8 tensor (channel, row, column) of a picture that is not made; None where it is."""
     recipe = deferred(image)
-    if recipe is None or recipe.mode not in BANDS:
+    if recipe is None:
         return None
     (width, height), bands = recipe.size, recipe.bands
-    return Later(Cell(Plan(recipe.copy(), (), (), (bands, height, width), torch.uint8, rows=not contiguous)))
+    return Plan(recipe.copy(), (), (), (bands, height, width), torch.uint8, rows)
 
 
 # Putting it in place.
 
 
 def _to_tensor(original: Any, pic: Any) -> Any:
-    later = of_picture(pic, contiguous=True)
-    return original(pic) if later is None else later.to(dtype=torch.get_default_dtype()).div(255)
+    plan = _plan_of(pic, rows=False)
+    if plan is None:
+        return original(pic)
+    for call in (call_of(_aten._to_copy.default, (), {"dtype": torch.get_default_dtype()}), call_of(_aten.div.Tensor, (255,), {})):
+        plan = plan and plan.then(call)
+    return original(pic) if plan is None else Later(Cell(plan))
 
 
 def _pil_to_tensor(original: Any, pic: Any) -> Any:
-    later = of_picture(pic, contiguous=False)
-    return original(pic) if later is None else later
+    plan = _plan_of(pic, rows=True)
+    return original(pic) if plan is None else Later(Cell(plan))
+
+
+def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
+    """As it is written there, without torch's way from call to call."""
+    plan = tensor.cell.plan if type(tensor) is Later else None
+    lists = all(type(numbers) in (list, tuple) and all(type(n) in (int, float) for n in numbers) for numbers in (mean, std))
+    if plan is None or inplace or not lists or not plan.dtype.is_floating_point or 0 in std:
+        return original(tensor, mean, std, inplace)
+    calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
+    for call in calls:
+        plan = plan and plan.then(call)
+    return original(tensor, mean, std, inplace) if not calls or plan is None else Later(Cell(plan))
+
+
+@functools.lru_cache(64)
+def _normalizers(dtype: torch.dtype, mean: tuple[float, ...], std: tuple[float, ...]) -> list[Call]:
+    """The calls of F.normalize; none where it raises."""
+    numbers = [torch.as_tensor(each, dtype=dtype).view(-1, 1, 1) for each in (mean, std)]
+    if (numbers[1] == 0).any():
+        return []
+    return [call_of(func, (each,), {}) for func, each in zip((_aten.sub_.Tensor, _aten.div_.Tensor), numbers)]
 
 
 def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
-    from ._pictures import _bare
-
     recipe = deferred(img)
     if recipe is None or num_output_channels != 3 or type(num_output_channels) is not int:
         return original(img, num_output_channels)
     if recipe.mode == "RGB":
         recipe = recipe.then("convert", "L", mode="L")
-    return _bare(img, recipe.then("convert", "RGB", mode="RGB"))
+    return bare(img, recipe.then("convert", "RGB", mode="RGB"))
 
 
 def _hue(original: Any, img: Any, hue_factor: Any) -> Any:
     import numpy as np
 
-    from ._pictures import _bare
-
     recipe = deferred(img)
     if recipe is None or recipe.mode != "RGB" or type(hue_factor) not in (int, float) or not -0.5 <= hue_factor <= 0.5:
         return original(img, hue_factor)
-    return _bare(img, recipe.then("hue", int(np.int32(hue_factor * 255).astype(np.uint8))))
+    return bare(img, recipe.then("hue", int(np.int32(hue_factor * 255).astype(np.uint8))))
 
 
 def _collate_in_place_of(original: Any) -> Any:
@@ -312,8 +348,6 @@ _done: set[str] = set()
 
 def install(modules: Any) -> None:
     """Put it in place in this process, as far as what it is for has been imported; again and again."""
-    from ._pictures import replace
-
     if "torch" not in _done:
         _done.add("torch")
         from torch.utils.data._utils import collate
@@ -326,5 +360,6 @@ def install(modules: Any) -> None:
         _done.add("torchvision")
         replace(functional, "to_tensor", _to_tensor)
         replace(functional, "pil_to_tensor", _pil_to_tensor)
-        replace(functional._functional_pil if hasattr(functional, "_functional_pil") else functional.F_pil, "to_grayscale", _grayscale)
+        replace(functional, "normalize", _normalize)
+        replace(functional.F_pil, "to_grayscale", _grayscale)
         replace(functional.F_pil, "adjust_hue", _hue)

@@ -15,6 +15,7 @@ import torch.utils.data
 
 from ._cuda import Cuda, Uploader
 from ._dataset import Samples, folder_of, samples_of
+from ._defer import deferring
 from ._feed import Delivery, Session
 from ._loader import POLICIES, TAILS, make_options, make_spec
 from ._order import Plan
@@ -263,7 +264,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def __iter__(self) -> Iterator[Any]:
         """Begin an iteration: of the next epoch, or where set_epoch, skip or load_state_dict say."""
         self._look()
-        return self._moved(super().__iter__()) if self._fed is None else self._iterate()
+        if self._fed is not None:
+            return self._iterate()
+        with deferring():
+            return self._moved(super().__iter__())
 
     def _iterate(self) -> _Batches:
         """Begin an iteration that is fed. The hook of stoker observe stands here."""

@@ -70,6 +70,11 @@ class Fake:
             return
         kind = packet["type"]
         session = self.ends[end]
+        if kind == "make":  # it has no pixels: the client makes them all
+            for descriptor in descriptors:
+                os.close(descriptor)
+            send(end, {"type": "made", "n": packet["n"], "failed_more": 1})
+            return
         if kind == "connect":
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self.ends[ours] = None

@@ -1,8 +1,11 @@
 """Deferred pictures: what a fed DataLoader gives is what the unchanged one gives."""
 
+import hashlib
+import io
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -16,7 +19,7 @@ try:
     import deferred_pipelines as pipelines
     import torch
 
-    from stoker import _defer, _line, _making
+    from stoker import _defer, _jpeg, _line, _making
 except ImportError:
     torch = None
 
@@ -88,6 +91,70 @@ class RecordedTest(DeferredCase):
                 self.assertEqual(pipelines.losses(name, self.root, 2), self.plain[f"losses/{name}"])
 
 
+class JpegTest(unittest.TestCase):
+    """What is called sound makes Pillow raise nothing, however it is damaged."""
+
+    def test_damage(self):
+        from PIL import Image
+
+        chance = random.Random(5)
+        files = []
+        for settings in ({}, {"progressive": True}, {"optimize": True, "subsampling": 0}, {"restart_marker_rows": 1}):
+            for mode in ("RGB", "L"):
+                out = io.BytesIO()
+                Image.effect_noise((90, 70), 80).convert(mode).save(out, "JPEG", **settings)
+                files.append(out.getvalue())
+        sounds = 0
+        for data in files:
+            self.assertEqual((_jpeg.sound(data), _jpeg.sound(data + b"more"), _jpeg.sound(data[:-2]), _jpeg.sound(data[: len(data) // 2])), (len(data), len(data), 0, 0))
+        for _ in range(3000):
+            data = bytearray(chance.choice(files))
+            for _ in range(chance.choice((1, 1, 2, 5))):
+                at = chance.randrange(700 if chance.random() < 0.6 else len(data))
+                part = chance.choice((b"\xff", b"\x00", b"\xff\xd9", b"\xff\xda", b"\xff\xd3", bytes([chance.randrange(256)])))
+                data[at : at + chance.choice((0, len(part), 9))] = part
+            if _jpeg.sound(bytes(data)):
+                try:
+                    image = Image.open(io.BytesIO(bytes(data)))
+                except Exception:
+                    continue  # the header is read as ever
+                sounds += 1
+                if image.format == "JPEG" and image.mode in ("L", "RGB"):
+                    image.load()
+        self.assertGreater(sounds, 100)
+
+
+class VerifyTest(DeferredCase):
+    """What a daemon makes wrong is found where it is asked to be."""
+
+    def test_wrong(self):
+        class Wrong(Here):
+            closed = False
+
+            def alive(self):
+                return not self.closed
+
+            def close(self):
+                self.closed = True
+
+            def __call__(self, jobs):
+                for job in jobs:
+                    job.by_pillow()
+                    job.place.view(-1)[0] += 1
+                return []
+
+        for line, said in ((Wrong(), "differs from Pillow's"), (Here(), "are equal, bit by bit")):
+            self.enterContext(mock.patch.object(_making, "daemon", line))
+            _defer._install()
+            self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
+            self.enterContext(mock.patch.object(_defer, "_everywhere", True))
+            self.enterContext(mock.patch.object(_defer, "_left", 3))
+            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr:
+                self.assertEqualToPlain("stream" if line is Here else "reference", 0)
+            self.assertIn(said, stderr.getvalue())
+            self.assertEqual(line.alive(), type(line) is Here)
+
+
 BINARY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "bin", "stoker")
 
 
@@ -127,6 +194,29 @@ class DaemonTest(DeferredCase):
         for name in ("folder", "reference", "mixup"):
             with self.subTest(name):
                 self.assertEqual(pipelines.losses(name, self.root, 2), self.plain[f"losses/{name}"])
+
+    def test_death(self):
+        """The daemon is killed in the middle: nothing is lost, and the next epoch has another."""
+        for workers in (0, 2):
+            with self.subTest(workers=workers):
+                found = []
+                batches = pipelines.loader("reference", self.root, workers)
+                for epoch in range(2):
+                    for number, batch in enumerate(batches):
+                        found.append(hashlib.sha256())
+                        pipelines.digest(batch, found[-1])
+                        if number == 1:
+                            process = _defer._daemon._end.peek()[2][1]
+                            process.kill()
+                            process.wait()
+                self.assertEqual([each.hexdigest()[:16] for each in found], self.plain[f"reference/{workers}"][:-1])
+
+    def test_command(self):
+        """An unchanged script; its exit code is its own."""
+        script = "import sys; sys.path.insert(0, %r); import deferred_pipelines as p; print(p.digests('mixup', %r, 2)); sys.exit(7)" % (HERE, self.root)
+        done = subprocess.run([BINARY, "feed", "--verify", "2", "--", sys.executable, "-c", script], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout.strip()), (7, str(self.plain["mixup/2"])), done.stderr)
+        self.assertIn("verify: the first batches are equal, bit by bit", done.stderr)
 
     def test_start_methods(self):
         for method in ("spawn", "forkserver"):

@@ -1,6 +1,7 @@
 """Random chains of picture operations, made by Pillow, torchvision and NumPy, for picture_test.go to make again.
 
     python chains.py --stream --count 1000 --seed 1     records to standard output
+    python chains.py --odd FOLDER                       records of the files in it, each with a few chains
     python chains.py --write chains.json                a fixed choice of them, as digests, for machines without Pillow
 
 A record: the program (JSON), the kind of source ("pixels" or "file"), the source, what comes out; each a length of 4
@@ -8,6 +9,7 @@ bytes and bytes. Where Pillow raises, the last is empty.
 """
 import argparse
 import base64
+import glob
 import hashlib
 import io
 import json
@@ -17,15 +19,18 @@ import sys
 import warnings
 
 import numpy as np
-from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
-try:
-    import torch
-    from torchvision.transforms import functional as F
-except ImportError:
-    torch = F = None
+torch = F = None
+if "--odd" not in sys.argv:  # which needs none, and it takes seconds
+    try:
+        import torch
+        from torchvision.transforms import functional as F
+    except ImportError:
+        pass
 
 warnings.simplefilter("ignore")
+ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a progressive JPEG
 BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
 
@@ -119,6 +124,8 @@ def perspective(r, im):
     size, k = im.size, r.choice([0.0, 0.01, 0.2])
     a = [r.uniform(0.4, 2), r.uniform(-1, 1), r.uniform(-5, 15), r.uniform(-1, 1), r.uniform(0.4, 2), r.uniform(-5, 15),
          r.uniform(-k, k), r.uniform(-k, k)]
+    if r.random() < 0.1:  # the third column is 0 / 0, or infinitely far
+        a = [2.0, 0.0, r.choice([-5.0, 0.0]), r.choice([2.0, 0.0]), 0.0, r.choice([-5.0, 0.0, 1.0]), -0.4, 0.0]
     s, f = r.choice([0, 2, 3]), fill(r, im.mode)
     return ["perspective", *size, a, s, f], lambda: im.transform(size, Image.Transform.PERSPECTIVE, a, s, fillcolor=filled(f))
 
@@ -177,6 +184,7 @@ def pad(r, im):
             Image.merge("HSV", [Image.fromarray(np.pad(np.asarray(c), widths[:2], kind)) for c in im.split()])
         if im.mode == "P":
             out = Image.frombytes("P", out.size, out.tobytes())
+            out.putpalette(im.getpalette())
         return out
     return ["pad", kind, *b], run
 
@@ -188,7 +196,8 @@ def point(r, im):
 
 def enhance(name, kind):
     def make(r, im):
-        f = r.choice([0, 0.0, 1, 1.0, 0.5, r.uniform(0, 2), r.uniform(-1, 3), r.uniform(0, 1), 1 + r.choice([-0.9, 0.1, 0.35, 0.9])])
+        f = r.choice([0, 0.0, 1, 1.0, 0.5, r.uniform(0, 2), r.uniform(-1, 3), r.uniform(0, 1), 1 + r.choice([-0.9, 0.1, 0.35, 0.9]),
+                      r.uniform(-300, 300), 9e5])
         return [name, f], lambda: kind(im).enhance(f)
     return make
 
@@ -242,11 +251,13 @@ if F is not None:
     MAKERS += [grayscale, hue]
 
 
-def source(r):
+def source(r, large):
     """Returns mode, kind, what is drawn, bytes, picture."""
     mode, size = r.choice(["RGB", "RGB", "RGB", "L", "L", "RGBA", "LA", "P", "1"]), (r.randint(1, 40), r.randint(1, 40))
     if r.random() < 0.06:
         size = r.choice([(r.randint(1, 300), r.randint(1, 20)), (r.randint(1, 20), r.randint(1, 300))])
+    if r.random() < large:
+        size = (r.randint(100, 400), r.randint(100, 300))
     how = [r.randrange(1 << 16), r.random() < 0.5]
     pixels = drawn(size[0] * size[1] * BANDS[mode], *how)
     if mode == "1":
@@ -262,23 +273,25 @@ def of(mode, size, pixels):
 
 
 def filed(r, mode, picture):
-    """The picture as a file, and the ops that such a file needs first; None where there is none."""
-    out, first = io.BytesIO(), []
-    if mode in ("L", "RGB") and r.random() < 0.6:
-        picture.save(out, "JPEG", quality=r.choice([50, 80, 95]), subsampling=r.choice([0, 1, 2]) if mode == "RGB" else -1)
-    elif mode == "RGB" and r.random() < 0.3:
+    """The picture as a file, opened again, and the ops that such a file needs first."""
+    out, kind = io.BytesIO(), r.random()
+    if mode in ("L", "RGB") and kind < 0.6:
+        picture.save(out, "JPEG", quality=r.choice([50, 80, 95]), subsampling=r.choice([0, 1, 2]) if mode == "RGB" else -1,
+                     progressive=r.random() < 0.2)
+    elif mode == "RGB" and kind < 0.7:
         picture.convert("CMYK").save(out, "JPEG")
-    elif mode in FILES:
-        picture.save(out, "PNG")
+    elif mode in ("RGB", "RGBA") and kind < 0.8:
+        picture.save(out, "WEBP", lossless=r.random() < 0.5)
+    elif mode in ("RGB", "L", "P") and kind < 0.85:
+        picture.save(out, r.choice(["BMP", "GIF"]))
     else:
-        return None
+        if mode == "P":
+            picture.putpalette(bytes(drawn(3 * 256, r.randrange(1 << 16), False)))
+        picture.save(out, "PNG")
     opened = Image.open(io.BytesIO(out.getvalue()))
-    if opened.mode not in ("L", "RGB"):
-        first = [["convert", "RGB"]]
-    return out.getvalue(), opened, first
-
-
-FILES = ("L", "RGB", "RGBA", "LA", "P", "1")
+    known = opened.mode in ("L", "RGB", "1", "P", "LA", "RGBA") and r.random() < 0.7
+    opened.load()
+    return out.getvalue(), opened, [] if known else [["convert", "RGB"]]
 
 
 def numbers(r, n):
@@ -329,16 +342,14 @@ def tensor_op(r, t, n):
     return [[name, v]], getattr(t, name)(torch.tensor(v, dtype=t.dtype)[:, None, None])
 
 
-def chain(r, files=0.1):
-    mode, kind, how, data, im = source(r)
+def chain(r, files, large=0.01):
+    mode, kind, how, data, im = source(r, large)
     size, ops = im.size, []
     if r.random() < files:
-        made = filed(r, mode, im)
-        if made:
-            kind, (data, im, ops) = "file", made
-            mode = im.mode
-            if ops:
-                im = im.convert("RGB")
+        kind, (data, im, ops) = "file", filed(r, mode, im)
+        mode = im.mode
+        if ops:
+            im = im.convert("RGB")
     failed = False
     for _ in range(r.randint(0, 6)):
         op, do = r.choice(MAKERS)(r, im)
@@ -349,7 +360,7 @@ def chain(r, files=0.1):
         except Exception:
             failed = True
             break
-        if im.width * im.height > 60000:
+        if im.width * im.height > 150000:
             im = im.resize((50, 40))
             ops.append(["resize", 50, 40, 3])
     program = {"mode": mode, "size": size, "ops": ops}
@@ -361,17 +372,47 @@ def chain(r, files=0.1):
 
 
 def stream(count, seed, files):
-    out = sys.stdout.buffer
     for i in range(count):
         program, kind, _, data, result = chain(random.Random(f"{seed} {i}"), files)
-        for piece in (json.dumps(program).encode(), kind.encode(), data, result):
-            out.write(struct.pack("<I", len(piece)) + piece)
+        record(program, kind, data, result)
+
+
+def record(program, kind, data, result):
+    for piece in (json.dumps(program).encode(), kind.encode(), data, result):
+        sys.stdout.buffer.write(struct.pack("<I", len(piece)) + piece)
+
+
+def odd(folder):
+    """Files that are cut, damaged, of every kind: what Pillow makes of them, or that it raises."""
+    for path in sorted(glob.glob(folder + "/*/*")):
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            im = Image.open(io.BytesIO(data))
+        except Exception:
+            continue
+        (w, h), mode = im.size, im.mode
+        if w * h > 4_000_000:
+            continue
+        box = (w // 4, h // 4, max(w // 4 + 1, w * 3 // 4), max(h // 4 + 1, h * 3 // 4))
+        for ops, do in [
+            ([["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im))),
+            ([["convert", "RGB"]], lambda im: im.convert("RGB")),
+            ([["convert", "RGB"], ["crop", *box], ["resize", 20, 20, 3]], lambda im: im.convert("RGB").crop(box).resize((20, 20), 3)),
+            ([["crop", *box], ["transpose", 2], ["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im.crop(box).transpose(2)))),
+            ([["convert", "L"]], lambda im: im.convert("L")),
+        ]:
+            try:
+                result = do(Image.open(io.BytesIO(data))).tobytes()
+            except Exception:
+                result = b""
+            record({"mode": mode, "size": (w, h), "ops": ops}, "file", data, result)
 
 
 def write(path, count):
     cases = []
     for i in range(count):
-        program, _, how, _, result = chain(random.Random(f"fixed {i}"), files=0)
+        program, _, how, _, result = chain(random.Random(f"fixed {i}"), files=0, large=0)
         if len(json.dumps(program)) < 1500:
             cases.append({"program": program, "seed": how[0], "smooth": how[1],
                           "sha256": hashlib.sha256(result).hexdigest() if result else ""})
@@ -382,6 +423,7 @@ def write(path, count):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--stream", action="store_true")
+    parser.add_argument("--odd")
     parser.add_argument("--write")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
@@ -391,5 +433,7 @@ if __name__ == "__main__":
         torch.set_num_threads(1)
     if args.write:
         write(args.write, args.count)
+    if args.odd:
+        odd(args.odd)
     if args.stream:
         stream(args.count, args.seed, args.files)

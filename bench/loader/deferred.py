@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What an unchanged script costs alone and fed: CPU time per picture of all its processes, the daemon included.
+
+    python/.venv/bin/python bench/loader/deferred.py FOLDER              FOLDER has a folder of JPEGs per class
+    python/.venv/bin/python bench/loader/deferred.py FOLDER --only folder --rounds 5
+
+Both run in turn in each round, so that a shared machine's good and bad minutes hit both. A run is made twice, with one
+epoch and with more, and the difference counted: what starting costs is left out. Their batches are compared by digest.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "numpy")
+
+
+def job(arguments: argparse.Namespace) -> None:
+    """One run, in a process of its own."""
+    import io
+
+    import numpy as np
+    import torch
+    from PIL import Image
+    from torchvision import transforms as T
+    from torchvision.datasets import ImageFolder
+    from torchvision.transforms import v2
+
+    tail = [T.ToTensor(), T.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])]
+    crop, flip = T.RandomResizedCrop(224), T.RandomHorizontalFlip()
+    twice = T.Compose([
+        crop, T.RandomApply([T.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8), T.RandomGrayscale(0.2), T.RandomApply([T.Lambda(blurred)], p=0.5), flip, *tail,
+    ])  # fmt: skip
+    transforms = {
+        "folder": T.Compose([crop, flip, *tail]),
+        "evaluation": T.Compose([T.Resize(256), T.CenterCrop(224), *tail]),
+        "reference": T.Compose([crop, flip, T.TrivialAugmentWide(), *tail, T.RandomErasing(0.1)]),
+        "deit": T.Compose([T.RandomResizedCrop(224, interpolation=T.InterpolationMode.BICUBIC), flip, T.RandAugment(2, 9), *tail, T.RandomErasing(0.25)]),
+        "moco": lambda image: [twice(image), twice(image)],
+        "v2": v2.Compose([v2.RandomResizedCrop(224), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]),
+        "bytes": T.Compose([crop, flip, *tail]),
+        "numpy": lambda image: torch.from_numpy(np.asarray(image.resize((224, 224))).transpose(2, 0, 1).copy()),
+    }
+    data = ImageFolder(arguments.folder, transforms[arguments.job])
+    if arguments.job == "bytes":
+        data.loader = lambda path: Image.open(io.BytesIO(Path(path).read_bytes())).convert("RGB")
+    torch.manual_seed(1)
+    seen = hashlib.sha256()
+    loader = torch.utils.data.DataLoader(data, arguments.batch, shuffle=True, num_workers=arguments.workers, persistent_workers=True)
+    for epoch in range(arguments.epochs):
+        for images, _ in loader:
+            if epoch == 0:
+                for part in images if isinstance(images, list) else [images]:
+                    seen.update(part.numpy().tobytes())
+    print(seen.hexdigest())
+
+
+def blurred(image):
+    from PIL import ImageFilter
+
+    return image.filter(ImageFilter.GaussianBlur(1.0))
+
+
+def measure(kind: str, fed: bool, epochs: int, arguments: argparse.Namespace) -> tuple[float, float, str]:
+    """CPU seconds, seconds, digest."""
+    command = [sys.executable, "-W", "ignore", __file__, arguments.folder, "--job", kind, "--epochs", str(epochs)]
+    command += ["--workers", str(arguments.workers), "--batch", str(arguments.batch)]
+    if fed:
+        command = [str(ROOT / "bin" / "stoker"), "feed", "--", *command]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, stdout=subprocess.PIPE, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.monotonic() - began, done.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--job", choices=KINDS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        return job(arguments)
+    pictures = sum(1 for _ in Path(arguments.folder).glob("*/*"))
+    counted = pictures * (arguments.epochs - 1)
+    for kind in arguments.only:
+        rows: dict[bool, list[float]] = {False: [], True: []}
+        speeds: dict[bool, list[float]] = {False: [], True: []}
+        digests = set()
+        for _ in range(arguments.rounds):
+            for fed in rows:
+                short, long = (measure(kind, fed, epochs, arguments) for epochs in (1, arguments.epochs))
+                rows[fed].append(1e3 * (long[0] - short[0]) / counted)
+                speeds[fed].append(counted / (long[1] - short[1]))
+                digests |= {short[2], long[2]}
+        ratios = [fed / alone for alone, fed in zip(rows[False], rows[True])]
+        print(json.dumps({
+            "pipeline": kind, "alone_ms": round(statistics.median(rows[False]), 2), "fed_ms": round(statistics.median(rows[True]), 2),
+            "ratio": round(statistics.median(ratios), 3), "ratios": [round(r, 3) for r in ratios],
+            "alone_per_s": round(statistics.median(speeds[False])), "fed_per_s": round(statistics.median(speeds[True])), "equal": len(digests) == 1,
+        }), flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"stoker/feed/hook"
+	"stoker/internal/private"
+)
+
+// runFed lets CMD take our place, with the hook in front of its Python's path: its
+// exit code, its signals and its terminal are its own. Where the hook cannot be put
+// there CMD runs all the same.
+func (a *app) runFed(f feedFlags, command []string) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return a.notRun(err)
+	}
+	environment, err := fedEnvironment(os.Environ(), f.twice)
+	if err != nil {
+		a.say("feed: CMD runs as without stoker: %v", err)
+		environment = os.Environ()
+	}
+	return a.notRun(fmt.Errorf("run %s: %w", path, syscall.Exec(path, command, environment)))
+}
+
+// notRun tells why CMD did not begin, with the code that a shell has for it.
+func (a *app) notRun(err error) error {
+	a.error(err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker feed -- python train.py")
+		return exitCode(exitNotFound)
+	}
+	return exitCode(exitCannotRun)
+}
+
+// fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
+// binary are.
+func fedEnvironment(environment []string, twice int) ([]string, error) {
+	folder, err := hookFolder()
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{"PYTHONPATH": folder}
+	if own, err := os.Executable(); err == nil {
+		set["STOKER_BIN"] = own
+		if beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python"); isFile(filepath.Join(beside, "stoker", "_defer.py")) {
+			set["STOKER_FEED_PYTHON"] = beside
+		}
+	}
+	if twice > 0 {
+		set["STOKER_FEED_VERIFY"] = strconv.Itoa(twice)
+	}
+	var kept []string
+	for _, entry := range environment {
+		name, value, _ := strings.Cut(entry, "=")
+		if name == "PYTHONPATH" && value != "" {
+			set[name] += string(os.PathListSeparator) + value
+		}
+		if _, ours := set[name]; !ours || name == "STOKER_BIN" && value != "" {
+			kept = append(kept, entry)
+			if name == "STOKER_BIN" {
+				delete(set, name)
+			}
+		}
+	}
+	for name, value := range set {
+		kept = append(kept, name+"="+value)
+	}
+	return kept, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// hookFolder is a folder that this user alone can write, with the hook in it.
+func hookFolder() (folder string, err error) {
+	sum := sha256.Sum256(hook.Source)
+	err = private.Try(func(place string) error {
+		folder = filepath.Join(place, "feed-hook-"+hex.EncodeToString(sum[:8]))
+		if strings.ContainsRune(folder, os.PathListSeparator) {
+			return fmt.Errorf("%s has a character that separates folders in PYTHONPATH", folder)
+		}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+		return writeHook(filepath.Join(folder, "sitecustomize.py"))
+	})
+	return folder, err
+}
+
+// writeHook writes the hook where it does not lie already; who reads it meanwhile
+// sees the whole of it.
+func writeHook(path string) error {
+	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, hook.Source) {
+		return nil
+	}
+	own := path + "." + strconv.Itoa(os.Getpid())
+	if err := os.WriteFile(own, hook.Source, 0o600); err != nil {
+		return errors.Join(err, os.Remove(own))
+	}
+	return os.Rename(own, path)
+}

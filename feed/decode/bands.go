@@ -1,0 +1,90 @@
+package decode
+
+import (
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+)
+
+// pngModes are Pillow's by a PNG's colour type.
+var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
+
+// mode is Pillow's mode of an image that a library decodes; what it opens GIFs and
+// small BMPs as hangs on more than their headers.
+func mode(data []byte, format string) string {
+	switch format {
+	case "png":
+		switch depth, kind := data[24], data[25]; {
+		case kind == 0 && depth == 1:
+			return "1"
+		case kind == 0 && depth == 16:
+			return "I;16"
+		case kind == 4 && depth == 16:
+			return "RGBA"
+		default:
+			return pngModes[kind]
+		}
+	case "webp":
+		alpha := webpFlag(data, 1<<4)
+		if len(data) >= 25 && string(data[12:16]) == "VP8L" {
+			alpha = binary.LittleEndian.Uint32(data[21:])>>28&1 == 1
+		}
+		if alpha {
+			return "RGBA"
+		}
+		return "RGB"
+	case "bmp":
+		if len(data) > 29 && data[14] >= 40 && data[28] == 24 {
+			return "RGB"
+		}
+	}
+	return ""
+}
+
+// LastBand writes to dst what a Picture leaves out: the transparency of an image of mode
+// "LA" or "RGBA", the numbers of colours of mode "P". It is of the whole image, and comes
+// after a Decode.
+func (d *Decoder) LastBand(dst []byte) error {
+	if size := d.info.Width * d.info.Height; d.way != fromLibrary || len(dst) != size {
+		return fmt.Errorf("decode: %d bytes for the last of several bands of an image of mode %q and %d pixels", len(dst), d.info.Mode, size)
+	}
+	return d.library.lastBand(dst)
+}
+
+func (l *library) lastBand(dst []byte) error {
+	switch m := l.whole.(type) {
+	case *image.Paletted:
+		l.each(dst, m.Pix, m.Stride, 0, 1)
+	case *image.NRGBA:
+		l.each(dst, m.Pix, m.Stride, 3, 4)
+	case *image.NRGBA64:
+		l.each(dst, m.Pix, m.Stride, 6, 8)
+	case *image.NYCbCrA:
+		l.each(dst, m.A, m.AStride, 0, 1)
+	default:
+		return fmt.Errorf("decode: an image of mode %q has come as %T", l.info.Mode, m)
+	}
+	return nil
+}
+
+// each takes every step-th byte of rows, from the one at first on.
+func (l *library) each(dst, pixels []byte, stride, first, step int) {
+	for y := range l.info.Height {
+		row := dst[y*l.info.Width:][:l.info.Width]
+		from := pixels[y*stride+first:]
+		for x := range row {
+			row[x] = from[x*step]
+		}
+	}
+}
+
+// Palette is the colours of an image of mode "P".
+func (d *Decoder) Palette() (colours [256][3]uint8) {
+	if m, ok := d.library.whole.(*image.Paletted); ok {
+		for i := range colours {
+			colours[i][0], colours[i][1], colours[i][2] = entry(color.Palette(m.Palette), uint8(i))
+		}
+	}
+	return colours
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	decoder "stoker/feed/decode"
+	"stoker/feed/picture"
+)
+
+const program = `"mode":"RGB","size":[40,30],"ops":[["crop",3,4,35,28],["resize",16,12,2,null],["transpose",0],["pil_to_tensor"]]`
+
+// photograph is a JPEG of 40 x 30 pixels.
+func photograph(t *testing.T) []byte {
+	t.Helper()
+	picture := image.NewRGBA(image.Rect(0, 0, 40, 30))
+	for y := range 30 {
+		for x := range 40 {
+			picture.Set(x, y, color.RGBA{uint8(6 * x), uint8(8 * y), uint8(x * y), 255})
+		}
+	}
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, picture, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// room is a memfd, mapped.
+func room(t *testing.T, size, seals int) (fd int, memory []byte) {
+	t.Helper()
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err == nil {
+		err = unix.Ftruncate(fd, int64(size))
+	}
+	if err == nil && seals != 0 {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+	}
+	if err == nil {
+		memory, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = unix.Munmap(memory), unix.Close(fd) })
+	return fd, memory
+}
+
+// ask sends a make: the text behind the file.
+func (c *client) ask(t *testing.T, file []byte, text string, to int) {
+	t.Helper()
+	from, err := memfd("test", append(bytes.Clone(file), text...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeDescriptor(from)
+	packet, _ := json.Marshal(fields{"type": "make", "n": 7, "at": len(file), "bytes": len(text)})
+	if err := sendWaiting(c.conn, packet, from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMake(t *testing.T) {
+	s := start(t, Options{Threads: 2})
+	file := photograph(t)
+	p, err := picture.Parse([]byte("{" + program + "}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, p.Output.Bytes())
+	if err := picture.NewWorker(decoder.Limits{Pixels: 1 << 20}).Run(p, picture.Source{File: file}, want); err != nil {
+		t.Fatal(err)
+	}
+	var bits []byte
+	for band := range 3 {
+		for v := range 256 {
+			bits = binary.LittleEndian.AppendUint32(bits, math.Float32bits(float32(v)/3+float32(band)))
+		}
+	}
+	table, _ := json.Marshal(tableText{"float32", bits})
+	whole, _ := json.Marshal([2]int{0, len(file)})
+	cut, _ := json.Marshal([2]int{0, len(file) / 2})
+	beyond, _ := json.Marshal([2]int{len(file), 1 << 20})
+	text := strings.NewReplacer("TABLE", string(table), "WHOLE", string(whole), "CUT", string(cut), "BEYOND", string(beyond), "PROGRAM", program).Replace(
+		`{"tables":[TABLE],"pictures":[{PROGRAM,"file":WHOLE,"to":64},{PROGRAM,"file":WHOLE,"to":4096,"table":0},{PROGRAM,"file":CUT,"to":1024},
+		{"mode":"RGB","size":[40,30],"ops":[["effect_spread",3]],"file":WHOLE,"to":0},{PROGRAM,"file":BEYOND,"to":1024}]}`)
+	fd, memory := room(t, 1<<14, unix.F_SEAL_SHRINK)
+	s.ask(t, file, text, fd)
+	a, err := s.expect("made")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.N != 7 || len(a.Failed) != 3 || a.Failed[0].Index != 3 || !strings.Contains(a.Failed[0].Why, "effect_spread") {
+		t.Errorf("made: %+v", a)
+	}
+	if !bytes.Equal(memory[64:64+len(want)], want) {
+		t.Error("other bytes than feed/picture gives")
+	}
+	for i, v := range want {
+		got := math.Float32frombits(binary.LittleEndian.Uint32(memory[4096+4*i:]))
+		if number := float32(v)/3 + float32(i/(16*12)); got != number {
+			t.Fatalf("place %d: %v of the table, want %v", i, got, number)
+		}
+	}
+	s.close()
+	s.over(t)
+}
+
+// TestMakeRefusals: what no client sends ends the connection, and the daemon.
+func TestMakeRefusals(t *testing.T) {
+	file := photograph(t)
+	for _, c := range []struct {
+		text        string
+		size, seals int
+		want        string
+	}{
+		{`{"pictures":[]}`, 4096, 0, "no memfd with a seal"},
+		{`{"pictures":[`, 4096, unix.F_SEAL_SHRINK, "cannot be read"},
+		{`{"pictures":[],"other":1}`, 4096, unix.F_SEAL_SHRINK, "cannot be read"},
+		{`{"pictures":[{` + program + `,"file":[0,99],"to":4000}]}`, 4096, unix.F_SEAL_SHRINK, "at 4000 of 4096"},
+		{`{"pictures":[{` + program + `,"file":[0,99],"to":-1}]}`, 4096, unix.F_SEAL_SHRINK, "at -1 of 4096"},
+		{`{"pictures":[{` + program + `,"file":[-9,99],"to":0}]}`, 4096, unix.F_SEAL_SHRINK, "99 bytes at -9"},
+		{`{"pictures":[{` + program + `,"file":[0,99],"to":0,"table":0}]}`, 4096, unix.F_SEAL_SHRINK, "table 0 of 0"},
+		{`{"tables":[{"dtype":"float32","bits":"AAAA"}],"pictures":[]}`, 4096, unix.F_SEAL_SHRINK, "a table of 3 bytes"},
+		{`{"pictures":[{"mode":"RGB","size":[0,1],"ops":[],"file":[0,99],"to":0}]}`, 4096, unix.F_SEAL_SHRINK, "size 0 x 1"},
+	} {
+		s := start(t, Options{Threads: 1})
+		fd, _ := room(t, c.size, c.seals)
+		s.ask(t, file, c.text, fd)
+		if a, err := s.expect("error"); err != nil || !a.Fatal || !strings.Contains(a.Text, c.want) {
+			t.Errorf("%s: %v, %q, want %q", c.text, err, a.Text, c.want)
+		}
+		s.close()
+		s.over(t)
+	}
+	s := start(t, Options{Threads: 1})
+	if err := s.send(fields{"type": "make", "n": 1, "bytes": 5}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := s.expect("error"); err != nil || !strings.Contains(a.Text, "without a file") {
+		t.Errorf("%v, %q", err, a.Text)
+	}
+}

@@ -1,0 +1,48 @@
+package transform
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNumbersAreTheirTable writes pixels by the vector kernel, where it is found to give
+// the numbers, and one by one.
+func TestNumbersAreTheirTable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	pixels := make([]byte, 1003)
+	for i := range pixels {
+		pixels[i] = byte(rng.Uint32())
+	}
+	fused := 0
+	for i := range 600 {
+		var values [256]float32
+		mean, std := rng.Float32(), 0.05+rng.Float32()
+		if i%3 == 0 {
+			mean, std = [...]float32{0.485, 0.456, 0.406, 0.5, 0}[i%5], [...]float32{0.229, 0.224, 0.225, 0.5, 1}[i%5]
+		}
+		for v := range values {
+			if values[v] = (float32(v)/255 - mean) / std; i%7 == 6 {
+				values[v] += 0.001 * float32(v%3)
+			}
+		}
+		for _, dtype := range []string{"float32", "float16", "bfloat16"} {
+			n := NewNumbers(&values, dtype)
+			if n.fused {
+				fused++
+			}
+			part := pixels[rng.IntN(20):]
+			var want []byte
+			for _, v := range part {
+				want = Append(want, values[v], dtype)
+			}
+			got := make([]byte, len(want)+8)[rng.IntN(8):][:len(want)]
+			if n.Write(got, part); !bytes.Equal(got, want) {
+				t.Fatalf("mean %v, std %v as %s: other numbers than one by one", mean, std, dtype)
+			}
+		}
+	}
+	if hasSIMD && fused < 1200 {
+		t.Errorf("of 1800 tables %d are written by the vector kernel: too few", fused)
+	}
+}
