@@ -103,8 +103,8 @@ func (t *traced) loaderWait() (Finding, bool) {
 	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps())) +
-		t.mostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
+	where, _ := t.mostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps())) + where
 	if t.itself < 0.5 {
 		t.moreWorkers(&f, share)
 		return f, true
@@ -179,8 +179,9 @@ func (t *traced) hostWork() (Finding, bool) {
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
 	}
-	f.Text += t.mostly(idle.Slice.Long)
-	f.Advice = hostAdvice(t.named(idle.Slice.Long), len(t.t.Frames.Start) > 0)
+	text, function := t.mostly(idle.Slice.Long)
+	f.Text += text
+	f.Advice = hostAdvice(function, len(t.t.Frames.Start) > 0)
 	return f, true
 }
 
