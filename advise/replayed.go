@@ -96,9 +96,9 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case "launch-bound":
 			add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
-			add("more work per launch", Flag, MemoryRisk, "per sample; while memory lasts, and the learning rate follows", to(stoker.BatchSize, "2x"))
+			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
 		case "small-grids":
-			add("more work per launch", Flag, MemoryRisk, "per sample; while memory lasts, and the learning rate follows", to(stoker.BatchSize, "2x"))
+			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
 		case "elementwise-chains":
 			add("fuse elementwise kernels", Code, NoRisk, f.Advice, to(stoker.Compile, "default"))
 		case "no-tensor-cores":
@@ -114,6 +114,31 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 		}
 	}
 	return out
+}
+
+// twice is what to mind of a doubled batch, with what the trace tells of memory. Weights do
+// not double: where twice the peak fits, the batch does.
+func (a adviser) twice() string {
+	note := "per sample; while memory lasts, and the learning rate follows"
+	if a.verdict.Device < 0 || a.run.Timeline == nil {
+		return note
+	}
+	at := a.run.Timeline.Devices[a.verdict.Device].GPU
+	if at < 0 || at >= len(a.run.Facts.GPUs) {
+		return note
+	}
+	g := a.run.Facts.GPUs[at]
+	switch {
+	case g.PeakBytes == nil && a.run.Facts.Software.Framework != "":
+		return note
+	case g.PeakBytes == nil || g.MemoryBytes == nil:
+		return note + "; how much is free was not recorded (profile_memory=True)"
+	}
+	fits := "twice that fits"
+	if 2**g.PeakBytes > *g.MemoryBytes {
+		fits = "twice that does not fit, and how much of it are weights, which do not double, is not recorded"
+	}
+	return fmt.Sprintf("per sample; tensors took %s of %s at most: %s. The learning rate follows", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.MemoryBytes), fits)
 }
 
 func accumulates(run *recording.Run) string {

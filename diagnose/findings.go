@@ -110,8 +110,8 @@ func (t *traced) loaderWait() (Finding, bool) {
 	f := finding("data-loader-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DataLoader)
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps())) +
-		t.mostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
+	where, _ := t.mostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share), stoker.AboutSeconds(seconds(ns)/t.steps())) + where
 	if t.itself < 0.5 {
 		t.moreWorkers(&f, share)
 		return f, true
@@ -171,23 +171,27 @@ func worst(places *[idle.Causes]idle.Place) idle.Cause {
 const stretchTrigger = 0.03
 
 func (t *traced) hostWork() (Finding, bool) {
-	if t.parts.Long < stretchTrigger {
+	share := t.d.Share(t.d.LongWork)
+	if share < stretchTrigger {
 		return Finding{}, false
 	}
 	f := finding("host-work")
-	t.worth(&f, t.d.Long)
-	cause := worst(&t.d.Places)
-	if cause == idle.GC || cause == idle.Allocator {
-		return Finding{}, false // they have findings of their own
+	t.worth(&f, t.d.LongWork)
+	cause := idle.Python
+	for _, c := range []idle.Cause{idle.CPUOp, idle.Unrecorded} {
+		if t.d.Places[c].Time > t.d.Places[cause].Time {
+			cause = c
+		}
 	}
 	place := t.d.Places[cause]
 	t.atPlace(&f, cause)
-	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", stoker.Percent(t.parts.Long), longGapText, stoker.AboutSeconds(seconds(place.To-place.From)))
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s and more in which the launching thread does other work; the longest lasts %s", stoker.Percent(share), longGapText, stoker.AboutSeconds(seconds(place.To-place.From)))
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
 	}
-	f.Text += t.mostly(idle.Slice.Long)
-	f.Advice = hostAdvice(t.named(idle.Slice.Long), len(t.t.Frames.Start) > 0)
+	text, function := t.mostly(idle.Slice.LongWork)
+	f.Text += text
+	f.Advice = hostAdvice(function, len(t.t.Frames.Start) > 0)
 	return f, true
 }
 

@@ -455,3 +455,24 @@ func TestOtherFrameworksHaveTheirOwnWords(t *testing.T) {
 		}
 	}
 }
+
+// Whether a doubled batch fits is said from the memory events, where there are some.
+func TestADoubledBatchIsHeldAgainstMemory(t *testing.T) {
+	for peak, want := range map[int64]string{8 << 30: "twice that fits", 60 << 30: "twice that does not fit"} {
+		p := newProfile()
+		p.more = `"deviceProperties":[{"id":0,"name":"NVIDIA H100 80GB HBM3","totalGlobalMem":85031714816}],`
+		for n := range 5 {
+			p.marked(n, func() {
+				for range 50 {
+					p.during("cpu_op", "aten::add", func() { p.rests(60); p.kernel(relu, 3) })
+				}
+				p.put(`{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":100,"ts":%.3f,"args":{"Total Reserved":%d,"Total Allocated":%d,"Bytes":8,"Device Id":0,"Device Type":1}}`, p.at, peak+1<<30, peak)
+			})
+		}
+		_, plan := judged(t, p)
+		said := fmt.Sprint(plan.Fixes)
+		if !strings.Contains(said, want) {
+			t.Errorf("peak %d: no %q in %s", peak, want, said)
+		}
+	}
+}

@@ -342,21 +342,15 @@ func (t *traced) gap(p idle.Place, cause idle.Cause) []Evidence {
 	return seen(nil, seconds(p.Time), "seconds", "trace.gap", "%s", text)
 }
 
-// named is the function that most of some idle time went into, "" where none did.
-func (t *traced) named(fits func(idle.Slice) bool) string {
-	if h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits); h.Name >= 0 {
-		return t.t.Names[h.Name]
-	}
-	return ""
-}
-
-// mostly says which function most of some idle time went into, "" where none did.
-func (t *traced) mostly(fits func(idle.Slice) bool) string {
+// mostly says which function most of some idle time went into, and names it; "" where
+// none did.
+func (t *traced) mostly(fits func(idle.Slice) bool) (text, name string) {
 	h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits)
 	if h.Name < 0 {
-		return ""
+		return "", ""
 	}
-	return fmt.Sprintf("; %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)), stoker.AboutSeconds(seconds(h.Total)), quoted(t.t.Names[h.Name]))
+	name = t.t.Names[h.Name]
+	return fmt.Sprintf("; %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)), stoker.AboutSeconds(seconds(h.Total)), quoted(name)), name
 }
 
 func (t *traced) thread(i int32) string {

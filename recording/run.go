@@ -92,6 +92,8 @@ type GPU struct {
 	Name        string   `json:"name"`
 	UUID        string   `json:"uuid,omitempty"`
 	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
+	PeakBytes   *float64 `json:"peak_bytes,omitempty"` // most that tensors took while a profiler recorded
+	HeldBytes   *float64 `json:"held_bytes,omitempty"` // most that the allocator held then
 	PowerLimit  *float64 `json:"power_limit_watts,omitempty"`
 	SMs         int      `json:"sms,omitempty"`        // multiprocessors or compute units, as a profiler recorded them
 	Capability  string   `json:"capability,omitempty"` // compute capability as a profiler recorded it, "9.0"; "" unknown

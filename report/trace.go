@@ -78,7 +78,7 @@ func (r TraceReport) device() *idle.Device {
 
 func (p *page) traceFacts(r TraceReport) {
 	for _, g := range r.Run.Facts.GPUs {
-		fmt.Fprintf(&p.b, "  GPU %d    %s\n", g.Index, cut(orUnknown(g.Name), 60))
+		fmt.Fprintf(&p.b, "  GPU %d    %s%s\n", g.Index, cut(orUnknown(g.Name), 60), memoryText(g))
 	}
 	p.wrapped("  trace    ", "           ", traceSize(r.Source))
 	d := r.device()
@@ -105,6 +105,18 @@ func (p *page) traceFacts(r TraceReport) {
 	}
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
+}
+
+// memoryText is the peak of a device's memory, "" where it is not known.
+func memoryText(g recording.GPU) string {
+	if g.PeakBytes == nil || g.HeldBytes == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", tensors %s at most, %s held", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.HeldBytes))
+	if g.MemoryBytes != nil {
+		text += " of " + stoker.AboutBytes(*g.MemoryBytes)
+	}
+	return text
 }
 
 // stepsText says by what steps were found, and which were left out.

@@ -105,7 +105,7 @@ type jsonRank struct {
 	Matched int        `json:"collectives"`
 	Waited  float64    `json:"waited_s"`
 	Delayed float64    `json:"others_waited_s"`
-	For     []float64  `json:"waited_for_s"` // for each rank in order
+	For     []float64  `json:"waited_for_s"` // for each rank in order; null where there are more than 64
 }
 
 type jsonTrace struct {
@@ -184,6 +184,10 @@ func traceRooflineJSON(r *operators.Roofline) jsonTraceRoofline {
 	return o
 }
 
+// mostPairs are the ranks up to which JSON holds who waited for whom: pairs grow with the
+// square.
+const mostPairs = 64
+
 func ranksJSON(t *ranks.Table) *jsonRanks {
 	if t == nil {
 		return nil
@@ -193,6 +197,9 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 		o.Straggler = &t.Ranks[t.Straggler].Rank
 	}
 	for _, r := range t.Ranks {
+		if len(t.Ranks) > mostPairs {
+			r.For = nil
+		}
 		cause := ""
 		if r.CauseShare > 0 {
 			cause = r.Cause.String()

@@ -41,7 +41,7 @@ func (p *page) kernels(r TraceReport, top int) {
 		p.table(rows, "rrrrlll")
 		p.b.WriteString("\n")
 	}
-	p.collectives(r, d)
+	p.collectives(r, r.Gaps.Exchanges(d))
 }
 
 // computing are the kernels that are no collectives, most time first.
@@ -66,8 +66,7 @@ func coresWord(t idle.Total) string {
 	return ""
 }
 
-func (p *page) collectives(r TraceReport, d *idle.Device) {
-	e := r.Gaps.Exchanges(d)
+func (p *page) collectives(r TraceReport, e *idle.Exchanges) {
 	if len(e.Kinds) == 0 {
 		return
 	}

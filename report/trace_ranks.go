@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"stoker"
 
@@ -14,9 +16,14 @@ func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("ranks"))
+	shown := worstRanks(t)
+	if len(shown) < len(t.Ranks) {
+		p.wrapped("", "  ", fmt.Sprintf("%s, the %d of %d for which the others wait most (--json has all)", p.bold("ranks"), len(shown), len(t.Ranks)))
+	} else {
+		fmt.Fprintf(&p.b, "%s\n", p.bold("ranks"))
+	}
 	rows := [][]string{{"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last", "waited", "made wait"}}
-	for _, r := range t.Ranks {
+	for _, r := range shown {
 		cause := "-"
 		if r.CauseShare > 0 {
 			cause = fmt.Sprintf("%s %s", r.Cause, stoker.Percent(r.CauseShare))
@@ -38,6 +45,24 @@ func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
 	p.b.WriteString("\n")
 }
 
+// mostRanks are shown all; of more of them the worst so many.
+const (
+	mostRanks = 16
+	worstFew  = 10
+)
+
+// worstRanks are those for which the others wait most, where there are many.
+func worstRanks(t *ranks.Table) []ranks.Rank {
+	if len(t.Ranks) <= mostRanks {
+		return t.Ranks
+	}
+	all := slices.Clone(t.Ranks)
+	slices.SortStableFunc(all, func(a, b ranks.Rank) int {
+		return cmp.Or(cmp.Compare(b.Delayed, a.Delayed), cmp.Compare(b.Idle, a.Idle))
+	})
+	return all[:worstFew]
+}
+
 // rankLines say who waits for whom and how the clocks were set.
 func rankLines(t *ranks.Table) []string {
 	if t.Matched == 0 && t.Apart > 0 {
@@ -57,7 +82,7 @@ func rankLines(t *ranks.Table) []string {
 	} else {
 		lines = append(lines, "No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
 	}
-	for i, r := range t.Ranks {
+	for i, r := range t.Ranks[:min(len(t.Ranks), mostRanks)] {
 		for j, waited := range r.For {
 			if i != j && j != t.Straggler && waited > 0.5*r.Waited && waited >= 1e-3 {
 				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited), t.Ranks[j].Rank))

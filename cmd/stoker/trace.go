@@ -119,7 +119,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 		return err
 	}
 	run := runs[0]
-	r, err := inspectUntil(ctx, run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
+	r, err := a.inspectUntil(ctx, run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -154,15 +154,23 @@ func asked(text string) ([]stoker.Change, error) {
 }
 
 // inspectUntil is inspect that Ctrl-C ends: the work itself goes on until the
-// process does, which is at once.
-func inspectUntil(ctx context.Context, run *recording.Run, o operators.Options) (report.TraceReport, error) {
+// process does, which is at once. A line says so where it takes longer than a second.
+func (a *app) inspectUntil(ctx context.Context, run *recording.Run, o operators.Options) (report.TraceReport, error) {
+	p := a.progress()
+	defer p.end()
 	done := make(chan report.TraceReport, 1)
 	go func() { done <- inspect(run, o) }()
-	select {
-	case r := <-done:
-		return r, nil
-	case <-ctx.Done():
-		return report.TraceReport{}, ctx.Err()
+	tick := time.NewTicker(patience)
+	defer tick.Stop()
+	for {
+		select {
+		case r := <-done:
+			return r, nil
+		case <-ctx.Done():
+			return report.TraceReport{}, ctx.Err()
+		case <-tick.C:
+			p.say("judging %d events", len(run.Timeline.Host.Start)+len(run.Timeline.Device.Start))
+		}
 	}
 }
 

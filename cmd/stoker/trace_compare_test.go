@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,5 +104,19 @@ func TestTooFewSteps(t *testing.T) {
 	one := "../../testdata/cases/trace-warm-up/trace.json.gz"
 	if code, out, _ := call(t, "verify", one, one); code != exitError || !strings.Contains(out, "not compared") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// Of many ranks the table has the worst.
+func TestManyRanksAreShownByTheWorst(t *testing.T) {
+	dir := t.TempDir()
+	for rank := range 20 {
+		if err := os.Rename(traceFile(t, "t.json", rank, 20), filepath.Join(dir, fmt.Sprintf("rank%d.json", rank))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := call(t, "trace", dir)
+	if code != exitFine || !strings.Contains(out, "the 10 of 20") {
+		t.Errorf("exit %d, %s\n%s", code, errs, out)
 	}
 }

@@ -63,6 +63,10 @@ type Device struct {
 
 	Long int64 // time of the host's causes in gaps of 2 ms and more: no launch takes that long
 
+	// LongWork is what of Long the host spent on work of its own, which might go on
+	// beside the device's: not on waits, allocations and what happens once.
+	LongWork int64
+
 	// BeforeTiny is the host's part of gaps that end with a copy of less than 64 KiB
 	// to the device: such copies are all overhead.
 	BeforeTiny int64
@@ -104,8 +108,12 @@ type Slice struct {
 	Gap      [2]int64
 }
 
-// Long reports whether a slice is the host's part of a gap that no launch explains.
-func (s Slice) Long() bool { return s.Gap[1]-s.Gap[0] >= longGap && s.Cause.Host() }
+// LongWork reports whether a slice is work of the host's own in a gap that no launch
+// explains.
+func (s Slice) LongWork() bool {
+	own := s.Cause == Python || s.Cause == CPUOp || s.Cause == Unrecorded
+	return own && s.Gap[1]-s.Gap[0] >= longGap
+}
 
 // Analyse looks at every device with work. The run must have a Timeline.
 func Analyse(run *recording.Run) *Analysis {
@@ -151,7 +159,8 @@ const longGap = 2_000_000
 
 // charge adds up the slices of the window.
 func (a *Analysis) charge(d *Device) {
-	d.Causes, d.Places, d.Short, d.AfterSync, d.Long, d.BeforeTiny = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}, 0, 0
+	d.Causes, d.Places, d.Short, d.AfterSync = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}
+	d.Long, d.LongWork, d.BeforeTiny = 0, 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -162,8 +171,11 @@ func (a *Analysis) charge(d *Device) {
 		}
 		length := s.To - s.From
 		d.Causes[s.Cause] += length
-		if s.Long() {
+		if s.Gap[1]-s.Gap[0] >= longGap && s.Cause.Host() {
 			d.Long += length
+		}
+		if s.LongWork() {
+			d.LongWork += length
 		}
 		if s.Next >= 0 && (s.Cause.Host() || s.Cause == CopyIssue) && a.tiny(s.Next) {
 			d.BeforeTiny += length

@@ -1,7 +1,6 @@
 package kineto
 
 import (
-	"regexp"
 	"strings"
 
 	"stoker/recording"
@@ -85,9 +84,20 @@ var categories = map[string]class{
 	"":      noCategory,
 }
 
-// collective are names of communication kernels of NCCL, RCCL, oneCCL, MSCCL,
-// NVSHMEM, DeepEP and of those who write their own.
-var collective = regexp.MustCompile(`(?i)nccl|rccl|oneccl|msccl|hccl|nvshmem|deep_ep|dpsk::ep|all_?(reduce|gather|to_?all)|reduce_?scatter|send_?recv|moe.*(dispatch|combine)`)
+// collective reports whether a name is a communication kernel's: of NCCL, RCCL, oneCCL,
+// MSCCL, NVSHMEM, DeepEP and of those who write their own. It is asked of every name of
+// every rank, and no regular expression for that.
+func collective(name string) bool {
+	lower := strings.ToLower(name)
+	if contains(lower, "nccl", "rccl", "oneccl", "msccl", "hccl", "nvshmem", "deep_ep", "dpsk::ep") {
+		return true
+	}
+	if contains(strings.ReplaceAll(lower, "_", ""), "allreduce", "allgather", "alltoall", "reducescatter", "sendrecv") {
+		return true
+	}
+	_, after, moe := strings.Cut(lower, "moe")
+	return moe && contains(after, "dispatch", "combine")
+}
 
 // traits are what a name tells, found once per name.
 type traits uint8
@@ -103,6 +113,9 @@ const (
 
 func traitsOf(name string) traits {
 	var t traits
+	if strings.HasPrefix(name, "[") { // shapes and types
+		return t
+	}
 	if _, step := recording.StepSpan(name); step || recording.LoaderSpan(name) ||
 		strings.HasPrefix(name, "Optimizer.") || strings.HasPrefix(name, "ProfilerStep") {
 		t |= marked
@@ -113,7 +126,7 @@ func traitsOf(name string) traits {
 	if recording.OwnFrame(name) {
 		t |= own
 	}
-	if collective.MatchString(name) {
+	if collective(name) {
 		t |= exchanging
 	}
 	if strings.Contains(name, "emcpy") {

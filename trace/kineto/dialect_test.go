@@ -294,6 +294,7 @@ func TestSteps(t *testing.T) {
 		for k := range 6 {
 			kernels = append(kernels, fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "k%d", "pid": 0, "tid": 7, "ts": %d, "dur": 9}`, k%5, at+10*k))
 		}
+		kernels = append(kernels, fmt.Sprintf(`{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pageable)", "pid": 0, "tid": 7, "ts": %d, "dur": 2}`, at+70))
 	}
 	none = append(none, mark("cpu_op", "a", 5, 5))
 	profiler = append(profiler, mark("gpu_user_annotation", "ProfilerStep#8", 1000, 990), mark("user_annotation", "ProfilerStep#13", 6000, 3))

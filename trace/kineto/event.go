@@ -32,6 +32,8 @@ type event struct {
 	label                []byte // "name" among the arguments, of metadata
 	nelems               int64
 	dtype, group         []byte
+
+	allocated, reserved int64 // bytes of a device in use and held, of a memory event
 }
 
 // flags say which fields an event had.
@@ -96,6 +98,9 @@ type (
 	sizeRecord struct { // how much a copying call moves, where the copy itself does not say
 		corr, bytes int64
 	}
+	memoryRecord struct { // the most that was in use, and held, on a device
+		device, allocated, reserved int64
+	}
 	labelRecord struct { // the name of a thread or process
 		row, name int32
 		process   bool
@@ -142,6 +147,7 @@ type batch struct {
 	flows   []flowRecord
 	labels  []labelRecord
 	sizes   []sizeRecord
+	memory  []memoryRecord
 	events  int64
 	dropped [numWhy]int64
 	strange map[string]int64 // events by a category that nobody knows
@@ -156,7 +162,7 @@ type batch struct {
 func (b *batch) reset() {
 	*b = batch{
 		host: b.host[:0], work: b.work[:0], frames: b.frames[:0],
-		flows: b.flows[:0], labels: b.labels[:0], sizes: b.sizes[:0],
+		flows: b.flows[:0], labels: b.labels[:0], sizes: b.sizes[:0], memory: b.memory[:0],
 	}
 }
 
@@ -240,11 +246,28 @@ func (s *scanner) record(out *batch) {
 	case 'M':
 		s.label(e, out)
 	case 'i', 'I', 'C', 'n', 'N', 'O', 'D':
+		if e.reserved > 0 && string(e.name) == "[memory]" {
+			out.memory = peaks(out.memory, memoryRecord{e.device, e.allocated, e.reserved})
+		}
 		out.dropped[instantWhy]++
 	default:
 		out.dropped[unknownWhy]++
 		out.stray(e.cat)
 	}
+}
+
+// peaks keeps the most of each device.
+func peaks(list []memoryRecord, m memoryRecord) []memoryRecord {
+	for i := range list {
+		if l := &list[i]; l.device == m.device {
+			l.allocated, l.reserved = max(l.allocated, m.allocated), max(l.reserved, m.reserved)
+			return list
+		}
+	}
+	if m.device < 0 || len(list) >= mostDevices {
+		return list
+	}
+	return append(list, m)
 }
 
 func (s *scanner) label(e *event, out *batch) {

@@ -102,6 +102,7 @@ const mostDevices = 1024
 // gpus lists the devices that did work, or where none did, all that the file
 // knows.
 func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
+	s := m.store
 	known, ok := member[[]property](m, "deviceProperties")
 	if !ok {
 		known, _ = member[[]property](m, "computeProperties")
@@ -120,6 +121,11 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 		g := recording.GPU{Index: p.ID, Name: p.Name, SMs: max(0, p.SMs), Capability: p.capability(), Emulated: p.Emulated}
 		if p.Memory > 0 {
 			g.MemoryBytes = stat.Known(p.Memory)
+		}
+		for _, m := range s.memory {
+			if m.device == int64(p.ID) {
+				g.PeakBytes, g.HeldBytes = stat.Known(float64(m.allocated)), stat.Known(float64(m.reserved))
+			}
 		}
 		facts.GPUs = append(facts.GPUs, g)
 	}

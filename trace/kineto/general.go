@@ -117,6 +117,12 @@ func (e *event) setArgument(key string, v value) {
 		}
 	case "In msg nelems":
 		e.setInt(&e.nelems, 0, v)
+	case "Total Allocated":
+		e.setInt(&e.allocated, 0, v)
+	case "Total Reserved":
+		e.setInt(&e.reserved, 0, v)
+	case "Device Id":
+		e.setInt(&e.device, 0, v)
 	case "dtype":
 		setText(&e.dtype, v)
 	case "Process Group Name":

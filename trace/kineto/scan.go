@@ -167,6 +167,12 @@ func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
 			}
 		case "In msg nelems":
 			i, ok = e.scanInt(b, i, &e.nelems, 0)
+		case "Total Allocated":
+			i, ok = e.scanInt(b, i, &e.allocated, 0)
+		case "Total Reserved":
+			i, ok = e.scanInt(b, i, &e.reserved, 0)
+		case "Device Id":
+			i, ok = e.scanInt(b, i, &e.device, 0)
 		case "dtype":
 			e.dtype, i, ok = plain(b, i)
 		case "Process Group Name":

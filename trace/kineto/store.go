@@ -23,6 +23,7 @@ type store struct {
 	labels map[int32]int32 // row: name of its thread
 	procs  map[int32]int32 // row: name of its process
 	sizes  map[int64]int64 // correlation: bytes
+	memory []memoryRecord
 
 	events  int64
 	dropped [numWhy]int64
@@ -119,6 +120,9 @@ func (s *store) addRest(b *batch, t *tables, name func(int32) int32) {
 			of = s.procs
 		}
 		of[s.row(t, b, l.row)] = name(l.name)
+	}
+	for _, m := range b.memory {
+		s.memory = peaks(s.memory, m)
 	}
 	for _, z := range b.sizes {
 		s.sizes[z.corr] = z.bytes

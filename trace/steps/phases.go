@@ -2,6 +2,7 @@ package steps
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -187,22 +188,32 @@ func (f *finder) edges(pid int, beats []beat) (firsts, lasts []int64) {
 	for i, b := range beats {
 		firsts[i], lasts[i] = b.end, b.start
 	}
+	at := 0 // events come in order of start
 	see := func(start, end int64) {
-		i := sort.Search(len(beats), func(i int) bool { return beats[i].start > start }) - 1
-		if i >= 0 && end <= beats[i].end && start < beats[i].end {
-			firsts[i], lasts[i] = min(firsts[i], start), max(lasts[i], end)
+		for at+1 < len(beats) && beats[at+1].start <= start {
+			at++
+		}
+		if b := &beats[at]; start >= b.start && end <= b.end {
+			firsts[at], lasts[at] = min(firsts[at], start), max(lasts[at], end)
 		}
 	}
 	h, fr := &f.t.Host, &f.t.Frames
-	for k := range h.Start {
-		if f.pid(int32(k)) == pid && !f.recorders(int32(k)) {
+	own := make([]int8, len(f.t.Names)) // 1 the program's, 2 the recorder's
+	for k, name := range h.Name {
+		if own[name] == 0 {
+			own[name] = 1
+			if f.recorders(int32(k)) {
+				own[name] = 2
+			}
+		}
+		if own[name] == 1 && f.pid(int32(k)) == pid {
 			see(h.Start[k], h.End[k])
 		}
 	}
 	stops := f.stops(pid)
+	at = 0
 	for k := range fr.Start {
-		next := sort.Search(len(stops), func(i int) bool { return stops[i] >= fr.Start[k] })
-		if next < len(stops) && stops[next] < fr.End[k] || f.t.Threads[fr.Thread[k]].PID != pid || fr.Start[k] == 0 {
+		if stop := next(stops, fr.Start[k]); stop < fr.End[k] || f.t.Threads[fr.Thread[k]].PID != pid || fr.Start[k] == 0 {
 			continue // it is, or encloses, the recorder; or it was open when that started
 		}
 		see(fr.Start[k], fr.End[k])
@@ -213,6 +224,15 @@ func (f *finder) edges(pid int, beats []beat) (firsts, lasts []int64) {
 		}
 	}
 	return firsts, lasts
+}
+
+// next is the first of some instants from one on, math.MaxInt64 without one.
+func next(stops []int64, from int64) int64 {
+	i := sort.Search(len(stops), func(i int) bool { return stops[i] >= from })
+	if i == len(stops) {
+		return math.MaxInt64
+	}
+	return stops[i]
 }
 
 // stops are when frames of the recorder begin, in order.

@@ -57,11 +57,11 @@ func (f *finder) repeating(pid int) (beats []beat, repeats int) {
 	return nil, 0
 }
 
-// wholePeriod reports whether nothing but the unit repeats, from the first kernel to
-// the last: what precedes the first whole unit is the end of one, and what follows the
-// last the beginning of one. Layers are preceded by an embedding and followed by a
-// head. What a loop does before its first step may be anything, where each unit is
-// certainly a step: it exchanges data with the host, or updates weights.
+// wholePeriod reports whether what repeats is a step and no layer of one. A step updates
+// weights; or nothing but it repeats from the first kernel to the last, what follows the
+// last whole one being the beginning of one, and it exchanges data with the host or holds
+// layers that repeat in their turn. Layers are preceded by an embedding, followed by a
+// head, and exchange nothing.
 func (f *finder) wholePeriod(works []int, places []int) bool {
 	if f.updates(works, places) {
 		return true
@@ -80,8 +80,25 @@ func (f *finder) wholePeriod(works []int, places []int) bool {
 	}
 	tail := works[last:]
 	head := works[:places[0]]
+	if len(tail) > len(unit)+1 || !same(tail, unit) {
+		return false
+	}
 	headFits := len(head) <= len(before) && same(head, before[len(before)-min(len(head), len(before)):])
-	return len(tail) <= len(unit)+1 && same(tail, unit) && (headFits || f.exchanges(works, places))
+	return f.exchanges(works, places) || headFits && f.layered(unit)
+}
+
+// layered reports whether something repeats within a unit, in even distances.
+func (f *finder) layered(unit []int) bool {
+	at := map[int32][]int{}
+	for i, k := range unit {
+		at[f.t.Device.Name[k]] = append(at[f.t.Device.Name[k]], i)
+	}
+	for _, places := range at {
+		if len(places) > leastRepeats && steady(places) {
+			return true
+		}
+	}
+	return false
 }
 
 // updates reports whether each unit holds an optimizer's kernel.
@@ -103,19 +120,34 @@ func optimizerKernel(name string) bool {
 	return strings.Contains(lower, "multi_tensor_apply") || strings.Contains(lower, "adam") || strings.Contains(lower, "lamb_") || strings.Contains(lower, "sgd_")
 }
 
-// exchanges reports whether there is a copy from or to the host for every unit.
+// inputBytes is what a step takes from the host at least; scalars that a layer makes are
+// smaller. [J]
+const inputBytes = 4096
+
+// exchanges reports whether something comes from the host, or goes there, for every unit.
 func (f *finder) exchanges(works []int, places []int) bool {
 	d := &f.t.Device
 	from, to := d.Start[works[places[0]]], d.Start[works[places[len(places)-1]]]
 	n := 0
 	for k := range d.Start {
 		if d.Kind[k] == recording.Copy && d.Start[k] >= from && d.Start[k] < to && d.Device[k] == d.Device[works[0]] {
-			if name := f.t.Names[d.Name[k]]; recording.ToHost(name) || recording.ToDevice(name) {
+			if f.exchange(k) {
 				n++
 			}
 		}
 	}
 	return n >= len(places)-1
+}
+
+// exchange reports whether a copy brings a step's input or takes its result away; what
+// does not tell its way counts as one.
+func (f *finder) exchange(k int) bool {
+	name := f.t.Names[f.t.Device.Name[k]]
+	if recording.ToDevice(name) {
+		return f.t.Device.Bytes[k] >= inputBytes
+	}
+	within := strings.Contains(name, "Device -> Device") || strings.Contains(name, "DtoD") || strings.Contains(name, "PtoP") || strings.Contains(name, "DeviceToDevice")
+	return !within
 }
 
 // busiestStream are the kernels of the stream that a process keeps busy longest.

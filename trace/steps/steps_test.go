@@ -38,6 +38,10 @@ func (m *made) kernel(name string, at int64) {
 	d := &m.t.Device
 	d.Start, d.End, d.Name = append(d.Start, at*1e6), append(d.End, (at+1)*1e6), append(d.Name, m.name(name))
 	d.Device, d.Stream, d.Kind, d.Call = append(d.Device, 0), append(d.Stream, 7), append(d.Kind, recording.Kernel), append(d.Call, -1)
+	d.Bytes = append(d.Bytes, -1)
+	if strings.HasPrefix(name, "Memcpy") {
+		d.Kind[len(d.Kind)-1] = recording.Copy
+	}
 }
 
 func (m *made) find(t *testing.T, want int, said string) []recording.Step {
@@ -84,8 +88,17 @@ func TestRepeating(t *testing.T) {
 		for i, name := range strings.Fields("a b b c b b b d") {
 			m.kernel(name, 100*n+10*int64(i))
 		}
+		m.kernel("Memcpy DtoH (Device -> Pageable)", 100*n+85)
 	}
 	m.find(t, 5, "the kernels repeat 5 times")
+
+	m = timeline() // a recording that was cut out of one pass holds nothing but its blocks
+	for n := range int64(6) {
+		for i, name := range strings.Fields("a b b c b b b d") {
+			m.kernel(name, 100*n+10*int64(i))
+		}
+	}
+	m.find(t, 1, "these are layers")
 
 	m = timeline() // the layers of a model repeat as well, and are no steps
 	for n := range int64(6) {
