@@ -314,8 +314,6 @@ class _Track(object):
 @_guarded
 def _ask(iterator):
     t = monotonic_ns()
-    if _tracer is not None:
-        _tracer.boundary(t)
     state = _state
     iteration = iterator.__dict__.get("_stoker")
     if iteration is None or iteration.state is not state:
@@ -371,6 +369,8 @@ def _got(step, batch):
     if state.torch is not None and (step.n < FIRST_BATCHES or t - loader.described >= SECOND):
         loader.described = t
         _describe_batch(state, loader, batch)
+    if _tracer is not None:  # here and not in `_ask`, which also comes at the end of an epoch
+        _tracer.boundary(t)
     state.after_step(t)
 
 
