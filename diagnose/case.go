@@ -233,6 +233,17 @@ func (c *Case) inputLeads() float64 {
 // the runner-up is named.
 func besideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 0.20) }
 
+// besideInput is that of a part of the window. [J] One of three times what is lost for
+// input is not what its lack left.
+func (c *Case) besideInput(part float64) float64 {
+	input := c.Parts.Input
+	own := 0.0
+	if part > 0 && input > 0 {
+		own = stat.Ramp(part/input, 1.5, 3)
+	}
+	return 1 - (1-besideInput(input))*(1-own)
+}
+
 // Rule is one ailment: words and one pure function.
 type Rule struct {
 	Class  Class
