@@ -43,7 +43,7 @@ const fewLaunches = 10
 // parts are what the window went into as far as a live job tells it. That the launching
 // thread waits for a core is a name, where it is known who has them.
 func (l live) parts() {
-	if math.IsNaN(l.Idle) || !l.Paced && (!l.HasSteps || math.IsNaN(l.Stall)) {
+	if math.IsNaN(l.Idle) || l.HasSteps && math.IsNaN(l.Stall) || l.Loaded && !l.HasSteps {
 		return
 	}
 	stall := stat.Or(l.Stall, 0) // in a loop that no loader feeds nobody tells it from other work of the host
@@ -65,6 +65,9 @@ func (l live) parts() {
 		} else if in.Launches > 0 {
 			p.Long, rest = rest, 0
 		}
+	}
+	if w := l.launching(); !l.HasSteps && w.Others < busyCores { // requests, a timer: what is waited for lies outside
+		rest -= min(rest, l.Idle*stat.Or(w.away(l.Idle), 0))
 	}
 	p.Unnamed = rest
 	l.Parts = p
