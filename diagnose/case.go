@@ -221,7 +221,7 @@ func (c *Case) leads(x float64) float64 {
 func (c *Case) inputLeads() float64 {
 	p := c.Parts
 	lead := 1.0
-	if most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed); most > 0 {
+	if most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed); most > 0 && !math.IsNaN(p.Input) {
 		lead = min(1, 1.5*p.Input/most)
 	}
 	return lead * lead

@@ -47,7 +47,7 @@ func (l live) parts() {
 		return
 	}
 	stall := stat.Or(l.Stall, 0) // in a loop that no loader feeds nobody tells it from other work of the host
-	p := parts{Input: stall, Copies: stat.Or(l.Shares.Copy, 0)}
+	p := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0)}
 	in, ok := inside(l.Costs.Window)
 	if ok { // what the host does to have them copied is theirs, too
 		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
@@ -119,7 +119,7 @@ func (l live) asks(in within) (out []Finding) {
 		f.Advice = launchAdvice
 		out = append(out, f)
 	}
-	if idle := l.Idle - l.Parts.Input; in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
+	if idle := l.Idle - stat.Or(l.Stall, 0); in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
 		f := finding("hidden-sync")
 		f.Share, f.Saves = in.SyncTime/in.span, idle
 		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has launched again: %s of the time at most",

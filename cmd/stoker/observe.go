@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -98,6 +99,12 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
 		Recording: func(path string) { o.output = path },
+	}
+	live.read = func(run *recording.Run, pid int) *diagnose.Verdict {
+		if slices.ContainsFunc(run.Facts.Captures, func(c recording.Capture) bool { return c.Bytes > mostReadLive }) {
+			return nil
+		}
+		return readCaptured(cmd.Context(), o.output, run, pid).traced
 	}
 	if o.noHook {
 		options.Hook = nil
@@ -245,6 +252,21 @@ type live struct {
 	next  float64 // when to look again, seconds
 
 	inside *inside
+	read   func(run *recording.Run, pid int) *diagnose.Verdict // of the traces that were kept; nil where none can be read
+	traced *diagnose.Verdict
+	looked int // traces that were read
+}
+
+// judge judges the run so far, with the traces that were taken of it.
+func (l *live) judge(run *recording.Run) diagnose.Verdict {
+	verdict := diagnose.Judge(run)
+	if n := len(run.Facts.Captures); n > l.looked && l.read != nil {
+		l.looked, l.traced = n, l.read(run, verdict.Costs.Window.PID)
+	}
+	if l.traced != nil {
+		verdict = diagnose.Merge(run, verdict, *l.traced)
+	}
+	return verdict
 }
 
 func newLive(a *app, quiet bool) *live { return &live{app: a, quiet: quiet} }
@@ -255,6 +277,8 @@ const (
 	lookAgain   = 2.0  // seconds between looks
 	lookCost    = 500  // a look may take a five hundredth of the time
 	unknownPast = 25.0 // seconds after which "unknown" is worth a line
+
+	mostReadLive = 32 << 20 // bytes of a trace that is read while the run goes on: a tenth of a second
 )
 
 // tick looks at the run so far.
@@ -263,7 +287,7 @@ func (l *live) tick(run *recording.Run, now float64) {
 		return
 	}
 	began := time.Now()
-	verdict := diagnose.Judge(run)
+	verdict := l.judge(run)
 	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
 	window := verdict.Costs.Window
 	if !verdict.HasSteps || window.End-window.Start < firstLook {

@@ -92,7 +92,7 @@ _ours = [globals()]  # of this file and of the parts that were loaded: how frame
 _parts = {}  # the parts that were loaded, by name
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
 _captured = False  # whether one ever was
-_tracer = None  # of _trace.py, while a trace is being taken
+_tracer = None  # of trace.py, while a trace is being taken
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -578,7 +578,7 @@ def _trace_if_asked():
     global _tracer
     path = os.path.join(os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "trace-%d.ask" % os.getpid())
     if _tracer is None and os.path.exists(path):
-        _tracer = _part("_trace").tracer(path)
+        _tracer = _part("trace").tracer(path)
 
 
 def _end_trace():
