@@ -124,8 +124,8 @@ demo: build emulate torch ## observe, advise, apply, verify, feed on an emulated
 	examples/imagefolder/demo.sh
 
 .PHONY: labelled
-labelled: build emulate torch ## all runs whose answer is known by construction
-	$(TORCH) bench/labelled/labelled.py
+labelled: build emulate torch ## all runs whose answer is known by construction, beside 0, 1 and 2 busy programs (REPEAT=3: three times each)
+	$(TORCH) bench/labelled/labelled.py --neighbours 0,1,2 --repeat $(or $(REPEAT),1)
 
 .PHONY: gains
 gains: build emulate torch ## promised gains against achieved ones: pairs of runs (20 minutes, wants a quiet machine)

@@ -234,7 +234,7 @@ func (c *Case) leads(x float64) float64 {
 func (c *Case) inputLeads() float64 {
 	p := c.Parts
 	lead := 1.0
-	if most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed); most > 0 {
+	if most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed); most > 0 && !math.IsNaN(p.Input) {
 		lead = min(1, 1.5*p.Input/most)
 	}
 	return lead * lead
@@ -245,6 +245,17 @@ func (c *Case) inputLeads() float64 {
 // step moderately and 20 % highly input-bound. [J] Three tenths are left, so that
 // the runner-up is named.
 func besideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 0.20) }
+
+// besideInput is that of a part of the window. [J] One of three times what is lost for
+// input is not what its lack left.
+func (c *Case) besideInput(part float64) float64 {
+	input := c.Parts.Input
+	own := 0.0
+	if part > 0 && input > 0 {
+		own = stat.Ramp(part/input, 1.5, 3)
+	}
+	return 1 - (1-besideInput(input))*(1-own)
+}
 
 // Rule is one ailment: words and one pure function.
 type Rule struct {

@@ -19,6 +19,6 @@ var cpuBound = Rule{
 		}
 		much := c.yes(c.Stretches)
 		c.because(c.Stretches.Seen)
-		return much * c.leads(c.Parts.Long) * besideInput(c.Parts.Input)
+		return much * c.leads(c.Parts.Long) * c.besideInput(c.Parts.Long)
 	},
 }

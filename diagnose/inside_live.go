@@ -43,11 +43,11 @@ const fewLaunches = 10
 // parts are what the window went into as far as a live job tells it. That the launching
 // thread waits for a core is a name, where it is known who has them.
 func (l live) parts() {
-	if math.IsNaN(l.Idle) || !l.Paced && (!l.HasSteps || math.IsNaN(l.Stall)) {
+	if math.IsNaN(l.Idle) || l.HasSteps && math.IsNaN(l.Stall) || l.Loaded && !l.HasSteps {
 		return
 	}
 	stall := stat.Or(l.Stall, 0) // in a loop that no loader feeds nobody tells it from other work of the host
-	p := parts{Input: stall, Copies: stat.Or(l.Shares.Copy, 0), Exchange: stat.Or(l.Parts.Exchange, 0)}
+	p := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0), Exchange: stat.Or(l.Parts.Exchange, 0)}
 	in, ok := inside(l.Costs.Window)
 	if ok { // what the host does to have them copied is theirs, too
 		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
@@ -65,6 +65,9 @@ func (l live) parts() {
 		} else if in.Launches > 0 {
 			p.Long, rest = rest, 0
 		}
+	}
+	if w := l.launching(); !l.HasSteps && w.Others < busyCores { // requests, a timer: what is waited for lies outside
+		rest -= min(rest, l.Idle*stat.Or(w.away(l.Idle), 0))
 	}
 	p.Unnamed = rest
 	l.Parts = p
@@ -125,7 +128,7 @@ func (l live) asks(in within) (out []Finding) {
 		f.Advice = launchAdvice
 		out = append(out, f)
 	}
-	if idle := l.Idle - l.Parts.Input; in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
+	if idle := l.Idle - stat.Or(l.Stall, 0); in.Syncs >= 1 && (idle >= hostTrigger || in.SyncTime/in.span >= heldTrigger && idle >= waitTrigger) {
 		f := finding("hidden-sync")
 		f.Share, f.Saves = in.SyncTime/in.span, idle
 		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has launched again: %s of the time at most",

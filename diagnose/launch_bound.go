@@ -9,6 +9,6 @@ var launchBound = Rule{
 		many := c.yes(c.Launching)
 		c.yes(c.Short) // said beside it, not counted
 		c.because(c.Launching.Seen)
-		return many * c.leads(c.Parts.Host) * besideInput(c.Parts.Input)
+		return many * c.leads(c.Parts.Host) * c.besideInput(c.Parts.Host)
 	},
 }

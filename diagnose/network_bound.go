@@ -11,7 +11,7 @@ var networkBound = Rule{
 		}
 		alone := c.yes(c.Exchange)
 		c.because(c.Exchange.Seen)
-		return alone * c.leads(c.Parts.Exchange) * besideInput(c.Parts.Input) * c.no(c.Late)
+		return alone * c.leads(c.Parts.Exchange) * c.besideInput(c.Parts.Exchange) * c.no(c.Late)
 	},
 }
 

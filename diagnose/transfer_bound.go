@@ -12,6 +12,6 @@ var transferBound = Rule{
 			score *= c.yes(c.Uncovered)
 		}
 		c.because(c.Copied.Seen)
-		return score * c.leads(c.Parts.Copies) * besideInput(c.Parts.Input)
+		return score * c.leads(c.Parts.Copies) * c.besideInput(c.Parts.Copies)
 	},
 }

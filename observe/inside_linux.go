@@ -12,7 +12,7 @@ import (
 )
 
 // inside is a trace that the hook has PyTorch's profiler write from within a process
-// that runs (observe/hook/_trace.py): nothing has to be prepared for it when the
+// that runs (observe/hook/trace.py): nothing has to be prepared for it when the
 // program starts. One is asked for in a run.
 type inside struct {
 	pid, rank, steps int

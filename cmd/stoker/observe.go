@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,6 +109,12 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
 		Recording: func(path string) { o.output = path },
+	}
+	live.read = func(run *recording.Run, pid int) *diagnose.Verdict {
+		if slices.ContainsFunc(run.Facts.Captures, func(c recording.Capture) bool { return c.Bytes > mostReadLive }) {
+			return nil
+		}
+		return readCaptured(cmd.Context(), o.output, run, pid).traced
 	}
 	if o.noHook {
 		options.Hook = nil

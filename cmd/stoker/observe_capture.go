@@ -64,10 +64,11 @@ func (t *captureFlags) inside(o observeFlags) *inside {
 
 // captured is what was concluded from a run and the traces that were taken of it.
 type captured struct {
-	verdict diagnose.Verdict // of both, where there is a trace that can be read
-	files   []string         // beside the recording
-	table   *operators.Table // nil without a trace
-	trouble []string         // sentences
+	verdict diagnose.Verdict  // of both, where there is a trace that can be read
+	traced  *diagnose.Verdict // of the traces alone; nil where none can be read
+	files   []string          // beside the recording
+	table   *operators.Table  // nil without a trace
+	trouble []string          // sentences
 }
 
 // mostTrace bounds what is read of a file that a recording names.
@@ -76,7 +77,17 @@ const mostTrace = 4 << 30 // bytes
 // capturedOf reads the traces beside a recording and joins their verdict with the
 // run's.
 func capturedOf(ctx context.Context, path string, run *recording.Run, live diagnose.Verdict) captured {
-	c := captured{verdict: live}
+	c := readCaptured(ctx, path, run, live.Costs.Window.PID)
+	if c.verdict = live; c.traced != nil {
+		c.verdict = diagnose.Merge(run, live, *c.traced)
+	}
+	c.verdict.Warnings = append(slices.Clone(c.verdict.Warnings), c.trouble...)
+	return c
+}
+
+// readCaptured reads and judges the traces beside a recording; where they are not of
+// one run, that of the process alone.
+func readCaptured(ctx context.Context, path string, run *recording.Run, pid int) (c captured) {
 	own := ""
 	for _, one := range run.Facts.Captures {
 		file, err := besides(path, one.File)
@@ -85,12 +96,11 @@ func capturedOf(ctx context.Context, path string, run *recording.Run, live diagn
 			continue
 		}
 		c.files = append(c.files, file)
-		if own == "" || one.PID == live.Costs.Window.PID {
+		if own == "" || one.PID == pid {
 			own = file
 		}
 	}
 	if len(c.files) == 0 {
-		c.verdict.Warnings = append(slices.Clone(live.Warnings), c.trouble...)
 		return c
 	}
 	traced, err := trace.Read(ctx, c.files, trace.Options{})
@@ -101,10 +111,9 @@ func capturedOf(ctx context.Context, path string, run *recording.Run, live diagn
 	if err != nil {
 		c.trouble = append(c.trouble, err.Error())
 	} else {
-		c.verdict = diagnose.Merge(run, live, diagnose.Judge(traced))
-		c.table = operators.Tabulate(traced.Timeline, operators.Options{Top: 10})
+		verdict := diagnose.Judge(traced)
+		c.traced, c.table = &verdict, operators.Tabulate(traced.Timeline, operators.Options{Top: 10})
 	}
-	c.verdict.Warnings = append(slices.Clone(c.verdict.Warnings), c.trouble...)
 	return c
 }
 

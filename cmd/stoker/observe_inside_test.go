@@ -51,3 +51,24 @@ func TestWhenATraceIsTakenFromInside(t *testing.T) {
 		}
 	}
 }
+
+// A trace that was kept is read once, and counts from then on in what is said live.
+func TestLiveVerdictWithATrace(t *testing.T) {
+	_, run := withTrace(t, "run.rank0.trace.json.gz")
+	reads := 0
+	l := &live{read: func(_ *recording.Run, pid int) *diagnose.Verdict {
+		if reads++; pid != 100 { // that of the recording
+			t.Errorf("the trace of process %d", pid)
+		}
+		return &diagnose.Verdict{Class: diagnose.LaunchBound, Idle: 0.8, Stall: 0.8}
+	}}
+	for range 3 {
+		if v := l.judge(run); v.Traced == nil || v.Traced.Class != diagnose.LaunchBound {
+			t.Errorf("%+v", v.Traced)
+		}
+	}
+	run.Facts.Captures = nil
+	if v := (&live{read: l.read}).judge(run); v.Traced != nil || reads != 1 {
+		t.Errorf("read %d times; %+v", reads, v.Traced)
+	}
+}

@@ -23,7 +23,23 @@ type live struct {
 
 	prometheus string // file for Prometheus; "" none
 	written    float64
-	inside     *inside
+
+	inside *inside
+	read   func(run *recording.Run, pid int) *diagnose.Verdict // of the traces that were kept; nil where none can be read
+	traced *diagnose.Verdict
+	looked int // traces that were read
+}
+
+// judge judges the run so far, with the traces that were taken of it.
+func (l *live) judge(run *recording.Run) diagnose.Verdict {
+	verdict := diagnose.Judge(run)
+	if n := len(run.Facts.Captures); n > l.looked && l.read != nil {
+		l.looked, l.traced = n, l.read(run, verdict.Costs.Window.PID)
+	}
+	if l.traced != nil {
+		verdict = diagnose.Merge(run, verdict, *l.traced)
+	}
+	return verdict
 }
 
 func newLive(a *app, quiet bool, prometheus string) *live {
@@ -51,6 +67,8 @@ const (
 	lookAgain   = 2.0  // seconds between looks
 	lookCost    = 500  // a look may take a five hundredth of the time
 	unknownPast = 25.0 // seconds after which "unknown" is worth a line
+
+	mostReadLive = 32 << 20 // bytes of a trace that is read while the run goes on: a tenth of a second
 )
 
 // tick looks at the run so far.
@@ -60,7 +78,7 @@ func (l *live) tick(sofar func() *recording.Run, now float64) {
 	}
 	began := time.Now()
 	run := sofar()
-	verdict := diagnose.Judge(run)
+	verdict := l.judge(run)
 	if l.prometheus != "" && now >= l.written+textfileEach {
 		l.written = now
 		l.app.textfile(l.prometheus, run, verdict)

@@ -100,7 +100,7 @@ func (a *app) traceSubject(ctx context.Context, file string) (report.Subject, er
 		return report.Subject{}, err
 	}
 	run := runs[0]
-	r, err := inspectUntil(ctx, run, operators.Options{By: operators.BySelf})
+	r, err := a.inspectUntil(ctx, run, operators.Options{By: operators.BySelf})
 	if err != nil {
 		return report.Subject{}, errors.Join(err, ctx.Err())
 	}

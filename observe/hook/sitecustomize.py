@@ -92,7 +92,7 @@ _ours = [globals()]  # of this file and of the parts that were loaded: how frame
 _parts = {}  # the parts that were loaded, by name
 _captures = set()  # ids of the CUDA graphs being captured now, in any thread
 _captured = False  # whether one ever was
-_tracer = None  # of _trace.py, while a trace is being taken
+_tracer = None  # of trace.py, while a trace is being taken
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -314,8 +314,6 @@ class _Track(object):
 @_guarded
 def _ask(iterator):
     t = monotonic_ns()
-    if _tracer is not None:
-        _tracer.boundary(t)
     state = _state
     iteration = iterator.__dict__.get("_stoker")
     if iteration is None or iteration.state is not state:
@@ -371,6 +369,8 @@ def _got(step, batch):
     if state.torch is not None and (step.n < FIRST_BATCHES or t - loader.described >= SECOND):
         loader.described = t
         _describe_batch(state, loader, batch)
+    if _tracer is not None:  # here and not in `_ask`, which also comes at the end of an epoch
+        _tracer.boundary(t)
     state.after_step(t)
 
 
@@ -578,7 +578,7 @@ def _trace_if_asked():
     global _tracer
     path = os.path.join(os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "trace-%d.ask" % os.getpid())
     if _tracer is None and os.path.exists(path):
-        _tracer = _part("_trace").tracer(path)
+        _tracer = _part("trace").tracer(path)
 
 
 def _end_trace():

@@ -5,13 +5,14 @@ are profiled in the thread that crosses it, the trace is written to trace-PID.js
 {"from": ns, "to": ns, "steps": n, "why": text} (CLOCK_MONOTONIC; why there is none, null where there is one).
 What it does not. Without that file nothing of it runs. It takes no stacks and no shapes, starts no thread, and does not touch
 the program's own profiler: where there is one none is taken, and one that comes meanwhile has ours end first.
-Neighbours. sitecustomize.py loads it (`hook` is that file); observe/inside_linux.go asks and keeps the file.
+Neighbours. sitecustomize.py loads it (as `hook`); observe/inside_linux.go asks and keeps the file.
 """
 
 import json
 import os
 import sys
 
+hook = hook  # noqa: F821 sitecustomize.py, put here before this runs
 MOST_STEPS = 1000
 
 
