@@ -320,6 +320,7 @@ func TestFindingsOfMadeRuns(t *testing.T) {
 		"deep-queue":       {starving().with(func(m *made) { m.facts.Machine.ShmBytes = new(64e6) }), starving()},
 		"copied-dataset":   {starving().with(own(3e9)), starving().with(own(2e8))},
 		"memory-growth":    {computing().with(growingBy(20e6)), computing().with(growingBy(1e6))},
+		"memory-pressure":  {computing().with(pressed(0.3)), computing().with(pressed(0.02))},
 		"too-many-workers": {starving().with(crowded(4, 0.5)), starving().with(crowded(12, 0.5))},
 		"slurm-cores":      {starving().with(crowded(2, 0.5)).with(func(m *made) { m.facts.Machine.TaskCores = 2 }), starving().with(crowded(2, 0.5))},
 		"numa-remote":      {computing().with(onNode(1)), computing().with(onNode(0))},
@@ -365,6 +366,10 @@ func growingBy(rate float64) func(*made) {
 		m.levels["machine.memory machine"] = 2e9
 		delete(m.rates, "machine.memory machine")
 	}
+}
+
+func pressed(share float64) func(*made) {
+	return func(m *made) { m.rates["pressure.memory machine"] = share }
 }
 
 // crowded is twelve workers that mostly compute, on so many cores.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"stoker"
 	"stoker/internal/stat"
@@ -55,4 +56,17 @@ func grows(s recording.Series) float64 {
 		return math.NaN()
 	}
 	return rates[2] // the present
+}
+
+// shortMemory tells of tasks that wait for memory where loading mostly waits for something
+// else, so that it is not the class.
+func (l live) shortMemory() (Finding, bool) {
+	if l.Pressed.Score < 0.5 || l.Storage.Score >= 0.5 || len(l.Pressed.Seen) == 0 {
+		return Finding{}, false
+	}
+	var why []string
+	for _, e := range l.Pressed.Seen {
+		why = append(why, e.Text)
+	}
+	return said("memory-pressure", strings.Join(why, "; ")+". Where the job's control group has no measure of its own this is of the machine"), true
 }

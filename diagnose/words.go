@@ -53,6 +53,7 @@ var (
 		{"deep-queue", "batches of workers take nearly all of /dev/shm, or more", "a smaller prefetch_factor, fewer workers, docker run --shm-size"},
 		{"copied-dataset", "each worker has a copy of the data set of its own", "a memory map, a NumPy array or an Arrow table, opened in the workers"},
 		{"memory-growth", "the job's memory grows without an end", "no lists and dictionaries of Python objects in a data set; loss.detach() in what is kept"},
+		{"memory-pressure", "tasks wait for memory, though that is not what limits the run most", "a larger memory limit; fewer workers, a smaller prefetch_factor"},
 		{"too-many-workers", "workers are twice as many as cores, and wait for them", "num_workers = cores"},
 		{"slurm-cores", "SLURM gave the task few of the node's cores", "--cpus-per-task"},
 		{"numa-remote", "the launching thread runs on another NUMA node than its device hangs on", "numactl --cpunodebind --membind"},
