@@ -27,6 +27,9 @@ var timelines = map[string]string{
 	"advise/replayed.go":   "it hands a trace to the replay, and takes no for an answer",
 	"report/trace.go":      "it prints what a trace left out",
 	"report/trace_json.go": "it prints what a trace left out",
+
+	"report/trace_kernels.go": "it prints kernels by their names",
+	"verify/traces.go":        "it sets work of two traces beside each other by name",
 }
 
 // ruled are files that hold what rules ask, beside those with a Rule in them: neither

@@ -47,15 +47,6 @@ func leading(v diagnose.Verdict) string {
 	return v.Causes[0].Cause
 }
 
-func hasFinding(v diagnose.Verdict, name string) bool {
-	for _, f := range v.Findings {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // The profiler's own stop lies inside the last step's mark: 60 ms in which it writes
 // its buffers, and nothing of the program runs.
 func TestTheRecordersStopIsNoStep(t *testing.T) {

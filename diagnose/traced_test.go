@@ -293,6 +293,24 @@ var tapes = map[string]struct {
 		})
 	}, diagnose.GPUTensor, nil, []string{"unaligned-shapes"}},
 
+	"odd rows": {func() *recording.Run { // how many rows there are moves none off its place
+		p := newTape(hopper, "9.0")
+		return p.steps(10000, func(at float64) {
+			i := p.host(op, at, at+20, "aten::mm")
+			p.t.Host.Shapes[i] = p.name("[[5185,1024],[1024,1000]]")
+			p.burst(at, 990, 10, wgmma)
+		})
+	}, diagnose.GPUTensor, nil, []string{"unaligned-shapes"}},
+
+	"unaligned shapes without Tensor Cores": {func() *recording.Run {
+		p := newTape(hopper, "9.0")
+		return p.steps(10000, func(at float64) {
+			i := p.host(op, at, at+20, "aten::mm")
+			p.t.Host.Shapes[i] = p.name("[[4096,1024],[1024,50257]]")
+			p.burst(at, 990, 10, "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8")
+		})
+	}, diagnose.GPUPrecision, nil, []string{"unaligned-shapes"}},
+
 	"start-up": {func() *recording.Run {
 		p := newTape(hopper, "9.0")
 		p.host(call, 0, 5e6, "cudaStreamCreateWithFlags")

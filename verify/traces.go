@@ -158,7 +158,7 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 	if o.Promise.Promised == nil {
 		o.Promise = Promise{Kept: NotPromised, Achieved: &ratio}
 	}
-	o.Outcome.need()
+	o.need()
 }
 
 // carriedOut reports whether a fix's first change is among those that were found.

@@ -238,9 +238,9 @@ func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*rec
 // compared says what changed between two traces; refused is why they could not be
 // compared, "" where they were.
 func (a *app) compared(f traceFlags, asked []stoker.Change, before, after *recording.Run) (refused string, err error) {
-	was, plan := judgedTrace(before), advise.Plan{}
-	now := judgedTrace(after)
-	if plan = advise.Rank(before, was.Verdict); len(asked) > 0 {
+	was, now := judgedTrace(before), judgedTrace(after)
+	plan := advise.Rank(before, was.Verdict)
+	if len(asked) > 0 {
 		if plan, err = advise.WhatIf(before, asked); err != nil {
 			return "", err
 		}

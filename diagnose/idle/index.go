@@ -84,6 +84,9 @@ func (a *Analysis) findProcesses() {
 		}
 		a.of[i] = p
 	}
+	if len(t.Threads) == 0 && len(t.Devices) > 0 { // a device alone, whose steps are known all the same
+		a.Processes = []Process{{PID: t.Devices[0].PID, Rank: t.Devices[0].Rank, Main: -1, Waits: -1, Start: t.End, End: t.Start}}
+	}
 	for i := range t.Host.Start {
 		a.Processes[a.of[t.Host.Thread[i]]].spans(t.Host.Start[i], t.Host.End[i])
 	}

@@ -97,8 +97,8 @@ func (f *finder) beats(p recording.Process) rhythm {
 	}
 	whole := f.cutStop(p.PID, []beat{{0, f.t.End, 0}})
 	if repeats > 0 {
-		return rhythm{whole, fmt.Sprintf("one pass of %d layers", repeats),
-			fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these are layers, and all of it is taken as one step.", f.missing, repeats)}
+		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these are layers, and all of it is taken as one step.", f.missing, repeats)
+		return rhythm{whole, fmt.Sprintf("one pass of %d layers", repeats), said}
 	}
 	return rhythm{whole, "the whole recording", f.missing + ", and nothing in it repeats: all of it is taken as one step."}
 }

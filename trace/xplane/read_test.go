@@ -254,3 +254,27 @@ func TestWaitOnAThreadOfItsOwn(t *testing.T) {
 		t.Errorf("stall %v, class %s", v.Stall, v.Class)
 	}
 }
+
+// TestModuleSteps takes the runs of the program with most time for steps where nothing
+// marks any: back to back, and what runs before them is none of theirs.
+func TestModuleSteps(t *testing.T) {
+	tpu := newNamer()
+	runs, work := [][]byte{tpu.ev("jit_init(7)", 0, 900)}, [][]byte{tpu.ev("fusion.9", 0, 900)}
+	for i := range 6 {
+		at := float64(5000 + 1000*i)
+		runs = append(runs, tpu.ev("jit_train_step(42)", at, 995))
+		work = append(work, tpu.ev("fusion.1", at, 600), tpu.ev("fusion.2", at+600, 390))
+	}
+	trace := mustRead(t, tpu.plane("/device:TPU:0", row(1, "XLA Ops", 0, work...), row(3, "XLA Modules", 0, runs...)))
+	if len(trace.Steps) != 6 || math.Abs(trace.Steps[1].Period-1e-3) > 1e-9 || math.Abs(trace.Steps[0].Start-5e-3) > 1e-9 {
+		t.Errorf("steps %+v", trace.Steps)
+	}
+	if trace.Facts.StepsFrom != `runs of the XLA module "jit_train_step"` {
+		t.Errorf("steps from %q", trace.Facts.StepsFrom)
+	}
+	run := runOf(trace)
+	all := idle.Analyse(run)
+	if d := all.Devices[0]; len(d.Steps) != 5 || d.Share(d.Idle) > 0.05 {
+		t.Errorf("%d steps judged, idle %.2f", len(d.Steps), d.Share(d.Idle))
+	}
+}
