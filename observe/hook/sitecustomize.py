@@ -1715,7 +1715,7 @@ def _patch_compiler(module):
 
 
 def _patch_old_compiler(module):
-    if "torch._dynamo.callback" not in sys.modules:
+    if not os.path.exists(os.path.join(os.path.dirname(module.__file__), "callback.py")):
         _compiles()
 
 
