@@ -104,7 +104,7 @@ def switch(torch, hook, on):
             hooks[0] = ours
     if not on:
         hook._state.inside.drop()
-    for swap in hook._parts["lend"].kept + hook._parts["own"]._passes:
+    for swap in hook._parts["lend"].kept:
         swap.put() if on else swap.take()
 
 

@@ -4,6 +4,7 @@ What it does. Of some steps, about four a second at most, it takes the clock whe
 the step to another: input wait, copy in, forward (the outermost module), backward, optimizer, exchange; on the device's
 own clock where it has one. And it counts what is asked of the device meanwhile: copies, calls that wait for it, launches.
 What it does not. Functions are replaced for the length of a sampled step and put back at its end: other steps pay for no part of it.
+A program that compiles gets none in place of its own but backward: what Dynamo traces it would take for the program's, and guard. Forward is rest there.
 Collectives that PyTorch starts within backward stay in backward. Launches are counted on the emulated device only: on a
 CUDA device they take a trace. In a program that compiles, calls that wait and copies are not looked at.
 
@@ -97,7 +98,7 @@ class Inside(object):
         sample.stack = [INPUT] if step.loader.number >= 0 else []
         sample.marks = [(sample.stack[-1] if sample.stack else REST, t, begin)]
         sample.counts = _Counts()
-        sample.replaced = _swaps + _exchanges() + _asks(self.state, sample)
+        sample.replaced = _replacements(self.state, sample)
         self.sample = sample
         for replaced in sample.replaced:
             replaced.put()
@@ -127,6 +128,12 @@ class Inside(object):
         if self.sample is not None:
             for replaced in self.sample.replaced:
                 replaced.take()
+
+    def give_up(self):
+        """From another thread, perhaps: the step that is being sampled cannot be told."""
+        self.put_back()
+        if self.sample is not None:
+            self.sample.lost = True
 
     def drop(self):
         """What is being sampled turns out to be no step."""
@@ -242,7 +249,7 @@ def leave(sample):
 # ---------------------------------------------------------------------------------------------------------------------
 # What is replaced while a step is sampled.
 
-_swaps = []
+_swaps, _backward = [], []
 
 
 def patch_modules(module):
@@ -250,7 +257,16 @@ def patch_modules(module):
 
 
 def patch_autograd(module):
-    _swaps.extend(lend.Swap(function, _enter_backward, leave) for function in (module.backward, module.grad))
+    _swaps.append(lend.Swap(module.grad, _enter_backward, leave))
+    _backward.append(lend.Swap(module.backward, _enter_backward, leave))
+
+
+def _replacements(state, sample):
+    # Told to compile, it has not begun to: `lend.compiles` comes then.
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    if lend.compiled or getattr(dynamo, "cached_backends", None):
+        return list(_backward)
+    return _swaps + _backward + _exchanges() + _asks(state, sample)
 
 
 def _through(function, part):
@@ -269,7 +285,7 @@ def _through(function, part):
 def _exchanges():
     """The collectives that a program calls by itself, where there are ranks."""
     module = sys.modules.get("torch.distributed")
-    if module is None or _compiles() or not getattr(module, "is_initialized", bool)():
+    if module is None or not getattr(module, "is_initialized", bool)():
         return []
     found = [(name, vars(module).get(name)) for name in COLLECTIVES]
     return [lend.Replace(module, name, _through(function, EXCHANGE)) for name, function in found if function is not None]
@@ -320,20 +336,12 @@ def _asks(state, sample):
         calls = {"launch": _timed(device.launch, "launched"), "synchronize": _timed(device.synchronize, "synced"), "item": _timed(device.item, "synced")}
         calls["copy"] = _emulated_copy(device.copy)
         return [lend.Replace(device, name, call) for name, call in calls.items()]
-    if _compiles():
-        return []
     counts.begin(("copies", "bytes", "pageable", "syncs", "waited"))
     tensor, cuda = state.torch.Tensor, sys.modules["torch.cuda"]
     methods = {name: _sync(getattr(tensor, name)) for name in SYNCS}
     methods.update((name, _copy(getattr(tensor, name))) for name in COPIES)
     found = [lend.Replace(tensor, name, lend.Method(getattr(tensor, name), call)) for name, call in methods.items()]
     return found + [lend.Replace(cuda, "synchronize", _timed(cuda.synchronize, "synced"))]
-
-
-def _compiles():
-    """Whether the program compiles: what it compiles just now would take our functions for its own."""
-    dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    return dynamo is not None and bool(getattr(dynamo, "cached_backends", True))
 
 
 @hook._guarded

@@ -1,4 +1,4 @@
-"""How functions of torch's are replaced for a while and put back. A part of the start-up hook, of inside.py and inputs.py."""
+"""How functions of torch's are replaced for a while and put back. A part of the start-up hook, of inside.py and own.py."""
 
 hook = hook  # noqa: F821 sitecustomize.py, put here before this runs
 
@@ -21,7 +21,7 @@ def _in_place(*args, **kwargs):
 
 
 class Swap(object):
-    """Lends a function other code. It stays the same function, so nobody who compares, keeps or compiles it sees a difference.
+    """Lends a function other code. It stays the same function, so nobody who compares or keeps it sees a difference.
 
     enter(*args) returns a mark, which leave gets when the function returns; None where nobody cares. While `busy` holds anything
     neither is called: so a function that calls itself for many parts costs next to nothing.
@@ -47,12 +47,31 @@ class Swap(object):
             self.function.__code__ = self.theirs
 
 
-kept = []  # swaps that stay until the hook steps aside
+kept = []  # swaps that stay until the program compiles or the hook steps aside
+compiled = []  # whether the program has compiled anything
 
 
 def keep(swap):
-    kept.append(swap)
-    swap.put()
+    if not compiled:
+        kept.append(swap)
+        swap.put()
+
+
+def give_back(swap):
+    if swap in kept:
+        kept.remove(swap)
+        swap.take()
+
+
+def take_all():
+    for swap in list(kept):
+        give_back(swap)
+
+
+def compiles():
+    """Something is compiled from now on: of the code that is traced, and guarded, none may be ours."""
+    compiled.append(True)
+    take_all()
 
 
 class Replace(object):

@@ -99,14 +99,14 @@ _passes = []
 
 def patch_modules(module):
     _passes.append(lend.Swap(module.Module.__call__, _pass_begins, _pass_ends, _passing))
-    _passes[0].put()
+    lend.keep(_passes[0])
     lend.keep(lend.Swap(module.Module.train, _mode_changes, _mode_changed, _changing))
 
 
 def only_steps():
     """A loader or an optimizer tells the steps: passes are none."""
     while _passes:
-        _passes.pop().take()
+        lend.give_back(_passes.pop())
 
 
 @hook._guarded

@@ -240,9 +240,7 @@ def _step_aside():
     del _patches[:]
     if _state is not None and _state.inside is not None:
         _state.inside.put_back()
-        _parts["own"].only_steps()
-        for swap in _parts["lend"].kept:
-            swap.take()
+        _parts["lend"].take_all()
     # Three stay, and do nothing: our finder and our optimizer hooks. Somebody may be on his way through either list just now.
     _finder.wanted.clear()
 
@@ -1714,6 +1712,35 @@ def _patch_autograd(module):
     _part("inside").patch_autograd(module)
 
 
+def _compiling_in_place_of(original):
+    def install_callbacks(*args, **kwargs):
+        _compiles()
+        return original(*args, **kwargs)
+
+    return install_callbacks
+
+
+@_guarded
+def _compiles():
+    """Before anything is compiled. In a sampled step as well: it is told no more."""
+    if _state.inside is not None and not _parts["lend"].compiled:
+        _parts["lend"].compiles()
+        _state.inside.give_up()
+
+
+def _patch_compiler(module):
+    handler = getattr(module, "CompilationCallbackHandler", None)
+    if "install_callbacks" in getattr(handler, "__dict__", ()):
+        _patch(((handler, "install_callbacks", _compiling_in_place_of),))
+    else:
+        _compiles()  # an older torch does not say when
+
+
+def _patch_old_compiler(module):
+    if not os.path.exists(os.path.join(os.path.dirname(module.__file__), "callback.py")):
+        _compiles()
+
+
 def _patch_input(module):
     _part("inputs").patch(module)
 
@@ -1775,6 +1802,8 @@ _finder = _Finder(
         "torch.serialization": _patch_save("save"),
         "safetensors.torch": _patch_save("save_file"),
         "torch.compiler": _note_compiler,
+        "torch._dynamo.callback": _patch_compiler,
+        "torch._dynamo.convert_frame": _patch_old_compiler,
     }
 )
 _finder.wanted.update((name, _patch_input) for name in _others)

@@ -32,6 +32,7 @@ func (b *book) Inside(pid, loader, n int, i recording.Inside) {
 	b.insides = append(b.insides, fmt.Sprintf("%d/%d/%d", pid, loader, n))
 	b.inside = i
 }
+
 func (b *book) Sample(signal recording.Signal, subject string, _, v float64) {
 	if b.samples == nil {
 		b.samples = map[string]float64{}

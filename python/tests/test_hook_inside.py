@@ -496,11 +496,54 @@ except RuntimeError as error:
 """
 
 
+# What Dynamo traces, and guards, must be torch's own: also a mode's change, a model with hooks, whatever runs before the first step.
+COMPILED = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+if "_stoker_hook" in sys.modules:
+    inside = sys.modules["_stoker_hook"]._parts["inside"]
+    inside.EVERY_NS = inside.SHARE = inside.FIRST_STEPS = 0
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+class Hooked(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model, self.last = model, torch.nn.Linear(4, 1)
+        self.last.register_forward_hook(lambda *_: None)
+    def forward(self, x): return self.last(self.model(x))
+def mode(on):
+    def work(x):
+        model.train(on)
+        return model(x).sum()
+    return work
+x = torch.ones(1, 4)
+for early in (True, False):
+    with torch.no_grad():
+        for _ in range(3): model(x)
+    for make in (mode(False), mode(True), Hooked(), lambda x: model(x).sum()):
+        compiled = torch.compile(make, backend="eager", fullgraph=True)
+        for n in range(6):
+            loss = compiled(x if n < 4 else torch.ones(n, 4)).sum()
+            optimizer.zero_grad(); loss.backward(); optimizer.step()
+            print(loss.item().hex())
+            model.train(); model.eval(); model(x)
+        torch.compiler.reset()
+    from torch._dynamo.utils import counters
+    print(dict(counters["stats"]), dict(counters["frames"]))
+"""
+
+
 @unittest.skipUnless(test_hook_torch.TORCH, "PyTorch is not installed in this Python")
 class Results(HookCase):
     """With every step sampled, each number is the same bit for bit."""
 
     both = test_hook_torch.Torch.both
+
+    def test_what_is_compiled(self):
+        self.both(COMPILED)
 
     def test_same_numbers(self):
         result = self.both(RESULTS)

@@ -29,6 +29,6 @@ class Module(lightning.LightningModule):
 
 data = TensorDataset(torch.randn(4000, 256), torch.randint(10, (4000,)))
 module = Module()
-trainer = lightning.Trainer(max_epochs=4, accelerator="cpu", logger=False, enable_progress_bar=False, enable_checkpointing=False, enable_model_summary=False)
+trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_progress_bar=False, enable_checkpointing=False, enable_model_summary=False)
 trainer.fit(module, DataLoader(data, 16, shuffle=True), DataLoader(data, 16))
 print("loss", module.last.item().hex())
