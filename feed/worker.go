@@ -21,6 +21,7 @@ type worker struct {
 	decoder   *decode.Decoder
 	transform *transform.Worker
 	pictures  *picture.Worker // nil until a script's picture is made
+	drawn     []byte          // by it
 	file      []byte
 	borrowed  struct{ file, scratch int64 } // of the pool's, for the sample in hand
 
@@ -60,7 +61,7 @@ func newWorker(p *Pool) *worker {
 func (w *worker) renew() {
 	w.decoder = decode.New(decode.Limits{Pixels: w.pool.budget.pixels})
 	w.transform = transform.NewWorker()
-	w.pictures = nil
+	w.pictures, w.drawn = nil, nil
 	w.file = nil
 }
 

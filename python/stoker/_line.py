@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import base64
-import fcntl
 import json
 import mmap
 import os
@@ -18,15 +17,13 @@ from ._making import Job, Room
 from ._warning import warn
 
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
-_ADD_SEALS, _SHRINK, _GROW = 1033, 2, 4
 _VECTORS = 512  # of one writev
 
 
 def memory(size: int) -> int:
-    """A memfd of so many bytes that stays as it is."""
-    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    """A memfd of so many bytes."""
+    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC)
     os.ftruncate(descriptor, size)
-    fcntl.fcntl(descriptor, _ADD_SEALS, _SHRINK | _GROW)
     return descriptor
 
 

@@ -14,6 +14,7 @@ import warnings
 from unittest import mock
 
 import leash
+from feed_fixture import let_go
 
 try:
     import deferred_pipelines as pipelines
@@ -48,6 +49,9 @@ class Here:
     def alive(self):
         return True
 
+    def close(self):
+        pass
+
     def __call__(self, jobs):
         with self.count.get_lock():
             self.count.value += len(jobs)
@@ -58,6 +62,7 @@ class Here:
 class DeferredCase(unittest.TestCase):
     def setUp(self):
         leash.hold(self)
+        self.addCleanup(let_go)
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
