@@ -21,6 +21,7 @@ type worker struct {
 	decoder   *decode.Decoder
 	transform *transform.Worker
 	pictures  *picture.Worker // nil until a script's picture is made
+	drawn     []byte          // by it
 	file      []byte
 	borrowed  struct{ file, scratch int64 } // of the pool's, for the sample in hand
 
@@ -61,7 +62,7 @@ func (w *worker) renew() {
 	pixels := w.pool.budget.pixels
 	w.decoder = decode.New(decode.Limits{Pixels: pixels, Memory: pixels * perPixel})
 	w.transform = transform.NewWorker()
-	w.pictures = nil
+	w.pictures, w.drawn = nil, nil
 	w.file = nil
 }
 

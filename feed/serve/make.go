@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"stoker/feed"
@@ -34,7 +33,6 @@ type pictureText struct {
 
 const (
 	maxDrawings = 8192
-	maxDrawn    = 16 << 30 // bytes of memory for a make
 	maxPicture  = 256 << 20
 	makesAtOnce = 16 // of a connection
 )
@@ -74,12 +72,11 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 	if err != nil {
 		return err
 	}
-	memory, err := mapSealed(r.to)
+	info, err := r.to.Stat()
 	if err != nil {
 		return err
 	}
-	defer unmap(memory)
-	work, places, refused, err := read(text, r.file, memory)
+	work, places, refused, err := read(text, r, info.Size())
 	if err != nil {
 		return err
 	}
@@ -93,7 +90,7 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 			}
 		}
 	case <-c.gone:
-		job.Cancel() // from here on nothing writes to the memory
+		job.Cancel()
 		return nil
 	}
 	m := made{Type: "made", N: r.N, Failed: fitting(refused, maxPacket/2)}
@@ -103,7 +100,7 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 
 // read checks the text of a make. What is refused as a program is for the client to
 // make; what no client writes is an error.
-func read(text []byte, file *os.File, memory []byte) (work []feed.Drawing, places []int, refused []unmade, err error) {
+func read(text []byte, r *request, room int64) (work []feed.Drawing, places []int, refused []unmade, err error) {
 	var d drawings
 	if err := decode(text, &d); err != nil || len(d.Pictures) > maxDrawings {
 		return nil, nil, nil, fmt.Errorf("a text of %d pictures that cannot be read: %w", len(d.Pictures), err)
@@ -115,7 +112,7 @@ func read(text []byte, file *os.File, memory []byte) (work []feed.Drawing, place
 		}
 	}
 	for i, text := range d.Pictures {
-		drawing, err := drawingOf(text, tables, file, memory)
+		drawing, err := drawingOf(text, tables, r, room)
 		if refusal := new(picture.Refusal); errors.As(err, &refusal) {
 			refused = append(refused, unmade{i, brief([]byte(refusal.Error()), quoted)})
 			continue
@@ -128,7 +125,7 @@ func read(text []byte, file *os.File, memory []byte) (work []feed.Drawing, place
 	return work, places, refused, nil
 }
 
-func drawingOf(text []byte, tables []*picture.Table, file *os.File, memory []byte) (feed.Drawing, error) {
+func drawingOf(text []byte, tables []*picture.Table, r *request, room int64) (feed.Drawing, error) {
 	var t pictureText
 	if err := json.Unmarshal(text, &t); err != nil {
 		return feed.Drawing{}, err
@@ -146,16 +143,21 @@ func drawingOf(text []byte, tables []*picture.Table, file *os.File, memory []byt
 		}
 	}
 	size := program.Output.Bytes()
-	if t.To < 0 || t.To > len(memory)-size || t.File[0] < 0 || t.File[1] < 1 || t.File[1] > maxPicture {
-		return feed.Drawing{}, fmt.Errorf("a file of %d bytes at %d, a place for %d bytes at %d of %d", t.File[1], t.File[0], size, t.To, len(memory))
+	if t.To < 0 || int64(t.To) > room-int64(size) || t.File[0] < 0 || t.File[1] < 1 || t.File[1] > maxPicture {
+		return feed.Drawing{}, fmt.Errorf("a file of %d bytes at %d, a place for %d bytes at %d of %d", t.File[1], t.File[0], size, t.To, room)
 	}
 	return feed.Drawing{
-		Program: program, Pixels: t.Size[0] * t.Size[1], Place: memory[t.To : t.To+size],
-		File: func(own []byte) ([]byte, error) {
-			ready(memory, t.To, size)
+		Program: program, Pixels: t.Size[0] * t.Size[1],
+		Read: func(own []byte) ([]byte, error) {
 			own = slices.Grow(own[:0], t.File[1])[:t.File[1]]
-			_, err := file.ReadAt(own, int64(t.File[0]))
+			_, err := r.file.ReadAt(own, int64(t.File[0]))
 			return own, err
+		},
+		// Written, not mapped: a page that is written as a whole costs half of one that
+		// is faulted in, and memory that shrinks is an error and no signal.
+		Write: func(made []byte) error {
+			_, err := r.to.WriteAt(made, int64(t.To))
+			return err
 		},
 	}, nil
 }

@@ -38,14 +38,11 @@ func photograph(t *testing.T) []byte {
 }
 
 // room is a memfd, mapped.
-func room(t *testing.T, size, seals int) (fd int, memory []byte) {
+func room(t *testing.T, size int) (fd int, memory []byte) {
 	t.Helper()
-	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
 	if err == nil {
 		err = unix.Ftruncate(fd, int64(size))
-	}
-	if err == nil && seals != 0 {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
 	}
 	if err == nil {
 		memory, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -95,7 +92,7 @@ func TestMake(t *testing.T) {
 	text := strings.NewReplacer("TABLE", string(table), "WHOLE", string(whole), "CUT", string(cut), "BEYOND", string(beyond), "PROGRAM", program).Replace(
 		`{"tables":[TABLE],"pictures":[{PROGRAM,"file":WHOLE,"to":64},{PROGRAM,"file":WHOLE,"to":4096,"table":0},{PROGRAM,"file":CUT,"to":1024},
 		{"mode":"RGB","size":[40,30],"ops":[["effect_spread",3]],"file":WHOLE,"to":0},{PROGRAM,"file":BEYOND,"to":1024}]}`)
-	fd, memory := room(t, 1<<14, unix.F_SEAL_SHRINK)
+	fd, memory := room(t, 1<<14)
 	s.ask(t, file, text, fd)
 	a, err := s.expect("made")
 	if err != nil {
@@ -121,22 +118,19 @@ func TestMake(t *testing.T) {
 func TestMakeRefusals(t *testing.T) {
 	file := photograph(t)
 	for _, c := range []struct {
-		text        string
-		size, seals int
-		want        string
+		text, want string
 	}{
-		{`{"pictures":[]}`, 4096, 0, "no memfd with a seal"},
-		{`{"pictures":[`, 4096, unix.F_SEAL_SHRINK, "cannot be read"},
-		{`{"pictures":[],"other":1}`, 4096, unix.F_SEAL_SHRINK, "cannot be read"},
-		{`{"pictures":[{` + program + `,"file":[0,99],"to":4000}]}`, 4096, unix.F_SEAL_SHRINK, "at 4000 of 4096"},
-		{`{"pictures":[{` + program + `,"file":[0,99],"to":-1}]}`, 4096, unix.F_SEAL_SHRINK, "at -1 of 4096"},
-		{`{"pictures":[{` + program + `,"file":[-9,99],"to":0}]}`, 4096, unix.F_SEAL_SHRINK, "99 bytes at -9"},
-		{`{"pictures":[{` + program + `,"file":[0,99],"to":0,"table":0}]}`, 4096, unix.F_SEAL_SHRINK, "table 0 of 0"},
-		{`{"tables":[{"dtype":"float32","bits":"AAAA"}],"pictures":[]}`, 4096, unix.F_SEAL_SHRINK, "a table of 3 bytes"},
-		{`{"pictures":[{"mode":"RGB","size":[0,1],"ops":[],"file":[0,99],"to":0}]}`, 4096, unix.F_SEAL_SHRINK, "size 0 x 1"},
+		{`{"pictures":[`, "cannot be read"},
+		{`{"pictures":[],"other":1}`, "cannot be read"},
+		{`{"pictures":[{` + program + `,"file":[0,99],"to":4000}]}`, "at 4000 of 4096"},
+		{`{"pictures":[{` + program + `,"file":[0,99],"to":-1}]}`, "at -1 of 4096"},
+		{`{"pictures":[{` + program + `,"file":[-9,99],"to":0}]}`, "99 bytes at -9"},
+		{`{"pictures":[{` + program + `,"file":[0,99],"to":0,"table":0}]}`, "table 0 of 0"},
+		{`{"tables":[{"dtype":"float32","bits":"AAAA"}],"pictures":[]}`, "a table of 3 bytes"},
+		{`{"pictures":[{"mode":"RGB","size":[0,1],"ops":[],"file":[0,99],"to":0}]}`, "a width and a height"},
 	} {
 		s := start(t, Options{Threads: 1})
-		fd, _ := room(t, c.size, c.seals)
+		fd, _ := room(t, 4096)
 		s.ask(t, file, c.text, fd)
 		if a, err := s.expect("error"); err != nil || !a.Fatal || !strings.Contains(a.Text, c.want) {
 			t.Errorf("%s: %v, %q, want %q", c.text, err, a.Text, c.want)

@@ -197,17 +197,20 @@ _needs: set[str] = set()
 
 
 def _needed(what: str) -> None:
-    """Say once where pixels were asked for that could not wait."""
+    """Say once where pixels were asked for that could not wait: the program's line, and by whom on its behalf."""
     frame: Any = sys._getframe(1)
+    by = ""
     while frame is not None and any(part in frame.f_code.co_filename for part in _LIBRARIES):
+        if not by and not frame.f_globals["__name__"].startswith("stoker."):
+            by = f" ({frame.f_globals['__name__']}.{frame.f_code.co_name})"
         frame = frame.f_back
     where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "a library"
-    if where not in _needs and len(_needs) < 3:
-        _needs.add(where)
-        _say(f"{where} asks for {what}, which is made there and then")
+    if where + by not in _needs and len(_needs) < 3:
+        _needs.add(where + by)
+        _say(f"{where}{by} asks for {what}, which is made there and then")
 
 
-_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "site-packages"))
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "multiprocessing", "site-packages"))
 Recording.needed = staticmethod(_needed)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import array
 import base64
-import fcntl
 import json
 import mmap
 import os
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,16 @@ from ._making import Job, Room
 from ._warning import warn
 
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
-_ADD_SEALS, _SHRINK, _GROW = 1033, 2, 4
 _VECTORS = 512  # of one writev
+_PICTURES = 2048  # of one make, of 8192 that are possible
+_AT_ONCE = 8  # makes, of 16 that are possible
+_KEPT = 64 << 20  # bytes of files, from batch to batch
 
 
 def memory(size: int) -> int:
-    """A memfd of so many bytes that stays as it is."""
-    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    """A memfd of so many bytes."""
+    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC)
     os.ftruncate(descriptor, size)
-    fcntl.fcntl(descriptor, _ADD_SEALS, _SHRINK | _GROW)
     return descriptor
 
 
@@ -65,18 +66,20 @@ class Line:
         request = _Request(jobs)
         try:
             at = request.write(self._files)
-            waiting = {}
-            for room, (members, text) in request.texts().items():
+            waiting: dict[int, list[int]] = {}
+            left: set[int] = set()
+            for room, members, text in request.texts():
+                if len(waiting) == _AT_ONCE:
+                    left.update(self._receive(waiting))
                 os.pwrite(self._files, text, at)
                 self._number += 1
-                packet = {"type": "make", "n": self._number, "at": at, "bytes": len(text)}
-                self._send(packet, (self._files, room))
+                self._send({"type": "make", "n": self._number, "at": at, "bytes": len(text)}, (self._files, room))
                 waiting[self._number] = members
                 at += len(text)
-            failed: list[int] = []
             while waiting:
-                failed += self._receive(waiting)
-            left = set(failed)
+                left.update(self._receive(waiting))
+            if at > _KEPT:
+                os.ftruncate(self._files, 0)
             request.deliver(left)
             return [job for i, job in enumerate(jobs) if i in left]
         finally:
@@ -137,12 +140,15 @@ class _Request:
             begin += sum(map(len, part))
         return at
 
-    def texts(self) -> dict[int, tuple[list[int], bytes]]:
-        """By the memory's descriptor: the jobs, and what the daemon is told of them."""
+    def texts(self) -> Iterator[tuple[int, list[int], bytes]]:
+        """The memory's descriptor, jobs that go there, and what the daemon is told of them."""
         groups: dict[int, list[int]] = {}
         for i, job in enumerate(self.jobs):
             groups.setdefault(self.scratch if i in self.drafts else job.room.descriptor, []).append(i)
-        return {room: (members, self._text(members)) for room, members in groups.items()}
+        for room, members in groups.items():
+            for first in range(0, len(members), _PICTURES):
+                part = members[first : first + _PICTURES]
+                yield room, part, self._text(part)
 
     def _text(self, members: list[int]) -> bytes:
         tables: dict[int, tuple[int, torch.Tensor]] = {}

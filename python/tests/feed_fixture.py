@@ -21,6 +21,7 @@ class FeedCase(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         before = set(children())
         self.addCleanup(self.assertSoon, lambda: set(children()) <= before)  # every daemon has ended
+        self.addCleanup(let_go)
         script = os.path.join(self.folder, "stoker")
         with open(script, "w") as file:
             file.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(FAKE)} "$@"\n')
@@ -54,6 +55,15 @@ class FeedCase(unittest.TestCase):
             stack = contextlib.ExitStack()
             self.addCleanup(stack.close)
             return stack.enter_context(manager)
+
+
+def let_go():
+    """End the daemon that makes pictures for loaders which are torch's own; it would end with this process."""
+    module = sys.modules.get("stoker._defer")
+    if module is not None:
+        module._daemon, module._lost = None, False
+        if module._making.daemon is not None:
+            module._making.daemon.close()
 
 
 def children():

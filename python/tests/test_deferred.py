@@ -14,6 +14,7 @@ import warnings
 from unittest import mock
 
 import leash
+from feed_fixture import let_go
 
 try:
     import deferred_pipelines as pipelines
@@ -48,6 +49,9 @@ class Here:
     def alive(self):
         return True
 
+    def close(self):
+        pass
+
     def __call__(self, jobs):
         with self.count.get_lock():
             self.count.value += len(jobs)
@@ -58,6 +62,8 @@ class Here:
 class DeferredCase(unittest.TestCase):
     def setUp(self):
         leash.hold(self)
+        self.addCleanup(let_go)
+        self.enterContext(mock.patch.object(_defer, "_needs", {1, 2, 3}))  # nothing more is said
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
@@ -90,7 +96,15 @@ class RecordedTest(DeferredCase):
             with self.subTest(name):
                 self.assertEqual(pipelines.losses(name, self.root, 2), self.plain[f"losses/{name}"])
 
+    def test_said(self):
+        """What was not deferred is said once, with its place."""
+        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_defer, "_needs", set()):
+            list(pipelines.loader("arrays", self.root, 0))
+        line = pipelines.PIPELINES["arrays"].__code__.co_filename
+        self.assertRegex(stderr.getvalue(), rf"^stoker: feed: {line}:\d+ \(PIL.Image.tobytes\) asks for the pixels of a picture, which is made there and then\n$")
 
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
 class JpegTest(unittest.TestCase):
     """What is called sound makes Pillow raise nothing, however it is damaged."""
 
@@ -189,6 +203,7 @@ class DaemonTest(DeferredCase):
                 with self.subTest(name, workers=workers):
                     self.all.value = self.left.value = 0
                     self.assertEqualToPlain(name, workers)
+                    self.assertEqual((self.all.value == 0, self.left.value), (name in REAL, 0))
 
     def test_losses(self):
         for name in ("folder", "reference", "mixup"):
@@ -217,6 +232,13 @@ class DaemonTest(DeferredCase):
         done = subprocess.run([BINARY, "feed", "--verify", "2", "--", sys.executable, "-c", script], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout.strip()), (7, str(self.plain["mixup/2"])), done.stderr)
         self.assertIn("verify: the first batches are equal, bit by bit", done.stderr)
+
+    def test_many_at_once(self):
+        """More memory and more pictures than go into one packet, or into as many as may be under way."""
+        with mock.patch.object(_line, "_PICTURES", 3), mock.patch.object(_line, "_AT_ONCE", 2), mock.patch.object(_line, "_VECTORS", 2), mock.patch.object(_line, "_KEPT", 0):
+            for name in ("moco", "crops"):
+                self.assertEqualToPlain(name, 0)
+        self.assertEqual(self.left.value, 0)
 
     def test_start_methods(self):
         for method in ("spawn", "forkserver"):
