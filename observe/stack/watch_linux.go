@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,9 +20,9 @@ import (
 // How often threads are looked at. The pause is drawn anew each time, so that no beat of
 // the program's own goes with it.
 const (
-	pause    = 25 * time.Millisecond  // in the mean
-	atOnce   = 2                      // threads after each pause
-	rest     = 200                    // times as long as looking took of a core, at least
+	pause    = 50 * time.Millisecond  // in the mean: to wake up costs more than to look
+	atOnce   = 3                      // threads after each pause
+	rest     = 200                    // times as long as looking took, at least
 	mostRest = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
 	longest  = 0.5                    // seconds that one look may stand for
 	mostKept = 512                    // different stacks of a trainer; what comes later is counted without its places
@@ -131,7 +130,6 @@ func (c *counts) write(subject string, now float64, to Sink) {
 }
 
 func (w *Watch) run() {
-	runtime.LockOSThread() // so that the thread's core time is ours
 	defer close(w.done)
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -149,18 +147,11 @@ func (w *Watch) run() {
 		case threads := <-w.threads:
 			l.follow(threads)
 		case <-wait.C:
-			before := coreTime()
-			l.round(time.Now())
-			wait.Reset(max(pause/2+rand.N(pause), min(mostRest, rest*(coreTime()-before))))
+			began := time.Now()
+			l.round(began)
+			wait.Reset(max(pause/2+rand.N(pause), min(mostRest, rest*time.Since(began))))
 		}
 	}
-}
-
-// coreTime is what this thread has had of a core.
-func coreTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail with this clock
-	return time.Duration(t.Nano())
 }
 
 // tell notes why a process cannot be read, where none could be.
