@@ -28,14 +28,17 @@ const (
 	mostKept = 512                    // different stacks of a trainer; what comes later is counted without its places
 	mostTold = 64                     // of them in the recording
 
-	mostTrainers = 256
+	mostTrainers = 256 // that are counted, workers and own threads apart
 
 	attempts  = 5 // to find Python in a process
 	closeWait = 2 * time.Second
 )
 
-// Thread is one that loads for a trainer: a worker's, or the trainer's own.
-type Thread struct{ PID, TID, Trainer int }
+// Thread is one that may load.
+type Thread struct {
+	PID, TID int
+	For      recording.Loading
+}
 
 // Sink takes samples; a *recording.Writer is one.
 type Sink interface {
@@ -50,11 +53,11 @@ type Watch struct {
 	done    chan struct{}
 
 	mu     sync.Mutex
-	counts map[int]*counts // by trainer
-	why    string          // nothing could be read so far; "" where something was
+	counts map[recording.Loading]*counts
+	why    string // nothing could be read so far; "" where something was
 }
 
-// counts are what was seen of one trainer's loader.
+// counts are what was seen of those that load for one trainer.
 type counts struct {
 	looks  float64
 	stacks map[string]*tally // by subject
@@ -66,7 +69,7 @@ type tally struct{ seconds, written float64 }
 
 // Start begins to watch.
 func Start() *Watch {
-	w := &Watch{threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}), counts: map[int]*counts{}}
+	w := &Watch{threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}), counts: map[recording.Loading]*counts{}}
 	go w.run()
 	return w
 }
@@ -101,8 +104,8 @@ func (w *Watch) Why() string {
 func (w *Watch) Write(now float64, to Sink) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, trainer := range slices.Sorted(maps.Keys(w.counts)) {
-		w.counts[trainer].write(fmt.Sprintf("process/%d", trainer), now, to)
+	for who, c := range w.counts {
+		c.write(who.String(), now, to)
 	}
 }
 
@@ -154,11 +157,13 @@ func (w *Watch) run() {
 	}
 }
 
-// tell notes why a process cannot be read, where none could be.
+// tell notes why a process cannot be read, where none could be; nil is one that can.
 func (w *Watch) tell(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) && !errors.Is(err, os.ErrNotExist) {
+	if err == nil {
+		w.why = ""
+	} else if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) && !errors.Is(err, os.ErrNotExist) {
 		w.why = why(err)
 	}
 }
@@ -176,14 +181,13 @@ func why(err error) string {
 func (w *Watch) add(s recording.Stack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.why = ""
-	c := w.counts[s.PID]
+	c := w.counts[s.Loading]
 	if c == nil && len(w.counts) >= mostTrainers {
 		return
 	}
 	if c == nil {
 		c = &counts{stacks: map[string]*tally{}}
-		w.counts[s.PID] = c
+		w.counts[s.Loading] = c
 	}
 	c.looks++
 	subject := s.Subject()
@@ -269,13 +273,14 @@ func (t *target) ready(l *looker, now time.Time) bool {
 		return false
 	}
 	t.python = p
+	l.watch.tell(nil)
 	return true
 }
 
 // attach finds a thread where a loader's last one was, if its number shows that this is
 // right, else by the process's files, which takes longer.
 func (l *looker) attach(t Thread) (*python, error) {
-	if h, known := l.homes[t.Trainer]; known && h.layout.native != 0 {
+	if h, known := l.homes[t.For.PID]; known && h.layout.native != 0 {
 		if p, err := h.attachTo(&l.memory, t.PID, t.TID); err == nil {
 			return p, nil
 		}
@@ -288,14 +293,17 @@ func (l *looker) attach(t Thread) (*python, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.homes[t.Trainer] = h
+	l.homes[t.For.PID] = h
 	return h.attachTo(&l.memory, t.PID, t.TID)
 }
 
 // fail tries anew later, ever less often.
 func (t *target) fail(l *looker, now time.Time, err error) {
 	l.watch.tell(err)
-	t.python = nil
+	if t.stat != nil { // it is of a thread of that number that has ended
+		_ = t.stat.Close()
+	}
+	t.python, t.stat = nil, nil
 	t.failed++
 	t.retry = now.Add(time.Second << t.failed)
 }
@@ -317,7 +325,7 @@ func (t *target) look(l *looker, now time.Time) error {
 	t.last, t.failed = now, 0
 	places, in := fetched(found, l.places[:0])
 	if l.places = places; in {
-		l.watch.add(recording.Stack{PID: t.Trainer, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+		l.watch.add(recording.Stack{Loading: t.For, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
 	}
 	return nil
 }
