@@ -10,7 +10,8 @@ shared machine changes its speed. Also printed: core time of observe itself, as
 its own recording says (facts.overhead), and as the kernel says (the tree's core
 time less the script's).
 
-A script with workers (--workers 2) shows what sampling in the workers costs.
+A script with workers (--workers 2) shows what sampling in the workers costs, and
+--observe=--no-lines what the lines do not.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace, folder: Path, observed: bool) -> Half:
     half = f"--load-ms 3 --launch-ms 2 --device-ms 2 --batch 8 --workers {arguments.workers}".split()
     command = [str(arguments.python), LOOP, *half, "--seconds", f"{arguments.seconds:g}", "--truth", str(truth)]
     if observed:
-        command = [str(arguments.stoker), "observe", "-o", str(recording), "--", *command]
+        command = [str(arguments.stoker), "observe", *arguments.observe, "-o", str(recording), "--", *command]
     before = os.times()
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"STOKER_EMULATE": "1"}, capture_output=True, text=True, timeout=600)
     after = os.times()
@@ -113,6 +114,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7, help="pairs of runs (default 7)")
     parser.add_argument("--seconds", type=float, default=12, help="length of a run (default 12)")
     parser.add_argument("--workers", type=int, default=0, help="loader workers of the script (default 0)")
+    parser.add_argument("--observe", metavar="FLAG", action="append", default=[], help="a flag for observe: --observe=--no-lines")
     parser.add_argument("--stoker", type=Path, default=ROOT / "bin" / "stoker")
     parser.add_argument("--python", type=Path, default=ROOT / "python" / ".venv" / "bin" / "python", help="interpreter with PyTorch")
     parser.add_argument("--json", metavar="FILE", help="write the runs to FILE as well")

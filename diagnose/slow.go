@@ -53,10 +53,10 @@ const (
 	twoSigmas = 1.96
 )
 
-// slowest are the lines on which the judged trainer's loader spends its time, most
-// first.
+// slowest are the lines on which those that load for the judged trainer spend their
+// time, most first. What its own thread loads beside workers is another loader's.
 func (l live) slowest() []Line {
-	stacks, looks := l.run.Stacks(l.Costs.Window.PID, l.From, l.To)
+	stacks, looks := l.run.Stacks(l.From, l.To, recording.Loading{PID: l.Costs.Window.PID, Worker: l.Costs.Workers > 0})
 	if !(looks >= fewLooks) {
 		return nil
 	}
@@ -66,14 +66,15 @@ func (l live) slowest() []Line {
 		all.add(s)
 		if len(s.Places) > 0 {
 			own, call := split(s.Places)
-			key := fmt.Sprint(own.File, own.Function, "\n", call.File)
-			if kind := kindOf(s); kind != Request && kind != Connection { // those are several calls, one after the other
+			kind, key := kindOf(s), fmt.Sprint(own.File, own.Function, "\n", call.File)
+			if kind != Request && kind != Connection { // those are several calls, one after the other
 				key += call.Function
 			}
 			if groups[key] == nil {
 				groups[key] = &group{own: own, call: call, kinds: map[Kind]float64{}} // the first is where most time goes
 			}
 			groups[key].add(s)
+			groups[key].kinds[kind] += s.Seconds
 		}
 	}
 	job := predict.Baseline{Took: math.NaN()}
@@ -110,11 +111,6 @@ type group struct {
 	spent
 	own, call recording.Place
 	kinds     map[Kind]float64
-}
-
-func (g *group) add(s recording.Stack) {
-	g.spent.add(s)
-	g.kinds[kindOf(s)] += s.Seconds
 }
 
 func (g *group) line(all spent, looks float64, job predict.Baseline) Line {

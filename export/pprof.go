@@ -32,7 +32,7 @@ var ErrNoStacks = errors.New("the recording does not tell on which lines prepari
 // profile that `go tool pprof` and speedscope open: seconds of all threads that prepare
 // batches, within a fetch.
 func PProf(w io.Writer, run *recording.Run) error {
-	stacks, looks := run.Stacks(0, math.Inf(-1), math.Inf(1))
+	stacks, looks := run.Stacks(math.Inf(-1), math.Inf(1))
 	if len(stacks) == 0 {
 		return ErrNoStacks
 	}
@@ -105,7 +105,10 @@ func (p *profile) sample(s recording.Stack, perSecond float64) {
 		m = m.number(sampleLocation, p.location(places[i]))
 	}
 	m = m.number(sampleValue, uint64(math.Round(s.Seconds*perSecond))).number(sampleValue, uint64(nanoseconds(s.Seconds)))
-	p.add(profileSample, m.bytes(sampleLabel, message(nil).number(labelKey, p.text("state")).number(labelText, p.text(state))))
+	for _, label := range [][2]string{{"state", state}, {"in", s.String()}} {
+		m = m.bytes(sampleLabel, message(nil).number(labelKey, p.text(label[0])).number(labelText, p.text(label[1])))
+	}
+	p.add(profileSample, m)
 }
 
 // location is the number of a place.

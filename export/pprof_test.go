@@ -19,13 +19,13 @@ func stacked() *recording.Run {
 	other := recording.Place{File: "/home/me/train.py", Line: 44, Function: "Faces.__getitem__"}
 	run := &recording.Run{}
 	for _, s := range []recording.Stack{
-		{PID: 7, Places: []recording.Place{own, load}, Seconds: 3},
-		{PID: 7, Places: []recording.Place{other}, Asleep: true, Seconds: 1},
-		{PID: 7, Seconds: 0.5},
+		{Loading: recording.Loading{PID: 7}, Places: []recording.Place{own, load}, Seconds: 3},
+		{Loading: recording.Loading{PID: 7}, Places: []recording.Place{other}, Asleep: true, Seconds: 1},
+		{Loading: recording.Loading{PID: 7}, Seconds: 0.5},
 	} {
 		run.Series = append(run.Series, recording.Series{Signal: recording.FetchStack, Subject: s.Subject(), T: []float64{0, 9}, V: []float64{0, s.Seconds}})
 	}
-	run.Series = append(run.Series, recording.Series{Signal: recording.FetchLooks, Subject: "process/7", T: []float64{0, 9}, V: []float64{0, 180}})
+	run.Series = append(run.Series, recording.Series{Signal: recording.FetchLooks, Subject: "process/7;main", T: []float64{0, 9}, V: []float64{0, 180}})
 	return run
 }
 

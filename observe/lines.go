@@ -21,9 +21,9 @@ func (r *recorder) lines(now float64) {
 		switch {
 		case p.End > 0:
 		case p.Role == recording.RoleTrainer:
-			threads = append(threads, stack.Thread{PID: p.PID, TID: p.LaunchThread, Trainer: p.PID})
+			threads = append(threads, stack.Thread{PID: p.PID, TID: p.LaunchThread, For: recording.Loading{PID: p.PID}})
 		case p.Role == recording.RoleWorker:
-			threads = append(threads, stack.Thread{PID: p.PID, TID: p.PID, Trainer: p.Parent})
+			threads = append(threads, stack.Thread{PID: p.PID, TID: p.PID, For: recording.Loading{PID: p.Parent, Worker: true}})
 		}
 	}
 	if r.stacks == nil {

@@ -26,10 +26,23 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d %s", p.File, p.Line, p.Function)
 }
 
-// Stack is where the threads of a trainer's loader were seen while they prepared a
-// batch.
+// Loading is who prepares batches: the workers of a trainer, or its own thread.
+type Loading struct {
+	PID    int // of the trainer
+	Worker bool
+}
+
+// String is the subject of its signals.
+func (l Loading) String() string {
+	if l.Worker {
+		return fmt.Sprintf("process/%d;worker", l.PID)
+	}
+	return fmt.Sprintf("process/%d;main", l.PID)
+}
+
+// Stack is where threads were seen while they prepared a batch.
 type Stack struct {
-	PID     int     // of the trainer
+	Loading
 	Places  []Place // inside of the fetch, outermost first; none where too many different ones were seen
 	Asleep  bool    // neither on a core nor waiting for one
 	Seconds float64 // in which they were there, of all threads together
@@ -38,36 +51,28 @@ type Stack struct {
 // Subject is that of the series of FetchStack, which are the lines that flame graphs
 // are drawn from, with ";" between two places.
 func (s Stack) Subject() string {
-	var b strings.Builder
-	state := onCore
+	words := []string{s.String(), "core"}
 	if s.Asleep {
-		state = asleep
+		words[1] = "asleep"
 	}
-	fmt.Fprintf(&b, "process/%d;%s", s.PID, state)
 	for _, p := range s.Places {
-		b.WriteByte(';')
-		b.WriteString(strings.ReplaceAll(p.String(), ";", "_"))
+		words = append(words, strings.ReplaceAll(p.String(), ";", "_"))
 	}
-	return b.String()
+	return strings.Join(words, ";")
 }
-
-const onCore, asleep = "core", "asleep"
 
 // stackOf reads a subject; false where it is none.
 func stackOf(subject string) (s Stack, ok bool) {
 	words := strings.Split(subject, ";")
-	if len(words) < 2 || words[1] != onCore && words[1] != asleep {
+	if len(words) < 3 || words[2] != "core" && words[2] != "asleep" {
 		return s, false
 	}
 	pid, err := strconv.Atoi(strings.TrimPrefix(words[0], "process/"))
-	if err != nil {
-		return s, false
-	}
-	s = Stack{PID: pid, Asleep: words[1] == asleep}
-	for _, word := range words[2:] {
+	s = Stack{Loading: Loading{PID: pid, Worker: words[1] == "worker"}, Asleep: words[2] == "asleep"}
+	for _, word := range words[3:] {
 		s.Places = append(s.Places, placeOf(word))
 	}
-	return s, true
+	return s, err == nil
 }
 
 func placeOf(text string) (p Place) {
@@ -84,12 +89,12 @@ func placeOf(text string) (p Place) {
 }
 
 // Stacks are where the time of fetches went from one time to another, most first, and
-// how often their threads were looked at in them, in all. pid is the trainer; 0: of all
-// of them.
-func (r *Run) Stacks(pid int, from, to float64) (stacks []Stack, looks float64) {
+// how often their threads were looked at in them, in all: of some that load, or of all.
+func (r *Run) Stacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
+	wanted := func(l Loading) bool { return len(who) == 0 || slices.Contains(who, l) }
 	for _, series := range r.All(FetchStack) {
 		s, ok := stackOf(series.Subject)
-		if !ok || pid != 0 && s.PID != pid {
+		if !ok || !wanted(s.Loading) {
 			continue
 		}
 		if s.Seconds = series.added(from, to); s.Seconds > 0 {
@@ -97,7 +102,7 @@ func (r *Run) Stacks(pid int, from, to float64) (stacks []Stack, looks float64) 
 		}
 	}
 	for _, series := range r.All(FetchLooks) {
-		if pid == 0 || series.Subject == fmt.Sprintf("process/%d", pid) {
+		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {
 			looks += series.added(from, to)
 		}
 	}

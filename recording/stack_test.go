@@ -10,15 +10,15 @@ import (
 // TestStackSubjects: a subject says what the stack was.
 func TestStackSubjects(t *testing.T) {
 	for _, s := range []Stack{
-		{PID: 7},
-		{PID: 7, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
-		{PID: 7, Places: []Place{{"<string>", 3, "<lambda>"}, {"./a:b.py", 0, "<listcomp>"}}},
+		{Loading: Loading{PID: 7}},
+		{Loading: Loading{7, true}, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
+		{Loading: Loading{PID: 7}, Places: []Place{{"<string>", 3, "<lambda>"}, {"./a:b.py", 0, "<listcomp>"}}},
 	} {
 		if got, ok := stackOf(s.Subject()); !ok || !reflect.DeepEqual(got, s) {
 			t.Errorf("%q is read as %+v, want %+v", s.Subject(), got, s)
 		}
 	}
-	for _, subject := range []string{"", "process/7", "process/x;core", "process/7;elsewhere;a.py:1 f", "thread/7;core"} {
+	for _, subject := range []string{"", "process/7", "process/7;main", "process/x;main;core", "process/7;main;elsewhere;a.py:1 f", "thread/7;main;core"} {
 		if s, ok := stackOf(subject); ok {
 			t.Errorf("%q is read as %+v", subject, s)
 		}
@@ -28,11 +28,11 @@ func TestStackSubjects(t *testing.T) {
 // TestStacks: what was added in a time, though a stack is written only when it grew,
 // and after the file was written and read.
 func TestStacks(t *testing.T) {
-	early, late := Stack{PID: 7, Places: []Place{{"/a.py", 1, "f"}}}, Stack{PID: 7, Asleep: true, Places: []Place{{"/a.py", 2, "<lambda>"}}}
-	other := Stack{PID: 8, Places: []Place{{"/a.py", 3, "f"}}}
+	early, late := Stack{Loading: Loading{PID: 7}, Places: []Place{{"/a.py", 1, "f"}}}, Stack{Loading: Loading{PID: 7}, Asleep: true, Places: []Place{{"/a.py", 2, "<lambda>"}}}
+	other := Stack{Loading: Loading{7, true}, Places: []Place{{"/a.py", 3, "f"}}}
 	run := &Run{Series: []Series{
-		{Signal: FetchLooks, Subject: "process/7", T: []float64{0, 5, 20, 25}, V: []float64{0, 40, 80, 90}},
-		{Signal: FetchLooks, Subject: "process/8", T: []float64{0, 5}, V: []float64{0, 9}},
+		{Signal: FetchLooks, Subject: "process/7;main", T: []float64{0, 5, 20, 25}, V: []float64{0, 40, 80, 90}},
+		{Signal: FetchLooks, Subject: "process/7;worker", T: []float64{0, 5}, V: []float64{0, 9}},
 		{Signal: FetchStack, Subject: early.Subject(), T: []float64{0, 5}, V: []float64{0, 4}},
 		{Signal: FetchStack, Subject: late.Subject(), T: []float64{15, 20, 25}, V: []float64{0, 1, 3}},
 		{Signal: FetchStack, Subject: other.Subject(), T: []float64{0, 5}, V: []float64{0, 2}},
@@ -47,19 +47,19 @@ func TestStacks(t *testing.T) {
 	}
 	with := func(s Stack, seconds float64) Stack { s.Seconds = seconds; return s }
 	for _, c := range []struct {
-		pid      int
+		who      []Loading
 		from, to float64
 		want     []Stack
 		looks    float64
 	}{
-		{7, 0, 25, []Stack{with(early, 4), with(late, 3)}, 90},
-		{7, 6, 30, []Stack{with(late, 3)}, 50},
-		{7, 10, 22, []Stack{with(late, 1)}, 40},
-		{7, 30, 40, nil, 0},
-		{0, math.Inf(-1), math.Inf(1), []Stack{with(early, 4), with(late, 3), with(other, 2)}, 99},
+		{[]Loading{{PID: 7}}, 0, 25, []Stack{with(early, 4), with(late, 3)}, 90},
+		{[]Loading{{PID: 7}}, 6, 30, []Stack{with(late, 3)}, 50},
+		{[]Loading{{PID: 7}}, 10, 22, []Stack{with(late, 1)}, 40},
+		{[]Loading{{PID: 7}}, 30, 40, nil, 0},
+		{nil, math.Inf(-1), math.Inf(1), []Stack{with(early, 4), with(late, 3), with(other, 2)}, 99},
 	} {
-		if got, looks := run.Stacks(c.pid, c.from, c.to); !reflect.DeepEqual(got, c.want) || looks != c.looks {
-			t.Errorf("%d from %v to %v: %+v of %v looks, want %+v of %v", c.pid, c.from, c.to, got, looks, c.want, c.looks)
+		if got, looks := run.Stacks(c.from, c.to, c.who...); !reflect.DeepEqual(got, c.want) || looks != c.looks {
+			t.Errorf("%v from %v to %v: %+v of %v looks, want %+v of %v", c.who, c.from, c.to, got, looks, c.want, c.looks)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -102,7 +103,7 @@ func (p *python) numberAt() uint64 {
 func (p *python) stack() (found []place, err error) {
 	for range tries {
 		p.begin(p.from)
-		if found, err = p.look(); err == nil || err == errMuch {
+		if found, err = p.look(); err == nil || errors.Is(err, errMuch) {
 			return found, err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,13 +171,10 @@ func BenchmarkLook(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	runtime.LockOSThread()
-	before := coreTime()
 	for b.Loop() {
 		if _, err := p.stack(); err != nil && !errors.Is(err, errTorn) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(coreTime()-before)/float64(b.N), "core-ns/op")
 	b.ReportMetric(float64(p.spent)/pageSize, "pages/op")
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,22 +20,25 @@ import (
 // How often threads are looked at. The pause is drawn anew each time, so that no beat of
 // the program's own goes with it.
 const (
-	pause    = 25 * time.Millisecond  // in the mean
-	atOnce   = 2                      // threads after each pause
-	rest     = 200                    // times as long as looking took of a core, at least
+	pause    = 50 * time.Millisecond  // in the mean: to wake up costs more than to look
+	atOnce   = 3                      // threads after each pause
+	rest     = 200                    // times as long as looking took, at least
 	mostRest = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
 	longest  = 0.5                    // seconds that one look may stand for
 	mostKept = 512                    // different stacks of a trainer; what comes later is counted without its places
 	mostTold = 64                     // of them in the recording
 
-	mostTrainers = 256
+	mostTrainers = 256 // that are counted, workers and own threads apart
 
 	attempts  = 5 // to find Python in a process
 	closeWait = 2 * time.Second
 )
 
-// Thread is one that loads for a trainer: a worker's, or the trainer's own.
-type Thread struct{ PID, TID, Trainer int }
+// Thread is one that may load.
+type Thread struct {
+	PID, TID int
+	For      recording.Loading
+}
 
 // Sink takes samples; a *recording.Writer is one.
 type Sink interface {
@@ -51,11 +53,11 @@ type Watch struct {
 	done    chan struct{}
 
 	mu     sync.Mutex
-	counts map[int]*counts // by trainer
-	why    string          // nothing could be read so far; "" where something was
+	counts map[recording.Loading]*counts
+	why    string // nothing could be read so far; "" where something was
 }
 
-// counts are what was seen of one trainer's loader.
+// counts are what was seen of those that load for one trainer.
 type counts struct {
 	looks  float64
 	stacks map[string]*tally // by subject
@@ -67,7 +69,7 @@ type tally struct{ seconds, written float64 }
 
 // Start begins to watch.
 func Start() *Watch {
-	w := &Watch{threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}), counts: map[int]*counts{}}
+	w := &Watch{threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}), counts: map[recording.Loading]*counts{}}
 	go w.run()
 	return w
 }
@@ -102,8 +104,8 @@ func (w *Watch) Why() string {
 func (w *Watch) Write(now float64, to Sink) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, trainer := range slices.Sorted(maps.Keys(w.counts)) {
-		w.counts[trainer].write(fmt.Sprintf("process/%d", trainer), now, to)
+	for who, c := range w.counts {
+		c.write(who.String(), now, to)
 	}
 }
 
@@ -131,7 +133,6 @@ func (c *counts) write(subject string, now float64, to Sink) {
 }
 
 func (w *Watch) run() {
-	runtime.LockOSThread() // so that the thread's core time is ours
 	defer close(w.done)
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -149,25 +150,20 @@ func (w *Watch) run() {
 		case threads := <-w.threads:
 			l.follow(threads)
 		case <-wait.C:
-			before := coreTime()
-			l.round(time.Now())
-			wait.Reset(max(pause/2+rand.N(pause), min(mostRest, rest*(coreTime()-before))))
+			began := time.Now()
+			l.round(began)
+			wait.Reset(max(pause/2+rand.N(pause), min(mostRest, rest*time.Since(began))))
 		}
 	}
 }
 
-// coreTime is what this thread has had of a core.
-func coreTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail with this clock
-	return time.Duration(t.Nano())
-}
-
-// tell notes why a process cannot be read, where none could be.
+// tell notes why a process cannot be read, where none could be; nil is one that can.
 func (w *Watch) tell(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) && !errors.Is(err, os.ErrNotExist) {
+	if err == nil {
+		w.why = ""
+	} else if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) && !errors.Is(err, os.ErrNotExist) {
 		w.why = why(err)
 	}
 }
@@ -185,14 +181,13 @@ func why(err error) string {
 func (w *Watch) add(s recording.Stack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.why = ""
-	c := w.counts[s.PID]
+	c := w.counts[s.Loading]
 	if c == nil && len(w.counts) >= mostTrainers {
 		return
 	}
 	if c == nil {
 		c = &counts{stacks: map[string]*tally{}}
-		w.counts[s.PID] = c
+		w.counts[s.Loading] = c
 	}
 	c.looks++
 	subject := s.Subject()
@@ -278,13 +273,14 @@ func (t *target) ready(l *looker, now time.Time) bool {
 		return false
 	}
 	t.python = p
+	l.watch.tell(nil)
 	return true
 }
 
 // attach finds a thread where a loader's last one was, if its number shows that this is
 // right, else by the process's files, which takes longer.
 func (l *looker) attach(t Thread) (*python, error) {
-	if h, known := l.homes[t.Trainer]; known && h.layout.native != 0 {
+	if h, known := l.homes[t.For.PID]; known && h.layout.native != 0 {
 		if p, err := h.attachTo(&l.memory, t.PID, t.TID); err == nil {
 			return p, nil
 		}
@@ -297,14 +293,17 @@ func (l *looker) attach(t Thread) (*python, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.homes[t.Trainer] = h
+	l.homes[t.For.PID] = h
 	return h.attachTo(&l.memory, t.PID, t.TID)
 }
 
 // fail tries anew later, ever less often.
 func (t *target) fail(l *looker, now time.Time, err error) {
 	l.watch.tell(err)
-	t.python = nil
+	if t.stat != nil { // it is of a thread of that number that has ended
+		_ = t.stat.Close()
+	}
+	t.python, t.stat = nil, nil
 	t.failed++
 	t.retry = now.Add(time.Second << t.failed)
 }
@@ -326,7 +325,7 @@ func (t *target) look(l *looker, now time.Time) error {
 	t.last, t.failed = now, 0
 	places, in := fetched(found, l.places[:0])
 	if l.places = places; in {
-		l.watch.add(recording.Stack{PID: t.Trainer, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+		l.watch.add(recording.Stack{Loading: t.For, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
 	}
 	return nil
 }

@@ -40,12 +40,12 @@ func TestWatch(t *testing.T) {
 			tid, _ := strconv.Atoi(strings.TrimSpace(said))
 			w := Start()
 			defer w.Close()
-			w.Follow([]Thread{{PID: c.Process.Pid, TID: tid, Trainer: 7}})
+			w.Follow([]Thread{{PID: c.Process.Pid, TID: tid, For: recording.Loading{PID: 7}}})
 			told := kept{}
 			leash.Wait(t, "a line is seen asleep, another at work", func() bool {
 				w.Write(1, told)
 				all := strings.Join(slices.Collect(maps.Keys(told)), "\n")
-				return strings.Contains(all, "process/7;asleep;") && strings.Contains(all, "loads.py:21 count") && told["fetch.looks process/7"] > 20
+				return strings.Contains(all, "process/7;main;asleep;") && strings.Contains(all, "loads.py:21 count") && told["fetch.looks process/7;main"] > 20
 			})
 			check(t, told, w.Why())
 		})
@@ -78,22 +78,22 @@ func check(t *testing.T, told kept, why string) {
 // TestManyStacks: a program of which every stack is another is told in a bounded number
 // of lines, and no second is lost.
 func TestManyStacks(t *testing.T) {
-	w := &Watch{counts: map[int]*counts{}}
+	w := &Watch{counts: map[recording.Loading]*counts{}}
 	for i := range 3 * mostKept {
-		w.add(recording.Stack{PID: 7, Places: []recording.Place{{File: "/train.py", Line: i + 1, Function: "f"}}, Seconds: 0.5})
+		w.add(recording.Stack{Loading: recording.Loading{PID: 7}, Places: []recording.Place{{File: "/train.py", Line: i + 1, Function: "f"}}, Seconds: 0.5})
 	}
 	told := kept{}
 	w.Write(1, told)
-	if len(told) > mostTold+1 || told["fetch.looks process/7"] != 3*mostKept {
-		t.Errorf("%d lines were told, of %v looks", len(told), told["fetch.looks process/7"])
+	if len(told) > mostTold+1 || told["fetch.looks process/7;main"] != 3*mostKept {
+		t.Errorf("%d lines were told, of %v looks", len(told), told["fetch.looks process/7;main"])
 	}
-	if others := told["fetch.stack process/7;core"]; others != mostKept {
+	if others := told["fetch.stack process/7;main;core"]; others != mostKept {
 		t.Errorf("%v s are with no stack of their own, want %d", others, mostKept)
 	}
-	w.counts[7].stacks["process/7;core;/train.py:1 f"].seconds += 9
+	w.counts[recording.Loading{PID: 7}].stacks["process/7;main;core;/train.py:1 f"].seconds += 9
 	told = kept{}
 	w.Write(2, told)
-	if len(told) != 2 || told["fetch.stack process/7;core;/train.py:1 f"] != 9.5 {
+	if len(told) != 2 || told["fetch.stack process/7;main;core;/train.py:1 f"] != 9.5 {
 		t.Errorf("what changed is told, and that alone: %v", told)
 	}
 }
