@@ -43,11 +43,15 @@ const fewLaunches = 10
 // parts are what the window went into as far as a live job tells it. That the launching
 // thread waits for a core is a name, where it is known who has them.
 func (l live) parts() {
-	if math.IsNaN(l.Idle) || l.HasSteps && math.IsNaN(l.Stall) || l.Loaded && !l.HasSteps {
+	if math.IsNaN(l.Idle) || l.Loaded && !l.HasSteps {
 		return
 	}
-	stall := stat.Or(l.Stall, 0) // in a loop that no loader feeds nobody tells it from other work of the host
-	p := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0)}
+	input := l.Stall
+	if l.HasSteps && math.IsNaN(input) {
+		input = l.mostStall()
+	}
+	stall := stat.Or(input, 0) // in a loop that no loader feeds nobody tells it from other work of the host
+	p := parts{Input: input, Copies: stat.Or(l.Shares.Copy, 0)}
 	in, ok := inside(l.Costs.Window)
 	if ok { // what the host does to have them copied is theirs, too
 		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
