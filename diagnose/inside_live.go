@@ -99,8 +99,7 @@ func (l live) within(in within) {
 	l.Found = append(l.Found, l.asks(in)...)
 }
 
-// measuredCopies takes what copies take of a step from the device's clock, where the
-// hook saw them; false where it did not.
+// measuredCopies is whether copies take a good part of the step, by the device's clock.
 func (l live) measuredCopies(in within) quantity {
 	q := share("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
 		saw(in.copying, "ratio", "step.copy", "copying to the device takes %s of a step (%s of %s), by the device's own clock",
