@@ -43,11 +43,15 @@ const fewLaunches = 10
 // parts are what the window went into as far as a live job tells it. That the launching
 // thread waits for a core is a name, where it is known who has them.
 func (l live) parts() {
-	if math.IsNaN(l.Idle) || l.HasSteps && math.IsNaN(l.Stall) || l.Loaded && !l.HasSteps {
+	if math.IsNaN(l.Idle) || l.Loaded && !l.HasSteps {
 		return
 	}
-	stall := stat.Or(l.Stall, 0) // in a loop that no loader feeds nobody tells it from other work of the host
-	p := parts{Input: l.Stall, Copies: stat.Or(l.Shares.Copy, 0), Exchange: stat.Or(l.Parts.Exchange, 0)}
+	input := l.Stall
+	if l.HasSteps && math.IsNaN(input) {
+		input = l.mostStall()
+	}
+	stall := stat.Or(input, 0) // in a loop that no loader feeds nobody tells it from other work of the host
+	p := parts{Input: input, Copies: stat.Or(l.Shares.Copy, 0), Exchange: stat.Or(l.Parts.Exchange, 0)}
 	in, ok := inside(l.Costs.Window)
 	if ok { // what the host does to have them copied is theirs, too
 		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
@@ -104,8 +108,7 @@ func (in within) exchanged() quantity {
 			stoker.Percent(in.exchange), stoker.AboutSeconds(in.exchange*in.span), stoker.AboutSeconds(in.span))
 }
 
-// measuredCopies takes what copies take of a step from the device's clock, where the
-// hook saw them; false where it did not.
+// measuredCopies is whether copies take a good part of the step, by the device's clock.
 func (l live) measuredCopies(in within) quantity {
 	q := share("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
 		saw(in.copying, "ratio", "step.copy", "copying to the device takes %s of a step (%s of %s), by the device's own clock",

@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -100,5 +101,19 @@ func TestStragglerLive(t *testing.T) {
 	says := func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "rank 0 comes last to collectives") }
 	if v.Class != diagnose.StragglerRank || !slices.ContainsFunc(v.Evidence, says) {
 		t.Errorf("%s, %v: %v", v.Class, v.Evidence, v.Scores[:3])
+	}
+}
+
+// Where another thread asks for batches than launches, as one that prefetches, the device
+// waits for input no longer than that thread waits for its loader.
+func TestAskedByAnotherThread(t *testing.T) {
+	run := looked(t, "small-launches", func(in recording.Inside) recording.Inside { return in })
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		s.Inside, s.Idle, s.DevicePeriod, s.NoClock = nil, math.NaN(), math.NaN(), "asked by another thread than the one that launches"
+	}
+	v := diagnose.Judge(run)
+	if v.Class.Starves() || !(v.Unexplained > 0.7) {
+		t.Errorf("%s, %v unexplained; its loader takes a tenth of the time: %v", v.Class, v.Unexplained, v.Scores[:3])
 	}
 }

@@ -156,8 +156,18 @@ func (c *Case) settleStall(class Class) {
 		return
 	}
 	if class.Starves() || class == GPUBound {
-		c.Stall, c.StallSource = c.Idle, Utilisation
+		c.Stall, c.StallSource = c.mostStall(), Utilisation
 	}
+}
+
+// mostStall is what the device can have waited for input at most, where its clock is not
+// known: no longer than it idled, nor than whoever asks for batches waits for them, be it
+// another thread than the one that launches.
+func (c *Case) mostStall() float64 {
+	if waits := c.Costs.Wait / c.Costs.HostStep; c.HasSteps && waits >= 0 {
+		return min(c.Idle, waits)
+	}
+	return c.Idle
 }
 
 // unknownEvidence says why nothing was decided.

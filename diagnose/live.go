@@ -208,7 +208,7 @@ func (l live) starved() quantity {
 			saw(l.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here (stoker observe tells)", stoker.Percent(l.waits())).
 			saw(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(l.Costs.Feed.Full))
 	}
-	return share("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.Idle, 0.10, 0.25,
+	return share("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.mostStall(), 0.10, 0.25,
 		"the device's own clock is not known here").
 		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", stoker.Percent(l.Idle))
 }

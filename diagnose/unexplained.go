@@ -15,7 +15,7 @@ func (c *Case) unexplained(class Class) float64 {
 		return math.NaN()
 	case class == ComputeOnCPU || class == NotTraining: // the device has nothing to do
 		return 0
-	case c.StallSource == Utilisation || class == CPUBound && c.Own.known(): // all idle time is charged to it
+	case class == CPUBound && c.Own.known() || class.Starves() && !c.HasSteps: // all idle time is charged to it
 		return 0
 	case !math.IsNaN(c.Recorded): // a trace, of which every gap has a cause
 		return max(0, c.Idle-named(c.Causes, 0))

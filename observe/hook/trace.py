@@ -134,6 +134,10 @@ class _Tracer(object):
 def _why_not():
     """Why no trace can be taken in this process now; "" where it can."""
     profiler = sys.modules.get("torch.autograd.profiler")
+    if hook.native_id() != os.getpid():
+        # libkineto belongs to the thread that loaded it ("External init callback must run in same thread"), and a daemon
+        # thread that profiled has ended its process by std::terminate.
+        return "batches are asked for in another thread than the main one"
     if profiler is None or not profiler.kineto_available():
         return "this PyTorch has no Kineto"
     if sys.modules["torch"]._C._autograd._profiler_enabled() or "ProfilerStep" in _counted(profiler):

@@ -60,8 +60,17 @@ def epoch():
         if told and len(losses) >= 50:
             return
 
-while not (told and len(losses) >= 50):
-    epoch()
+def run():
+    while not (told and len(losses) >= 50):
+        epoch()
+
+if way == "thread":
+    import threading
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+else:
+    run()
 print(losses[:50])
 """
 
@@ -111,6 +120,10 @@ class Trace(HookCase):
         told, files, result = self.trace("begins")
         self.assertEqual((told["why"], files), ("the program began to profile by itself", {}))
         self.assertIn("mine 1", result.err)
+
+    def test_another_thread_than_the_main_one(self):
+        told, files, _ = self.trace("thread")
+        self.assertEqual((told["why"], files), ("batches are asked for in another thread than the main one", {}))
 
     def test_a_program_that_ends_before(self):
         told, files, _ = self.trace("ends")
