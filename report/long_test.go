@@ -26,13 +26,13 @@ func TestObserveAndDiagnoseSayTheSame(t *testing.T) {
 		low, up float64 // stall
 		fewest  int     // judged steps
 	}{
-		"starved, then fed for longer than is judged": {[]stretch{{6000, 0.5, 0.4, recording.Train}, {1200, 0.5, 0.01, recording.Train}}, 0, 0.03, 1000},
-		"starved, then fed for a while":               {[]stretch{{6000, 0.5, 0.4, recording.Train}, {600, 0.5, 0.01, recording.Train}}, 0.2, 0.4, 1000},
-		"long after its training":                     {[]stretch{{3000, 0.5, 0.4, recording.Train}, {6500, 0, 0, ""}}, 0.78, 0.82, 1000},
-		"evaluating long after its training":          {[]stretch{{3000, 0.5, 0.4, recording.Train}, {6500, 1, 0.1, recording.Evaluate}}, 0.78, 0.82, 1000},
+		"starved, then fed for longer than is judged":    {[]stretch{{6000, 0.5, 0.4, recording.Train}, {1200, 0.5, 0.01, recording.Train}}, 0, 0.03, 1000},
+		"starved, then fed for a while":                  {[]stretch{{6000, 0.5, 0.4, recording.Train}, {600, 0.5, 0.01, recording.Train}}, 0.2, 0.4, 1000},
+		"long after its training":                        {[]stretch{{3000, 0.5, 0.4, recording.Train}, {6500, 0, 0, ""}}, 0.78, 0.82, 1000},
+		"evaluating long after its training":             {[]stretch{{3000, 0.5, 0.4, recording.Train}, {6500, 1, 0.1, recording.Evaluate}}, 0.78, 0.82, 1000},
 		"thousands of steps a second, starved, then fed": {[]stretch{{600, 0.001, 0.0008, recording.Train}, {1000, 0.001, 0.00001, recording.Train}}, 0, 0.03, 5000},
-		"steps of two minutes":                        {[]stretch{{9000, 120, 60, recording.Train}}, 0.48, 0.52, 12},
-		"no steps":                                    {[]stretch{{7000, 0, 0, ""}}, math.NaN(), math.NaN(), 0},
+		"steps of two minutes":                           {[]stretch{{9000, 120, 60, recording.Train}}, 0.48, 0.52, 12},
+		"no steps":                                       {[]stretch{{7000, 0, 0, ""}}, math.NaN(), math.NaN(), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl.gz")
