@@ -465,9 +465,10 @@ func (r *recorder) forget() {
 }
 
 // flush writes the second. Where the disk takes nothing it is tried again ever
-// less often, as what waits grows and is packed anew each time.
+// less often, as what waits grows.
 func (r *recorder) flush(now float64) {
 	if now < r.nextFlush && r.exit == nil {
+		r.out.Pack()
 		return
 	}
 	r.retry = min(60, 2*max(second, r.retry))

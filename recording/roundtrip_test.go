@@ -210,6 +210,22 @@ func TestPendingIsBounded(t *testing.T) {
 	}
 }
 
+// A disk that takes nothing is no reason to hold more.
+func TestFullDiskAtAnyRate(t *testing.T) {
+	w := made(&full{room: 200}, Facts{Version: "test"})
+	j := &job{workers: 1, period: 1. / 20_000, chance: rand.New(rand.NewPCG(5, 6))}
+	for now := range 60 {
+		j.second(w, float64(now))
+		w.Pack()
+		if weight, waits := w.live.weight(), w.waiting.Len()+w.pending.Len(); weight > liveMemory || waits > maxWaiting+2*maxMember {
+			t.Fatalf("after %d s %d bytes are held, %d wait", now, weight, waits)
+		}
+	}
+	if w.live.density().OneIn < 64 {
+		t.Error("all steps are kept")
+	}
+}
+
 func TestForget(t *testing.T) {
 	disk := &full{room: 1 << 30}
 	w := made(disk, Facts{Version: "test"})

@@ -70,15 +70,29 @@ func (t *trimming) begin(w *Writer) {
 func (t *trimming) swap(w *Writer) {
 	select {
 	case err := <-t.done: // nil blocks
-		t.done = nil
-		if err == nil {
-			err = t.replace(w)
-		}
-		if err != nil {
-			_ = t.into.Close()
-			_ = os.Remove(w.path + beside)
-		}
+		t.settle(w, err)
 	default:
+	}
+}
+
+// end gives up what goes on.
+func (t *trimming) end(w *Writer) {
+	if t.done != nil {
+		t.stop.Store(true)
+		t.settle(w, <-t.done)
+	}
+	t.segment = math.MaxInt64 - t.size
+}
+
+// settle uses the new file, or leaves nothing of it.
+func (t *trimming) settle(w *Writer, err error) {
+	t.done = nil
+	if err == nil {
+		err = t.replace(w)
+	}
+	if err != nil {
+		_ = t.into.Close()
+		_ = os.Remove(w.path + beside)
 	}
 }
 
@@ -105,18 +119,6 @@ func (t *trimming) replace(w *Writer) error {
 	_ = w.file.Close()
 	w.file, w.size, t.size = t.into, size, size
 	return nil
-}
-
-// end gives up what goes on.
-func (t *trimming) end(w *Writer) {
-	if t.done != nil {
-		t.stop.Store(true)
-		<-t.done
-		t.done = nil
-		_ = t.into.Close()
-		_ = os.Remove(w.path + beside)
-	}
-	t.segment = math.MaxInt64 - t.size
 }
 
 // inPlace reports whether the file that is written still lies under its name.

@@ -231,6 +231,13 @@ func (w *Writer) room() bool {
 	return w.waiting.Len() <= maxWaiting
 }
 
+// Pack is a Flush that leaves the disk alone: what is held is kept small, and waits as
+// small as it can. Once a second one of the two is to be called.
+func (w *Writer) Pack() {
+	w.keepUp()
+	w.pack()
+}
+
 // pack makes a member of the pending lines.
 func (w *Writer) pack() {
 	if w.pending.Len() == 0 {
@@ -249,8 +256,7 @@ func (w *Writer) pack() {
 // write. Where the disk takes less, the torn part is cut off again and the
 // members wait for the next call.
 func (w *Writer) Flush() error {
-	w.keepUp()
-	w.pack()
+	w.Pack()
 	w.trim.swap(w)
 	if w.waiting.Len() == 0 {
 		return nil
