@@ -10,6 +10,7 @@ bytes and bytes. Where Pillow raises, the last is empty.
 import argparse
 import base64
 import glob
+import os
 import hashlib
 import io
 import json
@@ -384,7 +385,7 @@ def record(program, kind, data, result):
 
 def odd(folder):
     """Files that are cut, damaged, of every kind: what Pillow makes of them, or that it raises."""
-    for path in sorted(glob.glob(folder + "/*/*")):
+    for path in sorted(filter(os.path.isfile, glob.glob(folder + "/*/*"))):
         with open(path, "rb") as file:
             data = file.read()
         try:
