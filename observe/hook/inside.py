@@ -262,9 +262,7 @@ def patch_autograd(module):
 
 
 def _replacements(state, sample):
-    # Told to compile, it has not begun to: `lend.compiles` comes then.
-    dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    if lend.compiled or getattr(dynamo, "cached_backends", None):
+    if lend.compiled:
         return list(_backward)
     return _swaps + _backward + _exchanges() + _asks(state, sample)
 
