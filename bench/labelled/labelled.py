@@ -395,7 +395,7 @@ class Row:
     @property
     def class_right(self) -> bool:
         as_built = self.got == self.expected or self.got.startswith(self.expected + "/")
-        if self.neighbours and not self.asleep and self.got == "cpu-bound/neighbour":
+        if (self.neighbours or self.others >= 1) and not self.asleep and self.got == "cpu-bound/neighbour":
             return True  # they have cores that it wants
         return as_built or self.spoiled and abs(self.stall_off or 0) <= 3 * STALL_POINTS
 
