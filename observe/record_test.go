@@ -124,7 +124,7 @@ func TestScriptWithoutFirstLine(t *testing.T) {
 
 func TestOptionsThatAreNone(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
-	for _, o := range []Options{{Command: []string{"touch", marker}}, {Output: marker}, {PID: -1, Output: marker}, {PID: 1, Command: []string{"touch", marker}, Output: marker}} {
+	for _, o := range []Options{{}, {Output: marker}, {PID: -1, Output: marker}, {PID: 1, Command: []string{"touch", marker}, Output: marker}} {
 		run, err := Record(context.Background(), o)
 		var unstarted *CommandError
 		if run != nil || err == nil || errors.As(err, &unstarted) {
@@ -133,6 +133,18 @@ func TestOptionsThatAreNone(t *testing.T) {
 	}
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("a command ran")
+	}
+}
+
+// Without a file the run is there all the same, and nothing is written.
+func TestInMemoryAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, err := Record(context.Background(), Options{Command: []string{"true"}, OpenGPU: blind})
+	if err != nil || run.Facts.Exit == nil || run.Facts.Exit.Code != 0 {
+		t.Errorf("%v, %+v", err, run)
+	}
+	if left, _ := os.ReadDir("."); len(left) > 0 {
+		t.Errorf("it left %v", left)
 	}
 }
 
