@@ -4,20 +4,21 @@
     python/.venv/bin/python bench/loader/deferred.py FOLDER              FOLDER has a folder of JPEGs per class
     python/.venv/bin/python bench/loader/deferred.py FOLDER --only folder --rounds 5
 
-Both run in turn in each round, so that a shared machine's good and bad minutes hit both. A run is made twice, with one
-epoch and with more, and the difference counted: what starting costs is left out. Their batches are compared by digest.
+Both run in turn in each round, so that a shared machine's good and bad minutes hit both. The first epoch warms up and is
+not counted. The batches of the first epoch are compared by digest.
 """
 
 import argparse
 import hashlib
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import account
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "numpy")
@@ -55,12 +56,14 @@ def job(arguments: argparse.Namespace) -> None:
     torch.manual_seed(1)
     seen = hashlib.sha256()
     loader = torch.utils.data.DataLoader(data, arguments.batch, shuffle=True, num_workers=arguments.workers, persistent_workers=True)
-    for epoch in range(arguments.epochs):
-        for images, _ in loader:
-            if epoch == 0:
-                for part in images if isinstance(images, list) else [images]:
-                    seen.update(part.numpy().tobytes())
-    print(seen.hexdigest())
+    for images, _ in loader:
+        for part in images if isinstance(images, list) else [images]:
+            seen.update(part.numpy().tobytes())
+    cpu, began = account.cpu_seconds(), time.monotonic()
+    for _ in range(1, arguments.epochs):
+        for _ in loader:
+            pass
+    print(json.dumps([account.cpu_seconds() - cpu, time.monotonic() - began, seen.hexdigest()]))
 
 
 def blurred(image):
@@ -69,16 +72,16 @@ def blurred(image):
     return image.filter(ImageFilter.GaussianBlur(1.0))
 
 
-def measure(kind: str, fed: bool, epochs: int, arguments: argparse.Namespace) -> tuple[float, float, str]:
-    """CPU seconds, seconds, digest."""
-    command = [sys.executable, "-W", "ignore", __file__, arguments.folder, "--job", kind, "--epochs", str(epochs)]
+def measure(kind: str, fed: bool, arguments: argparse.Namespace) -> list:
+    """CPU seconds and seconds of the counted epochs, digest."""
+    command = [sys.executable, "-W", "ignore", __file__, arguments.folder, "--job", kind, "--epochs", str(arguments.epochs)]
     command += ["--workers", str(arguments.workers), "--batch", str(arguments.batch)]
     if fed:
         command = [str(ROOT / "bin" / "stoker"), "feed", "--", *command]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, stdout=subprocess.PIPE, text=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.monotonic() - began, done.stdout
+    with account.Group() as group:
+        environment = {**os.environ, **group.environment(), "PYTHONPATH": str(ROOT / "python")}
+        done = subprocess.run(command, env=environment, preexec_fn=group.enter, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def main() -> None:
@@ -101,10 +104,10 @@ def main() -> None:
         digests = set()
         for _ in range(arguments.rounds):
             for fed in rows:
-                short, long = (measure(kind, fed, epochs, arguments) for epochs in (1, arguments.epochs))
-                rows[fed].append(1e3 * (long[0] - short[0]) / counted)
-                speeds[fed].append(counted / (long[1] - short[1]))
-                digests |= {short[2], long[2]}
+                cpu, seconds, digest = measure(kind, fed, arguments)
+                rows[fed].append(1e3 * cpu / counted)
+                speeds[fed].append(counted / seconds)
+                digests.add(digest)
         ratios = [fed / alone for alone, fed in zip(rows[False], rows[True])]
         print(json.dumps({
             "pipeline": kind, "alone_ms": round(statistics.median(rows[False]), 2), "fed_ms": round(statistics.median(rows[True]), 2),
