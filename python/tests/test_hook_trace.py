@@ -118,7 +118,9 @@ class Trace(HookCase):
         told, files, result = self.trace("waits")  # it records nothing so far, and may at any step
         self.assertEqual((told["why"], files), ("the program has a profiler of its own", {}))
         told, files, result = self.trace("begins")
-        self.assertEqual((told["why"], files), ("the program began to profile by itself", {}))
+        # Ours gives way, or has not begun: which of the two depends on the step in which the request is seen.
+        self.assertIn(told["why"], ("the program began to profile by itself", "the program has a profiler of its own"))
+        self.assertEqual(files, {})
         self.assertIn("mine 1", result.err)
 
     def test_another_thread_than_the_main_one(self):
