@@ -28,7 +28,7 @@ from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
 from ._pictures import PILLOW, Recording
 from ._place import here
-from ._verify import twice
+from ._verify import restore, states, twice
 from ._verbs import StokerError
 from ._warning import warn
 
@@ -146,9 +146,28 @@ def _fetch_in_place_of(original: Any) -> Any:
             return original(self, index)
         if _left > 0:
             return _compared(self, lambda: original(self, index))
+        if isinstance(self, loading.fetch._MapDatasetFetcher):
+            return _deferred_or_again(lambda: original(self, index))
         return _deferred(lambda: original(self, index))
 
     return fetch
+
+
+def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
+    """A batch; where it fails, fetched once more as without us, with the same random numbers: a library may not take what is deferred.
+
+    Its own errors come again, as the script alone has them. Where they do not, they were ours: then nothing is deferred any more.
+    """
+    before = states()
+    try:
+        return _deferred(fetch)
+    except Exception as error:
+        restore(before)
+        batch = fetch()
+        assert _making.daemon is not None
+        _making.daemon.close()
+        _say(f"{type(error).__name__} ({str(error):.200}) where pictures waited, and none without: from here on this process is not fed")
+        return batch
 
 
 def _deferred(fetch: Callable[[], Any]) -> Any:
@@ -189,7 +208,7 @@ def _compared(fetcher: Any, fetch: Callable[[], Any]) -> Any:
 def _say(sentence: str) -> None:
     """A line on stderr; of several workers the first speaks, but of faults each."""
     info = loading.worker.get_worker_info()
-    if info is None or info.id == 0 or "differs" in sentence:
+    if info is None or info.id == 0 or "not fed" in sentence:
         sys.stderr.write(f"stoker: feed: {sentence}\n")
 
 

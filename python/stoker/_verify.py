@@ -13,26 +13,28 @@ import torch
 
 def twice(own: Callable[[], Any], fed: Callable[[], Any]) -> tuple[Any, bool]:
     """The script's own batch, and whether the fed one is the same bit by bit. Random numbers go on as after the first."""
-    before = _states()
+    before = states()
     batch = own()
-    after = _states()
-    _restore(before)
+    after = states()
+    restore(before)
     try:
-        return batch, same(batch, fed()) and _alike(_states(), after)
+        return batch, same(batch, fed()) and _alike(states(), after)
     finally:
-        _restore(after)
+        restore(after)
 
 
-def _states() -> tuple[Any, ...]:
+def states() -> tuple[Any, ...]:
+    """Where the random numbers of torch, Python and NumPy stand."""
     numpy = sys.modules.get("numpy")
     return torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None
 
 
-def _restore(states: tuple[Any, ...]) -> None:
-    torch.set_rng_state(states[0])
-    random.setstate(states[1])
-    if states[2] is not None:
-        sys.modules["numpy"].random.set_state(states[2])
+def restore(then: tuple[Any, ...]) -> None:
+    """Put them back."""
+    torch.set_rng_state(then[0])
+    random.setstate(then[1])
+    if then[2] is not None:
+        sys.modules["numpy"].random.set_state(then[2])
 
 
 def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

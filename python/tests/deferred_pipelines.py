@@ -235,6 +235,13 @@ def errors(path):
     return said
 
 
+def extension(tensor):
+    """A module in C++ that takes torch's own tensors, looked at past the dispatcher."""
+    if type(tensor) is not torch.Tensor:
+        raise TypeError("incompatible function arguments")
+    return tensor.mul(2)
+
+
 class Threaded(Pictures):
     def __getitems__(self, indices):
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
@@ -337,6 +344,7 @@ PIPELINES = {
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
     "threads": lambda root: (Threaded(root, None), {}),
+    "extension": folder(T.RandomResizedCrop(40), T.RandomHorizontalFlip(), *TAIL, T.Lambda(extension)),
     "damaged": damaged,
     "removed": removed,
 }  # fmt: skip

@@ -91,6 +91,23 @@ class RecordedTest(DeferredCase):
                     self.assertEqualToPlain(name, workers)
                     self.assertEqual(self.here.count.value == 0, name in REAL, self.here.count.value)
 
+    def test_taken_by_nobody(self):
+        """What does not take a deferred tensor gets a real one, and nothing is deferred after that."""
+        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(self.here, "close") as close:
+            self.assertEqualToPlain("extension", 0)
+        self.assertIn("TypeError (incompatible function arguments) where pictures waited, and none without: from here on this process is not fed", stderr.getvalue())
+        close.assert_called()
+
+    def test_own_errors(self):
+        """An error of the program's own is its own, and what follows is fed."""
+        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(self.here, "close") as close:
+            data = pipelines.loader("folder", self.root, 0).dataset
+            data.samples[3] = ("absent.jpg", 0)
+            with self.assertRaisesRegex(FileNotFoundError, "absent.jpg"):
+                list(torch.utils.data.DataLoader(data, 5))
+        self.assertEqual(stderr.getvalue(), "")
+        close.assert_not_called()
+
     def test_losses(self):
         for name in ("folder", "reference", "mixup"):
             with self.subTest(name):
