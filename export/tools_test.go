@@ -128,7 +128,7 @@ func TestLiveTrace(t *testing.T) {
 	var file struct {
 		TraceEvents []struct {
 			Ph, Name string
-			Ts, Dur  float64
+			TS, Dur  float64
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &file); err != nil {
@@ -141,12 +141,12 @@ func TestLiveTrace(t *testing.T) {
 		case e.Ph == "C":
 			counters++
 		case e.Ph == "X" && e.Name == "waits for input":
-			if waits++; e.Ts+e.Dur > outer+1e-3 {
-				t.Errorf("a wait ends %v us behind its step", e.Ts+e.Dur-outer)
+			if waits++; e.TS+e.Dur > outer+1e-3 {
+				t.Errorf("a wait ends %v us behind its step", e.TS+e.Dur-outer)
 			}
 		case e.Ph == "X":
 			steps++
-			outer = e.Ts + e.Dur
+			outer = e.TS + e.Dur
 		}
 	}
 	samples := 0

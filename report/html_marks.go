@@ -57,8 +57,11 @@ func stepBar(v diagnose.Verdict) *bar {
 	}
 	stall := min(stat.Or(v.Stall, 0), s.Idle)
 	return barOf([]barPart{
-		{Name: "waiting for input", Class: "input"}, {Name: "idle otherwise", Class: "idle"}, {Name: "kernels", Class: "kernel"},
-		{Name: "copies alone", Class: "copy"}, {Name: "communication alone", Class: "exchange"},
+		{Name: "waiting for input", Class: "input"},
+		{Name: "idle otherwise", Class: "idle"},
+		{Name: "kernels", Class: "kernel"},
+		{Name: "copies alone", Class: "copy"},
+		{Name: "communication alone", Class: "exchange"},
 	}, []float64{stall, s.Idle - stall, s.Kernel, s.Copy, s.Communication})
 }
 

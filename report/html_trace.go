@@ -176,8 +176,10 @@ func htmlRooflineOf(r *operators.Roofline) *htmlRoofline {
 				Name: fmt.Sprintf("%s: %s, ridge at %s FLOP/B", orUnknown(name), stoker.AboutFLOPs(p.Peak), stoker.About(p.Ridge)), Class: fmt.Sprintf("roof%d", len(drawn)%3),
 			})
 		}
-		h.Points = append(h.Points, roofPoint{px(x(p.Intensity)), px(y(p.Attained)), px(5 + 15*math.Sqrt(p.Seconds/math.Max(r.Seconds, p.Seconds))),
-			fmt.Sprintf("%s, %s: %s at %s FLOP/B, %s of the peak, %s", p.Name, orUnknown(string(p.Precision)), stoker.AboutFLOPs(p.Attained), stoker.About(p.Intensity), stoker.Percent(p.Share), stoker.AboutSeconds(p.Seconds))})
+		h.Points = append(h.Points, roofPoint{
+			px(x(p.Intensity)), px(y(p.Attained)), px(5 + 15*math.Sqrt(p.Seconds/math.Max(r.Seconds, p.Seconds))),
+			fmt.Sprintf("%s, %s: %s at %s FLOP/B, %s of the peak, %s", p.Name, orUnknown(string(p.Precision)), stoker.AboutFLOPs(p.Attained), stoker.About(p.Intensity), stoker.Percent(p.Share), stoker.AboutSeconds(p.Seconds)),
+		})
 	}
 	for e := math.Ceil(math.Log10(left)); e <= math.Log10(right); e++ {
 		h.Ticks = append(h.Ticks, figure{"x", stoker.About(math.Pow(10, e)), px(x(math.Pow(10, e)) / across * 100)})

@@ -115,9 +115,17 @@ func TestKeys(t *testing.T) {
 	}
 	seen := func() string { return fmt.Sprintf("%v %v %v %v", m.look.Back, m.look.Span, m.look.Help, m.look.Paused) }
 	for _, c := range []struct{ keys, want string }{
-		{"right", "0 120 false false"}, {"left left left right", "2 120 false false"}, {"home left", fmt.Sprintf("%d 120 false false", m.look.columns()-1)},
-		{"end", "0 120 false false"}, {"+", "0 30 false false"}, {"+ + -", "0 120 false false"}, {"- - - -", "0 0 false false"},
-		{"?", "0 0 true false"}, {"q", "0 0 false false"}, {"space", "0 0 false true"}, {"x", "0 0 false true"},
+		{"right", "0 120 false false"},
+		{"left left left right", "2 120 false false"},
+		{"home left", fmt.Sprintf("%d 120 false false", m.look.columns()-1)},
+		{"end", "0 120 false false"},
+		{"+", "0 30 false false"},
+		{"+ + -", "0 120 false false"},
+		{"- - - -", "0 0 false false"},
+		{"?", "0 0 true false"},
+		{"q", "0 0 false false"},
+		{"space", "0 0 false true"},
+		{"x", "0 0 false true"},
 	} {
 		if press(strings.Fields(c.keys)...) != nil || seen() != c.want {
 			t.Errorf("%s: %s, want %s", c.keys, seen(), c.want)
