@@ -272,7 +272,7 @@ func (s *Setup) alone(took stoker.Interval) stoker.Interval {
 	cpu := costs(took)
 	s.Moving = min(1, (1-leastOwn)*cpu[pessimist]/max(least, moved(pessimist)))
 	return inViews(func(v view) float64 {
-		return max(least, cpu[v]/p.slowing(v)-s.Moving*moved(v)) / p.batch
+		return max(least, (cpu[v]/p.slowing(v)-s.Moving*moved(v))/p.batch)
 	})
 }
 

@@ -28,3 +28,15 @@ func TestWithout(t *testing.T) {
 		t.Errorf("of 10 ms on a core and 40 asleep: %+v without the first, %+v without the second", core.Step, waits.Step)
 	}
 }
+
+// A batch of which nobody knows what it cost on a core may have cost none: that is a
+// setup that the law takes.
+func TestNoCoreTimeIsTaken(t *testing.T) {
+	for _, batch := range []float64{1, 8, 4096} {
+		s := Setup{Batch: batch, Workers: 2, Cores: 4, Step: stoker.Exactly(0.1)}
+		s.PrepareCPU = s.alone(stoker.Interval{Low: 0, Point: 0.01, High: 0.02})
+		if err := s.check(); err != nil {
+			t.Errorf("batch %v: %v", batch, err)
+		}
+	}
+}
