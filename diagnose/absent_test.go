@@ -70,3 +70,17 @@ func TestFewStepsAreNotNoTraining(t *testing.T) {
 		t.Errorf("why: %v", v.Evidence)
 	}
 }
+
+// Many things of one kind that cannot be seen are one line, few are told with why.
+func TestManyAbsencesAreOneLine(t *testing.T) {
+	run := labelled(t, "labelled-healthy")
+	run.Facts.Absent = nil
+	for _, name := range []string{"clock", "PCIe width", "MIG mode", "SM activity"} {
+		run.Facts.Absent = append(run.Facts.Absent, recording.Absence{What: "gpu", Why: name + ": this driver has no nvmlSuch"})
+	}
+	run.Facts.Absent = append(run.Facts.Absent, recording.Absence{What: "disks", Why: "no /proc"})
+	all := strings.Join(diagnose.Judge(run).Warnings, "\n")
+	if !strings.Contains(all, "gpu: these are not told here: clock, PCIe width, MIG mode, SM activity (stoker doctor") || strings.Contains(all, "nvmlSuch") || strings.Count(all, "gpu:") != 1 || !strings.Contains(all, "disks: no /proc") {
+		t.Error(all)
+	}
+}

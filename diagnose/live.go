@@ -528,13 +528,38 @@ func (l live) warnings() []string {
 	if reason, n := l.noClock(); n > 0 && l.HasSteps {
 		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n, len(l.Costs.Window.Steps), reason))
 	}
+	var unseen []recording.Absence
 	for _, a := range l.run.Facts.Absent {
 		if a.What == "steps" && len(l.run.Steps) > 0 {
 			continue // older recordings do not take it back when steps come
 		}
-		out = append(out, a.What+": "+a.Why)
+		unseen = append(unseen, a)
 	}
-	return append(out, l.run.Facts.Notes...)
+	return append(append(out, absences(unseen)...), l.run.Facts.Notes...)
+}
+
+// fewAbsences is how many of a kind are told one by one; of more only the names are, as
+// an old driver lacks a dozen.
+const fewAbsences = 3
+
+// absences say what was not seen, in the order in which it was missed.
+func absences(all []recording.Absence) []string {
+	of := map[string][]string{}
+	for _, a := range all {
+		name, _, _ := strings.Cut(a.Why, ": ")
+		of[a.What] = append(of[a.What], name)
+	}
+	var out []string
+	told := map[string]int{}
+	for _, a := range all {
+		names := of[a.What]
+		if len(names) <= fewAbsences {
+			out = append(out, a.What+": "+a.Why)
+		} else if told[a.What]++; told[a.What] == 1 {
+			out = append(out, fmt.Sprintf("%s: these are not told here: %s (stoker doctor says why)", a.What, strings.Join(names, ", ")))
+		}
+	}
+	return out
 }
 
 // noClock counts the judged steps without a device clock, and the most frequent

@@ -87,7 +87,8 @@ type htmlPage struct {
 	Title, Class, Tone   string
 	Headline, Sub, Badge string
 	Figures              []figure
-	Step                 *bar
+	Step, Inside         *bar
+	InsideClock          string
 	Runs                 []htmlStrip // of the run, and of the one before it
 	Why, Findings, Notes []string
 	Fixes                []card
@@ -118,6 +119,7 @@ func htmlOf(s Subject) (*htmlPage, error) {
 		Figures: figures(s.Run, v), Step: stepBar(v), Why: evidenceLines(v), Findings: findingLines(v), Notes: v.Warnings,
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
 	}
+	p.Inside, p.InsideClock = insideBar(v.Costs.Window)
 	if s.Run.Emulated() {
 		p.Badge = "emulated device"
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"stoker"
 	"stoker/diagnose"
 	"stoker/internal/stat"
+	"stoker/recording"
 )
 
 // Pictures on the page are 1,000 units wide and stretch with it: they hold shapes
@@ -63,6 +65,31 @@ func stepBar(v diagnose.Verdict) *bar {
 		{Name: "copies alone", Class: "copy"},
 		{Name: "communication alone", Class: "exchange"},
 	}, []float64{stall, s.Idle - stall, s.Kernel, s.Copy, s.Communication})
+}
+
+// insideBar is what a step is made of, as far as steps were looked into, and on whose
+// clock.
+func insideBar(w recording.Window) (*bar, string) {
+	parts, clock := w.Parts()
+	if len(parts) == 0 {
+		return nil, ""
+	}
+	total := 0.0
+	for _, part := range parts {
+		total += part.Mean
+	}
+	var drawn []barPart
+	var shares []float64
+	for _, part := range parts {
+		drawn = append(drawn, barPart{Name: fmt.Sprintf("%s %s (95 %% below %s)", part.Name, stoker.AboutSeconds(part.Mean), stoker.AboutSeconds(part.P95)), Class: insideClasses[part.Name]})
+		shares = append(shares, part.Mean/total)
+	}
+	return barOf(drawn, shares), clockText(clock)
+}
+
+// insideClasses are the colours of a step's parts.
+var insideClasses = map[string]string{
+	"input wait": "input", "copy in": "copy", "forward": "kernel", "backward": "backward", "optimizer": "cpu", "exchange": "exchange", "rest": "idle",
 }
 
 // whisker is an interval on a scale of factors, from half as fast to the most.

@@ -137,6 +137,23 @@ func steady(steps int, period, wait float64) *recording.Run {
 	return run
 }
 
+// The parts of a step stand there, in a bar, where steps were looked into.
+func TestInsideOfAStep(t *testing.T) {
+	run := steady(2000, 0.02, 0.005)
+	if text, _ := pageOf(t, subjectOf(run)); strings.Contains(text, "Inside of a step") {
+		t.Error("parts that nobody saw")
+	}
+	for i := range run.Steps {
+		run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.02, Input: 0.005, Forward: 0.004, Backward: 0.008}
+	}
+	text, _ := pageOf(t, subjectOf(run))
+	for _, want := range []string{"Inside of a step", "on the device&#39;s own clock", "forward 4 ms", "backward 8 ms", "<b>40 %</b>", "rest 3 ms"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
 // What the strip shows adds up to what was measured: every second of waiting and
 // every sample, in whichever columns steps begin and end.
 func TestStripAddsUp(t *testing.T) {
