@@ -67,20 +67,15 @@ def let_go():
 
 
 def children():
-    """The live processes that this one has started, by any thread, and that have not been waited for.
-
-    Not those of multiprocessing's own, which stay: the server of "forkserver", the tracker of resources.
-    """
+    """The live processes that this one has started, by any thread, and that have not been waited for."""
     mine = os.getpid()
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
-            with open(f"/proc/{name}/cmdline", "rb") as file:
-                stays = b"multiprocessing." in file.read()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(fields[1]) == mine and not stays:
+        if int(fields[1]) == mine:
             found.append(int(name))
     return found

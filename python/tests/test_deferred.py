@@ -4,6 +4,8 @@ import hashlib
 import io
 import json
 import multiprocessing
+import multiprocessing.forkserver
+import multiprocessing.resource_tracker
 import os
 import random
 import subprocess
@@ -258,6 +260,9 @@ class DaemonTest(DeferredCase):
         self.assertEqual(self.left.value, 0)
 
     def test_start_methods(self):
+        # What multiprocessing keeps for them goes with the test, and is waited for: others count the children of this process.
+        for kept in (multiprocessing.resource_tracker._resource_tracker, multiprocessing.forkserver._forkserver):
+            self.addCleanup(lambda kept=kept: (getattr(kept, "_pid", None) or getattr(kept, "_forkserver_pid", None)) and kept._stop())
         for method in ("spawn", "forkserver"):
             with self.subTest(method):
                 self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
