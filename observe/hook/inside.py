@@ -151,12 +151,13 @@ class Inside(object):
         return sample
 
     def turn(self, part):
-        """Enter a part. None where that is no part of its own, as within itself or within backward."""
+        """Enter a part. None where that is no part of its own, as within itself, within input or within backward."""
         sample = self.here()
         if sample is None:
             return None
         inside = sample.stack[-1] if sample.stack else REST
-        if inside == part or (inside == BACKWARD and part != EXCHANGE) or not self.mark(sample, part):
+        # Transforms are modules as well: what runs while a batch is loaded is loading.
+        if inside == part or inside == INPUT or (inside == BACKWARD and part != EXCHANGE) or not self.mark(sample, part):
             return None
         sample.stack.append(part)
         if FORWARD <= part <= OPTIMIZER:

@@ -152,6 +152,18 @@ class Tree(InsideCase):
         self.assertEqual((told["clock"], told["copies"], told["bytes"], told["pageable"]), ("cuda", 1, 48, 48))
         self.assertEqual((told["syncs"], told["waited"] / MS, told["launches"]), (1, 7, None))
 
+    def test_modules_within_loading_are_input(self):
+        """Transforms are modules as well."""
+        body = """
+    class Transform(torch.nn.module.Module):
+        def forward(self, batch): return load(batch)
+    for batch in DataLoader(data, 1, collate_fn=Transform()):
+        loss = model(batch.to("cuda"))
+        optimizer.step() if loss.backward() is None else None
+        torch.cuda.synchronize()
+        """
+        self.assertEqual(self.parts(body)[0], {"input": 5, "copy": 3, "forward": 2, "backward": 4, "optimizer": 1})
+
     def test_the_wait_that_queued_work_covers_is_no_input(self):
         body = """
     for batch in DataLoader(data, 1, collate_fn=load):
