@@ -14,7 +14,9 @@ import (
 	_ "embed" // for the list
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"html/template"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -45,9 +47,10 @@ type Row struct {
 
 // Runs are what is served.
 type Runs interface {
-	// List are the runs, newest first. Only these names are asked for.
+	// List are the runs, newest first.
 	List() ([]Row, error)
-	// Page is what the page of a run is about.
+	// Page is what the page of a run of the list is about; fs.ErrNotExist for any other
+	// name.
 	Page(name string) (report.Subject, error)
 }
 
@@ -150,25 +153,17 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	rows, err := s.runs.List()
-	if err != nil {
+	subject, err := s.runs.Page(r.PathValue("name"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		http.NotFound(w, r)
+		return
+	case err != nil:
 		failed(w, err)
 		return
 	}
-	for _, row := range rows {
-		if row.Name != r.PathValue("name") {
-			continue
-		}
-		subject, err := s.runs.Page(row.Name)
-		if err != nil {
-			failed(w, err)
-			return
-		}
-		subject.Live = true
-		s.send(w, report.Policy(true), func(b *bytes.Buffer) error { return report.HTML(b, subject) })
-		return
-	}
-	http.NotFound(w, r)
+	subject.Live = true
+	s.send(w, report.Policy(true), func(b *bytes.Buffer) error { return report.HTML(b, subject) })
 }
 
 // send sends a page that is whole, or says that there is none.

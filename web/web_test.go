@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -27,8 +28,12 @@ func (shelf) List() ([]web.Row, error) {
 }
 
 func (s shelf) Page(name string) (report.Subject, error) {
-	if name != run {
+	switch name {
+	case run:
+	case "broken":
 		return report.Subject{}, errors.New("it is broken" + poison.Text)
+	default:
+		return report.Subject{}, fs.ErrNotExist
 	}
 	r, err := recording.Open("../testdata/cases/main-thread-live/run.jsonl")
 	if err != nil {

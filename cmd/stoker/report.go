@@ -12,7 +12,6 @@ import (
 
 	"stoker/diagnose/operators"
 	"stoker/report"
-	"stoker/verify"
 )
 
 func (a *app) report() *cobra.Command {
@@ -87,9 +86,7 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 	if err != nil {
 		return s, err
 	}
-	outcome := verify.Compare(before.run, now.run, promise(before.run, verify.Changes(before.run, now.run)))
-	outcome.Was, outcome.Now = string(before.verdict.Class), string(now.verdict.Class)
-	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: outcome}
+	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: now.comparedWith(before)}
 	return s, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"stoker/advise"
 	"stoker/diagnose"
 	"stoker/recording"
+	"stoker/verify"
 )
 
 // runsFolder is where recordings go and are looked for.
@@ -40,17 +41,32 @@ type judged struct {
 
 // judge opens a recording, the newest one where none is named, and judges it.
 func judge(args []string) (judged, error) {
-	var j judged
+	var path string
 	var err error
 	if len(args) > 0 {
-		j.path = args[0]
-	} else if j.path, err = newest(); err != nil {
-		return j, err
+		path = args[0]
+	} else if path, err = newest(); err != nil {
+		return judged{}, err
 	}
-	if j.run, err = recording.Open(j.path); err != nil {
-		return j, err
+	run, err := recording.Open(path)
+	if err != nil {
+		return judged{path: path}, err
 	}
-	j.verdict = capturedOf(context.Background(), j.path, j.run, diagnose.Judge(j.run)).verdict
-	j.plan = advise.Rank(j.run, j.verdict)
-	return j, nil
+	return judgeRun(path, run), nil
+}
+
+// judgeRun judges a recording that was read.
+func judgeRun(path string, run *recording.Run) judged {
+	j := judged{path: path, run: run}
+	j.verdict = capturedOf(context.Background(), path, run, diagnose.Judge(run)).verdict
+	j.plan = advise.Rank(run, j.verdict)
+	return j
+}
+
+// comparedWith is how a run compares with the one before it, and with what had been
+// promised.
+func (j judged) comparedWith(before judged) verify.Outcome {
+	o := verify.Compare(before.run, j.run, promise(before.run, verify.Changes(before.run, j.run)))
+	o.Was, o.Now = string(before.verdict.Class), string(j.verdict.Class)
+	return o
 }

@@ -10,7 +10,6 @@ import (
 	"stoker/predict"
 	"stoker/recording"
 	"stoker/report"
-	"stoker/verify"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -33,18 +32,18 @@ seconds that both would have to run. Runs of different work are refused, or comp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			before, after, err := a.twoTraces(cmd.Context(), args[0], args[1])
+			before, after, err := a.twoRuns(cmd.Context(), args[0], args[1])
 			switch {
 			case err != nil:
 				return err
-			case before != nil:
+			case before.Timeline != nil:
 				refused, err := a.compared(traceFlags{json: asJSON, check: check, top: shownWork}, nil, before, after)
 				if err == nil && refused != "" {
 					return exitCode(exitError)
 				}
 				return err
 			}
-			return a.runVerify(args[0], args[1], asJSON, &check)
+			return a.runVerify(judgeRun(args[0], before), judgeRun(args[1], after), asJSON, &check)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -55,9 +54,9 @@ seconds that both would have to run. Runs of different work are refused, or comp
 // shownWork is how many kernels of two traces are shown.
 const shownWork = 10
 
-// twoTraces reads two traces, as profilers wrote them or as recordings of them; nil where
-// the first is a recording of a live run.
-func (a *app) twoTraces(ctx context.Context, first, second string) (before, after *recording.Run, err error) {
+// twoRuns reads two recordings of live runs, or two traces, as profilers wrote them or as
+// recordings of them.
+func (a *app) twoRuns(ctx context.Context, first, second string) (before, after *recording.Run, err error) {
 	runs := make([]*recording.Run, 2)
 	for i, file := range []string{first, second} {
 		run, err := recording.Open(file)
@@ -71,25 +70,14 @@ func (a *app) twoTraces(ctx context.Context, first, second string) (before, afte
 		}
 		runs[i] = read[0]
 	}
-	if traced := runs[0].Timeline != nil; traced != (runs[1].Timeline != nil) {
+	if (runs[0].Timeline != nil) != (runs[1].Timeline != nil) {
 		return nil, nil, usageError{fmt.Errorf("of %s and %s one is a trace, the other a recording of a live run: give two of a kind", first, second)}
-	} else if !traced {
-		return nil, nil, nil
 	}
 	return runs[0], runs[1], nil
 }
 
-func (a *app) runVerify(beforeFile, afterFile string, asJSON bool, check *checkFlag) error {
-	before, err := judge([]string{beforeFile})
-	if err != nil {
-		return err
-	}
-	after, err := judge([]string{afterFile})
-	if err != nil {
-		return err
-	}
-	outcome := verify.Compare(before.run, after.run, promise(before.run, verify.Changes(before.run, after.run)))
-	outcome.Was, outcome.Now = string(before.verdict.Class), string(after.verdict.Class)
+func (a *app) runVerify(before, after judged, asJSON bool, check *checkFlag) (err error) {
+	outcome := after.comparedWith(before)
 	if asJSON {
 		err = report.OutcomeJSON(a.stdout, after.run, after.verdict, after.plan, outcome)
 	} else {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -98,13 +100,12 @@ const mostRows = 200
 func (s *shelf) List() ([]web.Row, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	files, err := filepath.Glob(filepath.Join(escapedGlob(s.folder), "*.jsonl.gz"))
+	files, err := s.files()
 	if err != nil {
 		return nil, err
 	}
-	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
 	var rows []web.Row
-	for _, file := range files[:min(len(files), mostRows)] {
+	for _, file := range files {
 		info, err := os.Stat(file)
 		if err != nil {
 			continue // it has gone
@@ -117,6 +118,13 @@ func (s *shelf) List() ([]web.Row, error) {
 		rows = append(rows, known.row)
 	}
 	return rows, nil
+}
+
+// files are the newest recordings of the folder, newest first.
+func (s *shelf) files() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(escapedGlob(s.folder), "*.jsonl.gz"))
+	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
+	return files[:min(len(files), mostRows)], err
 }
 
 // escapedGlob is a folder's name that stands for itself in a pattern.
@@ -145,7 +153,15 @@ func rowOf(file string) web.Row {
 
 // Page reads and judges a recording of the list.
 func (s *shelf) Page(name string) (report.Subject, error) {
-	j, err := judge([]string{filepath.Join(s.folder, name)})
+	files, err := s.files()
+	if err != nil {
+		return report.Subject{}, err
+	}
+	file := filepath.Join(s.folder, name)
+	if !slices.Contains(files, file) { // a name with a folder in it is none of these
+		return report.Subject{}, fs.ErrNotExist
+	}
+	j, err := judge([]string{file})
 	if err != nil {
 		return report.Subject{}, err
 	}
