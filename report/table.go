@@ -75,7 +75,7 @@ func (p *page) wrappedTable(rows [][]string) {
 // brokenRow is a row as the lines that it takes.
 func brokenRow(row []string, room []int) (all [][]string) {
 	for i, cell := range row {
-		for n, part := range broken(cell, room[i]) {
+		for n, part := range Broken(cell, room[i]) {
 			if n == len(all) {
 				all = append(all, make([]string, len(row)))
 			}
@@ -85,8 +85,8 @@ func brokenRow(row []string, room []int) (all [][]string) {
 	return all
 }
 
-// broken is text in lines of at most width; a word that is longer stays whole.
-func broken(text string, width int) []string {
+// Broken is text in lines of at most width cells; a word that is longer stays whole.
+func Broken(text string, width int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(text) {
 		at := len(lines) - 1

@@ -18,6 +18,7 @@ import (
 	"stoker/internal/safe"
 	"stoker/predict"
 	"stoker/recording"
+	"stoker/report"
 	"stoker/report/strip"
 )
 
@@ -514,7 +515,7 @@ func (d *drawing) help() {
 		{"pipeline", "samples/s that each part could do alone, by the run's own costs; the slowest is marked, and the bars are as long as the parts take"},
 		{"best fix", "what advise ranks first, with its interval (stoker advise has all of them, and the lines to paste)"},
 	} {
-		for i, text := range wrap(row[1], d.Width-nameWidth-1) {
+		for i, text := range report.Broken(row[1], d.Width-nameWidth-1) {
 			name := row[0]
 			if i > 0 {
 				name = ""
@@ -522,18 +523,4 @@ func (d *drawing) help() {
 			d.line(pad(name, nameWidth) + " " + text)
 		}
 	}
-}
-
-// wrap breaks text at spaces.
-func wrap(text string, width int) []string {
-	var all []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			all = append(all, line)
-			line = ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(all, line)
 }

@@ -79,6 +79,11 @@ func TestWebServesAFolder(t *testing.T) {
 	if text := get(base + "run/2026-b.jsonl.gz"); !strings.Contains(text, "</html>") {
 		t.Error("its page is not whole")
 	}
+	for _, name := range []string{"..%2Fgo.mod", "%2Fetc%2Fpasswd", "absent.jsonl.gz"} {
+		if text := get(base + "run/" + name); !strings.Contains(text, "404") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
 	cancel()
 	if code := leash.Receive(t, "the end", ended); code != exitFine {
 		t.Errorf("code %d, %s", code, errs.String())
