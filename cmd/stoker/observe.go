@@ -48,7 +48,7 @@ says when the verdict changes.`,
 			if (len(args) == 0) == (o.pid == 0) {
 				return usageError{errors.New("observe takes a command after --, or --pid PID")}
 			}
-			return o.trace.check()
+			return errors.Join(o.canLog(), o.trace.check())
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, err := o.prices.own() // before CMD begins
@@ -67,10 +67,14 @@ says when the verdict changes.`,
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
+	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log what is found every 15 s into the run that CMD has open: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
+
+// loggers are the tools that the hook knows (observe/hook/log.py).
+var loggers = []string{"wandb", "mlflow"}
 
 type observeFlags struct {
 	output          string
@@ -82,6 +86,20 @@ type observeFlags struct {
 	prices          priceFlags
 
 	prometheus string
+	log        []string
+}
+
+// canLog is nil where the tools are known and there is a hook to log.
+func (o observeFlags) canLog() error {
+	for _, name := range o.log {
+		if !slices.Contains(loggers, name) {
+			return usageError{fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", "))}
+		}
+	}
+	if len(o.log) > 0 && (o.noHook || o.pid > 0) {
+		return usageError{errors.New("--log needs the hook, which --no-hook and --pid leave out")}
+	}
+	return nil
 }
 
 // mostMemory is what Go's heap and stacks may take before it is collected sooner: a
@@ -102,7 +120,7 @@ func frugal() {
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
 	o.output = recordingFile(o, args)
-	live := newLive(a, o.quiet, o.prometheus)
+	live := newLive(a, o)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
@@ -126,6 +144,9 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		if options.Trace = o.trace.request(); !o.quiet {
 			a.say("%s", options.Trace.Cost())
 		}
+	}
+	if len(o.log) > 0 {
+		options.Log = live.nextLog
 	}
 	if live.inside = o.trace.inside(o); !live.inside.forbidden {
 		options.Inside = live.inside.next
