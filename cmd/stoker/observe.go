@@ -29,6 +29,7 @@ import (
 
 func (a *app) observe() *cobra.Command {
 	var o observeFlags
+	var otlp string
 	cmd := &cobra.Command{
 		Use:   "observe [flags] -- CMD...",
 		Short: "Run CMD, record it, and say at the end what starves the GPU",
@@ -55,6 +56,11 @@ says when the verdict changes.`,
 			if err != nil {
 				return err
 			}
+			if otlp != "" {
+				if o.collector, err = newCollector(otlp, func(text string) { a.say("%s", text) }); err != nil {
+					return err
+				}
+			}
 			a.began = true
 			return a.runObserve(cmd, args, o, own)
 		},
@@ -67,6 +73,7 @@ says when the verdict changes.`,
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
+	cmd.Flags().StringVar(&otlp, "otlp", "", "OpenTelemetry collector to send what is found to every 15 s, such as http://127.0.0.1:4318")
 	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log what is found every 15 s into the run that CMD has open: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
@@ -87,6 +94,7 @@ type observeFlags struct {
 
 	prometheus string
 	log        []string
+	collector  *collector
 }
 
 // canLog is nil where the tools are known and there is a hook to log.
@@ -119,8 +127,11 @@ func frugal() {
 
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
-	o.output = recordingFile(o, args)
 	live := newLive(a, o)
+	if o.collector != nil {
+		defer o.collector.close()
+	}
+	o.output = recordingFile(o, args)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
@@ -169,7 +180,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		captured := capturedOf(cmd.Context(), o.output, run, diagnose.Judge(run))
 		verdict = captured.verdict
 		verdict.Cost = diagnose.CostOf(run, verdict, own)
-		a.textfile(o.prometheus, run, verdict)
+		live.handOut(run, verdict)
 		if o.quiet {
 			return nil
 		}

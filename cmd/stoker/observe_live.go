@@ -24,6 +24,7 @@ type live struct {
 
 	prometheus string   // file for Prometheus; "" none
 	log        []string // tools whose open run gets figures
+	collector  *collector
 	written    float64
 	toLog      *observe.Log
 
@@ -46,7 +47,7 @@ func (l *live) judge(run *recording.Run) diagnose.Verdict {
 }
 
 func newLive(a *app, o observeFlags) *live {
-	return &live{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log}
+	return &live{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
 }
 
 // handOutEach is how often other tools get figures, seconds: about as often as
@@ -56,6 +57,9 @@ const handOutEach = 15.0
 // handOut gives other tools what they are to know of a run.
 func (l *live) handOut(run *recording.Run, v diagnose.Verdict) {
 	l.app.textfile(l.prometheus, run, v)
+	if l.collector != nil {
+		l.collector.send(run, v)
+	}
 	if len(l.log) == 0 || !v.HasSteps {
 		return
 	}
@@ -98,7 +102,7 @@ const (
 
 // tick looks at the run so far.
 func (l *live) tick(sofar func() *recording.Run, now float64) {
-	forOthers := l.prometheus != "" || len(l.log) > 0
+	forOthers := l.prometheus != "" || len(l.log) > 0 || l.collector != nil
 	if l.quiet && !forOthers || now < l.next {
 		return
 	}
