@@ -231,8 +231,11 @@ def enter(part):
 
 # Guarded themselves: what is called while something compiles must be a function that Dynamo was told to leave alone.
 @hook._guarded
-def _enter_forward(*_):
-    return hook._state.inside.turn(FORWARD)
+def _enter_forward(*args):
+    sample = hook._state.inside.turn(FORWARD)
+    if sample is not None and args:
+        hook._model_passed(args[0], sample.marks[-1][1], sample.tid)
+    return sample
 
 
 @hook._guarded
