@@ -165,9 +165,9 @@ type Loader struct {
 
 // ModelFacts is what is known of the model without looking into it.
 type ModelFacts struct {
-	Device string `json:"device,omitempty"` // of the optimizer's parameters: "cpu", "cuda:0"
+	Device string `json:"device,omitempty"` // of the first parameter: "cpu", "cuda:0"
 	DType  string `json:"dtype,omitempty"`
-	Steps  int    `json:"steps,omitempty"` // optimizer steps seen
+	Steps  int    `json:"steps,omitempty"` // optimizer steps seen; 0 where the model only infers, and in JAX
 }
 
 // Capture is a trace that PyTorch's own profiler wrote of this run because it was

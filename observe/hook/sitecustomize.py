@@ -46,7 +46,8 @@ The protocol, version 1. Both sides begin with this paragraph.
     inside     loader, n, clock "cuda"|"emulated"|"host", span (ns on that clock, from this step's ask to the next), input, copy, forward,
                backward, optimizer, exchange (of the span, each by itself); and of the launching thread launches, launching (ns),
                copies (to the device), bytes, pageable (of the bytes), syncs (calls that wait for the device), waited (ns). Of some steps
-    optim      tid, device, dtype (of the first parameter), steps (cumulative in this process)
+    optim      tid, device, dtype (of the first parameter, null in JAX), steps (cumulative in this process; 0 where a model or a compiled
+               function of JAX is called and no optimizer steps)
     warn       text
 """
 
@@ -470,6 +471,8 @@ class _Process(object):
 
     def adopt(self, iterator, t):
         """An iterator that was not made by iter(loader), or in our parent before a fork."""
+        if self.own is not None:
+            _parts["own"].only_steps()
         return self.iterate(self.new_loader(_settings(None, iterator), t), iterator)
 
     def new_loader(self, settings, t):
@@ -924,7 +927,7 @@ def _optimizer_stepped(optimizer):
     if state.inside is not None:
         state.inside.optimizer_stepped()
         if not state.inside.stepping:
-            state.own.optimizer_stepped(optimizer, t, tid)
+            state.own.beats(optimizer, t, tid)
     known = state.optimizers.get(optimizer)
     if known is None:
         known = _first_parameter(state.torch, optimizer)
@@ -956,15 +959,46 @@ def _after_optimizer_step(optimizer, args, kwargs):
         _optimizer_stepped(optimizer)
 
 
+def _step_in_place_of(original):
+    def step(self, *args, **kwargs):
+        _before_optimizer_step(self, args, kwargs)
+        stepped = original(self, *args, **kwargs)
+        _after_optimizer_step(self, args, kwargs)
+        return stepped
+
+    return step
+
+
 def _first_parameter(torch, optimizer):
     """Return (device, dtype, CUDA index or None) of the first parameter."""
-    for group in optimizer.param_groups:
+    groups = getattr(optimizer, "param_groups", None) or [{"params": found} for found in optimizer.param_lists]  # fastai's own
+    for group in groups:
         for parameter in group["params"]:
-            with torch._C.DisableTorchFunction():
-                device = parameter.device
-                index = device.index if device.type == "cuda" else None
-                return str(device), str(parameter.dtype).replace("torch.", ""), index
+            return _place(torch, parameter)
     return None, None, None
+
+
+def _place(torch, parameter):
+    with torch._C.DisableTorchFunction():
+        device = parameter.device
+        index = device.index if device.type == "cuda" else None
+        return str(device), str(parameter.dtype).replace("torch.", ""), index
+
+
+def _model_passed(module, t, tid):
+    """Where no optimizer steps the model itself tells where it lies. Nothing of the user's runs."""
+    state, left = _state, [module]
+    if state.optimizer_steps or t - state.optimized < SECOND:
+        return
+    state.optimized = t
+    while left:
+        found = vars(left.pop())
+        parameters = [one for one in found.get("_parameters", {}).values() if one is not None]
+        if parameters:
+            device, dtype, _ = _place(state.torch, parameters[0])
+            state.channel.put(_json({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": 0}))
+            return
+        left.extend(one for one in reversed(list(found.get("_modules", {}).values())) if one is not None)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1711,10 +1745,24 @@ def _patch_optimizer(module):
         before(_before_optimizer_step)
 
 
+def _patch_fastai(module):
+    _patch(((module.Optimizer, "step", _step_in_place_of),))
+
+
 def _patch_modules(module):
     for name in ("inside", "own"):
         _part(name).patch_modules(module)
-    _state.look_inside()
+    if _state.inside is None:
+        _state.look_inside()
+
+
+def _patch_jax(module):
+    own = _part("own")
+    if _state.inside is None:
+        _part("inside")
+        _state.look_inside()
+    own.stay_out_of_tracebacks()
+    _patch(((module, "jit", own.jit_in_place_of),))
 
 
 def _patch_save(name):
@@ -1806,6 +1854,7 @@ _others = (  # what inputs.py knows
     "spdl.pipeline._pipeline",
     "tensorflow.python.data.ops.iterator_ops",
     "grain._src.python.data_loader",
+    "grain._src.python.dataset.dataset",
 )
 _finder = _Finder(
     {
@@ -1817,6 +1866,8 @@ _finder = _Finder(
         "torch.autograd": _patch_autograd,
         "torch.serialization": _patch_save("save"),
         "safetensors.torch": _patch_save("save_file"),
+        "fastai.optimizer": _patch_fastai,
+        "jax": _patch_jax,
         "torch.compiler": _note_compiler,
         "torch._dynamo.callback": _patch_compiler,
         "torch._dynamo.convert_frame": _patch_old_compiler,
