@@ -120,7 +120,7 @@ func whole(t *testing.T) shown {
 	s.Outcome = verify.Compare(live, live, predict.Forecast{})
 	s.Outcome.Was, s.Outcome.Now = "was", "now"
 	side := verify.Traced{Run: s.Trace.Run, Verdict: s.Trace.Verdict, Gaps: s.Trace.Gaps}
-	s.Traces = verify.Traces(side, side, []verify.TracedPromise{{Fix: "fix", Changes: s.Trace.Plan.Fixes[0].Changes, Promised: s.Trace.Plan.Fixes[0].Forecast.Speedup}})
+	s.Traces = verify.Traces([]verify.Traced{side}, []verify.Traced{side}, []verify.TracedPromise{{Fix: "fix", Changes: s.Trace.Plan.Fixes[0].Changes, Promised: s.Trace.Plan.Fixes[0].Forecast.Speedup}})
 	s.Traces.Warnings = append(s.Traces.Warnings, "a warning")
 	s.Trace.Source.Files = []string{"trace.json"}
 	s.Trace.Verdict.Findings = append(s.Trace.Verdict.Findings, diagnose.Finding{
