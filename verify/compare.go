@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +30,7 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	was, now := observeAll("before", before), observeAll("after", after)
 	all := slices.Concat(was, now)
 	o := Outcome{
-		Refused: tooFew(all),
+		Refused: cmp.Or(was.repeated(), now.repeated(), tooFew(all)),
 		Basis:   PerStep, Before: was.side(), After: now.side(),
 		Difference: NotCompared,
 		Promise:    untested(forecast.Speedup),
@@ -210,6 +211,20 @@ func (side *Side) fill(s sample, samples float64) {
 			Median: samples / t.Median,
 		}
 	}
+}
+
+// repeated is the refusal where one run is given as several of a side, "" where none is:
+// it would lie near itself and pretend that the next one did.
+func (g group) repeated() string {
+	for i, a := range g {
+		for _, b := range g[:i] {
+			x, y := a.run.Facts, b.run.Facts
+			if x.Started > 0 && x.Started == y.Started && x.Monotonic == y.Monotonic && a.window.PID == b.window.PID {
+				return fmt.Sprintf("the runs %s and %s are the same run", b.name, a.name)
+			}
+		}
+	}
+	return ""
 }
 
 // tooFew is the refusal of runs that were too short, "" for others.

@@ -96,6 +96,14 @@ func TestSeveralRuns(t *testing.T) {
 
 // Runs of a side are the same job, or the answer names the one that is not.
 func TestSeveralRunsOfOtherWork(t *testing.T) {
+	same := runsOf(typical(), 0.1, 0.1)
+	same[0].Facts.Started, same[1].Facts.Started = 1e9, 1e9
+	if o := CompareAll(same, runsOf(typical(), 0.1), nothing); o.Refused != "the runs before (1 of 2) and before (2 of 2) are the same run" {
+		t.Errorf("one run given twice: %q", o.Refused)
+	}
+	if o := CompareAll(same[:1], same[1:], nothing); o.Refused != "" {
+		t.Errorf("a run against itself: %q", o.Refused)
+	}
 	for want, edit := range map[string]func(*recording.Run){
 		"data set ImageFolder before (1 of 2), CocoDetection before (2 of 2)": func(r *recording.Run) { r.Facts.Loaders[0].Dataset = "CocoDetection" },
 		"num_workers 0 -> 4 from the run before (1 of 2) to the run before":   func(r *recording.Run) { r.Facts.Loaders[0].Settings[stoker.NumWorkers] = 4 },

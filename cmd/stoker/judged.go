@@ -63,10 +63,17 @@ func judgeRun(path string, run *recording.Run) judged {
 	return j
 }
 
-// comparedWith is how a run compares with the one before it, and with what had been
-// promised.
-func (j judged) comparedWith(before judged) verify.Outcome {
-	o := verify.Compare(before.run, j.run, promise(before.run, verify.Changes(before.run, j.run)))
-	o.Was, o.Now = string(before.verdict.Class), string(j.verdict.Class)
+// compareAll is how runs compare with those before them, and with what had been promised
+// for just what was changed.
+func compareAll(before, after []judged) verify.Outcome {
+	runs := func(side []judged) (all []*recording.Run) {
+		for _, j := range side {
+			all = append(all, j.run)
+		}
+		return all
+	}
+	was, now := runs(before), runs(after)
+	o := verify.CompareAll(was, now, promise(was[0], verify.Changes(was[0], now[0])))
+	o.Was, o.Now = string(before[0].verdict.Class), string(after[0].verdict.Class)
 	return o
 }
