@@ -115,8 +115,8 @@ func below(root, file string) string {
 // GitHub writes problems as workflow commands, which GitHub shows at their lines.
 func GitHub(w io.Writer, problems []Problem) error {
 	var b strings.Builder
-	value := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	escape := strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
+	property := func(text string) string { return escape.Replace(safe.Text(text, mostText)) }
 	for _, p := range problems {
 		command := "warning"
 		if p.Fail {
@@ -124,9 +124,9 @@ func GitHub(w io.Writer, problems []Problem) error {
 		}
 		place := ""
 		if p.File != "" {
-			place = fmt.Sprintf("file=%s,line=%d,", property.Replace(p.File), p.Line)
+			place = fmt.Sprintf("file=%s,line=%d,", property(p.File), p.Line)
 		}
-		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", command, place, property.Replace("stoker: "+p.Rule), value.Replace(safe.Text(p.Text, mostText)))
+		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", command, place, property("stoker: "+p.Rule), strings.ReplaceAll(safe.Text(p.Text, mostText), "%", "%25"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
