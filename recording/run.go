@@ -24,6 +24,8 @@ type Run struct {
 type Facts struct {
 	Version   string      `json:"version,omitempty"` // of the Stoker that wrote the recording
 	Command   []string    `json:"command,omitempty"` // secrets redacted
+	Host      string      `json:"host,omitempty"`    // name of the machine
+	Job       string      `json:"job,omitempty"`     // as the launcher names it on each of its nodes: "SLURM_JOB_ID=4711"
 	Started   float64     `json:"started,omitempty"` // Unix time of t = 0, seconds
 	Monotonic int64       `json:"monotonic_ns,omitempty"`
 	Machine   Machine     `json:"machine"`

@@ -242,8 +242,8 @@ func sourceText(s diagnose.Source) string {
 }
 
 func rate(v diagnose.Verdict) string {
-	if n := v.Costs.Window.Samples(); n > 0 && v.Costs.Step > 0 {
-		return fmt.Sprintf("; %.0f samples/s", n/v.Costs.Step)
+	if r := v.Costs.Rate(); r > 0 {
+		return fmt.Sprintf("; %.0f samples/s", r)
 	}
 	return ""
 }

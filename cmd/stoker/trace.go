@@ -115,8 +115,12 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 		return interrupted(ctx, err)
 	}
 	if len(runs) == 2 {
-		_, err := a.compared(f, asked, runs[0], runs[1])
-		return err
+		o, now, err := a.compared(f, asked, runs[:1], runs[1:])
+		if err != nil {
+			return err
+		}
+		o.Refused = "" // two traces are shown beside each other all the same
+		return a.concluded(ctx, &f.check, formFlags{}, o, now)
 	}
 	run := runs[0]
 	r, err := a.inspectUntil(ctx, run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
@@ -235,27 +239,24 @@ func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*rec
 	return []*recording.Run{run}, err
 }
 
-// compared says what changed between two traces; refused is why they could not be
-// compared, "" where they were.
-func (a *app) compared(f traceFlags, asked []stoker.Change, before, after *recording.Run) (refused string, err error) {
-	was, now := judgedTrace(before), judgedTrace(after)
-	plan := advise.Rank(before, was.Verdict)
+// compared says what changed between traces.
+func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*recording.Run) (verify.Outcome, []judged, error) {
+	was, now := judgedTraces(before), judgedTraces(after)
+	plan, err := advise.Rank(before[0], was[0].Verdict), error(nil)
 	if len(asked) > 0 {
-		if plan, err = advise.WhatIf(before, asked); err != nil {
-			return "", err
+		if plan, err = advise.WhatIf(before[0], asked); err != nil {
+			return verify.Outcome{}, nil, err
 		}
 	}
 	o := verify.Traces(was, now, promisesOf(plan))
 	if len(asked) > 0 && len(o.Promises) == 1 && o.Speedup != nil {
 		o.Changes, o.Promise = asked, verify.Promise{Kept: o.Promises[0].Kept, Promised: &o.Promises[0].Promised, Achieved: o.Speedup}
 	}
-	if err := a.showTraces(f, o, now); err != nil {
-		return "", err
+	var all []judged
+	for _, t := range now {
+		all = append(all, judged{run: t.Run, verdict: t.Verdict})
 	}
-	if err := a.kept(&f.check, o.Promise); err != nil {
-		return "", err
-	}
-	return o.Refused, a.checked(&f.check, now.Verdict)
+	return o.Outcome, all, a.showTraces(f, o, now[0])
 }
 
 func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced) error {
@@ -268,10 +269,12 @@ func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced)
 	return report.TracesText(a.stdout, o, f.top, a.style(a.stdout))
 }
 
-func judgedTrace(run *recording.Run) verify.Traced {
-	t := verify.Traced{Run: run, Gaps: idle.Analyse(run)}
-	t.Verdict = diagnose.JudgeGaps(run, t.Gaps)
-	return t
+func judgedTraces(runs []*recording.Run) (all []verify.Traced) {
+	for _, run := range runs {
+		gaps := idle.Analyse(run)
+		all = append(all, verify.Traced{Run: run, Gaps: gaps, Verdict: diagnose.JudgeGaps(run, gaps)})
+	}
+	return all
 }
 
 // promisesOf are the fixes of a plan that promise from where to where a gain lies.
