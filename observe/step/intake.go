@@ -56,7 +56,7 @@ type Intake struct {
 	notes    []string
 	draws    bool     // it was looked whether fetches draw random numbers
 	drew     []string // from which generators they did
-	heard    bool // some process answered
+	heard    bool     // some process answered
 
 	dropped, malformed int64
 }
