@@ -92,7 +92,7 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
 	if _, why := target(best.Run, best.Verdict); why != "" && len(best.Plan.Fixes) > 0 {
 		return Next{Why: why}
 	}
-	stop := Next{Why: "nothing promises more than 5 %: the loop itself is the limit"}
+	refused, unset := "", ""
 	for _, fix := range best.Plan.Fixes {
 		changes := slices.DeleteFunc(slices.Clone(fix.Changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) })
 		worth := fix.Forecast.Speedup
@@ -101,11 +101,11 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
 		}
 		switch {
 		case len(changes) == 0:
-			stop.Why = fmt.Sprintf("what is left is not set by the hook: %s (%s)", fix.Name, fix.Worth())
+			unset = cmp.Or(unset, fmt.Sprintf("what is left is not set by the hook: %s (%s)", fix.Name, fix.Worth()))
 		case !(worth.Point >= leastGain) || slices.ContainsFunc(tried, func(t Trial) bool { return same(t.Changes, changes) }):
 		case len(denied(best, changes, allow)) > 0:
 			d := denied(best, changes, allow)[0]
-			stop.Why = fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, stoker.Factor(worth), d.Why, d.Allow)
+			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, stoker.Factor(worth), d.Why, d.Allow))
 		case startsLeft <= 0:
 			return Next{Why: fmt.Sprintf("no more starts are allowed; %s would promise %s", fix.Name, stoker.Factor(worth))}
 		default:
@@ -113,7 +113,7 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
 			return Next{Fix: fix, Changes: changes}
 		}
 	}
-	return stop
+	return Next{Why: cmp.Or(refused, unset, "nothing promises more than 5 %: the loop itself is the limit")}
 }
 
 func (b Best) worth(changes []stoker.Change) stoker.Interval {

@@ -79,7 +79,7 @@ def _patch(module):
     torch = sys.modules["torch"]
     _shells.append(_shell_class(torch, module))
     kind, own = module.DataLoader, os.getpid()
-    kind.__init__ = hook._init_in_place_of(kind.__init__)
+    kind.__init__ = _init_in_place_of(kind.__init__)
     kind.__iter__ = _iter_in_place_of(kind.__iter__)
     atexit.register(lambda: os.getpid() == own and _unmet())
 
@@ -196,6 +196,18 @@ def _torchs(kind):
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The iterator.
+
+
+def _init_in_place_of(original):
+    def __init__(self, *args, **kwargs):
+        try:
+            hook._note_call(self)
+        except Exception:
+            pass  # it has no line then, and stays as it is
+        original(self, *args, **kwargs)
+
+    __init__.__wrapped__ = original  # who asks for its arguments sees torch's
+    return __init__
 
 
 def _iter_in_place_of(original):

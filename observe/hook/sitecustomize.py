@@ -399,14 +399,16 @@ def _stopped(step, error):
         state.flush(monotonic_ns())
 
 
+def _note_call(loader):
+    """Note the line that makes a DataLoader."""
+    file, line = _users_line()
+    if file is not None:
+        _calls.put(loader, (os.path.abspath(file), line))
+
+
+@_guarded
 def _called(loader):
-    """Note the line that makes a DataLoader. Also where we are off: apply.py knows loaders by it."""
-    try:
-        file, line = _users_line()
-        if file is not None:
-            _calls.put(loader, (os.path.abspath(file), line))
-    except Exception:
-        pass  # it has no line then
+    _note_call(loader)
 
 
 @_guarded
@@ -1704,9 +1706,9 @@ def _boundary(torch, module):
     """Return what to replace. What is missing raises here, and not later in a step."""
     torch.is_grad_enabled, torch.is_autocast_enabled, torch._C.DisableTorchFunction, module._DatasetKind.Iterable
     fetch = module._utils.fetch
-    return (
+    made = ((module.DataLoader, "__init__", _init_in_place_of),) if "__init__" in vars(module.DataLoader) else ()
+    return made + (
         (module._BaseDataLoaderIter, "__next__", _next_in_place_of),
-        (module.DataLoader, "__init__", _init_in_place_of),
         (module.DataLoader, "__iter__", _iter_in_place_of),
         (fetch._BaseDatasetFetcher, "__init__", _fetcher_in_place_of),
         (fetch._MapDatasetFetcher, "fetch", _fetch_in_place_of),

@@ -140,9 +140,9 @@ def chance():
     import random
 
     states = {"random": random.getstate()}
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        states["torch"] = bytes(torch.random.default_generator.get_state().numpy())
+    generator = getattr(sys.modules.get("torch"), "default_generator", None)
+    if generator is not None:
+        states["torch"] = bytes(generator.get_state().numpy())
     if "numpy.random" in sys.modules:
         name, keys, place, gauss, cached = sys.modules["numpy.random"].get_state()
         states["numpy"] = (keys.tobytes(), place, gauss, cached)
