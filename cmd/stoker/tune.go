@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -157,8 +156,10 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 
 // tuneFolder is a new folder for what this tuning writes.
 func tuneFolder() (string, error) {
-	folder := filepath.Join(runsFolder, fmt.Sprintf("tune-%s-%d", time.Now().Format("2006-01-02T150405"), os.Getpid()))
-	return folder, os.MkdirAll(folder, 0o700)
+	if err := os.MkdirAll(runsFolder, 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(runsFolder, "tune-"+time.Now().Format("2006-01-02T150405")+"-")
 }
 
 func here() string {
