@@ -332,6 +332,7 @@ func (s *scanner) frame(e *event, out *batch) {
 	name := s.names.id(e.name)
 	t := s.names.traits[name]
 	if t&collecting != 0 {
+		e.shapes, e.types, e.stack = nil, nil, nil // its arguments may not have been read
 		s.host(e, profilingClass, out)
 		return
 	}
