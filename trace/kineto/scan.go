@@ -137,7 +137,7 @@ func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
 			i, ok = e.scanInt(b, i, &e.stream, hasStream)
 		case "device":
 			i, ok = e.scanInt(b, i, &e.device, hasDevice)
-		case "bytes", "size":
+		case "bytes", "size", "Bytes":
 			i, ok = e.scanInt(b, i, &e.bytes, 0)
 		case "grid":
 			i, ok = scanProduct(b, i, &e.blocks)
@@ -163,6 +163,8 @@ func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
 			}
 		case "In msg nelems":
 			i, ok = e.scanInt(b, i, &e.nelems, 0)
+		case "Addr":
+			i, ok = e.scanInt(b, i, &e.address, 0)
 		case "Total Allocated":
 			i, ok = e.scanInt(b, i, &e.allocated, 0)
 		case "Total Reserved":
