@@ -77,7 +77,7 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.recording(), a.doctor(), a.licenses())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.recording(), a.doctor(), a.install(), a.licenses())
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root
 }
