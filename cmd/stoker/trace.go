@@ -226,7 +226,7 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 			f.pprof: func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) },
 		} {
 			if file != "" {
-				files = append(files, output{file, write})
+				files = append(files, output{file, toOthers, write})
 			}
 		}
 	}

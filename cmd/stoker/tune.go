@@ -162,19 +162,11 @@ func tuneFolder() (string, error) {
 	return os.MkdirTemp(runsFolder, "tune-"+time.Now().Format("2006-01-02T150405")+"-")
 }
 
-func here() string {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "/"
-	}
-	return folder
-}
-
 // keepPlan writes the best plan so far, so that whatever ends us leaves it.
 func (a *app) keepPlan(path string, plan tune.Plan) {
 	text, err := plan.JSON()
 	if err == nil {
-		err = writeFiles(context.Background(), output{path, func(w io.Writer) error { _, err := w.Write(text); return err }})
+		err = writeFiles(context.Background(), output{path, toUser, func(w io.Writer) error { _, err := w.Write(text); return err }})
 	}
 	if err != nil {
 		a.error(err)
