@@ -63,6 +63,8 @@ whether that is what had been promised. "-" is standard input. Record a trace wi
   stoker trace before.json.gz after.json.gz         what changed, per step
   stoker trace --what-if num_workers=4 BEFORE AFTER the same, beside what the replay of BEFORE promises
   stoker trace --operators --top 30 --by cpu FILE   the table of operators alone
+  stoker trace --kernels range FILE                 kernels by the NVTX ranges that launched them
+  stoker trace --flame host.svg FILE                where the host's time went
   stoker trace --timeline out.json.gz FILE          with our gap causes as tracks, for ui.perfetto.dev
   stoker trace --json FILE | jq .causes
   stoker trace --what-if num_workers=4,pin_memory=true,non_blocking=true FILE
