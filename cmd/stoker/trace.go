@@ -217,16 +217,13 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	if f.timeline != "" {
 		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
 	}
-	if tree := hostTree(f, r); tree != nil {
-		title := plot.Words{Title: "host time of the judged window", Source: fmt.Sprintf("stoker trace %s", strings.Join(r.Source.Files, " "))}
-		for file, write := range map[string]func(io.Writer) error{
-			f.flame: func(w io.Writer) error { return plot.Flame(w, title, tree) },
-			f.pprof: func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) },
-		} {
-			if file != "" {
-				files = append(files, output{file, write})
-			}
-		}
+	tree := hostTree(f, r)
+	if f.flame != "" {
+		title := plot.Words{Title: "host time of the judged window", Source: "stoker trace " + strings.Join(r.Source.Files, " ")}
+		files = append(files, output{f.flame, toOthers, func(w io.Writer) error { return plot.Flame(w, title, tree) }})
+	}
+	if f.pprof != "" {
+		files = append(files, output{f.pprof, toOthers, func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) }})
 	}
 	if f.output != "" {
 		files = append(files, output{f.output, toUser, func(w io.Writer) error { return recording.Write(w, r.Run) }})
@@ -234,13 +231,13 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	return writeFiles(ctx, files...)
 }
 
-// hostTree is what --flame and --pprof show; nil where neither is asked for, or no device
+// hostTree is what --flame and --pprof show: empty where neither is asked for, or no device
 // was judged.
 func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
 	if d := r.Device(); d != nil && (f.flame != "" || f.pprof != "") {
 		return flame.Of(r.Run, r.Gaps, d)
 	}
-	return nil
+	return &flame.Node{}
 }
 
 func (a *app) showTrace(f traceFlags, r report.TraceReport) error {

@@ -152,6 +152,15 @@ func TestTraceOfTheHost(t *testing.T) {
 			t.Errorf("%s: %v, without %q", path, err, want)
 		}
 	}
+	hostless := filepath.Join(folder, "b.json")
+	if err := os.WriteFile(hostless, []byte(`[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1,"dur":40}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--flame", "--pprof"} {
+		if code, _, errs := callWith(t.Context(), t, "trace", flag, filepath.Join(folder, "c.svg"), hostless); code != 1 || !strings.Contains(errs, "judged window") {
+			t.Errorf("%s without a device: exit code %d, %s", flag, code, errs)
+		}
+	}
 	for _, args := range [][]string{{"--kernels", "shape"}, {"--flame", "a.png"}} {
 		if code, _, errs := callWith(t.Context(), t, append([]string{"trace", file}, args...)...); code != exitUsage || !strings.Contains(errs, args[1]) {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)
