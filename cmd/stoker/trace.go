@@ -231,13 +231,17 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	return writeFiles(ctx, files...)
 }
 
-// hostTree is what --flame and --pprof show: empty where neither is asked for, or no device
-// was judged.
+// hostTree is what --flame and --pprof show: empty where neither is asked for. Where no
+// device worked it is of all that the first process did.
 func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
-	if d := r.Device(); d != nil && (f.flame != "" || f.pprof != "") {
-		return flame.Of(r.Run, r.Gaps, d)
+	d := r.Device()
+	switch {
+	case f.flame == "" && f.pprof == "" || d == nil && len(r.Gaps.Processes) == 0:
+		return &flame.Node{}
+	case d == nil:
+		d = &idle.Device{From: r.Run.Timeline.Start, To: r.Run.Timeline.End}
 	}
-	return &flame.Node{}
+	return flame.Of(r.Run, r.Gaps, d)
 }
 
 func (a *app) showTrace(f traceFlags, r report.TraceReport) error {

@@ -153,12 +153,12 @@ func TestTraceOfTheHost(t *testing.T) {
 		}
 	}
 	hostless := filepath.Join(folder, "b.json")
-	if err := os.WriteFile(hostless, []byte(`[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1,"dur":40}]`), 0o600); err != nil {
+	if err := os.WriteFile(hostless, []byte(`[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1,"dur":40,"args":{"device":0,"stream":7}}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"--flame", "--pprof"} {
 		if code, _, errs := callWith(t.Context(), t, "trace", flag, filepath.Join(folder, "c.svg"), hostless); code != 1 || !strings.Contains(errs, "judged window") {
-			t.Errorf("%s without a device: exit code %d, %s", flag, code, errs)
+			t.Errorf("%s without a host: exit code %d, %s", flag, code, errs)
 		}
 	}
 	for _, args := range [][]string{{"--kernels", "shape"}, {"--flame", "a.png"}} {
