@@ -32,6 +32,8 @@ const (
 // ErrNoStacks says that nobody looked on which lines a run's loaders spend their time.
 var ErrNoStacks = errors.New("the recording does not tell on which lines preparing batches spends its time")
 
+var errNoHost = errors.New("write profile: nothing of the host was recorded in the judged window")
+
 // PProf writes where the loaders of a run spent their time, by file and line, as a
 // profile that `go tool pprof` and speedscope open: seconds of all threads that prepare
 // batches, within a fetch.
@@ -62,6 +64,9 @@ func PProf(w io.Writer, run *recording.Run) error {
 // HostPProf writes where host threads spent their time, by frame and operator, as such a
 // profile: the time of a node in which nothing below it was open.
 func HostPProf(w io.Writer, run *recording.Run, root *flame.Node) error {
+	if root.Time <= 0 {
+		return errNoHost
+	}
 	p := newProfile("host", "nanoseconds")
 	for _, thread := range root.Children {
 		p.node(thread, nil, thread.Name)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"stoker"
@@ -82,25 +83,51 @@ func rankLines(t *ranks.Table) []string {
 	} else {
 		lines = append(lines, "No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
 	}
-	for i, r := range t.Ranks[:min(len(t.Ranks), mostRanks)] {
-		for j, waited := range r.For {
-			if i != j && j != t.Straggler && waited > 0.5*r.Waited && waited >= 1e-3 {
-				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited), t.Ranks[j].Rank))
-			}
-		}
-	}
+	lines = append(lines, waitLines(t)...)
 	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
 	if t.OneClock {
 		lines = append(lines, fmt.Sprintf("All ranks are on one clock, by which %d collectives ran at the same time; their ends differ by %s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
 		return append(lines, unmatchedLine(t)...)
 	}
-	for _, r := range t.Ranks[1:] {
-		clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
-		if len(t.Ranks) > 8 {
-			break
+	if len(t.Ranks) <= mostClocks {
+		for _, r := range t.Ranks[1:] {
+			clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
 		}
+	} else {
+		most := 0.0
+		for _, r := range t.Ranks {
+			most = max(most, math.Abs(r.Clock))
+		}
+		clock += fmt.Sprintf("; clocks were up to %s off rank %d's", stoker.AboutSeconds(most), t.Ranks[0].Rank)
 	}
 	return append(append(lines, clock+"."), unmatchedLine(t)...)
+}
+
+// mostClocks are the ranks up to which each one's clock is told.
+const mostClocks = 8
+
+// waitLines say which rank waits mostly for which other one: each, or of many ranks how
+// many wait for one.
+func waitLines(t *ranks.Table) (lines []string) {
+	waiting, longest := make([]int, len(t.Ranks)), make([]float64, len(t.Ranks))
+	many := len(t.Ranks) > mostRanks
+	for i, r := range t.Ranks {
+		for j, waited := range r.For {
+			if i == j || j == t.Straggler || waited <= 0.5*r.Waited || waited < 1e-3 {
+				continue
+			}
+			if waiting[j]++; !many {
+				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited), t.Ranks[j].Rank))
+			}
+			longest[j] = max(longest[j], waited)
+		}
+	}
+	for j, n := range waiting {
+		if many && n > 0 {
+			lines = append(lines, fmt.Sprintf("%d rank%s wait%s mostly for rank %d, %s at most.", n, stoker.Ending(n, "", "s"), stoker.Ending(n, "s", ""), t.Ranks[j].Rank, stoker.AboutSeconds(longest[j])))
+		}
+	}
+	return lines
 }
 
 func unmatchedLine(t *ranks.Table) []string {

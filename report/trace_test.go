@@ -14,6 +14,7 @@ import (
 	"stoker/diagnose/operators"
 	"stoker/diagnose/ranks"
 	"stoker/internal/golden"
+	"stoker/internal/stat"
 	"stoker/recording"
 	"stoker/report"
 )
@@ -115,6 +116,28 @@ func cpuRun() *recording.Run {
 	return run
 }
 
+// servedRun is a server's passes, with the allocator's events of each: half of the device's
+// memory is there before, a fifth is what a pass takes.
+func servedRun() *recording.Run {
+	run := tracedRun(1)
+	t := run.Timeline
+	for i, name := range t.Names {
+		if n, step := recording.StepSpan(name); step {
+			t.Names[i] = []string{"step[DECODE bs=32]", "step[EXTEND bs=4 toks=4096]", fmt.Sprintf("execute_%d_context_1(sq9)_generation_31(sq31)", n)}[n%3]
+		}
+	}
+	gpu := &run.Facts.GPUs[0]
+	gpu.MemoryBytes, gpu.HeldBytes, gpu.PeakBytes = stat.Known(80e9), stat.Known(60e9), stat.Known(56e9)
+	m := &t.Memory
+	for s := range int64(12) {
+		for _, e := range [][3]int64{{4650, 16e9, 56e9}, {9000, -16e9, 40e9}} {
+			m.At, m.Bytes, m.Total = append(m.At, 1e7*s+1000*e[0]), append(m.Bytes, e[1]), append(m.Total, e[2])
+			m.Device, m.Thread, m.Address = append(m.Device, 0), append(m.Thread, 0), append(m.Address, 4096)
+		}
+	}
+	return run
+}
+
 func TestFacesOfATrace(t *testing.T) {
 	files := golden.Open(t, "testdata/trace", ".out")
 	for name, show := range map[string]func(*bytes.Buffer) error{
@@ -123,6 +146,11 @@ func TestFacesOfATrace(t *testing.T) {
 		},
 		"two-ranks": func(b *bytes.Buffer) error {
 			return report.TraceText(b, reported(tracedRun(2), operators.Options{Top: 3}), report.Style{})
+		},
+		"served": func(b *bytes.Buffer) error {
+			r := reported(servedRun(), operators.Options{Top: 3})
+			r.Within = operators.ByOperator
+			return report.TraceText(b, r, report.Style{})
 		},
 		"narrow": func(b *bytes.Buffer) error {
 			return report.TraceText(b, reported(tracedRun(1), operators.Options{Top: 3}), report.Style{Width: 50})
@@ -165,6 +193,27 @@ func TestNarrowLanes(t *testing.T) {
 					t.Errorf("%d columns at width %d: %s", n, width, line)
 				}
 			}
+		}
+	}
+}
+
+// Where collectives run longer than computation, what of that shows is said before all else.
+func TestExposedFirst(t *testing.T) {
+	for earlier, first := range map[int64]bool{1_000_000: false, 2_900_000: true} {
+		run := tracedRun(2)
+		w := &run.Timeline.Device
+		for i, kind := range w.Kind {
+			if kind == recording.Collective {
+				w.Start[i] -= earlier
+			}
+		}
+		var b bytes.Buffer
+		if err := report.TraceText(&b, reported(run, operators.Options{Top: 3}), report.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		said, gpu := strings.Index(b.String(), "  exchange collectives run"), strings.Index(b.String(), "  GPU 0 ")
+		if said < 0 || gpu < 0 || said < gpu != first {
+			t.Errorf("collectives %d ns earlier: told at %d, the device at %d\n%.1500s", earlier, said, gpu, b.String())
 		}
 	}
 }

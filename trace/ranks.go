@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"stoker/recording"
 	"stoker/trace/kineto"
@@ -162,6 +163,7 @@ const processStride = 10_000_000
 // separate gives every rank process numbers of its own.
 func separate(parts []part, run *recording.Run) {
 	owner := map[int]int{}
+	var moved []string
 	for i := range parts {
 		p := &parts[i]
 		clash := false
@@ -171,15 +173,24 @@ func separate(parts []part, run *recording.Run) {
 			}
 		}
 		if clash {
-			shift := processStride * (p.Rank + 1)
-			p.shift(shift)
-			run.Warnings = append(run.Warnings, fmt.Sprintf("Process numbers of rank %d also occur in other ranks: %d was added to them.", p.Rank, shift))
+			p.shift(processStride * (p.Rank + 1))
+			moved = append(moved, strconv.Itoa(p.Rank))
 		}
 		for pid := range p.pids() {
 			owner[pid] = p.Rank
 		}
 	}
+	if n := len(moved); n > 0 {
+		which := fmt.Sprintf("%d ranks", n)
+		if n <= mostNamed {
+			which = "rank " + strings.Join(moved, ", ")
+		}
+		run.Warnings = append(run.Warnings, fmt.Sprintf("Process numbers of %s also occur in other ranks: %d times the rank's number and one was added to them.", which, processStride))
+	}
 }
+
+// mostNamed are the ranks that a sentence names.
+const mostNamed = 8
 
 func (p *part) pids() map[int]bool {
 	out := map[int]bool{}

@@ -63,6 +63,8 @@ whether that is what had been promised. "-" is standard input. Record a trace wi
   stoker trace before.json.gz after.json.gz         what changed, per step
   stoker trace --what-if num_workers=4 BEFORE AFTER the same, beside what the replay of BEFORE promises
   stoker trace --operators --top 30 --by cpu FILE   the table of operators alone
+  stoker trace --kernels range FILE                 kernels by the NVTX ranges that launched them
+  stoker trace --flame host.svg FILE                where the host's time went
   stoker trace --timeline out.json.gz FILE          with our gap causes as tracks, for ui.perfetto.dev
   stoker trace --json FILE | jq .causes
   stoker trace --what-if num_workers=4,pin_memory=true,non_blocking=true FILE
@@ -219,16 +221,13 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	if f.timeline != "" {
 		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
 	}
-	if tree := hostTree(f, r); tree != nil {
-		title := plot.Words{Title: "host time of the judged window", Source: fmt.Sprintf("stoker trace %s", strings.Join(r.Source.Files, " "))}
-		for file, write := range map[string]func(io.Writer) error{
-			f.flame: func(w io.Writer) error { return plot.Flame(w, title, tree) },
-			f.pprof: func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) },
-		} {
-			if file != "" {
-				files = append(files, output{file, toOthers, write})
-			}
-		}
+	tree := hostTree(f, r)
+	if f.flame != "" {
+		title := plot.Words{Title: "host time of the judged window", Source: "stoker trace " + strings.Join(r.Source.Files, " ")}
+		files = append(files, output{f.flame, toOthers, func(w io.Writer) error { return plot.Flame(w, title, tree) }})
+	}
+	if f.pprof != "" {
+		files = append(files, output{f.pprof, toOthers, func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) }})
 	}
 	if f.output != "" {
 		files = append(files, output{f.output, toUser, func(w io.Writer) error { return recording.Write(w, r.Run) }})
@@ -236,13 +235,17 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	return writeFiles(ctx, files...)
 }
 
-// hostTree is what --flame and --pprof show; nil where neither is asked for, or no device
-// was judged.
+// hostTree is what --flame and --pprof show: empty where neither is asked for. Where no
+// device worked it is of all that the first process did.
 func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
-	if d := r.Device(); d != nil && (f.flame != "" || f.pprof != "") {
-		return flame.Of(r.Run, r.Gaps, d)
+	d := r.Device()
+	switch {
+	case f.flame == "" && f.pprof == "" || d == nil && len(r.Gaps.Processes) == 0:
+		return &flame.Node{}
+	case d == nil:
+		d = &idle.Device{From: r.Run.Timeline.Start, To: r.Run.Timeline.End}
 	}
-	return nil
+	return flame.Of(r.Run, r.Gaps, d)
 }
 
 func (a *app) showTrace(f traceFlags, r report.TraceReport) error {

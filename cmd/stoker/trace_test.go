@@ -138,6 +138,36 @@ func TestTraceWritesFiles(t *testing.T) {
 	}
 }
 
+// Where the host's time went is written as a picture and as a profile, and kernels are put
+// together by what launched them.
+func TestTraceOfTheHost(t *testing.T) {
+	file, folder := traceFile(t, "a.json", 0, 1), t.TempDir()
+	svg, profile := filepath.Join(folder, "a.svg"), filepath.Join(folder, "a.pb")
+	code, out, errs := callWith(t.Context(), t, "trace", "--flame", svg, "--pprof", profile, "--kernels", "operator", "--csv", file)
+	if code != 0 || !strings.Contains(out, "operator,kernel,calls,seconds\naten::mm,ampere_sgemm_64x64_nn,28,0.0252") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	for path, want := range map[string]string{svg: "<title>aten::mm, ", profile: "enumerate(DataLoader)"} {
+		if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte(want)) {
+			t.Errorf("%s: %v, without %q", path, err, want)
+		}
+	}
+	hostless := filepath.Join(folder, "b.json")
+	if err := os.WriteFile(hostless, []byte(`[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1,"dur":40,"args":{"device":0,"stream":7}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--flame", "--pprof"} {
+		if code, _, errs := callWith(t.Context(), t, "trace", flag, filepath.Join(folder, "c.svg"), hostless); code != 1 || !strings.Contains(errs, "judged window") {
+			t.Errorf("%s without a host: exit code %d, %s", flag, code, errs)
+		}
+	}
+	for _, args := range [][]string{{"--kernels", "shape"}, {"--flame", "a.png"}} {
+		if code, _, errs := callWith(t.Context(), t, append([]string{"trace", file}, args...)...); code != exitUsage || !strings.Contains(errs, args[1]) {
+			t.Errorf("%q: exit code %d, %s", args, code, errs)
+		}
+	}
+}
+
 func TestTraceUsage(t *testing.T) {
 	path := traceFile(t, "worker0.json", 0, 1)
 	for _, c := range []struct {

@@ -95,7 +95,7 @@ func (g *Group) add(place map[launchedBy]int, name int32, length int64) {
 // around is the innermost operator around a call, or the innermost range that is no mark
 // of a step; -1 where there is none.
 func (g *nest) around(call int32, by Within) int32 {
-	for ; call >= 0; call = g.parent[call] {
+	for depth := 0; call >= 0 && depth < mostDeep; call, depth = g.parent[call], depth+1 {
 		switch kind := g.t.Host.Kind[call]; {
 		case by == ByOperator && kind == recording.Op:
 			return call

@@ -83,8 +83,10 @@ func passedOver(name string) bool {
 // operator is the innermost operator or mark around a call, itself included; -1
 // where there is none. What the runtime does is done for the operator around it.
 func (g *nest) operator(call int32) int32 {
-	for call >= 0 && g.t.Host.Kind[call] != recording.Op && g.t.Host.Kind[call] != recording.Annotation {
-		call = g.parent[call]
+	for depth := 0; call >= 0 && depth < mostDeep; call, depth = g.parent[call], depth+1 {
+		if kind := g.t.Host.Kind[call]; kind == recording.Op || kind == recording.Annotation {
+			return call
+		}
 	}
-	return call
+	return -1
 }

@@ -1,5 +1,5 @@
-// Package plot draws what predict computed as SVG: a sweep over one setting, over
-// two, and a roofline.
+// Package plot draws as SVG what predict computed, a sweep over one setting, over two, and
+// a roofline; and a flame graph of what a trace recorded of the host.
 //
 // It computes nothing and opens nothing: it is given a noun and an io.Writer.
 package plot

@@ -203,9 +203,12 @@ func (b *builder) memoryColumns() {
 	for i, d := range b.t.Devices {
 		place[recording.Device{PID: d.PID, Index: d.Index}] = int32(i)
 	}
-	c := &b.t.Memory
+	c, n := &b.t.Memory, len(order)
+	c.At, c.Bytes, c.Address, c.Total = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
+	c.Device, c.Thread = make([]int32, 0, n), make([]int32, 0, n)
 	for _, i := range order {
 		m := s.memory.at(int(i))
+		s.held[m.device] = memoryRecord{allocated: max(s.held[m.device].allocated, m.allocated), reserved: max(s.held[m.device].reserved, m.reserved)}
 		on, known := place[recording.Device{PID: int(s.rows[m.row].pid), Index: int(m.device)}]
 		at := m.at - b.base
 		if !known || at < 0 || at > b.t.End {
@@ -215,6 +218,7 @@ func (b *builder) memoryColumns() {
 		c.At, c.Bytes, c.Address, c.Total = append(c.At, at), append(c.Bytes, m.bytes), append(c.Address, m.address), append(c.Total, m.allocated)
 		c.Device, c.Thread = append(c.Device, on), append(c.Thread, b.thread(m.row))
 	}
+	s.memory = blocks[memoryRecord]{}
 }
 
 // dropped are the counts of what was not kept, in words.

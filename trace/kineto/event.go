@@ -100,8 +100,8 @@ type (
 		corr, bytes int64
 	}
 	memoryRecord struct { // an allocation, or what was freed: bytes below 0
-		at, device, bytes, address, allocated, reserved int64
-		row                                             int32
+		at, bytes, address, allocated, reserved int64
+		device, row                             int32
 	}
 	labelRecord struct { // the name of a thread or process
 		row, name int32
@@ -249,7 +249,7 @@ func (s *scanner) record(out *batch) {
 		s.label(e, out)
 	case 'i', 'I', 'C', 'n', 'N', 'O', 'D':
 		if e.reserved > 0 && e.device >= 0 && e.flags&(hasTS|absurdTS) == hasTS && string(e.name) == "[memory]" {
-			out.memory = append(out.memory, memoryRecord{e.ts, e.device, e.bytes, e.address, e.allocated, e.reserved, s.row(e.pid, e.tid)})
+			out.memory = append(out.memory, memoryRecord{e.ts, e.bytes, e.address, e.allocated, e.reserved, number32(e.device), s.row(e.pid, e.tid)})
 			break
 		}
 		out.dropped[instantWhy]++

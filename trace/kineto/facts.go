@@ -122,7 +122,7 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 		if p.Memory > 0 {
 			g.MemoryBytes = stat.Known(p.Memory)
 		}
-		if held := s.most(p.ID); held.reserved > 0 {
+		if held := s.held[int32(p.ID)]; held.reserved > 0 {
 			g.PeakBytes, g.HeldBytes = stat.Known(float64(held.allocated)), stat.Known(float64(held.reserved))
 		}
 		facts.GPUs = append(facts.GPUs, g)
@@ -132,16 +132,6 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 			t.Devices[i].GPU = at
 		}
 	}
-}
-
-// most is what was in use and held on a device at most.
-func (s *store) most(device int) (of memoryRecord) {
-	for i := range s.memory.n {
-		if m := s.memory.at(i); m.device == int64(device) {
-			of.allocated, of.reserved = max(of.allocated, m.allocated), max(of.reserved, m.reserved)
-		}
-	}
-	return of
 }
 
 // renumbered gives properties the numbers that work carries: profilers of ROCm name the

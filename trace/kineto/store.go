@@ -24,6 +24,7 @@ type store struct {
 	procs  map[int32]int32 // row: name of its process
 	sizes  map[int64]int64 // correlation: bytes
 	memory blocks[memoryRecord]
+	held   map[int32]memoryRecord // by device, the most of it
 
 	events  int64
 	dropped [numWhy]int64
@@ -36,7 +37,7 @@ type tables struct{ names, rows []int32 }
 func newStore() *store {
 	return &store{
 		known: map[string]int32{}, rowID: map[row]int32{}, byTable: map[int]*tables{},
-		labels: map[int32]int32{}, procs: map[int32]int32{}, sizes: map[int64]int64{}, strange: map[string]int64{},
+		labels: map[int32]int32{}, procs: map[int32]int32{}, sizes: map[int64]int64{}, held: map[int32]memoryRecord{}, strange: map[string]int64{},
 	}
 }
 
@@ -200,10 +201,14 @@ func byStart(n int, span func(i int) (start, end int64)) []int32 {
 		sorted = sorted && start >= last
 		last = start
 	}
-	keys, spare := make([]key, n), make([]key, n)
+	keys := make([]key, n)
 	for i := range n {
 		start, _ := span(i)
 		keys[i] = key{uint64(start) - uint64(least), int32(i)}
+	}
+	var spare []key
+	if !sorted {
+		spare = make([]key, n)
 	}
 	const digit = 11
 	for shift := 0; !sorted && (uint64(largest)-uint64(least))>>shift > 0; shift += digit {

@@ -118,6 +118,10 @@ func (f *finder) counts(pid int, beats []beat) []census {
 			c.add(signs[name], h.Start[k], h.End[k])
 		}
 	}
+	spans := slices.Clone(out) // frames stand beside spans, in an order of their own: of both the longer time counts
+	for i := range out {
+		out[i].compiled, out[i].saved, out[i].until = 0, 0, 0
+	}
 	clear(known)
 	for k, name := range fr.Name {
 		if !known[name] {
@@ -135,6 +139,9 @@ func (f *finder) counts(pid int, beats []beat) []census {
 		if c := within(fr.Start[k]); c != nil {
 			c.add(signs[name], fr.Start[k], fr.End[k])
 		}
+	}
+	for i := range out {
+		out[i].compiled, out[i].saved = max(out[i].compiled, spans[i].compiled), max(out[i].saved, spans[i].saved)
 	}
 	return out
 }

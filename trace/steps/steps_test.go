@@ -118,3 +118,18 @@ func TestNothing(t *testing.T) {
 	m.t.End = 0
 	m.find(t, 0, "")
 }
+
+// Spans and frames of a compiler both count, whichever comes first in the step.
+func TestCompilationInSpansAndFrames(t *testing.T) {
+	m := timeline()
+	for n := range int64(6) {
+		m.span("ProfilerStep#"+string(rune('1'+n)), 100*n, 100*n+100)
+	}
+	m.span("XlaCompile", 395, 398)
+	f := &m.t.Frames
+	f.Start, f.End = append(f.Start, 300e6), append(f.End, 340e6)
+	f.Name, f.Thread = append(f.Name, m.name("triton/compiler/compiler.py(12): compile")), append(f.Thread, 0)
+	if steps := m.find(t, 6, ""); steps[3].Phase != recording.Compile || steps[4].Phase == recording.Compile {
+		t.Errorf("%s, %s", steps[3].Phase, steps[4].Phase)
+	}
+}
