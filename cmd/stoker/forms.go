@@ -31,10 +31,10 @@ func (f *formFlags) register(cmd *cobra.Command) {
 func (a *app) written(ctx context.Context, f formFlags, problems []report.Problem, summary func(io.Writer) error) error {
 	var files []output
 	if f.sarif != "" {
-		files = append(files, output{f.sarif, func(w io.Writer) error { return report.SARIF(w, problems, version) }})
+		files = append(files, output{f.sarif, toOthers, func(w io.Writer) error { return report.SARIF(w, problems, version) }})
 	}
 	if f.gitlab != "" {
-		files = append(files, output{f.gitlab, func(w io.Writer) error { return report.GitLab(w, problems) }})
+		files = append(files, output{f.gitlab, toOthers, func(w io.Writer) error { return report.GitLab(w, problems) }})
 	}
 	if err := writeFiles(ctx, files...); err != nil {
 		return err
