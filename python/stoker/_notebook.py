@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from typing import Any
 
 from ._verbs import StokerError, ask, find_binary
@@ -65,6 +66,8 @@ def observed(work: Any) -> Verdict:
         command = [find_binary(), "observe", "--pid", str(os.getpid()), "-q", "-o", file]
         observer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
         try:
+            while not os.path.exists(file) and observer.poll() is None:
+                time.sleep(0.01)  # a short cell would be over before anybody looks
             work()
         finally:
             observer.send_signal(signal.SIGINT)
