@@ -23,7 +23,7 @@ type Runs struct {
 // Job is what one or several recordings tell of a job. NaN is unknown.
 type Job struct {
 	Files    []string
-	Started  float64 // Unix time, 0 unknown
+	Started  float64 // Unix time
 	Command  string
 	Hosts    []string
 	Ranks    int     // that were recorded
