@@ -278,7 +278,7 @@ func (p *page) list(title string, lines []string) {
 }
 
 func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
-	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
+	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 && v.Class != diagnose.ComputeOnCPU {
 		return
 	}
 	fmt.Fprintf(&p.b, "%s\n", p.bold("what to change"))
