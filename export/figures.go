@@ -25,10 +25,8 @@ func Figures(run *recording.Run, v diagnose.Verdict) []Figure {
 	if v.HasSteps {
 		all = append(all,
 			Figure{"step_seconds", "Mean step of the judged window.", v.Costs.Step},
-			Figure{"data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait})
-		if n := v.Costs.Window.Samples(); n > 0 {
-			all = append(all, Figure{"samples_per_second", "Samples per second of the judged rank.", n / v.Costs.Step})
-		}
+			Figure{"data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait},
+			Figure{"samples_per_second", "Samples per second of the judged rank.", v.Costs.Rate()})
 	}
 	return slices.DeleteFunc(all, func(f Figure) bool { return !known(f.Value) })
 }

@@ -23,7 +23,7 @@ type Runs struct {
 // Job is what one or several recordings tell of a job. NaN is unknown.
 type Job struct {
 	Files    []string
-	Started  float64 // Unix time, 0 unknown
+	Started  float64 // Unix time
 	Command  string
 	Hosts    []string
 	Ranks    int     // that were recorded
@@ -184,8 +184,10 @@ type jsonMonth struct {
 func RunsJSON(w io.Writer, r Runs) error {
 	jobs, months := []jsonJob{}, []jsonMonth{}
 	for _, j := range r.Jobs {
-		row := jsonJob{append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks, number(j.Seconds), j.Class, number(j.Stall),
-			number(j.Rate), number(j.GPUHours), number(j.Idle), number(j.Lost), text(j.Fix), number(j.Speedup), j.Emulated}
+		row := jsonJob{
+			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks, number(j.Seconds), j.Class, number(j.Stall),
+			number(j.Rate), number(j.GPUHours), number(j.Idle), number(j.Lost), text(j.Fix), number(j.Speedup), j.Emulated,
+		}
 		if j.Started > 0 {
 			started := time.Unix(int64(j.Started), 0).UTC().Format(time.RFC3339)
 			row.Started = &started
@@ -206,8 +208,10 @@ func RunsJSON(w io.Writer, r Runs) error {
 func RunsCSV(w io.Writer, r Runs) error {
 	rows := [][]string{{"started", "hosts", "command", "ranks", "class", "stall", "samples_per_s", "seconds", "gpu_hours", "idle_gpu_hours", "lost_usd", "fix", "speedup", "emulated", "files"}}
 	for _, j := range r.Jobs {
-		rows = append(rows, []string{plainNumber(j.Started), strings.Join(j.Hosts, " "), j.Command, strconv.Itoa(j.Ranks), j.Class, plainNumber(j.Stall), plainNumber(j.Rate),
-			plainNumber(j.Seconds), plainNumber(j.GPUHours), plainNumber(j.Idle), plainNumber(j.Lost), j.Fix, plainNumber(j.Speedup), strconv.FormatBool(j.Emulated), strings.Join(j.Files, " ")})
+		rows = append(rows, []string{
+			plainNumber(j.Started), strings.Join(j.Hosts, " "), j.Command, strconv.Itoa(j.Ranks), j.Class, plainNumber(j.Stall), plainNumber(j.Rate),
+			plainNumber(j.Seconds), plainNumber(j.GPUHours), plainNumber(j.Idle), plainNumber(j.Lost), j.Fix, plainNumber(j.Speedup), strconv.FormatBool(j.Emulated), strings.Join(j.Files, " "),
+		})
 	}
 	return CSV(w, rows)
 }

@@ -143,8 +143,10 @@ func whole(t *testing.T) shown {
 	s.Table = operators.Tabulate(traced.Timeline, operators.Options{Top: 10, Shapes: true})
 	s.Rows = [][]string{{"name", "rate", "sources"}, {"a", "1", "b"}, {"c", "2", "b"}}
 	s.Problems = []report.Problem{{Rule: "rule", Says: "says", Text: "text", File: "train.py", Line: 1}}
-	s.Runs = report.Runs{Folder: "folder", Notes: []string{"note"}, Months: []report.Month{{Name: "month"}},
-		Jobs: []report.Job{{Files: []string{"file"}, Command: "command", Hosts: []string{"host"}, Class: "class", Fix: "fix"}}}
+	s.Runs = report.Runs{
+		Folder: "folder", Notes: []string{"note"}, Months: []report.Month{{Name: "month"}},
+		Jobs: []report.Job{{Files: []string{"file"}, Command: "command", Hosts: []string{"host"}, Class: "class", Fix: "fix"}},
+	}
 	s.Checks = []report.Check{{What: "what", Text: "text", Help: "help"}}
 	for _, p := range predictions() {
 		s.Foreseen = append(s.Foreseen, p)

@@ -67,8 +67,10 @@ func SARIF(w io.Writer, problems []Problem, version string) error {
 			rules[p.Rule] = index
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{p.Rule, sarifText{p.Says}})
 		}
-		result := sarifResult{Rule: p.Rule, Index: index, Level: "warning", Message: sarifText{p.Text}, Locations: []sarifLocation{},
-			Fingerprints: map[string]string{"stoker/v1": p.fingerprint(problems[:i])}}
+		result := sarifResult{
+			Rule: p.Rule, Index: index, Level: "warning", Message: sarifText{p.Text}, Locations: []sarifLocation{},
+			Fingerprints: map[string]string{"stoker/v1": p.fingerprint(problems[:i])},
+		}
 		if p.Fail {
 			result.Level = "error"
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -8,6 +9,7 @@ import (
 
 	"stoker/diagnose"
 	"stoker/export"
+	"stoker/recording"
 	"stoker/report"
 )
 
@@ -45,14 +47,8 @@ RUN is a recording, also one that is still being written; by default the newest 
 				return err
 			}
 			j.verdict.Cost = diagnose.CostOf(j.run, j.verdict, own)
-			if profile != "" {
-				err = writeFiles(cmd.Context(), output{profile, toOthers, func(w io.Writer) error { return export.PProf(w, j.run) }})
-				if errors.Is(err, export.ErrNoStacks) {
-					a.hint("record it anew, without --no-lines: stoker observe -- python train.py")
-				}
-				if err != nil {
-					return err
-				}
+			if err := a.profiled(cmd.Context(), profile, j.run); err != nil {
+				return err
 			}
 			switch {
 			case asJSON:
@@ -83,4 +79,16 @@ RUN is a recording, also one that is still being written; by default the newest 
 	forms.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list")
 	return cmd
+}
+
+// profiled writes on which lines preparing batches spends its time, where a file is named.
+func (a *app) profiled(ctx context.Context, file string, run *recording.Run) error {
+	if file == "" {
+		return nil
+	}
+	err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error { return export.PProf(w, run) }})
+	if errors.Is(err, export.ErrNoStacks) {
+		a.hint("record it anew, without --no-lines: stoker observe -- python train.py")
+	}
+	return err
 }

@@ -11,7 +11,15 @@ import (
 	"stoker/internal/leash"
 )
 
-func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
+// asCommand makes the test's own program the command, for what calls it by name.
+const asCommand = "STOKER_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(leash.Main(m))
+}
 
 const liveRun = "../../testdata/cases/main-thread-live/run.jsonl"
 
@@ -84,7 +92,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"observe"}, exitUsage, "a command after --"},
 		{[]string{"observe", "train.py"}, exitUsage, "after --"},
 		{[]string{"observe", "--pid", "1", "--", "true"}, exitUsage, "--pid"},
-		{[]string{"observe", "--log", "wandy", "--", "true"}, exitUsage, "known are wandb, mlflow"},
+		{[]string{"observe", "--log", "wandy", "--", "true"}, exitUsage, "known are wandb, mlflow, figures"},
 		{[]string{"observe", "--log", "wandb", "--no-hook", "--", "true"}, exitUsage, "--log needs the hook"},
 		{[]string{"observe", "--otlp", "localhost:4318", "--", "true"}, exitUsage, "no address of a collector"},
 	} {

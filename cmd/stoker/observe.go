@@ -81,7 +81,7 @@ says when the verdict changes.`,
 }
 
 // loggers are the tools that the hook knows (observe/hook/log.py).
-var loggers = []string{"wandb", "mlflow"}
+var loggers = []string{"wandb", "mlflow", "figures"}
 
 type observeFlags struct {
 	output          string

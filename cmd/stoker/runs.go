@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -102,6 +103,7 @@ func (a *app) summaries(ctx context.Context, folder string) (found []summary, no
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("list recordings: %w", err)
 	}
+	debug.SetGCPercent(400) // a quarter of the time goes into collecting what each recording leaves
 	kept := openCache(folder)
 	var files []*summary
 	for _, entry := range entries {
@@ -152,7 +154,7 @@ func (a *app) concludeAll(ctx context.Context, folder string, files []*summary, 
 		}
 		close(next)
 		all.Wait()
-		kept.save(files)
+		kept.save(ctx, files)
 	}
 }
 

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -62,17 +65,22 @@ func orNaN(v *float64) float64 {
 	return *v
 }
 
+// cacheHeader is the first line: by which stoker.
+type cacheHeader struct {
+	Stoker  string `json:"stoker"`
+	Program string `json:"program"`
+}
+
 // cache is a folder's.
 type cache struct {
-	folder, header string
-	summaries      map[string]*summary
+	folder    string
+	header    cacheHeader
+	summaries map[string]*summary
 }
 
 // openCache reads what is kept of a folder; nothing is no fault.
 func openCache(folder string) *cache {
-	c := &cache{folder: folder, summaries: map[string]*summary{}}
-	header, _ := json.Marshal(map[string]any{"kind": "runs", "stoker": version, "program": program()})
-	c.header = string(header)
+	c := &cache{folder: folder, header: cacheHeader{version, program()}, summaries: map[string]*summary{}}
 	path := filepath.Join(folder, cacheName)
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > mostCache {
 		return c
@@ -84,7 +92,8 @@ func openCache(folder string) *cache {
 	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, mostCacheLine)
-	if !lines.Scan() || lines.Text() != c.header {
+	var header cacheHeader
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &header) != nil || header != c.header {
 		return c
 	}
 	for lines.Scan() {
@@ -127,28 +136,17 @@ func (c *cache) summary(path string) *summary {
 	return s
 }
 
-// save writes all that was concluded under a temporary name, which takes the place of what
-// was kept. A folder that takes no file is read anew each time.
-func (c *cache) save(files []*summary) {
-	file, err := os.CreateTemp(c.folder, cacheName+".*") // 0600
-	if err != nil {
-		return
-	}
-	w := bufio.NewWriter(file)
-	fmt.Fprintln(w, c.header)
-	for _, s := range files {
-		if s.Class == "" {
-			continue // not concluded, or cannot be read: permissions change without a trace
+// save writes all that was concluded, in the place of what was kept. A folder that takes no
+// file is read anew each time.
+func (c *cache) save(ctx context.Context, files []*summary) {
+	_ = writeFiles(ctx, output{filepath.Join(c.folder, cacheName), toUser, func(w io.Writer) error {
+		lines := json.NewEncoder(w)
+		err := lines.Encode(c.header)
+		for _, s := range files {
+			if s.Class != "" { // one that cannot be read may be readable later, without another size or time
+				err = errors.Join(err, lines.Encode(s))
+			}
 		}
-		if line, err := json.Marshal(s); err == nil {
-			_, _ = w.Write(append(line, '\n')) // Flush tells
-		}
-	}
-	err = w.Flush()
-	if closed := file.Close(); err == nil && closed == nil {
-		err = os.Rename(file.Name(), filepath.Join(c.folder, cacheName))
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
+		return err
+	}})
 }

@@ -55,13 +55,16 @@ func (g group) takes(s summary) bool {
 // job adds the group up, at a user's prices.
 func (g group) job(own predict.Prices) report.Job {
 	j := report.Job{Started: g[0].Started, Command: g[0].Command, Lost: math.NaN(), Stall: math.NaN()}
+	if j.Started == 0 {
+		j.Started = math.NaN() // a recording that does not tell
+	}
 	worst := -1.0
 	for _, s := range g {
 		j.Files, j.Ranks = append(j.Files, s.Name), j.Ranks+len(s.Ranks)
 		if !slices.Contains(j.Hosts, s.Host) && s.Host != "" {
 			j.Hosts = append(j.Hosts, s.Host)
 		}
-		j.Seconds = max(j.Seconds, s.Started+s.Seconds-j.Started)
+		j.Seconds = max(j.Seconds, s.Started+s.Seconds-g[0].Started)
 		j.Emulated = j.Emulated || s.Emulated
 		j.Rate += orNaN(s.Rate)
 		hours := s.Seconds / 3600 * float64(s.Devices)

@@ -40,7 +40,8 @@ func listOf(t *testing.T, dir string, flags ...string) (list struct {
 	}
 	Months   []map[string]any
 	Warnings []string
-}) {
+},
+) {
 	t.Helper()
 	code, out, errs := call(t, append([]string{"runs", "--json", dir}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exitFine || errs != "" {
@@ -193,8 +194,10 @@ func TestRunsOfNoFolder(t *testing.T) {
 func TestJobs(t *testing.T) {
 	one := 1.0
 	recorded := func(name, job, command string, started, seconds float64, world int, ranks ...int) summary {
-		return summary{Name: name, Job: job, Command: command, Started: started, Seconds: seconds, World: world, Ranks: ranks, Devices: 1,
-			Host: "node" + name, Class: name, Stall: &one, Share: &one, Rate: &one}
+		return summary{
+			Name: name, Job: job, Command: command, Started: started, Seconds: seconds, World: world, Ranks: ranks, Devices: 1,
+			Host: "node" + name, Class: name, Stall: &one, Share: &one, Rate: &one,
+		}
 	}
 	for name, c := range map[string]struct {
 		found []summary

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"stoker/internal/leash"
 	"stoker/internal/poison"
 	"stoker/recording"
 	"stoker/report"
@@ -81,6 +84,48 @@ func TestFormsOfAPipeline(t *testing.T) {
 	code, out, _ = call(t, "diagnose", "--github", caseFile("lines-decoder/run.jsonl.gz"))
 	if code != exitFine || !strings.Contains(out, "bench/labelled/lines.py,line=52,title=stoker%3A slow-transform::53 %25 of preparing a batch") {
 		t.Errorf("diagnose --github: code %d\n%s", code, out)
+	}
+}
+
+// The workflow of examples/ci fails a pull request whose loader got slower, and no other: its
+// step is run as GitHub's runner does, by bash -e, with recordings in the place of runs.
+func TestWorkflow(t *testing.T) {
+	leash.Hold(t)
+	text, err := os.ReadFile("../../examples/ci/loader.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, step, _ := strings.Cut(string(text), "- name: Compare\n        run: |\n")
+	step, _, found := strings.Cut(step, "\n      - ")
+	if !found || !strings.Contains(step, "stoker verify") {
+		t.Fatalf("no step:\n%s", step)
+	}
+	for name, c := range map[string]struct {
+		base, head string
+		code       int
+		want       string
+	}{
+		"slower":     {fed, starved, exitStarved, "::error file=examples/imagefolder/train.py,line=136,"},
+		"faster":     {starved, fed, exitFine, "faster: 3.34x"},
+		"other work": {fed, "labelled-slow-disk/run.jsonl.gz", exitError, "not compared"},
+	} {
+		dir := shelfOf(t, map[string]string{"base-1.jsonl.gz": c.base, "head-1.jsonl.gz": c.head})
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Symlink(dir, filepath.Join(dir, "runs")), os.Symlink(self, filepath.Join(dir, "stoker"))); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("bash", "-e", "-c", step)
+
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), asCommand+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary.md"))
+		out, _ := cmd.CombinedOutput()
+		summary, err := os.ReadFile(filepath.Join(dir, "summary.md"))
+		if cmd.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.want) || err != nil || !strings.HasPrefix(string(summary), "### stoker: ") {
+			t.Errorf("%s: code %d, want %d; %v\n%s\n%s", name, cmd.ProcessState.ExitCode(), c.code, err, out, summary)
+		}
 	}
 }
 

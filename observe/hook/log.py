@@ -2,7 +2,7 @@
 
 What it does. `observe --log wandb` puts a file log-PID.ask into the folder of its socket every 15 s: {"to": [names],
 "step": n, "values": {name: number}}. At the next boundary they are logged as `stoker/NAME` into the run that is open, in the thread
-that crosses it. W&B adds them to the row that the program's own next `log` commits; MLflow's own thread sends them.
+that crosses it. "figures" keeps them for stoker.figures(). W&B adds them to the row that the program's own next `log` commits; MLflow's own thread sends them.
 What it does not. It imports nothing, opens no run, and counts no step of the program's: without an open run nothing happens.
 What fails is told once, and not tried again.
 Neighbours. sitecustomize.py loads it (as `hook`); observe/log_linux.go writes the file.
@@ -33,7 +33,15 @@ def _mlflow(values, step):
     return True
 
 
-_LOGGERS = {"wandb": _wandb, "mlflow": _mlflow}
+def _figures(values, step):
+    module = sys.modules.get("stoker._figures")  # stoker.figures() and the callbacks read it
+    if module is None:
+        return False
+    module.newest = values
+    return True
+
+
+_LOGGERS = {"wandb": _wandb, "mlflow": _mlflow, "figures": _figures}
 
 
 def log(state, path):

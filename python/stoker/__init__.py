@@ -37,11 +37,18 @@ the binary and return its JSON::
 
     for batch in stoker.watch(batches): ...
 
+`figures` is what `stoker observe --log figures` found so far, for what a trainer logs; Hugging Face's takes
+`TrainerCallback`, Lightning finds its own, and `%load_ext stoker` gives a notebook `%%stoker`::
+
+    trainer = Trainer(..., callbacks=[stoker.TrainerCallback()])
+    accelerator.log({"loss": loss, **stoker.figures()}, step=step)
+
 `stoker.emulated` is a device with a queue for machines without a GPU.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from ._figures import figures
 from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, verify
 from ._warning import StokerWarning
 from ._watch import watch
@@ -56,6 +63,8 @@ if TYPE_CHECKING:
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
     from ._torch import DataLoader
 
+    TrainerCallback: type
+
 __all__ = [
     "Batch",
     "DataLoader",
@@ -64,12 +73,14 @@ __all__ = [
     "Loader",
     "StokerError",
     "StokerWarning",
+    "TrainerCallback",
     "Transformation",
     "TransformationModel",
     "advise",
     "count",
     "diagnose",
     "feed",
+    "figures",
     "find_binary",
     "predict",
     "trace",
@@ -92,6 +103,18 @@ def __getattr__(name: str) -> Any:
         from ._defer import enable
 
         return enable
+    elif name == "TrainerCallback":
+        from ._callbacks import trainer_callback
+
+        globals()[name] = trainer_callback()
+        return globals()[name]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(module, name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext stoker`: the magic `%%stoker`."""
+    from ._notebook import load
+
+    load(shell)

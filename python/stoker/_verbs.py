@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import sysconfig
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -81,9 +82,13 @@ def advise(run: str | os.PathLike[str]) -> dict[str, Any]:
     return _call("advise", run)
 
 
-def verify(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> dict[str, Any]:
-    """Compare two recordings; the answer stands in "outcome", whose fields docs/verify.md lists."""
-    return _call("verify", before, after)
+Run = str | os.PathLike[str]
+
+
+def verify(before: Run | Sequence[Run], after: Run | Sequence[Run]) -> dict[str, Any]:
+    """Compare two recordings, or several of each side; the answer stands in "outcome", whose fields docs/verify.md lists."""
+    sides = [[side] if isinstance(side, (str, os.PathLike)) else list(side) for side in (before, after)]
+    return ask("verify", "--json", "--", *map(os.fspath, sides[0]), "--", *map(os.fspath, sides[1]))
 
 
 def predict(**settings: Any) -> dict[str, Any]:
