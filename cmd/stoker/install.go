@@ -40,7 +40,7 @@ init container puts it where a trainer's container finds it (docs/cluster.md).`,
 }
 
 func copyBinary(ctx context.Context, own, target string) error {
-	err := writeFiles(ctx, output{target, func(w io.Writer) error {
+	err := writeFiles(ctx, output{target, toOthers, func(w io.Writer) error {
 		file, err := os.Open(own)
 		if err != nil {
 			return err
