@@ -77,7 +77,7 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.recording(), a.doctor(), a.install(), a.licenses())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.apply(), a.tune(), a.recording(), a.doctor(), a.install(), a.licenses())
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root
 }
@@ -110,6 +110,10 @@ func (a *app) exit(err error) int {
 		return exitUsage
 	}
 	a.error(err)
+	var hinted hintedError
+	if errors.As(err, &hinted) {
+		a.hint(hinted.hint)
+	}
 	if errors.Is(err, recording.ErrNotRecording) {
 		a.hint("stoker observe -- python train.py writes a recording; stoker trace FILE reads a profiler's file")
 	}
