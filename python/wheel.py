@@ -53,8 +53,8 @@ def go_source(root):
         skipped = {"testdata"} | ({"python", "bench", "examples", "bin", "docs", "release"} if folder == checkout else set())
         folders[:] = sorted(name for name in folders if name not in skipped and not name.startswith("."))
         for name in sorted(files):
-            # Beside Go and its assembly: what packages embed. Of the checkout's own folder Go alone.
-            if name.endswith(".go" if folder == checkout else (".go", ".s", ".py", ".html", ".css", ".js", ".txt")) and not name.endswith("_test.go"):
+            # Of the checkout's own folder Go alone; below it what packages embed as well.
+            if not name.endswith("_test.go") and (folder != checkout or name.endswith(".go")):
                 path = os.path.join(folder, name)
                 found[path] = "go/" + os.path.relpath(path, checkout).replace(os.sep, "/")
     return found
