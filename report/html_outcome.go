@@ -34,7 +34,7 @@ func outcomeOf(b Before, after string) *htmlOutcome {
 		if s.Throughput == nil {
 			return "unknown"
 		}
-		return stoker.Around(s.Throughput.Mean, stoker.About) + " samples/s"
+		return stoker.Around(s.Throughput.Mean, stoker.AboutSamples)
 	}
 	share := func(v *float64) string {
 		if v == nil {

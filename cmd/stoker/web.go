@@ -143,7 +143,7 @@ func rowOf(file string) web.Row {
 		row.When = time.Unix(int64(started), 0).UTC().Format("2006-01-02 15:04 UTC")
 	}
 	if n := j.verdict.Costs.Window.Samples(); n > 0 && j.verdict.Costs.Step > 0 {
-		row.Rate = stoker.About(n/j.verdict.Costs.Step) + " samples/s"
+		row.Rate = stoker.AboutSamples(n / j.verdict.Costs.Step)
 	}
 	if len(j.plan.Fixes) > 0 {
 		row.Fix = j.plan.Fixes[0].Title + ": " + j.plan.Fixes[0].Worth()

@@ -37,7 +37,7 @@ const (
 	// flushEvery is what a kill loses at most.
 	flushEvery = time.Second
 	// unseen is why the steps of such a recording have no clock of the device.
-	unseen = "stoker feed sees its own side only; stoker observe sees the device"
+	unseen = "stoker feed sees its own side only; stoker observe also times the device"
 )
 
 // Recorder makes recordings in a file, for Options.
