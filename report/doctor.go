@@ -46,11 +46,14 @@ func Doctor(w io.Writer, checks []Check, style Style) error {
 	return p.to(w)
 }
 
+// doctorObject is the checks as one object.
+type doctorObject struct {
+	Schema  int     `json:"schema"`
+	Version string  `json:"version"`
+	Checks  []Check `json:"checks"`
+}
+
 // DoctorJSON writes the checks as one object.
 func DoctorJSON(w io.Writer, version string, checks []Check) error {
-	return Object(w, struct {
-		Schema  int     `json:"schema"`
-		Version string  `json:"version"`
-		Checks  []Check `json:"checks"`
-	}{1, version, checks})
+	return Object(w, doctorObject{schema, version, checks})
 }

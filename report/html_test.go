@@ -93,6 +93,9 @@ func TestPageStandsByItself(t *testing.T) {
 		if err := report.JSON(&b, s.Run, s.Verdict, s.Plan); err != nil {
 			t.Fatal(err)
 		}
+		if err := report.Valid("diagnose", b.Bytes()); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 		var want, got any
 		if err := json.Unmarshal(b.Bytes(), &want); err != nil {
 			t.Fatal(err)

@@ -166,6 +166,20 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 	}
 }
 
+// What a whole run, trace and outcome print as JSON is valid by the published schemas.
+func TestWholeObjectsAreValid(t *testing.T) {
+	s := whole(t)
+	for face, name := range map[string]string{
+		"JSON": "diagnose", "OutcomeJSON": "verify", "TraceJSON": "trace", "TracesJSON": "trace-compare",
+		"PredictJSON": "predict", "TutorialJSON": "predict-tutorial", "DoctorJSON": "doctor",
+	} {
+		var b bytes.Buffer
+		if err := errors.Join(everyFace[face](&b, s, report.Style{}), report.Valid(name, b.Bytes())); err != nil {
+			t.Errorf("%s: %v", face, err)
+		}
+	}
+}
+
 // A new face is tried as well.
 func TestEveryFaceIsTried(t *testing.T) {
 	files, err := filepath.Glob("*.go")

@@ -164,6 +164,16 @@ func rowJSON(r verify.Row) jsonRow {
 	return j
 }
 
+// tracesObject is the object of the trace after, with the outcome.
+type tracesObject struct {
+	object
+	Outcome  verify.Outcome         `json:"outcome"`
+	Alike    float64                `json:"alike"` // 0 to 1
+	Rows     []jsonRow              `json:"per_step"`
+	Work     []jsonRow              `json:"work"`
+	Promises []verify.TracedPromise `json:"promises"`
+}
+
 // TracesJSON writes a comparison as the object of the trace after, with the outcome.
 func TracesJSON(w io.Writer, after verify.Traced, o verify.TraceOutcome) error {
 	rows, work := []jsonRow{}, []jsonRow{}
@@ -173,14 +183,7 @@ func TracesJSON(w io.Writer, after verify.Traced, o verify.TraceOutcome) error {
 	for _, r := range o.Work {
 		work = append(work, rowJSON(r))
 	}
-	return Object(w, struct {
-		object
-		Outcome  verify.Outcome         `json:"outcome"`
-		Alike    float64                `json:"alike"` // 0 to 1
-		Rows     []jsonRow              `json:"per_step"`
-		Work     []jsonRow              `json:"work"`
-		Promises []verify.TracedPromise `json:"promises"`
-	}{describe(after.Run, after.Verdict, advise.Plan{}), o.Outcome, o.Alike, rows, work, append([]verify.TracedPromise{}, o.Promises...)})
+	return Object(w, tracesObject{describe(after.Run, after.Verdict, advise.Plan{}), o.Outcome, o.Alike, rows, work, append([]verify.TracedPromise{}, o.Promises...)})
 }
 
 // TracesCSV writes the rows of a comparison in base units, per step.
