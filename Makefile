@@ -117,6 +117,10 @@ oracle: ## the JPEG decoder against libjpeg-turbo, bit for bit (needs cc and its
 wheel: build ## bin/wheels: the Python client with the binary in it
 	STOKER_BIN=$(CURDIR)/bin/stoker $(PYTHON) -m pip wheel --quiet --no-deps -w bin/wheels ./python
 
+.PHONY: man
+man: ## bin/man: a manual page per verb
+	$(GO) test -count=1 ./cmd/stoker -run '^TestManualPages$$' -man $(CURDIR)/bin/man
+
 .PHONY: loaders
 loaders: build torch ## loaders side by side on the same JPEGs (installs nine peers, 3 GB; 20 minutes)
 	bench/loader/install-peers || true

@@ -171,7 +171,7 @@ func TestWholeObjectsAreValid(t *testing.T) {
 	s := whole(t)
 	for face, name := range map[string]string{
 		"JSON": "diagnose", "OutcomeJSON": "verify", "TraceJSON": "trace", "TracesJSON": "trace-compare",
-		"PredictJSON": "predict", "TutorialJSON": "predict-tutorial", "DoctorJSON": "doctor",
+		"TutorialJSON": "predict-tutorial", "DoctorJSON": "doctor",
 	} {
 		var b bytes.Buffer
 		if err := errors.Join(everyFace[face](&b, s, report.Style{}), report.Valid(name, b.Bytes())); err != nil {

@@ -44,7 +44,7 @@ func facesOf(t *testing.T, j judged, width int) map[string]string {
 // has the same ones.
 func TestFacesAreEightyColumnsWide(t *testing.T) {
 	for _, file := range caseFiles(t, "run.jsonl*") {
-		j, err := judge([]string{file})
+		j, err := (&app{}).judge([]string{file})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -67,6 +68,7 @@ says when the verdict changes.`,
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
+	cmd.Flags().StringVar(&o.json, "json", "", "`FILE` for the verdict as one JSON object, at the end (CMD has stdout)")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -82,6 +84,7 @@ type observeFlags struct {
 	prices          priceFlags
 
 	prometheus string
+	json       string
 }
 
 // mostMemory is what Go's heap and stacks may take before it is collected sooner: a
@@ -153,6 +156,14 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 			return nil
 		}
 		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
+	})
+	a.guarded("write the verdict", func() error {
+		if o.json == "" {
+			return nil
+		}
+		return writeFiles(cmd.Context(), output{o.json, func(w io.Writer) error {
+			return report.JSON(w, run, verdict, advise.Rank(run, verdict))
+		}})
 	})
 	var code error
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {

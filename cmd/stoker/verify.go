@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -57,9 +58,12 @@ const shownWork = 10
 // twoRuns reads two recordings of live runs, or two traces, as profilers wrote them or as
 // recordings of them.
 func (a *app) twoRuns(ctx context.Context, first, second string) (before, after *recording.Run, err error) {
+	if first == "-" && second == "-" {
+		return nil, nil, usageError{errors.New("verify reads one of the two from stdin: name a file for the other")}
+	}
 	runs := make([]*recording.Run, 2)
 	for i, file := range []string{first, second} {
-		run, err := recording.Open(file)
+		run, err := a.openRun(file)
 		if err == nil {
 			runs[i] = run
 			continue
