@@ -121,6 +121,10 @@ wheel: build ## bin/wheels: the Python client with the binary in it
 man: ## bin/man: a manual page per verb
 	$(GO) test -count=1 ./cmd/stoker -run '^TestManualPages$$' -man $(CURDIR)/bin/man
 
+.PHONY: pictures
+pictures: build ## the pictures of README.md (needs chromium)
+	docs/pictures/make
+
 .PHONY: loaders
 loaders: build torch ## loaders side by side on the same JPEGs (installs nine peers, 3 GB; 20 minutes)
 	bench/loader/install-peers || true
