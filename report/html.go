@@ -96,6 +96,7 @@ type htmlPage struct {
 	Rejected             []advise.Rejected
 	WhatIf               *whatIf
 	Trace                *htmlTrace
+	Forecast             *htmlForecast
 	Outcome              *htmlOutcome
 	Commands             []string
 	Facts                []figure

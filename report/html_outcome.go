@@ -56,6 +56,9 @@ func outcomeOf(b Before, after string) *htmlOutcome {
 	}
 	if o.Promise.Promised != nil {
 		h.Promised, h.Promise = rangeOf(*o.Promise.Promised, most), string(o.Promise.Kept)
+		if h.Promised != nil && h.Achieved != nil {
+			h.Promised.Achieved = h.Achieved.Point
+		}
 	}
 	return h
 }

@@ -88,6 +88,7 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 		p.Sources = style.Colour // with and without
 		return report.PredictText(w, p, style)
 	}),
+	"PredictHTML": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictHTML(w, p, "", "") }),
 	"PredictJSON": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictJSON(w, p) }),
 	"PredictCSV":  foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictCSV(w, p) }),
 }

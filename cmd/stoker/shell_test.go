@@ -69,6 +69,30 @@ func TestObserveJSON(t *testing.T) {
 	}
 }
 
+// A forecast is a page as well: its answer, the roofline with three ways that bytes come,
+// what it rests on, and nothing that the page's policy would not let a browser do.
+func TestForecastAsAPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "forecast.html")
+	asked := strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --precision fp16 --workers 8 --cores 16 --storage nvme -o " + file)
+	code, _, errs := call(t, asked...)
+	text, err := os.ReadFile(file)
+	if code != exitFine || err != nil {
+		t.Fatalf("code %d, %v: %s", code, err, errs)
+	}
+	page := string(text)
+	for _, want := range []string{"device memory, ", "host link, ", "input supply, ", "<h2>A step</h2>", "is the limit", "What this rests on", "default-src &#39;none&#39;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	visible, _, _ := strings.Cut(page, "<script")
+	for _, bad := range []string{"ZgotmplZ", "NaN", "style=", "<h2>Why</h2>", "src="} {
+		if strings.Contains(visible[strings.Index(visible, "<body"):], bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+}
+
 // A shell completes what flags take and the recordings that lie here.
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
