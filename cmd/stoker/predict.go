@@ -273,7 +273,7 @@ func draw(ctx context.Context, name string, words plot.Words, p report.Predictio
 	if err != nil {
 		return err
 	}
-	return writeFiles(ctx, output{name, func(w io.Writer) error {
+	return writeFiles(ctx, output{name, toOthers, func(w io.Writer) error {
 		if isPage(name) {
 			return report.PredictHTML(w, p, version, b.String())
 		}
