@@ -1,8 +1,11 @@
 # The script book: what one types here. docs/development.md has the plain
 # command of every target, for those without make.
 
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+# The version has one place. What is no release says behind a + of which commit it is.
+NUMBER    := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' python/stoker/__init__.py)
+VERSION   ?= $(NUMBER)+g$(shell git describe --always --dirty=.dirty --exclude '*' 2>/dev/null || echo unknown)
 FUZZTIME  ?= 60s
 FUZZ      ?= .
 PYTHON    ?= python3
@@ -34,7 +37,7 @@ help: ## this list
 
 .PHONY: build
 build: ## bin/stoker: one file, no C compiler needed
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/stoker ./cmd/stoker
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/stoker ./cmd/stoker
 
 .PHONY: emulate
 emulate: bin/libnvidia-ml.so.1 ## bin/libnvidia-ml.so.1: the stand-in for a GPU (needs cc)
@@ -126,6 +129,24 @@ man: ## bin/man: a manual page per verb
 .PHONY: pictures
 pictures: build ## the pictures of README.md (needs chromium)
 	docs/pictures/make
+
+.PHONY: licenses
+licenses: ## rewrite the licences of the linked modules (cmd/stoker/licenses.txt)
+	@mkdir -p bin
+	$(PYTHON) release/licenses.py > bin/licenses.txt
+	mv bin/licenses.txt cmd/stoker/licenses.txt
+
+.PHONY: release
+release: ## dist/ of a clean checkout: binaries, wheels, packages, an image, sums (VERSION=0.1.0)
+	$(PYTHON) release/release.py $(if $(filter command,$(firstword $(origin VERSION))),$(VERSION),$(NUMBER))
+
+.PHONY: audit
+audit: ## known faults of what we link (govulncheck), its licences, modules that nothing needs
+	$(PYTHON) release/licenses.py | diff - cmd/stoker/licenses.txt || { echo "make: hint: make licenses" >&2; exit 1; }
+	@unused="$$(sed -n '/indirect/!s/^\t\([^ ]*\) v.*/\1/p' go.mod | sort | comm -23 - <(go list -deps -test -f '{{with .Module}}{{.Path}}{{end}}' ./... | sort -u))"; \
+		[ -z "$$unused" ] || { echo "make: error: nothing imports $$unused" >&2; echo "make: hint: go mod tidy" >&2; exit 1; }
+	go mod verify
+	go run $(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./... || { echo "make: hint: where vuln.go.dev cannot be reached: VULNDB=file:///path/to/a/copy make audit" >&2; exit 1; }
 
 .PHONY: loaders
 loaders: build torch ## loaders side by side on the same JPEGs (installs nine peers, 3 GB; 20 minutes)

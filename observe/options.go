@@ -20,6 +20,11 @@ type Options struct {
 	Dir                   string
 	Stdin, Stdout, Stderr *os.File
 
+	// Apart runs the command in a session of its own: no terminal is its, and its
+	// signals are the caller's to send, to the process group that Started is told.
+	Apart   bool
+	Started func(group int)
+
 	// PID is a process to attach to instead. There is no hook then.
 	PID int
 

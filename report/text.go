@@ -285,8 +285,8 @@ func sourceText(s diagnose.Source) string {
 }
 
 func rate(v diagnose.Verdict) string {
-	if n := v.Costs.Window.Samples(); n > 0 && v.Costs.Step > 0 {
-		return "; " + stoker.AboutSamples(n/v.Costs.Step)
+	if r := v.Costs.Rate(); r > 0 {
+		return "; " + stoker.AboutSamples(r)
 	}
 	return ""
 }
@@ -321,7 +321,7 @@ func (p *page) list(title string, lines []string) {
 }
 
 func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
-	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
+	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 && v.Class != diagnose.ComputeOnCPU {
 		return
 	}
 	fmt.Fprintf(&p.b, "%s\n", p.bold("what to change"))

@@ -86,7 +86,7 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 	if err != nil {
 		return s, err
 	}
-	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: now.comparedWith(before)}
+	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: compareAll([]judged{before}, []judged{now})}
 	return s, nil
 }
 

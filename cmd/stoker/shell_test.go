@@ -53,7 +53,7 @@ func TestRecordingFromStdin(t *testing.T) {
 			t.Errorf("stoker %s -: code %d, want %d; %s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
 		}
 	}
-	if code, _, errs := call(t, "verify", "-", "-"); code != exitUsage || !strings.Contains(errs, "one of the two") {
+	if code, _, errs := call(t, "verify", "-", "-"); code != exitUsage || !strings.Contains(errs, "one of its files from stdin") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 }
