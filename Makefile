@@ -122,6 +122,14 @@ oracle: ## the JPEG decoder against libjpeg-turbo, bit for bit (needs cc and its
 wheel: build ## bin/wheels: the Python client with the binary in it
 	STOKER_BIN=$(CURDIR)/bin/stoker $(PYTHON) -m pip wheel --quiet --no-deps -w bin/wheels ./python
 
+.PHONY: man
+man: ## bin/man: a manual page per verb
+	$(GO) test -count=1 ./cmd/stoker -run '^TestManualPages$$' -man $(CURDIR)/bin/man
+
+.PHONY: pictures
+pictures: build ## the pictures of README.md (needs chromium)
+	docs/pictures/make
+
 .PHONY: licenses
 licenses: ## rewrite the licences of the linked modules (cmd/stoker/licenses.txt)
 	@mkdir -p bin

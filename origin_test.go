@@ -159,7 +159,6 @@ var spelt = map[string]string{
 	"report/trace_lanes.go":        "an instant is looked up in another tool, to the microsecond",
 	"report/trace_ranks.go":        "a clock's offset has a sign",
 	"report/traced.go":             "a difference has a sign",
-	"advise/workers.go":            "a difference has a sign",
 	"predict/replay/forecast.go":   "a difference has a sign",
 	"trace/alike.go":               "a threshold in whole per cent, of the reader and not of a run",
 	"cmd/stoker/feed.go":           "a table of one unit",

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // Numbers in sentences and tables are printed here and nowhere else, so that one
@@ -21,32 +20,69 @@ func Digits(v float64, n int) float64 {
 	return r
 }
 
-// AboutBytes prints bytes, "110 KB".
-func AboutBytes(v float64) string { return Bytes(Digits(v, 3)).String() }
+// Beyond these no number here is a measurement: what is smaller is 0, what is larger
+// unknown.
+const (
+	leastPrinted = 0.0005
+	mostPrinted  = 1e21
+)
 
-// AboutRate prints bytes per second, "6.5 GB/s".
-func AboutRate(v float64) string { return Rate(Digits(v, 3)).String() }
-
-// AboutSeconds prints a time, "11.7 ms". What is less than any clock tells is 0.
-func AboutSeconds(v float64) string {
-	if math.Abs(v) < 0.5e-9 {
-		v = 0
+// shown rounds a number for people: to three digits, and to nothing below least.
+func shown(v, least float64) float64 {
+	switch {
+	case math.Abs(v) < least:
+		return 0
+	case math.Abs(v) > mostPrinted:
+		return math.NaN()
 	}
-	return Seconds(Digits(v, 3)).String()
+	return Digits(v, 3)
 }
 
-// AboutFLOPs prints floating-point operations per second, "312 TFLOP/s".
-func AboutFLOPs(v float64) string { return FLOPRate(Digits(v, 3)).String() }
+// AboutBytes prints bytes, "110 KB".
+func AboutBytes(v float64) string { return Bytes(shown(v, leastPrinted)).String() }
 
-// About prints a number without a unit; thousands are separated.
+// AboutRate prints bytes per second, "6.5 GB/s".
+func AboutRate(v float64) string { return Rate(shown(v, leastPrinted)).String() }
+
+// AboutSeconds prints a time, "11.7 ms". What is less than any clock tells is 0.
+func AboutSeconds(v float64) string { return Seconds(shown(v, 0.5e-9)).String() }
+
+// AboutFLOPs prints floating-point operations per second, "312 TFLOP/s".
+func AboutFLOPs(v float64) string { return FLOPRate(shown(v, leastPrinted)).String() }
+
+// AboutWatts prints a power, "210 W".
+func AboutWatts(v float64) string { return Watts(shown(v, leastPrinted)).String() }
+
+// AboutSamples prints a throughput, "911 samples/s", "2,540 samples/s".
+func AboutSamples(v float64) string {
+	if n := About(v); n != "unknown" {
+		return n + " samples/s"
+	}
+	return "unknown"
+}
+
+// AboutDollars prints an amount of money, "$2.33"; what is less than a cent reads so.
+func AboutDollars(v float64) string {
+	switch {
+	case math.IsNaN(shown(v, 0)):
+		return "unknown"
+	case v > 0 && v < 0.005:
+		return "<$0.01"
+	case math.Abs(v) >= 1000:
+		return "$" + About(v)
+	}
+	return "$" + strconv.FormatFloat(math.Round(100*v)/100, 'f', 2, 64)
+}
+
+// About prints a number without a unit, to a thousandth; thousands are separated.
 func About(v float64) string {
-	if v = Digits(v, 3); math.IsNaN(v) {
+	if v = shown(v, leastPrinted); math.IsNaN(v) {
 		return "unknown"
 	}
-	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if math.Abs(v) < 1000 {
-		return text
+		return strconv.FormatFloat(math.Round(1000*v)/1000, 'f', -1, 64)
 	}
+	text := strconv.FormatFloat(v, 'f', -1, 64)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
@@ -70,28 +106,34 @@ func AboutMany(v float64) string {
 // three digits.
 func Percent(v float64) string {
 	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
+	case math.IsNaN(shown(v, 0)):
 		return "unknown"
 	case v >= 0.9995 && v < 1-1e-9: // what is not all is not called 100 %
 		return "99.9 %"
 	case v > 1e-9 && v < 0.0005: // nor is what is little called nothing
 		return "<0.1 %"
-	}
-	if v >= 1 {
+	case v >= 1:
 		return strconv.FormatFloat(Digits(100*v, 3), 'f', -1, 64) + " %"
+	case math.Abs(v) < leastPrinted: // also below nothing
+		return "0 %"
 	}
-	return strings.TrimSuffix(strconv.FormatFloat(100*v, 'f', 1, 64), ".0") + " %"
+	return strconv.FormatFloat(math.Round(1000*v)/10, 'f', -1, 64) + " %"
 }
+
+// leastCores is the least number of cores that is printed as more than none.
+const leastCores = 0.005
 
 // AboutCores prints a number of cores, "1.6"; fewer than one to a hundredth.
 func AboutCores(v float64) string {
-	if math.IsNaN(v) {
+	switch v = shown(v, leastCores); {
+	case math.IsNaN(v):
 		return "unknown"
-	}
-	if v < 0.995 {
+	case v < 0.995:
 		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return strconv.FormatFloat(v, 'f', 1, 64)
+	return About(v)
 }
 
 // Hundred makes whole per cent of shares of a whole, which add up to 100: what rounding
@@ -115,12 +157,20 @@ func Hundred(shares ...float64) []int {
 	return whole
 }
 
-// times prints a ratio, "1.25x".
-func times(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "unknown"
+// Times prints a ratio, "1.25x".
+func Times(v float64) string {
+	if text := ratio(v); text != "unknown" {
+		return text + "x"
 	}
-	return fmt.Sprintf("%.2fx", v)
+	return "unknown"
+}
+
+// ratio prints a ratio to a hundredth, larger ones in three digits.
+func ratio(v float64) string {
+	if v = shown(v, 0.005); math.Abs(v) < 10 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return About(v)
 }
 
 // Factor prints what a change is worth, "1.25x (1.10 to 1.40)".
@@ -128,7 +178,7 @@ func Factor(i Interval) string {
 	if !i.Known() {
 		return "unknown"
 	}
-	return fmt.Sprintf("%s (%.2f to %.2f)", times(i.Point), i.Low, i.High)
+	return fmt.Sprintf("%s (%s to %s)", Times(i.Point), ratio(i.Low), ratio(i.High))
 }
 
 // Ranged prints an interval by its ends, "1.2 ms to 2.8 ms"; one value where they read
@@ -168,4 +218,9 @@ func Ending[N int | float64](n N, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// Many is a number of things, "1 step", "12 steps"; the noun is one that takes an s.
+func Many(n int, noun string) string {
+	return fmt.Sprintf("%d %s%s", n, noun, Ending(n, "", "s"))
 }

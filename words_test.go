@@ -2,7 +2,9 @@ package stoker
 
 import (
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -52,12 +54,12 @@ func TestWords(t *testing.T) {
 		{Percent, -0.031, "-3.1 %"},
 		{Percent, nan, "unknown"},
 		{Percent, inf, "unknown"},
-		{times, 1.254, "1.25x"},
+		{Times, 1.254, "1.25x"},
 		{AboutCores, 0.25, "0.25"},
 		{AboutCores, 0.996, "1.0"},
 		{AboutCores, 1.63, "1.6"},
 		{AboutCores, nan, "unknown"},
-		{times, nan, "unknown"},
+		{Times, nan, "unknown"},
 	} {
 		if got := c.text(c.v); got != c.want {
 			t.Errorf("%v reads %q, want %q", c.v, got, c.want)
@@ -97,6 +99,26 @@ func TestIntervalsInWords(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// No number, however small, large or unknown, is printed in more digits than are known, in
+// a programmer's notation or in more room than a column has.
+func TestNumbersOfAnySizeAreShort(t *testing.T) {
+	texts := map[string]func(float64) string{
+		"About": About, "AboutMany": AboutMany, "AboutBytes": AboutBytes, "AboutRate": AboutRate, "AboutSeconds": AboutSeconds, "AboutFLOPs": AboutFLOPs,
+		"Percent": Percent, "AboutCores": AboutCores, "AboutWatts": AboutWatts, "AboutDollars": AboutDollars, "AboutSamples": AboutSamples, "Times": Times,
+	}
+	sizes := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 5e-324, 1.16e-300, 1.16e-10, 4.9e-4, 0.123456789, 12.3456789, 123456.789, 1.23456789e9, 1.16e15, 1.16e21, 1.16e300}
+	for name, text := range texts {
+		for _, v := range sizes {
+			for _, v := range []float64{v, -v} {
+				got := text(v)
+				if len(got) > 40 || strings.ContainsAny(got, "\n") || regexp.MustCompile(`NaN|Inf|\d[eE][-+]?\d|0\.0000|\.\d{5}|^-0\b( |$)`).MatchString(got) {
+					t.Errorf("%s(%g) = %q", name, v, got)
+				}
+			}
 		}
 	}
 }

@@ -200,7 +200,7 @@ func (a adviser) decoded() (Fix, string) {
 	cost := predict.PixelsCost()
 	fix.Forecast = a.base.Cheaper(cost)
 	fix.Notes = []string{
-		fmt.Sprintf("preparing one is taken to cost %.2f of the core time that it costs now (%.2f to %.2f: crop, flip and normalise stay)", cost.Point, cost.Low, cost.High),
+		fmt.Sprintf("assumes that preparing one needs %s of today's core time (crop, flip and normalise stay)", stoker.Around(cost, stoker.Percent)),
 		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for 0.11); scaled down once to what the crop needs it is less",
 	}
 	return fix, ""

@@ -32,15 +32,15 @@ var known = []string{
 // it; "" where nothing is known to be in the way.
 func unfed(l *recording.Loader) string {
 	if l.Reader == "" {
-		return "which transforms its data set has is not in this recording, and with one that it does not know it is PyTorch's loader: record it anew"
+		return "this recording does not name the data set's transforms, and with an unknown one stoker.DataLoader falls back to PyTorch's loader: record it again"
 	}
 	if len(l.Own) > 0 {
-		return fmt.Sprintf("it would be PyTorch's loader: the program has its own %s", strings.Join(l.Own, ", "))
+		return fmt.Sprintf("stoker.DataLoader would fall back to PyTorch's loader: the program has its own %s", strings.Join(l.Own, ", "))
 	}
 	for _, name := range l.Transforms {
 		class := name[strings.LastIndexByte(name, '.')+1:]
 		if name != identity && (!strings.HasPrefix(name, vision) || !slices.Contains(known, class)) {
-			return fmt.Sprintf("it would be PyTorch's loader: it does not know the transform %s", class)
+			return fmt.Sprintf("stoker.DataLoader would fall back to PyTorch's loader: it does not know the transform %s", class)
 		}
 	}
 	return ""
@@ -63,7 +63,7 @@ func (a adviser) feed() (Fix, string) {
 		return fix, why
 	}
 	if !a.base.PrepareCPU.Known() {
-		return fix, "what a batch costs to prepare was not seen"
+		return fix, "the cost of preparing a batch was not measured"
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader}}
 	threads := a.change(stoker.NumWorkers, predict.FeedThreads(a.run))
@@ -74,8 +74,8 @@ func (a adviser) feed() (Fix, string) {
 	cost := predict.FeedCost()
 	fix.Notes = []string{
 		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments; pixels stay Pillow's",
-		fmt.Sprintf("an image is taken to cost %.2f of the core time that it costs now (%.2f to %.2f, measured beside torchvision with Pillow: decode, RandomResizedCrop, flip, normalise)", cost.Point, cost.Low, cost.High),
-		"its random numbers are its own: order, crops and flips are those of another seed",
+		fmt.Sprintf("assumes that an image needs %s of today's core time (measured beside torchvision with Pillow: decode, RandomResizedCrop, flip, normalise)", stoker.Around(cost, stoker.Percent)),
+		"it has its own random numbers: order, crops and flips change as with another seed",
 	}
 	return fix, ""
 }
@@ -90,7 +90,7 @@ func (a adviser) fast() (Fix, string) {
 	fix := Fix{Name: string(stoker.FastPixels), Title: "resize planes directly", Effort: Flag, Risk: NumericsRisk}
 	fix.Changes = []stoker.Change{a.change(stoker.FastPixels, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = []string{"pixels differ from Pillow's by a bounded error (docs/feed.md): train and evaluate with the same"}
+	fix.Notes = []string{"pixels differ slightly from Pillow's, by a bounded error (docs/feed.md): use the same setting to train and to evaluate"}
 	return fix, ""
 }
 
@@ -109,7 +109,7 @@ func (a adviser) onDevice() (Fix, string) {
 }
 
 // hostOnly reports whether the loader's own side is all that is known: what a
-// change is worth is then bounded by the host's wait, of which the device may
+// change is worth is then bounded by the CPU side's wait, of which the device may
 // cover any part.
 func (a adviser) hostOnly() bool {
 	return a.costs.Feed != nil && math.IsNaN(a.verdict.Stall) && math.IsNaN(a.verdict.Idle)

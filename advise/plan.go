@@ -64,11 +64,11 @@ func (f Fix) gain() string {
 	case math.IsNaN(s.High):
 		return "worth unknown"
 	case math.IsNaN(s.Point):
-		return fmt.Sprintf("at most %.2fx faster", s.High)
+		return fmt.Sprintf("at most %s faster", stoker.Times(s.High))
 	case f.Saves != "" && s.Point < leastGain:
 		return fmt.Sprintf("as fast: %s, and saves %s", stoker.Factor(s), f.Saves)
 	}
-	return fmt.Sprintf("%.2fx faster (%.2f to %.2f)", s.Point, s.Low, s.High)
+	return fmt.Sprintf("%s faster (%.2f to %.2f)", stoker.Times(s.Point), s.Low, s.High)
 }
 
 // Rejected is a change that is not worth it here.
@@ -212,11 +212,22 @@ func notWorth(f predict.Forecast) string {
 	switch {
 	case f.Speedup.Known():
 	case math.IsNaN(f.Speedup.High):
-		return "what it is worth is unknown here"
+		return "its gain is unknown here"
 	default:
-		return fmt.Sprintf("worth at most %.2fx: not to be told from noise", f.Speedup.High)
+		return atMostWorth(f.Speedup.High)
 	}
-	return "worth " + stoker.Factor(f.Speedup) + ": not to be told from noise"
+	return noGain(f.Speedup.Point) + ": " + stoker.Factor(f.Speedup)
+}
+
+// atMostWorth says why a change is not advised of which only a bound is known.
+func atMostWorth(most float64) string { return noGain(most) + ": at most " + stoker.Times(most) }
+
+// noGain says whether a change is not advised for want of a gain, or of certainty.
+func noGain(gain float64) string {
+	if gain < leastGain {
+		return "no measurable gain"
+	}
+	return "the gain is too uncertain"
 }
 
 // forecast solves the job with the changes.
@@ -262,8 +273,8 @@ func (a adviser) inWords() Plan {
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code, Risk: MemoryRisk,
 		Forecast: a.atMost(a.atIdle()),
 		Notes: []string{
-			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is not known from here; \"for batch in stoker.watch(batches)\" around the input tells, or a trace (stoker observe --trace 5)",
-			"reading, NumPy and most decoders let go of Python's interpreter lock: for them a thread and a queue of a few batches will do. Python code of your own needs worker processes: a data set whose samples it makes, behind a DataLoader with workers, has both",
+			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is unknown; \"for batch in stoker.watch(batches)\" around the input tells, or a trace (stoker observe --trace 5)",
+			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a few batches are enough. Python code of your own needs worker processes: put it into a data set behind a DataLoader with workers",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
 	}
@@ -288,7 +299,7 @@ func (a adviser) elsewhere(kind string) Plan {
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code, Risk: MemoryRisk,
 		Forecast: a.atMost(1 / (1 - a.verdict.Stall)),
-		Notes:    []string{"what prepares these batches is no DataLoader: how much it could do at a time is not known from here"},
+		Notes:    []string{"no DataLoader prepares these batches: how many it could prepare at a time is unknown"},
 	}
 	if settings, known := others[kind]; known {
 		fix.Notes = append(fix.Notes, settings)

@@ -143,7 +143,7 @@ func TestNoOtherLoaderForWhatItLeavesToPyTorch(t *testing.T) {
 	}{
 		{func(l *recording.Loader) { l.Reader = "__main__.MyDataset" }, ""},
 		{func(l *recording.Loader) { l.Reader, l.Dataset = "", "MyDataset" }, ""},
-		{func(l *recording.Loader) { l.Reader, l.Transforms = "", nil }, "is not in this recording"},
+		{func(l *recording.Loader) { l.Reader, l.Transforms = "", nil }, "does not name the data set's transforms"},
 		{func(l *recording.Loader) {
 			l.Transforms = append(l.Transforms, "torchvision.transforms.transforms.ColorJitter")
 		}, "the transform ColorJitter"},

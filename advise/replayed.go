@@ -181,7 +181,7 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	}
 	n = min(n, most)
 	ceiling := t.Likely(replay.Edit{NoLoading: true})
-	note = fmt.Sprintf("%d and not more: %d are worth %.2fx, batches that are always there %.2fx", n, most, best, ceiling)
+	note = fmt.Sprintf("%d %s enough: %d are worth %s, batches that are always there %s", n, stoker.Ending(n, "is", "are"), most, stoker.Times(best), stoker.Times(ceiling))
 	changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: n}}
 	if now == 0 {
 		changes = append(changes, stoker.Change{Setting: stoker.PersistentWorkers, To: true})
@@ -211,7 +211,7 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 			continue
 		}
 		if gain := t.Likely(edit); gain < leastPlayed && !check.Bounds() {
-			plan.Rejected = append(plan.Rejected, Rejected{c.name(), fmt.Sprintf("worth %.2fx in the replay: not to be told from noise", max(1, gain))})
+			plan.Rejected = append(plan.Rejected, Rejected{c.name(), fmt.Sprintf("no measurable gain (%s in the replay)", stoker.Times(max(1, gain)))})
 			continue
 		}
 		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit), Untested: untested(c.changes)}

@@ -16,7 +16,7 @@ func (a adviser) slow() (Fix, string) {
 	}
 	line := a.verdict.Lines[0]
 	return Fix{
-		Name: diagnose.SlowTransform, Title: "make cheaper what is done at " + line.String(), Effort: Code, Risk: NoRisk,
+		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code, Risk: NoRisk,
 		Forecast: a.atMost(line.Without.Speedup.High),
 		Notes:    []string{line.Kind.Advice()},
 	}, ""

@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -34,7 +33,7 @@ func (a adviser) traced(plan *Plan) {
 			},
 		}
 		if most < leastGain {
-			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: fmt.Sprintf("worth at most %.2fx: not to be told from noise", most)})
+			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: atMostWorth(most)})
 			continue
 		}
 		fixes = append(fixes, fix)

@@ -45,28 +45,28 @@ func (a adviser) workers() (Fix, string) {
 		return Fix{}, "" // the finding of the trace says what can be said
 	}
 	if !a.base.PrepareCPU.Known() {
-		return fix, "what a batch costs to prepare was not seen"
+		return fix, "the cost of preparing a batch was not measured"
 	}
 	if f := a.forecast(a.change(stoker.NumWorkers, now+1)); !f.Step.Known() {
-		return fix, "what one more is worth cannot be said: " + strings.Join(append(f.Notes, "its costs are not known"), "; ")
+		return fix, "the gain of one more is unknown: " + strings.Join(append(f.Notes, "its costs are unknown"), "; ")
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
-		return fix, fmt.Sprintf("%d %s are as good as more: %s", now, a.noun(), a.whyNotMore(now, cut))
+		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), stoker.Ending(now, "is", "are"), a.whyNotMore(now, cut))
 	}
 	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, best)}
 	if now == 0 {
 		fix.Changes = append(fix.Changes, a.keepWorkers()...)
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = append(fix.Notes, fmt.Sprintf("%d and not more: %s", best, a.whyNotMore(best, cut)))
+	fix.Notes = append(fix.Notes, fmt.Sprintf("%d %s enough: %s", best, stoker.Ending(best, "is", "are"), a.whyNotMore(best, cut)))
 	if a.costs.Feed != nil { // its threads share their memory and leave /dev/shm alone
 		fix.Title = "let stoker's loader use more threads"
 		return fix, ""
 	}
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
 	if a.costs.Helped() {
-		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads took %s of core time per batch beside the launching thread; if that was work and not spinning, it will be slower than forecast: workers have one thread each", stoker.AboutSeconds(a.costs.HelperCPU)))
+		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads used %s of core time per batch beside the launching thread; if that was real work and not spinning, expect less than forecast: each worker has one thread", stoker.AboutSeconds(a.costs.HelperCPU)))
 	}
 	if now == 0 {
 		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
@@ -94,19 +94,19 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}
 	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, enough)}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Saves = fmt.Sprintf("%d processes and at most %s of memory", now-enough, stoker.AboutBytes(memory))
+	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, stoker.Ending(now-enough, "process", "processes"), stoker.AboutBytes(memory))
 	fix.Notes = []string{
 		fmt.Sprintf("%d workers share the %s cores that this job may use; %d prepare batches as fast", now, stoker.About(cores), enough-spareWorkers),
 	}
 	return fix, true
 }
 
-// noun is what num_workers counts.
-func (a adviser) noun() string {
+// noun is what num_workers counts, of n.
+func (a adviser) noun(n int) string {
 	if a.costs.Feed != nil {
-		return "threads"
+		return stoker.Ending(n, "thread", "threads")
 	}
-	return "workers"
+	return stoker.Ending(n, "worker", "workers")
 }
 
 func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
@@ -154,14 +154,14 @@ func (a adviser) mostUseful() int {
 // it does.
 func (a adviser) tooMuch(workers int) string {
 	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
-		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(), stoker.AboutBytes(need), stoker.AboutBytes(have))
+		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(workers), stoker.AboutBytes(need), stoker.AboutBytes(have))
 	}
 	if a.costs.Feed != nil {
 		return ""
 	}
 	ahead := float64(workers * a.ahead())
 	if shm := stat.Value(a.run.Facts.Machine.ShmBytes); ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
-		return fmt.Sprintf("/dev/shm has %s, %d workers queue %s there (containers: --shm-size)", stoker.AboutBytes(shm), workers, stoker.AboutBytes(ahead*a.base.BatchBytes()))
+		return fmt.Sprintf("/dev/shm has %s, %s would queue %s there (containers: --shm-size)", stoker.AboutBytes(shm), stoker.Many(workers, "worker"), stoker.AboutBytes(ahead*a.base.BatchBytes()))
 	}
 	return ""
 }
@@ -204,26 +204,40 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	gain := f.Step.Point/more.Step.Point - 1
 	switch f.Bound {
 	case stoker.CPU:
-		return fmt.Sprintf("the %.1f cores that this job can get are then used up (one more: %+.0f %%)", a.base.CoresGot(float64(workers)), 100*gain)
+		return fmt.Sprintf("they use all of the %s cores that this job can get; %s", stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
 	case stoker.GPU:
-		return fmt.Sprintf("the loop itself (%s) is then the limit (one more: %+.0f %%)", stoker.AboutSeconds(a.base.Loop().Point), 100*gain)
+		return fmt.Sprintf("after that the training loop itself (%s) is the limit; %s", stoker.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Storage:
-		return fmt.Sprintf("storage is then the limit (one more: %+.0f %%)", 100*gain)
+		return "after that storage is the limit; " + oneMore(gain)
 	default:
-		return fmt.Sprintf("one more is worth %+.0f %%", 100*gain)
+		return oneMore(gain)
 	}
 }
 
+// oneMore says what another worker brings.
+func oneMore(gain float64) string {
+	switch {
+	case gain >= nothingMore:
+		return "one more adds " + stoker.Percent(gain)
+	case gain <= -nothingMore:
+		return "one more costs " + stoker.Percent(-gain)
+	}
+	return "one more adds nothing"
+}
+
+// nothingMore is the gain below which another worker is called worth nothing. [J]
+const nothingMore = 0.01
+
 func (a adviser) memoryNote(workers int) string {
 	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
-	return fmt.Sprintf("checked: at most %s more memory of %s free; %s queued in /dev/shm of %s; %s cores",
-		stoker.AboutBytes(a.workersMemory(workers)), stoker.AboutBytes(a.freeMemory()), stoker.AboutBytes(queued), stoker.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)), stoker.About(a.base.CoresGot(float64(workers))))
+	return fmt.Sprintf("fits: at most %s more memory (%s free), %s queued in /dev/shm (of %s), %s cores",
+		stoker.AboutBytes(a.workersMemory(workers)), stoker.AboutBytes(a.freeMemory()), stoker.AboutBytes(queued), stoker.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)), stoker.AboutCores(a.base.CoresGot(float64(workers))))
 }
 
 // queueNote says for how long a hang of the data set can be covered.
 func (a adviser) queueNote(workers int, f predict.Forecast) string {
 	lasts := float64(workers*a.ahead()) * f.Step.Point
-	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d batches outlasts a hang of %s", a.ahead(), workers*a.ahead(), stoker.AboutSeconds(lasts))
+	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d %s covers a pause of %s", a.ahead(), workers*a.ahead(), stoker.Ending(workers*a.ahead(), "batch", "batches"), stoker.AboutSeconds(lasts))
 }
 
 // keepWorkers keeps workers over epochs where starting them anew would cost.

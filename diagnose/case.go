@@ -36,7 +36,7 @@ type Case struct {
 	Parts    parts        // what the window went into
 	Kernels  kernelShares // what its kernels were busy with
 	LateBy   float64      // share of the window in which other ranks wait for one that is late
-	Causes   []Cause      // what idle time went into, most first
+	Causes   []Cause      // causes of idle time, most first
 	Gaps     []Evidence
 	WarmUp   []Evidence
 

@@ -33,7 +33,7 @@ func (l live) deepQueue() (Finding, bool) {
 	if need < 0.8*size && least > 0.1*size { // [J] batches differ, and others use it as well
 		return Finding{}, false
 	}
-	f := said("deep-queue", fmt.Sprintf("%d workers keep %d batches of %s each ahead: %s of the %s of /dev/shm, of which %s were left at least. A worker that finds it full dies of a bus error: a smaller prefetch_factor, fewer workers, or more of it (docker run --shm-size, --ipc=host)",
-		l.Costs.Workers, ahead, stoker.AboutBytes(loader.BatchBytes), stoker.AboutBytes(need), stoker.AboutBytes(size), stoker.AboutBytes(least)))
+	f := said("deep-queue", fmt.Sprintf("%s keep %d batches of %s each ahead: %s of the %s of /dev/shm, of which %s were left at least. A worker that finds it full dies of a bus error: a smaller prefetch_factor, fewer workers, or more of it (docker run --shm-size, --ipc=host)",
+		stoker.Many(l.Costs.Workers, "worker"), ahead, stoker.AboutBytes(loader.BatchBytes), stoker.AboutBytes(need), stoker.AboutBytes(size), stoker.AboutBytes(least)))
 	return f, true
 }

@@ -96,6 +96,6 @@ func (l live) strangers() (Finding, bool) {
 	if l.Shared.known() || !(n >= 0.5) {
 		return Finding{}, false
 	}
-	return said("shared-gpu", fmt.Sprintf("%s process%s outside this job hold the device; how much they compute on it is not told here, and its utilisation counts their kernels as well",
+	return said("shared-gpu", fmt.Sprintf("%s process%s outside this job hold the device; how much they compute on it is unknown, and its utilisation counts their kernels as well",
 		stoker.About(n), stoker.Ending(int(n+0.5), "", "es"))), true
 }

@@ -285,7 +285,7 @@ func (t *traced) syncs(name string, count int, held int64, most idle.Wait) (Find
 	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s; %s of idle time follow %s",
 		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(seconds(held)), stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(seconds(after)), them)
 	if t.d.Share(after) < waitTrigger {
-		f.Text += ": it costs little here, but the host cannot run ahead"
+		f.Text += ": it costs little here, but it stops the host from running ahead"
 	}
 	if name == "hidden-sync" {
 		f.Advice = syncAdvice
@@ -307,7 +307,7 @@ func (t *traced) allocating() (Finding, bool) {
 	if made, freed, all := t.allocations(); all {
 		f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed: the same %d allocations and %d frees in every step, so nothing is kept from one step to the next",
 			stoker.Percent(share), made, freed)
-		f.Advice = "unset PYTORCH_NO_CUDA_MEMORY_CACHING, and no torch.cuda.empty_cache() within the loop: the caching allocator is off or emptied in every step. It is no fragmentation, and expandable segments change nothing"
+		f.Advice = "unset PYTORCH_NO_CUDA_MEMORY_CACHING, and no torch.cuda.empty_cache() within the loop: the caching allocator is off or emptied in every step. This is not fragmentation, and expandable segments do not help"
 		return f, true
 	}
 	f.Settings = []stoker.Change{change(stoker.Allocator, nil, "expandable_segments:True")}
@@ -374,7 +374,7 @@ func (t *traced) deviceWaits() (Finding, bool) {
 	f := finding("device-wait")
 	t.worth(&f, ns)
 	t.atPlace(&f, idle.DeviceWait)
-	f.Text = fmt.Sprintf("work that is queued already waits %s of the window for another stream, an event, another device, or work from before the recording", stoker.Percent(share))
+	f.Text = fmt.Sprintf("work that is already queued waits %s of the window for another stream, an event, another device, or work from before the recording", stoker.Percent(share))
 	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place; work that needs no order belongs on streams without events between them"
 	return f, true
 }

@@ -37,7 +37,7 @@ func (l live) hangs() (Finding, bool) {
 	if n < fewHangs || share < hangShare {
 		return Finding{}, false
 	}
-	f := said("hangs", fmt.Sprintf("%d of %d steps take half a second or more longer than the median of %s, and with it %s of the time", n, len(w.Steps), stoker.AboutSeconds(median), stoker.Percent(share)))
+	f := said("hangs", fmt.Sprintf("%d of %d steps take half a second or more longer than the median of %s: %s of the time in all", n, len(w.Steps), stoker.AboutSeconds(median), stoker.Percent(share)))
 	switch part := waited / lost; {
 	case part > 0.7:
 		f.Text += ": they wait for a batch"

@@ -128,6 +128,8 @@ func (c *Case) tells(class Class) float64 {
 		return 0
 	case c.unseen() && class != ComputeOnCPU && class != NotTraining:
 		return 0
+	case class == GPUBound && math.IsNaN(c.Recorded) && math.IsNaN(c.Util) && math.IsNaN(c.Stall):
+		return 0 // nothing tells of a device
 	case class == CPUBound || class == LaunchBound || class == TransferBound:
 		// [J] Where these make one rank late, all others wait: that is the news.
 		return 1 - 0.5*stat.Ramp(c.LateBy, lateLow, lateHigh)
@@ -177,9 +179,9 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 		const text = "the trace holds no work of a device, so that its idle time is not known: either the model computes on the CPU, or the profiler was not asked for the device (record with ProfilerActivity.CUDA)"
 		return seen(nil, 0, "events", "trace.device", text)
 	case c.Apart != "":
-		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "all that was recorded is %s: it tells nothing of steady steps (record later ones)", c.Apart), c.Gaps)
+		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "all that was recorded is %s: it says nothing about steady steps (record later ones)", c.Apart), c.Gaps)
 	case c.StartUp:
-		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It tells nothing of steady steps", stoker.Percent(c.Shares.Kernel)), c.Gaps, c.WarmUp)
+		return slices.Concat(seen(nil, c.Shares.Kernel, "ratio", "trace.kernel", "the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules and first allocations take most of the rest. It says nothing about steady steps", stoker.Percent(c.Shares.Kernel)), c.Gaps, c.WarmUp)
 	case c.ring():
 		return c.ringEvidence()
 	}
@@ -194,16 +196,16 @@ func (c *Case) unknownEvidence(scores []Score) []Evidence {
 		out = seen(out, c.Shares.Kernel, "ratio", "trace.kernel", "kernels run %s of the window, copies alone %s, communication alone %s",
 			stoker.Percent(c.Shares.Kernel), stoker.Percent(c.Shares.Copy), stoker.Percent(c.Shares.Communication))
 	} else if lost := c.unexplained(Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
-		out = seen(out, lost, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, and waits for input only %s: launching, synchronising or copying is next to suspect; a profiler trace tells which (stoker observe takes a short one by itself)",
+		out = seen(out, lost, "ratio", string(recording.GPUUtilisation), "the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or copying; a profiler trace tells which (stoker observe takes a short one by itself)",
 			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
 	}
 	out = slices.Concat(out, c.Beside, c.Gaps)
 	if scores[0].Value >= leastScore {
-		out = seen(out, scores[0].Value-scores[1].Value, "ratio", "scores", "%s (%.2f) and %s (%.2f) fit nearly equally well",
+		out = seen(out, scores[0].Value-scores[1].Value, "ratio", "scores", "%s (%.2f) and %s (%.2f) fit about equally well",
 			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)
 	}
 	if math.IsNaN(c.Util) && math.IsNaN(c.Stall) {
-		out = append(out, Evidence{Text: "nothing tells what the device did: no GPU could be read and the device's clock is not known", Signal: "none", Value: math.NaN()})
+		out = append(out, Evidence{Text: "what the device did is unknown: no GPU could be read, nor the device's clock", Signal: "none", Value: math.NaN()})
 	}
 	if c.Where != "" {
 		out = append(out, Evidence{Text: c.Where, Signal: "thread.state", Value: math.NaN()})

@@ -3,7 +3,7 @@ package diagnose
 var launchBound = Rule{
 	Class:  LaunchBound,
 	Title:  "The host launches too slowly",
-	Text:   "Between two kernels the device waits for the host to come to the next launch: many small kernels, each after more Python and operator code than it has work.",
+	Text:   "Between two kernels the device waits for the host's next launch: there are many small kernels, and launching one takes the host longer than running it takes the device.",
 	Limits: "A profiler slows the host, with stacks more than without: the share is an upper bound of what a run without it loses.",
 	check: func(c *Case) float64 {
 		many := c.yes(c.Launching)

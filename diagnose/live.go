@@ -205,7 +205,7 @@ func (l live) starved() quantity {
 	case l.ring():
 		return share("Does the trainer wait for batches (an upper bound of waiting for input)?", l.waits(), 0.10, 0.25,
 			"work that is queued on the device may cover a wait of the host").
-			saw(l.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here (stoker observe tells)", stoker.Percent(l.waits())).
+			saw(l.waits(), "ratio", "step.wait", "the trainer waits for batches %s of the time; its device may have had work meanwhile (stoker observe tells)", stoker.Percent(l.waits())).
 			saw(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(l.Costs.Feed.Full))
 	}
 	return share("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.mostStall(), 0.10, 0.25,
@@ -454,7 +454,7 @@ func (l live) copies() {
 	l.Copied = share("Does the copy take a good part of the step?", part, 0.07, 0.15, "").
 		saw(part, "ratio", "loader.batch_bytes", "copying a batch of %s takes about %s of a %s step (%s to %s)",
 			stoker.AboutBytes(b.BatchBytes()), stoker.AboutSeconds(b.Copy.Point), stoker.AboutSeconds(l.Costs.Step), stoker.AboutSeconds(b.Copy.Low), stoker.AboutSeconds(b.Copy.High)).
-		saw(1-l.Util, "ratio", "gpu.utilisation", "no kernel runs %s of the time, of which waiting for input is %s", stoker.Percent(1-l.Util), stoker.Percent(l.Stall))
+		saw(1-l.Util, "ratio", "gpu.utilisation", "no kernel runs %s of the time, of which it waits for input %s", stoker.Percent(1-l.Util), stoker.Percent(l.Stall))
 	loader := l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
 		l.Copied = l.Copied.saw(b.BatchBytes(), "bytes", "loader.pinned", "batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
@@ -494,7 +494,7 @@ func (l live) phase(name, what string, took float64) []Finding {
 	if !(share >= leastApart) {
 		return nil
 	}
-	f := said(name, fmt.Sprintf("%s of the time between the judged steps goes into %s. It is a phase of its own: no step and no wait above counts it", stoker.Percent(share), what))
+	f := said(name, fmt.Sprintf("%s of the time between the judged steps goes into %s. It is counted separately, in no step and no wait above", stoker.Percent(share), what))
 	f.Seconds, f.Share = took, share
 	return []Finding{f}
 }
@@ -521,7 +521,7 @@ func (l live) warnings() []string {
 	if n := len(l.Costs.Window.Steps); judged && n < fewSteps {
 		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on", n, l.To-l.From))
 	} else if judged && !l.Costs.Window.Stationary && l.To-l.From < 30 {
-		out = append(out, fmt.Sprintf("%.0f s of steady training were seen; a final verdict needs 30", l.To-l.From))
+		out = append(out, fmt.Sprintf("%.0f s of steady training so far; a final verdict needs 30", l.To-l.From))
 	} else if judged && !l.Costs.Window.Stationary {
 		out = append(out, "the step time still drifts: its thirds of the last 30 s differ by more than 10 %")
 	}
@@ -556,7 +556,7 @@ func absences(all []recording.Absence) []string {
 		if len(names) <= fewAbsences {
 			out = append(out, a.What+": "+a.Why)
 		} else if told[a.What]++; told[a.What] == 1 {
-			out = append(out, fmt.Sprintf("%s: these are not told here: %s (stoker doctor says why)", a.What, strings.Join(names, ", ")))
+			out = append(out, fmt.Sprintf("%s: not judged here: %s (stoker doctor says why)", a.What, strings.Join(names, ", ")))
 		}
 	}
 	return out
@@ -585,9 +585,9 @@ func (c *Case) ringEvidence() []Evidence {
 	f, waits := c.Costs.Feed, c.waits()
 	var list []Evidence
 	if waits < littleWait {
-		list = seen(list, waits, "ratio", "step.wait", "the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; what limits the trainer is not seen from here: stoker observe looks at the device", stoker.Percent(waits))
+		list = seen(list, waits, "ratio", "step.wait", "the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; stoker observe also looks at the device, and tells what limits the trainer", stoker.Percent(waits))
 	} else {
-		list = seen(list, waits, "ratio", "step.wait", "the trainer waits for batches %s of the time; how much of that its device had work for is not known here: stoker observe tells", stoker.Percent(waits))
+		list = seen(list, waits, "ratio", "step.wait", "the trainer waits for batches %s of the time; its device may have had work meanwhile (stoker observe tells)", stoker.Percent(waits))
 	}
 	list = seen(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time", stoker.Percent(f.Full))
 	return slices.Concat(list, c.threadsEvidence())
@@ -666,9 +666,9 @@ func splitText(s *predict.Split) string {
 func workersText(k predict.Costs) string {
 	switch {
 	case k.Feed != nil:
-		return fmt.Sprintf("stoker's loader has %d threads", k.Workers)
+		return "stoker's loader has " + stoker.Many(k.Workers, "thread")
 	case k.Set:
 		return fmt.Sprintf("num_workers=%d", k.Workers)
 	}
-	return fmt.Sprintf("%d worker processes seen", k.Workers)
+	return fmt.Sprintf("%d worker process%s seen", k.Workers, stoker.Ending(k.Workers, "", "es"))
 }

@@ -59,7 +59,7 @@ func (w whereabouts) String() string {
 		}
 	}
 	add(w.OnCore, "on a core")
-	add(w.Queued, "in want of a core")
+	add(w.Queued, "waiting for a core")
 	add(w.Disk, "in reads from storage")
 	add(w.Remote, "in reads from the network")
 	add(w.Asleep, "asleep (a timer, a program that it runs)")
@@ -86,7 +86,7 @@ func (l live) own(w whereabouts) quantity {
 	alone := max(0, atWork-stat.Or(l.Util, 0)) / l.Idle
 	q := share("Is the launching thread at work while the device is idle?", min(1, alone), 0.5, 0.75, "a thread that launches many small kernels looks the same")
 	if away := w.away(l.Idle); away >= mostAway && w.Others >= busyCores {
-		q = share("Does the launching thread wait while others of the job work?", away, mostAway/2, mostAway, "what they work at is not seen from here")
+		q = share("Does the launching thread wait while others of the job work?", away, mostAway/2, mostAway, "what they do is unknown")
 	}
 	q = q.saw(atWork, "ratio", "thread.state", "no DataLoader was seen; %s", w).
 		saw(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
@@ -120,7 +120,7 @@ func (l live) other() {
 	l.Alone, l.Workers, l.Saturated, l.Fetching = quantity{}, quantity{}, quantity{}, nil
 	l.Own = fact("Is the input something else than a DataLoader?", true, l.Costs.Other(l.run))
 	l.Own.Seen = append(slices.Clone(l.Starved.Seen), seen(nil, l.Costs.Wait, "seconds", "step.wait",
-		"the loop waits %s of a %s step for its next batch, which no DataLoader prepares: how is not seen from here", stoker.AboutSeconds(l.Costs.Wait), stoker.AboutSeconds(l.Costs.HostStep))...)
+		"the loop waits %s of a %s step for its next batch, which no DataLoader prepares: how is unknown", stoker.AboutSeconds(l.Costs.Wait), stoker.AboutSeconds(l.Costs.HostStep))...)
 }
 
 // unfed takes what rules may ask of a loop in which no DataLoader was seen, though the

@@ -32,9 +32,9 @@ func (l live) memoryGrowth() (Finding, bool) {
 	}
 	who := "the launching process, mostly"
 	if trainer := grows(l.run.Find(recording.ProcessMemory, fmt.Sprintf("process/%d", l.Costs.Window.PID)).Between(l.From, l.To)); !(trainer >= rate/2) {
-		who = "the worker processes, mostly: Python objects in a data set (lists, dictionaries) are copied as they are looked at; NumPy arrays and Arrow tables are not"
+		who = "the worker processes, mostly: Python objects in a data set (lists, dictionaries) are copied when they are read; NumPy arrays and Arrow tables are not"
 	}
-	f := said("memory-growth", fmt.Sprintf("the job's memory grows by %s an hour, without an end (%s): at this rate the %s that are left are used up in %s",
+	f := said("memory-growth", fmt.Sprintf("the job's memory keeps growing, by %s an hour (%s): at this rate the %s that are left are used up in %s",
 		stoker.AboutBytes(rate*3600), who, stoker.AboutBytes(left.Last()), stoker.AboutSeconds(lasts)))
 	f.From, f.To = l.From, l.To
 	return f, true

@@ -33,7 +33,7 @@ const stallApart = 0.10
 
 // Merge joins the verdict of a live run with that of a trace of a few of its
 // steps: one answer. Class, stall, steps and costs stay the run's, which saw all
-// of it; the trace names what idle time went into, adds its findings, says which
+// of it; the trace names causes of idle time, adds its findings, says which
 // kind of a class it is (gpu-bound becomes gpu-bound/memory), and decides where the
 // run could not. Where the two contradict each other, that is the first warning.
 func Merge(run *recording.Run, live, trace Verdict) Verdict {
@@ -88,7 +88,7 @@ func settleClass(v, trace Verdict) Verdict {
 // different families, and stalls further apart than stallApart. A stall by GPU-Util
 // is an upper bound: a trace below it agrees.
 func contradictions(live, trace Verdict) (out []string) {
-	const why = "the profiler slows the launching thread, and a few steps may not be typical; the answer stands on the run"
+	const why = "the profiler slows the launching thread, and a few steps may not be typical; the answer is the run's"
 	if live.Class != Unknown && trace.Class != Unknown && family(live.Class) != family(trace.Class) {
 		out = append(out, fmt.Sprintf("run and trace contradict each other: the run is %s, the trace of it %s; %s", live.Class, trace.Class, why))
 	}

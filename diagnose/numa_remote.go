@@ -27,6 +27,6 @@ func (l live) numaRemote() (Finding, bool) {
 	if far < farNode*float64(len(nodes.V)) {
 		return Finding{}, false
 	}
-	f := said("numa-remote", fmt.Sprintf("the launching thread runs on another NUMA node than node %d, on which its device hangs: copies and launches cross the link between the processors. Start it with numactl --cpunodebind=%d --membind=%d", *g.Node, *g.Node, *g.Node))
+	f := said("numa-remote", fmt.Sprintf("the launching thread runs on another NUMA node than node %d, to which its device is attached: copies and launches cross the link between the processors. Start it with numactl --cpunodebind=%d --membind=%d", *g.Node, *g.Node, *g.Node))
 	return f, true
 }

@@ -44,14 +44,14 @@ func (l live) pattern() []Finding {
 	name, text := "", ""
 	switch {
 	case high < highUtil && high-low < highUtil-lowUtil:
-		name, text = "steadily-low", "GPU-Util stays between %s and %s: every short window of the driver holds work as well as waiting, so no sawtooth is to be seen, and the device waits all the same"
+		name, text = "steadily-low", "GPU-Util stays between %s and %s: every short window of the driver holds both work and waiting, so the curve has no sawtooth although the device waits"
 	case above >= often && below >= often && swings >= leastSwings:
 		name = "sawtooth"
 		text = fmt.Sprintf("GPU-Util swings between %%s and %%s, every %s in the mean: the device works and waits in turn, as where a step waits for its input", stoker.AboutSeconds((l.To-l.From)/swings))
 	case above < often && high >= lowUtil:
-		name, text = "spikes", "GPU-Util is low but for spikes (%s to %s): short work, and long waits between"
+		name, text = "spikes", "GPU-Util is low except for spikes (%s to %s): short work, and long waits between"
 	case below < often && low <= lowUtil:
-		name, text = "drops", "GPU-Util is high but for drops (%s to %s): now and then something holds the device up: an evaluation, a checkpoint, an epoch's start, a slow batch"
+		name, text = "drops", "GPU-Util is high except for drops (%s to %s): now and then something holds the device up: an evaluation, a checkpoint, an epoch's start, a slow batch"
 	default:
 		return nil
 	}

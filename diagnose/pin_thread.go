@@ -21,6 +21,6 @@ func (l live) pinThread() (Finding, bool) {
 	if !(core+queued >= 0.8) || !(l.saturated() < 0.7) {
 		return Finding{}, false
 	}
-	f := said("pin-thread", fmt.Sprintf("the one thread that copies batches to page-locked memory is always at work (%s of the time on a core), and the workers wait for it: each batch is copied once more there. Smaller batches of data (uint8 instead of float32), or pin_memory=False, take it off", stoker.Percent(min(1, core))))
+	f := said("pin-thread", fmt.Sprintf("the one thread that copies batches to page-locked memory is always at work (%s of the time on a core), and the workers wait for it: each batch is copied once more there. Smaller batches of data (uint8 instead of float32), or pin_memory=False, relieve it", stoker.Percent(min(1, core))))
 	return f, true
 }

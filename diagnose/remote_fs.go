@@ -2,8 +2,8 @@ package diagnose
 
 var remoteFS = Rule{
 	Class:  RemoteFS,
-	Title:  "The data set lies behind a network or a file system of a program",
-	Text:   "Loading waits for answers of a server (NFS, Lustre, an object store) or of a program that serves files (FUSE). Each request takes a way there and back, however small it is.",
+	Title:  "The data set is behind a network or a program that serves files",
+	Text:   "Loading waits for answers of a server (NFS, Lustre, an object store) or of a program that serves files (FUSE). Each request is a round trip, however small it is.",
 	Limits: "Which answers are waited for is told by the kernel function that threads sleep in, or by what the network brings meanwhile.",
 	check: func(c *Case) float64 {
 		far := c.yes(c.Far)

@@ -109,7 +109,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Augmentation: {
 		"an augmentation",
-		"crop before you resize and colour, work on uint8 and turn into float last, do it on the whole batch on the device (torchvision.transforms.v2 takes tensors there), or do once beforehand what is not random",
+		"crop before you resize and colour, work on uint8 and turn into float last, do it on the whole batch on the device (torchvision.transforms.v2 takes tensors there), or do once, before training, what is not random",
 	},
 	Collate: {
 		"collating",
@@ -137,7 +137,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Waits: {
 		"there it waits, not on a core",
-		"what it waits for is not known from here: a timer, a lock, another process or thread. Whatever it is, prepare several samples at a time (more workers, threads in the data set)",
+		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several samples at a time (more workers, threads in the data set)",
 	},
 	Code: {
 		"Python, or native code that the line calls",

@@ -18,6 +18,6 @@ func (l live) slurmCores() (Finding, bool) {
 		want = 8 // [J] what most sites advise for one GPU
 	}
 	want = min(max(want, 2*m.Allowed), m.CPUs)
-	f := said("slurm-cores", fmt.Sprintf("SLURM gave this task %s of the node's %d processors, and loading lacks cores: ask for more with --cpus-per-task=%d (srun does not take it over from sbatch by itself: export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK)", stoker.About(float64(m.Allowed)), m.CPUs, want))
+	f := said("slurm-cores", fmt.Sprintf("SLURM gave this task %s of the node's %d processors, and loading lacks cores: ask for more with --cpus-per-task=%d (srun does not inherit it from sbatch: export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK)", stoker.About(float64(m.Allowed)), m.CPUs, want))
 	return f, true
 }

@@ -119,9 +119,9 @@ func (l live) exhausted(d disk) quantity {
 	part := l.Costs.DiskRate / l.run.Facts.Machine.DiskLimit
 	if l.run.Facts.Machine.DiskLimit > 0 && part >= 0.8 { // [J] the kernel's bursts leave some
 		text := fmt.Sprintf("%s come from disks, and the job's control group may read %s", stoker.AboutRate(l.Costs.DiskRate), stoker.AboutRate(l.run.Facts.Machine.DiskLimit))
-		return fact("Does the disk give no more?", true, "its limit is reached").saw(part, "ratio", "machine.disk_limit", "%s", text)
+		return fact("Is the disk at its limit?", true, "its limit is reached").saw(part, "ratio", "machine.disk_limit", "%s", text)
 	}
-	q := shareOr(unlikely, "Does the disk give no more?", d.Busy, 0.8, 0.95, "")
+	q := shareOr(unlikely, "Is the disk at its limit?", d.Busy, 0.8, 0.95, "")
 	q.Score *= 1 - small(d)
 	q.Seen = d.seen()
 	return q

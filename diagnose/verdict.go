@@ -98,7 +98,7 @@ type Verdict struct {
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself
 
 	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
-	Causes []Cause // what idle time went into, most first; nil without a trace
+	Causes []Cause // causes of idle time, most first; nil without a trace
 	Lines  []Line  // on which preparing a batch spends its time, most first; nil where nobody looked
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge

@@ -340,9 +340,9 @@ func (c *solution) wrong(a Answer) []string {
 		}
 	}
 	for _, k := range c.knobs() {
-		mark, words, end := c.t[likely][bound], k.worse, " for it to bind"
+		mark, words, end := c.t[likely][bound], k.worse, " before it becomes the limit"
 		if k.part == bound {
-			mark, words, end = second, k.better, " for something else to bind"
+			mark, words, end = second, k.better, " before something else becomes the limit"
 		}
 		v := k.at(mark)
 		if math.IsNaN(v) {
@@ -350,7 +350,7 @@ func (c *solution) wrong(a Answer) []string {
 		}
 		text := fmt.Sprintf(words, k.text(v), ranged(k.value, k.text)) + end
 		if k.value.Contains(v) && k.value.Low < k.value.High {
-			text += ": within what is known of it"
+			text += "; the estimate allows that: measure this first"
 		}
 		all = append(all, text)
 	}

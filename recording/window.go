@@ -423,12 +423,12 @@ func (w Window) Samples() float64 {
 
 // String says how much the window saw.
 func (w Window) String() string {
-	steps := fmt.Sprintf("%d steps", len(w.Steps))
+	steps := stoker.Many(len(w.Steps), "step")
 	if w.OneIn > 1 {
 		steps += fmt.Sprintf(" (one in %d is kept)", w.OneIn)
 	}
 	if w.Newest > 0 {
 		return fmt.Sprintf("%s in %.1f s, of the last %s of training", steps, w.End-w.Start, hours(w.Newest))
 	}
-	return fmt.Sprintf("%s in %.1f s, %d warm-up steps left out", steps, w.End-w.Start, w.WarmUp)
+	return fmt.Sprintf("%s in %.1f s, %s left out", steps, w.End-w.Start, stoker.Many(w.WarmUp, "warm-up step"))
 }

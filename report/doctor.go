@@ -37,20 +37,23 @@ func Doctor(w io.Writer, checks []Check, style Style) error {
 	}
 	switch {
 	case missing == 0:
-		p.b.WriteString("\nEverything that a verdict can rest on is seen.\n")
+		p.b.WriteString("\nEverything that verdicts use is seen.\n")
 	case needed == 0:
-		p.b.WriteString("\nWhat verdicts need is seen; for what is missing something else stands in.\n")
+		p.b.WriteString("\nWhat verdicts need is seen; something else replaces what is missing.\n")
 	default:
 		p.b.WriteString("\nWithout what is MISSING some verdicts cannot be given; they say so.\n")
 	}
 	return p.to(w)
 }
 
+// doctorObject is the checks as one object.
+type doctorObject struct {
+	Schema  int     `json:"schema"`
+	Version string  `json:"version"`
+	Checks  []Check `json:"checks"`
+}
+
 // DoctorJSON writes the checks as one object.
 func DoctorJSON(w io.Writer, version string, checks []Check) error {
-	return Object(w, struct {
-		Schema  int     `json:"schema"`
-		Version string  `json:"version"`
-		Checks  []Check `json:"checks"`
-	}{1, version, checks})
+	return Object(w, doctorObject{schema, version, checks})
 }

@@ -96,6 +96,7 @@ type htmlPage struct {
 	Rejected             []advise.Rejected
 	WhatIf               *whatIf
 	Trace                *htmlTrace
+	Forecast             *htmlForecast
 	Outcome              *htmlOutcome
 	Commands             []string
 	Facts                []figure
@@ -201,7 +202,7 @@ func headline(v diagnose.Verdict) string {
 		text += fmt.Sprintf(": the device is idle %s of the time", stoker.Percent(v.Idle))
 	}
 	if h := v.Cost.Hour.Dollars; h.Known() && v.Cost.Share >= leastIdle {
-		text += fmt.Sprintf(", which %s $%.2f an hour and GPU", map[bool]string{true: "would cost", false: "costs"}[v.Cost.Assumed], h.Point)
+		text += fmt.Sprintf(", which %s %s an hour per GPU", map[bool]string{true: "would cost", false: "costs"}[v.Cost.Assumed], stoker.AboutDollars(h.Point))
 	}
 	return text + "."
 }
@@ -230,27 +231,21 @@ func figures(run *recording.Run, v diagnose.Verdict) []figure {
 	if v.HasSteps {
 		all = append(all, figure{"step", stoker.AboutSeconds(v.Costs.Step), steps(v)})
 		if r := v.Costs.Rate(); r > 0 {
-			all = append(all, figure{"throughput", fmt.Sprintf("%.0f samples/s", r), "of the judged rank"})
+			all = append(all, figure{"throughput", stoker.AboutSamples(r), "of the judged rank"})
 		}
 	}
 	w := v.Costs.Window
 	for _, g := range run.Facts.GPUs {
-		subject := fmt.Sprintf("gpu/%d", g.Index)
-		mean := func(signal recording.Signal) float64 {
-			if series := run.Find(signal, subject); series != nil {
-				return w.Mean(series)
-			}
-			return math.NaN()
-		}
-		if memory := mean(recording.GPUMemory); memory > 0 {
+		memory, power := gpuUse(run, g, w)
+		if memory > 0 {
 			note := ""
 			if g.MemoryBytes != nil {
 				note = "of " + stoker.AboutBytes(*g.MemoryBytes)
 			}
 			all = append(all, figure{fmt.Sprintf("GPU %d memory", g.Index), stoker.AboutBytes(memory), note})
 		}
-		if power := mean(recording.GPUPower); !math.IsNaN(power) {
-			all = append(all, figure{fmt.Sprintf("GPU %d power", g.Index), fmt.Sprintf("%.0f W", power), "mean"})
+		if power > 0 {
+			all = append(all, figure{fmt.Sprintf("GPU %d power", g.Index), stoker.AboutWatts(power), "mean"})
 		}
 		if len(all) > 8 {
 			break

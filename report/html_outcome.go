@@ -34,7 +34,7 @@ func outcomeOf(b Before, after string) *htmlOutcome {
 		if s.Throughput == nil {
 			return "unknown"
 		}
-		return stoker.Around(s.Throughput.Mean, stoker.About) + " samples/s"
+		return stoker.Around(s.Throughput.Mean, stoker.AboutSamples)
 	}
 	share := func(v *float64) string {
 		if v == nil {
@@ -56,6 +56,9 @@ func outcomeOf(b Before, after string) *htmlOutcome {
 	}
 	if o.Promise.Promised != nil {
 		h.Promised, h.Promise = rangeOf(*o.Promise.Promised, most), string(o.Promise.Kept)
+		if h.Promised != nil && h.Achieved != nil {
+			h.Promised.Achieved = h.Achieved.Point
+		}
 	}
 	return h
 }

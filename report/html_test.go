@@ -81,6 +81,7 @@ func TestPageStandsByItself(t *testing.T) {
 		if found := loads.FindString(strings.ReplaceAll(markup, "data-strip=", "")); found != "" {
 			t.Errorf("%s: the page has %q", file, found)
 		}
+		oneValue(t, file, markup, s)
 		for _, tag := range []string{"style", "script"} {
 			inside := between(text[strings.LastIndex(text, "<"+tag+">"):], "<"+tag+">", "</"+tag+">")
 			sum := sha256.Sum256([]byte(inside))
@@ -91,6 +92,9 @@ func TestPageStandsByItself(t *testing.T) {
 		var b bytes.Buffer
 		if err := report.JSON(&b, s.Run, s.Verdict, s.Plan); err != nil {
 			t.Fatal(err)
+		}
+		if err := report.Valid("diagnose", b.Bytes()); err != nil {
+			t.Errorf("%s: %v", file, err)
 		}
 		var want, got any
 		if err := json.Unmarshal(b.Bytes(), &want); err != nil {
@@ -106,6 +110,28 @@ func TestPageStandsByItself(t *testing.T) {
 			if strings.Contains(markup, bad) {
 				t.Errorf("%s: the page holds %q", file, bad)
 			}
+		}
+	}
+}
+
+// said are the places at which a page says how long the device waits for input.
+var said = regexp.MustCompile(`(?:the device waits|waiting) for input (<?[\d.]+ %)(?: at most)?(?: of the time)?`)
+
+// oneValue reports a stall or a step that reads differently in two places of one page.
+func oneValue(t *testing.T, file, page string, s report.Subject) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := report.Text(&text, s.Run, s.Verdict, s.Plan, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(strings.Fields(text.String()), " ") + report.Line(s.Run, s.Verdict) + html.UnescapeString(page)
+	for what, pattern := range map[string]*regexp.Regexp{"waiting for input": said, "step": regexp.MustCompile(` of a ([\d.]+ [mµn]?s) step| step ([\d.]+ [mµn]?s) \(median`)} {
+		values := map[string]bool{}
+		for _, m := range pattern.FindAllStringSubmatch(all, -1) {
+			values[strings.Join(m[1:], "")] = true
+		}
+		if len(values) > 1 {
+			t.Errorf("%s: %s has several values on one page: %v", file, what, values)
 		}
 	}
 }

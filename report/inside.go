@@ -21,14 +21,14 @@ func (p *page) inside(w recording.Window) {
 	for _, part := range parts {
 		whole += part.Mean
 	}
-	fmt.Fprintf(&p.b, "  inside   %s (mean, and what 95 %% of %d steps stay below)\n", clockText(clock), len(w.Insides()))
+	p.row("inside", fmt.Sprintf("%s (mean of %d of the %s, and what 95 %% of these stay below)", clockText(clock), len(w.Insides()), stoker.Many(len(w.Steps), "step")))
 	for _, part := range parts {
 		if part.Mean >= leastPart*whole {
 			fmt.Fprintf(&p.b, "    %-10s %9s %7s %9s\n", part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean/whole), stoker.AboutSeconds(part.P95))
 		}
 	}
 	if asks := asksText(w.Asks()); asks != "" {
-		fmt.Fprintf(&p.b, "  asks     %s\n", asks)
+		p.row("asks", asks)
 	}
 }
 

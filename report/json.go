@@ -185,13 +185,16 @@ func JSON(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 	return Object(w, describe(run, v, plan))
 }
 
+// outcomeObject is the object of the run after the change, with the outcome.
+type outcomeObject struct {
+	object
+	Outcome verify.Outcome `json:"outcome"`
+}
+
 // OutcomeJSON writes what verify found as one object: the verdict and plan are
 // those of the run after the change.
 func OutcomeJSON(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, o verify.Outcome) error {
-	return Object(w, struct {
-		object
-		Outcome verify.Outcome `json:"outcome"`
-	}{describe(run, v, plan), o})
+	return Object(w, outcomeObject{describe(run, v, plan), o})
 }
 
 func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {

@@ -19,7 +19,7 @@ func Outcome(w io.Writer, o verify.Outcome, style Style) error {
 		p.promise(o)
 	}
 	if o.Was != "" {
-		fmt.Fprintf(&p.b, "  bound by     %s  ->  %s\n", o.Was, p.bold(o.Now))
+		p.side("bound by", o.Was+" -> "+p.bold(o.Now))
 	}
 	p.b.WriteString("\n")
 	p.list("note", o.Warnings)
@@ -47,28 +47,38 @@ func (p *page) outcomeHeadline(o verify.Outcome) {
 		changes = append(changes, c.String())
 	}
 	if len(changes) > 0 {
-		fmt.Fprintf(&p.b, "  changed      %s\n", strings.Join(changes, ", "))
+		p.side("changed", strings.Join(changes, ", "))
 	}
 }
 
 func (p *page) sides(o verify.Outcome) {
 	unit := strings.TrimPrefix(string(o.Basis), "per ")
-	fmt.Fprintf(&p.b, "  %-11s  %s  ->  %s\n", unit+" time", p.time(o.Before), p.time(o.After))
+	p.side(unit+" time", p.time(o.Before)+" -> "+p.time(o.After))
 	if o.Before.Throughput != nil && o.After.Throughput != nil {
-		fmt.Fprintf(&p.b, "  throughput   %.0f  ->  %.0f samples/s\n", o.Before.Throughput.Mean.Point, o.After.Throughput.Mean.Point)
+		p.side("throughput", stoker.About(o.Before.Throughput.Mean.Point)+" -> "+stoker.AboutSamples(o.After.Throughput.Mean.Point))
 	}
 	if o.Stall.Before != nil && o.Stall.After != nil {
-		fmt.Fprintf(&p.b, "  stall        %s  ->  %s  (device waiting for input)\n", stoker.Percent(*o.Stall.Before), stoker.Percent(*o.Stall.After))
+		p.side("stall", fmt.Sprintf("%s -> %s (device waiting for input)", stoker.Percent(*o.Stall.Before), stoker.Percent(*o.Stall.After)))
 	}
 	if o.Noise != nil {
-		fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", stoker.Percent(*o.Noise))
+		p.side("noise floor", noiseText(*o.Noise))
 	}
 	if before, after := o.Before.Spread, o.After.Spread; before != nil && after != nil {
 		fmt.Fprintf(&p.b, "  runs differ  by %s before, %s after (standard deviation of their means)\n", stoker.Percent(*before), stoker.Percent(*after))
 	}
 	if before, after := o.Before.Needed, o.After.Needed; before != nil && after != nil {
-		fmt.Fprintf(&p.b, "  needed       at least %s before, %s after\n", length(*before), length(*after))
+		p.side("needed", fmt.Sprintf("at least %s before, %s after", length(*before), length(*after)))
 	}
+}
+
+// side writes a line about both runs.
+func (p *page) side(name, text string) {
+	p.wrapped(fmt.Sprintf("  %-11s  ", name), "               ", text)
+}
+
+// noiseText says what a noise floor is.
+func noiseText(noise float64) string {
+	return stoker.Percent(noise) + ": without any change, 19 of 20 such pairs differ by less"
 }
 
 // length is how long a run has to be, rounded up: less would not do.
@@ -100,10 +110,10 @@ var promises = map[verify.Kept]struct{ text, colour string }{
 
 func (p *page) promise(o verify.Outcome) {
 	if o.Promise.Promised == nil || o.Promise.Achieved == nil {
-		fmt.Fprintf(&p.b, "  promise      %s\n", o.Promise.Kept)
+		p.side("promise", string(o.Promise.Kept))
 		return
 	}
 	ended := promises[o.Promise.Kept]
-	fmt.Fprintf(&p.b, "  promised     %s\n  achieved     %s   %s\n",
-		stoker.Factor(*o.Promise.Promised), stoker.Factor(*o.Promise.Achieved), p.colour(ended.colour, ended.text))
+	p.side("promised", stoker.Factor(*o.Promise.Promised))
+	p.side("achieved", stoker.Factor(*o.Promise.Achieved)+": "+p.colour(ended.colour, ended.text))
 }

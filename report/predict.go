@@ -118,9 +118,9 @@ func (p *page) answer(f Prediction) {
 	row("utilisation", p.colour(useColour(a.Utilization.Point), stoker.Around(a.Utilization, stoker.Percent)))
 	row("throughput", stoker.Around(a.Throughput, stoker.About)+" samples/s"+perGPU(f))
 	row("step", stoker.Around(a.Step, stoker.AboutSeconds))
-	row("waiting", stoker.Around(a.Stall, stoker.Percent)+" of it, the device for input")
+	row("stall", "the device waits for input "+stoker.Around(a.Stall, stoker.Percent)+" of the step")
 	if f.First != nil {
-		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing lies in memory yet", stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
+		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing is in memory yet", stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
 	}
 	p.b.WriteString("\n")
 	p.stages(f)
@@ -183,16 +183,16 @@ func bars(i stoker.Interval, longest float64, width int) string {
 // bound says what binds and what comes after it.
 func (p *page) bound(f Prediction) {
 	a := f.Answer
-	text := "What binds is unknown."
+	text := "What limits the step is unknown."
 	switch {
 	case a.Bound.Resource != "":
-		text = sentence(fmt.Sprintf("%s binds (%s).", a.Bound.Stage, partOf(f, a.Bound.Stage, a.Bound.Resource)))
+		text = sentence(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage, partOf(f, a.Bound.Stage, a.Bound.Resource)))
 	case a.Longest.Resource != "":
 		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage, partOf(f, a.Longest.Stage, a.Longest.Resource))
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
 		times := func(v float64) string { return stoker.About(v) + "x" }
-		text += fmt.Sprintf(" With that free a step gets %s faster; then %s binds (%s).", stoker.Around(a.Gain, times), a.Next.Stage, partOf(f, a.Next.Stage, a.Next.Resource))
+		text += fmt.Sprintf(" Without it a step gets %s faster; after that %s is the limit (%s).", stoker.Around(a.Gain, times), a.Next.Stage, partOf(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
 		text += " " + sentence(a.Crossover.Text)
@@ -219,7 +219,7 @@ func (p *page) bound(f Prediction) {
 func (p *page) sizing(z predict.Sizing) {
 	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target))))
 	if z.Reached {
-		p.wrapped("  ", "  ", "reached as it is, by the likely values")
+		p.wrapped("  ", "  ", "reached already, by the likely values")
 	}
 	rows := [][]string{{"", "has", "needs", "from", "to"}}
 	for _, n := range z.Changes {
@@ -322,7 +322,7 @@ func (p *page) inputs(f Prediction) {
 			}
 		}
 		if len(lines) > 0 {
-			p.list("taken without being told (--sources says from where)", []string{strings.Join(lines, "; ")})
+			p.list("assumed (--sources says from where)", []string{strings.Join(lines, "; ")})
 		}
 		return
 	}

@@ -52,7 +52,7 @@ func (p *page) rows(f Prediction) {
 	p.table(rows, "rrrrrlrl")
 	p.b.WriteString("\n")
 	if each > 1 {
-		p.wrapped("  ", "  ", fmt.Sprintf("every %dth of %d settings is shown; --csv and --json have all", each, len(f.Points)))
+		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown; --csv and --json have all", each, len(f.Points)))
 		p.b.WriteString("\n")
 	}
 }

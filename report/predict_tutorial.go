@@ -68,6 +68,12 @@ type jsonLessonLine struct {
 	Why       string   `json:"why"`
 }
 
+// tutorialObject is the tutorial as one object.
+type tutorialObject struct {
+	Schema  int          `json:"schema"`
+	Lessons []jsonLesson `json:"lessons"`
+}
+
 // TutorialJSON writes the tutorial as one object.
 func TutorialJSON(w io.Writer, lessons []predict.Lesson) error {
 	all := []jsonLesson{}
@@ -78,10 +84,7 @@ func TutorialJSON(w io.Writer, lessons []predict.Lesson) error {
 		}
 		all = append(all, o)
 	}
-	return Object(w, struct {
-		Schema  int          `json:"schema"`
-		Lessons []jsonLesson `json:"lessons"`
-	}{schema, all})
+	return Object(w, tutorialObject{schema, all})
 }
 
 // TutorialCSV writes a row per line of the tutorial.

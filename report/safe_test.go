@@ -102,6 +102,7 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 		p.Sources = style.Colour // with and without
 		return report.PredictText(w, p, style)
 	}),
+	"PredictHTML": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictHTML(w, p, "", "") }),
 	"PredictJSON": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictJSON(w, p) }),
 	"PredictCSV":  foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictCSV(w, p) }),
 }
@@ -163,12 +164,20 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 	if len(paths) < 100 {
 		t.Fatalf("only %d places with texts", len(paths))
 	}
+	plain, narrow := report.Style{}, report.Style{Colour: true, Width: 60}
+	styles := map[string][]report.Style{}
+	for name, face := range everyFace { // those that look the same in both are tried in one
+		var one, other bytes.Buffer
+		if styles[name] = []report.Style{plain, narrow}; errors.Join(face(&one, s, plain), face(&other, s, narrow)) == nil && one.String() == other.String() {
+			styles[name] = styles[name][:1]
+		}
+	}
 	for _, at := range append([]string{""}, paths...) {
 		if poison.Into(&s, at) == 0 {
 			t.Fatalf("nothing at %s", at)
 		}
 		for name, face := range everyFace {
-			for _, style := range []report.Style{{}, {Colour: true, Width: 60}} {
+			for _, style := range styles[name] {
 				var b bytes.Buffer
 				if err := face(&b, s, style); err != nil {
 					continue // a face may refuse what is no value of its own
@@ -182,6 +191,20 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 			t.Errorf("Line: %s stands raw: %s", at, leak)
 		}
 		poison.Out(&s, at)
+	}
+}
+
+// What a whole run, trace and outcome print as JSON is valid by the published schemas.
+func TestWholeObjectsAreValid(t *testing.T) {
+	s := whole(t)
+	for face, name := range map[string]string{
+		"JSON": "diagnose", "OutcomeJSON": "verify", "TraceJSON": "trace", "TracesJSON": "trace-compare",
+		"TutorialJSON": "predict-tutorial", "DoctorJSON": "doctor",
+	} {
+		var b bytes.Buffer
+		if err := errors.Join(everyFace[face](&b, s, report.Style{}), report.Valid(name, b.Bytes())); err != nil {
+			t.Errorf("%s: %v", face, err)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func Line(run *recording.Run, v diagnose.Verdict) string {
 		line += fmt.Sprintf(", the device waits for input %s of the time", stoker.Percent(v.Stall))
 	}
 	if v.HasSteps {
-		line += fmt.Sprintf(" (%s, %d steps)", v.State, len(v.Costs.Window.Steps))
+		line += fmt.Sprintf(" (%s, %s)", v.State, stoker.Many(len(v.Costs.Window.Steps), "step"))
 	}
 	if run.Emulated() {
 		line += " [emulated device]"
@@ -97,17 +97,17 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	case v.Class.Starves():
 		code = "31"
 	}
-	fmt.Fprintf(&p.b, "%s", p.colour("1;"+code, string(v.Class)))
+	seen := ""
 	switch {
 	case v.Device >= 0: // its work was seen, and the steps are those of it
-		fmt.Fprintf(&p.b, "  %s", traceWindow(v))
+		seen = traceWindow(v)
 	case v.HasSteps:
-		fmt.Fprintf(&p.b, "  %s: %s", v.State, v.Costs.Window)
+		seen = fmt.Sprintf("%s: %s", v.State, v.Costs.Window)
 	}
 	if run.Emulated() {
-		p.b.WriteString("  [emulated device]")
+		seen += "  [emulated device]"
 	}
-	p.b.WriteString("\n")
+	p.wrapped(p.colour("1;"+code, string(v.Class))+"  ", "  ", seen)
 	if title := titleOf(v.Class); title != "" {
 		p.wrapped("  ", "  ", title)
 	}
@@ -129,9 +129,9 @@ func traceWindow(v diagnose.Verdict) string {
 	case !v.HasSteps || n == 0:
 		return length + " without steps"
 	case seen < fewest:
-		return fmt.Sprintf("%d step%s, %s", n, stoker.Ending(n, "", "s"), length)
+		return stoker.Many(n, "step") + ", " + length
 	}
-	return fmt.Sprintf("%d step%s of %d, %s", n, stoker.Ending(n, "", "s"), seen, length)
+	return fmt.Sprintf("%s of %d, %s", stoker.Many(n, "step"), seen, length)
 }
 
 func titleOf(class diagnose.Class) string {
@@ -147,16 +147,58 @@ func (p *page) device(run *recording.Run, v diagnose.Verdict) {
 		if g.MIG {
 			instances = ", cut into instances (MIG): the driver tells no utilisation"
 		}
-		fmt.Fprintf(&p.b, "  GPU %d  %s%s\n", g.Index, cut(g.Name, 60), instances)
+		p.row(fmt.Sprintf("GPU %d", g.Index), cut(g.Name, 60)+used(run, g, v.Costs.Window)+instances)
 	}
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
-		p.b.WriteString("  device   no GPU was seen\n")
+		p.row("device", "no GPU was seen")
 		p.step(v)
 		return
 	}
-	fmt.Fprintf(&p.b, "  device   busy %s, idle %s, waiting for input %s%s%s\n",
-		stoker.Percent(v.Shares.Kernel), stoker.Percent(v.Idle), stoker.Percent(v.Stall), sourceText(v.StallSource), unexplainedText(v))
+	p.row("device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s", stoker.Percent(v.Shares.Kernel), alone(v.Shares),
+		stoker.Percent(v.Idle), stoker.Percent(v.Stall), sourceText(v.StallSource), unexplainedText(v)))
 	p.step(v)
+}
+
+// used says what a GPU's memory held and what it drew, in the mean of the judged window;
+// "" where neither is known.
+func used(run *recording.Run, g recording.GPU, w recording.Window) (text string) {
+	memory, power := gpuUse(run, g, w)
+	if memory > 0 {
+		text += ", memory " + stoker.AboutBytes(memory)
+		if g.MemoryBytes != nil {
+			text += " of " + stoker.AboutBytes(*g.MemoryBytes)
+		}
+	}
+	if power > 0 {
+		text += ", power " + stoker.AboutWatts(power)
+	}
+	return text
+}
+
+// gpuUse are the means of memory and power over the judged window, over the whole
+// recording where there is none.
+func gpuUse(run *recording.Run, g recording.GPU, w recording.Window) (memory, power float64) {
+	if !(w.End > w.Start) {
+		w.End = math.Inf(1)
+	}
+	mean := func(signal recording.Signal) float64 {
+		if series := run.Find(signal, fmt.Sprintf("gpu/%d", g.Index)); series != nil {
+			return w.Mean(series)
+		}
+		return math.NaN()
+	}
+	return mean(recording.GPUMemory), mean(recording.GPUPower)
+}
+
+// alone names what the device did beside computing, where it took any time worth a word.
+func alone(s diagnose.Shares) (text string) {
+	if s.Copy >= leastIdle {
+		text += "copies alone " + stoker.Percent(s.Copy) + ", "
+	}
+	if s.Communication >= leastIdle {
+		text += "communication alone " + stoker.Percent(s.Communication) + ", "
+	}
+	return text
 }
 
 // cost says in a line what idling costs in an hour, and what that assumes.
@@ -165,14 +207,15 @@ func (p *page) cost(c diagnose.Cost) {
 		return
 	}
 	var parts []string
-	add := func(i stoker.Interval, format string) {
-		if i.Known() {
-			parts = append(parts, fmt.Sprintf(format, i.Point))
-		}
+	if i := c.Hour.Dollars; i.Known() {
+		parts = append(parts, stoker.AboutDollars(i.Point))
 	}
-	add(c.Hour.Dollars, "$%.2f")
-	add(c.Hour.KWh, "%.3f kWh")
-	add(c.Hour.KgCO2, "%.3f kg CO2e")
+	if i := c.Hour.KWh; i.Known() {
+		parts = append(parts, stoker.About(i.Point)+" kWh")
+	}
+	if i := c.Hour.KgCO2; i.Known() {
+		parts = append(parts, stoker.About(i.Point)+" kg CO2e")
+	}
 	if len(parts) == 0 {
 		return
 	}
@@ -180,7 +223,7 @@ func (p *page) cost(c diagnose.Cost) {
 	if c.Assumed {
 		costs = "would cost"
 	}
-	fmt.Fprintf(&p.b, "  idle     %s of a GPU %s %s an hour (%s)\n", stoker.Percent(c.Share), costs, strings.Join(parts, ", "), basis(c))
+	p.row("idle", fmt.Sprintf("%s of a GPU %s %s an hour (%s)", stoker.Percent(c.Share), costs, strings.Join(parts, ", "), basis(c)))
 }
 
 // leastIdle is the idle share below which its cost is not worth a line.
@@ -188,10 +231,10 @@ const leastIdle = 0.005
 
 // basis says where power and prices come from.
 func basis(c diagnose.Cost) string {
-	power := map[string]string{"measured": "power as measured", "emulated": "power as emulated", "row": "power of the table"}[c.Source]
-	prices := "prices of the table"
+	power := map[string]string{"measured": "measured power", "emulated": "emulated power", "row": "power from the table"}[c.Source]
+	prices := "list prices"
 	if c.Prices.Given {
-		prices = "prices as given"
+		prices = "your prices"
 	}
 	if power == "" {
 		return prices
@@ -201,7 +244,7 @@ func basis(c diagnose.Cost) string {
 
 func (p *page) step(v diagnose.Verdict) {
 	if v.HasSteps {
-		fmt.Fprintf(&p.b, "  step     %s (median %s)%s%s\n", stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(medianOf(v)), waitText(v.Costs), rate(v))
+		p.row("step", fmt.Sprintf("%s (median %s)%s%s", stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(medianOf(v)), waitText(v.Costs), rate(v)))
 	}
 	p.inside(v.Costs.Window)
 	p.cost(v.Cost)
@@ -221,9 +264,9 @@ func unexplainedText(v diagnose.Verdict) string {
 // waitText says how long the host waits in a step, where a loader tells.
 func waitText(c predict.Costs) string {
 	if !c.Fed() {
-		return ", of a loop that no loader feeds"
+		return "; no loader feeds this loop"
 	}
-	return fmt.Sprintf(", of which the host waits %s for input", stoker.AboutSeconds(c.Wait))
+	return fmt.Sprintf("; the CPU side waits %s of it for input", stoker.AboutSeconds(c.Wait))
 }
 
 func sourceText(s diagnose.Source) string {
@@ -233,7 +276,7 @@ func sourceText(s diagnose.Source) string {
 	case diagnose.FromTrace:
 		return " (from the trace)"
 	case diagnose.HostWait:
-		return " at most (by the host's wait)"
+		return " at most (by the CPU side's wait)"
 	case diagnose.Utilisation:
 		return " at most (by GPU-Util)"
 	case diagnose.NoSource:
@@ -243,7 +286,7 @@ func sourceText(s diagnose.Source) string {
 
 func rate(v diagnose.Verdict) string {
 	if r := v.Costs.Rate(); r > 0 {
-		return fmt.Sprintf("; %.0f samples/s", r)
+		return "; " + stoker.AboutSamples(r)
 	}
 	return ""
 }
@@ -289,7 +332,7 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 		p.wrapped("  ", "  ", replayText(*plan.Replay))
 	}
 	if law := plan.Law; law != nil && len(plan.Fixes) > 0 && math.Abs(law.Residual()-1) > wellExplained {
-		p.wrapped("  ", "  ", fmt.Sprintf("by its own costs a step would take %s, and %s were measured: what they do not explain may grow, stay or go after a change, and the intervals allow for each",
+		p.wrapped("  ", "  ", fmt.Sprintf("the measured costs explain a step of %s, and %s were measured: the unexplained part may grow, stay or go after a change, and the intervals allow for each",
 			stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
 	}
 	for i, f := range plan.Fixes {
@@ -305,10 +348,10 @@ func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
 func replayText(c replay.Check) string {
 	part := ""
 	if c.Cut {
-		part = fmt.Sprintf(", of which the first %d of %d steps are enough", c.Steps, c.Seen)
+		part = fmt.Sprintf(" (the first %d of %s)", c.Steps, stoker.Many(c.Seen, "step"))
 	}
-	return fmt.Sprintf("by replaying the trace%s: a step of %s as recorded is %s replayed without a change and %s with usual latencies (a sanity check, not an accuracy)",
-		part, stoker.AboutSeconds(c.Recorded), stoker.AboutSeconds(c.Replayed), stoker.AboutSeconds(c.Usual))
+	return fmt.Sprintf("by replaying the trace%s; self-check: without a change the replay gives a step of %s (recorded: %s), with usual latencies %s",
+		part, stoker.AboutSeconds(c.Replayed), stoker.AboutSeconds(c.Recorded), stoker.AboutSeconds(c.Usual))
 }
 
 // wellExplained is how far the law may be off before a page says so.
@@ -319,9 +362,9 @@ func nothingToDo(v diagnose.Verdict) string {
 		return "nothing about input: the device is the limit."
 	}
 	if do := v.Class.Do(); do != "" {
-		return do + " (what that is worth is not known from here)."
+		return do + " (how much that gains is unknown here)."
 	}
-	return "nothing that can be promised a gain."
+	return "no change here has a measurable gain."
 }
 
 func (p *page) fix(n int, f advise.Fix) {
@@ -332,7 +375,7 @@ func (p *page) fix(n int, f advise.Fix) {
 	if len(changes) == 0 { // no setting does it
 		changes = []string{f.Title}
 	}
-	fmt.Fprintf(&p.b, "  %d. %s\n", n, p.bold(strings.Join(changes, ", ")))
+	p.wrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(strings.Join(changes, ", ")))
 	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", gain(f), f.Effort, f.Risk))
 	for _, note := range f.Notes {
 		p.wrapped("     - ", "       ", note)
@@ -349,10 +392,10 @@ func gain(f advise.Fix) string {
 		gain += fmt.Sprintf(", step %s", stoker.AboutSeconds(f.Forecast.Step.Point))
 	}
 	if f.Forecast.Throughput.Known() {
-		gain += fmt.Sprintf(", %.0f samples/s", f.Forecast.Throughput.Point)
+		gain += ", " + stoker.AboutSamples(f.Forecast.Throughput.Point)
 	}
 	if f.Forecast.Bound != "" {
-		gain += "; then " + binds(f.Forecast.Bound)
+		gain += "; after that " + binds(f.Forecast.Bound)
 	}
 	return gain
 }
@@ -360,21 +403,21 @@ func gain(f advise.Fix) string {
 func binds(r stoker.Resource) string {
 	switch r {
 	case stoker.CPU:
-		return "the CPU cores bind"
+		return "the CPU cores are the limit"
 	case stoker.Worker:
-		return "the workers bind"
+		return "the workers are the limit"
 	case stoker.GPU:
-		return "the loop itself binds"
+		return "the training loop is the limit"
 	case stoker.MainThread:
-		return "the launching thread binds"
+		return "the launching thread is the limit"
 	case stoker.Storage:
-		return "storage binds"
+		return "storage is the limit"
 	case stoker.Link:
-		return "the host link binds"
+		return "the host link is the limit"
 	case stoker.Network:
-		return "the exchange between ranks binds"
+		return "the exchange between ranks is the limit"
 	}
-	return string(r) + " binds"
+	return string(r) + " is the limit"
 }
 
 // Explain writes the questions that were asked and their answers.
@@ -396,7 +439,8 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 			p.wrapped("      misleads: ", "      ", q.Note)
 		}
 	}
-	fmt.Fprintf(&p.b, "\nVerdict: %s (best score %.2f; a rule needs 0.40 and a lead of 0.10)\n", p.bold(string(v.Class)), v.Scores[0].Value)
+	p.b.WriteString("\n")
+	p.wrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f; a rule needs 0.40 and a lead of 0.10)", p.bold(string(v.Class)), v.Scores[0].Value))
 	return p.to(w)
 }
 
@@ -409,16 +453,15 @@ func scoreOf(v diagnose.Verdict, class diagnose.Class) float64 {
 	return math.NaN()
 }
 
+// row writes text beside its name, broken at the page's width.
+func (p *page) row(name, text string) { p.wrapped(fmt.Sprintf("  %-8s ", name), "           ", text) }
+
 // wrapped writes text broken at the page's width.
 func (p *page) wrapped(first, next, s string) {
-	width := p.style.Width
-	if width == 0 {
-		width = 100
-	}
 	line := first
 	empty := true
 	for _, word := range strings.Fields(s) {
-		if !empty && cellWidth(line)+1+cellWidth(word) > width {
+		if !empty && cellWidth(line)+1+cellWidth(word) > p.width() {
 			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, empty = next, true
 		}
@@ -434,7 +477,8 @@ func (p *page) wrapped(first, next, s string) {
 // Plan writes a plan alone.
 func Plan(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
 	p := newPage(style, &run, &v, &plan)
-	fmt.Fprintf(&p.b, "%s\n\n", Line(run, v))
+	p.wrapped("", "  ", Line(run, v))
+	p.b.WriteString("\n")
 	p.plan(plan, v)
 	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
 		p.wrapped("", "", nothingToDo(v))

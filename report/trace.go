@@ -87,32 +87,32 @@ func (p *page) traceFacts(r TraceReport) {
 	d := r.Device()
 	exchange, leads := exchanging(r, d)
 	if leads { // whether it costs anything is what everybody asks first
-		p.wrapped("  exchange ", "           ", exchange)
+		p.row("exchange", exchange)
 	}
 	for _, g := range r.Run.Facts.GPUs {
-		fmt.Fprintf(&p.b, "  GPU %d    %s%s\n", g.Index, cut(orUnknown(g.Name), 60), memoryText(g))
+		p.row(fmt.Sprintf("GPU %d", g.Index), cut(orUnknown(g.Name), 60)+memoryText(g))
 	}
-	p.wrapped("  trace    ", "           ", traceSize(r.Source))
+	p.row("trace", traceSize(r.Source))
 	if d == nil {
 		p.b.WriteString("  device   no work of a device was recorded\n\n")
 		return
 	}
 	v := r.Verdict
 	if n := len(d.Steps); n == 0 {
-		fmt.Fprintf(&p.b, "  window   %s, no steady steps\n", span(d.Window()))
+		p.row("window", span(d.Window())+", no steady steps")
 	} else {
 		each := ""
 		if n > 1 {
 			each = fmt.Sprintf(", %s each on the device", span(d.Window()/int64(n)))
 		}
-		fmt.Fprintf(&p.b, "  window   %s, %d of %d step%s%s\n", span(d.Window()), n, d.Seen, stoker.Ending(d.Seen, "", "s"), each)
+		p.row("window", fmt.Sprintf("%s, %d of %s%s", span(d.Window()), n, stoker.Many(d.Seen, "step"), each))
 	}
 	if text := stepsText(r, d); text != "" {
-		p.wrapped("  steps    ", "           ", text)
+		p.row("steps", text)
 	}
 	p.shares(v.Shares)
 	if exchange != "" && !leads {
-		p.wrapped("  exchange ", "           ", exchange)
+		p.row("exchange", exchange)
 	}
 	p.cost(v.Cost)
 	p.b.WriteString("\n")
@@ -147,7 +147,7 @@ func stepsText(r TraceReport, d *idle.Device) string {
 }
 
 func traceSize(s TraceSource) string {
-	text := fmt.Sprintf("%d event%s", s.Events, stoker.Ending(s.Events, "", "s"))
+	text := stoker.Many(s.Events, "event")
 	if len(s.Files) == 1 {
 		text = cut(s.Files[0], 60) + ", " + text
 	} else {
@@ -203,7 +203,7 @@ func (p *page) shares(s diagnose.Shares) {
 	p.wrapped("           ", "           ", strings.Join(words, ", "))
 }
 
-// causes is the table of what idle time went into.
+// causes is the table of causes of idle time.
 func (p *page) causes(v diagnose.Verdict) {
 	if len(v.Causes) == 0 {
 		return
@@ -213,7 +213,7 @@ func (p *page) causes(v diagnose.Verdict) {
 	if n := len(v.Costs.Window.Steps); v.HasSteps && n > 0 {
 		per, steps = "per step", float64(n)
 	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("what idle time went into"))
+	fmt.Fprintf(&p.b, "%s\n", p.bold("causes of idle time"))
 	rows := [][]string{{"cause", per, "of the window", ""}}
 	room := max(0, min(30, p.width()-50))
 	for _, c := range v.Causes {
@@ -293,5 +293,5 @@ func traceNotes(r TraceReport) []string {
 		parts = append(parts, fmt.Sprintf("%d: %s", n, why))
 	}
 	sort.Strings(parts)
-	return append(notes, "events that were read and not kept: "+strings.Join(parts, "; "))
+	return append(notes, "skipped events: "+strings.Join(parts, "; "))
 }

@@ -20,13 +20,14 @@ func TracesText(w io.Writer, o verify.TraceOutcome, top int, style Style) error 
 	if o.Refused != "" {
 		p.b.WriteString("\n")
 	} else {
-		fmt.Fprintf(&p.b, "  step time    %s  ->  %s\n", p.time(o.Before), p.time(o.After))
+		p.side("step time", p.time(o.Before)+" -> "+p.time(o.After))
 		if o.Noise != nil {
-			fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", stoker.Percent(*o.Noise))
+			p.side("noise floor", noiseText(*o.Noise))
 		}
 		p.promised(o)
 	}
-	fmt.Fprintf(&p.b, "  bound by     %s  ->  %s\n\n", o.Was, p.bold(o.Now))
+	p.side("bound by", o.Was+" -> "+p.bold(o.Now))
+	p.b.WriteString("\n")
 	p.stepRows(o.Rows)
 	p.workRows(o.Work, top)
 	p.list("note", o.Warnings)
@@ -42,7 +43,7 @@ func (p *page) promised(o verify.TraceOutcome) {
 	if len(o.Promises) == 0 || o.Speedup == nil {
 		return
 	}
-	fmt.Fprintf(&p.b, "  achieved     %s; what was promised before, if that is what was changed:\n", stoker.Factor(*o.Speedup))
+	p.side("achieved", stoker.Factor(*o.Speedup)+"; what was promised before, if that is what was changed:")
 	for _, f := range o.Promises {
 		var changes []string
 		for _, c := range f.Changes {
@@ -163,6 +164,16 @@ func rowJSON(r verify.Row) jsonRow {
 	return j
 }
 
+// tracesObject is the object of the trace after, with the outcome.
+type tracesObject struct {
+	object
+	Outcome  verify.Outcome         `json:"outcome"`
+	Alike    float64                `json:"alike"` // 0 to 1
+	Rows     []jsonRow              `json:"per_step"`
+	Work     []jsonRow              `json:"work"`
+	Promises []verify.TracedPromise `json:"promises"`
+}
+
 // TracesJSON writes a comparison as the object of the trace after, with the outcome.
 func TracesJSON(w io.Writer, after verify.Traced, o verify.TraceOutcome) error {
 	rows, work := []jsonRow{}, []jsonRow{}
@@ -172,14 +183,7 @@ func TracesJSON(w io.Writer, after verify.Traced, o verify.TraceOutcome) error {
 	for _, r := range o.Work {
 		work = append(work, rowJSON(r))
 	}
-	return Object(w, struct {
-		object
-		Outcome  verify.Outcome         `json:"outcome"`
-		Alike    float64                `json:"alike"` // 0 to 1
-		Rows     []jsonRow              `json:"per_step"`
-		Work     []jsonRow              `json:"work"`
-		Promises []verify.TracedPromise `json:"promises"`
-	}{describe(after.Run, after.Verdict, advise.Plan{}), o.Outcome, o.Alike, rows, work, append([]verify.TracedPromise{}, o.Promises...)})
+	return Object(w, tracesObject{describe(after.Run, after.Verdict, advise.Plan{}), o.Outcome, o.Alike, rows, work, append([]verify.TracedPromise{}, o.Promises...)})
 }
 
 // TracesCSV writes the rows of a comparison in base units, per step.

@@ -130,7 +130,7 @@ func tableWidth(rows [][]string) int {
 	sum := 0
 	for i, w := range columnWidths(plain, len(rows[0])) {
 		if i == 0 {
-			w = min(w, leastName)
+			w = min(w, leastName+1) // with the sign that it was cut
 		}
 		sum += w + 2
 	}

@@ -24,7 +24,7 @@ func (p *page) beside(v diagnose.Verdict) {
 		p.b.WriteString("\n")
 		return
 	}
-	says := fmt.Sprintf("%s, %d steps of rank %d", t.Class, t.Steps, t.Rank)
+	says := fmt.Sprintf("%s, %s of rank %d", t.Class, stoker.Many(t.Steps, "step"), t.Rank)
 	if len(t.Contradictions) > 0 {
 		says += ", which contradicts the run (see note)"
 	}
@@ -61,8 +61,8 @@ func Capture(w io.Writer, c recording.Capture, d diagnose.Slowdown) error {
 	case math.IsNaN(d.During):
 		text += fmt.Sprintf("; too few steps were seen before it (%d) to say what it cost", d.Base)
 	default:
-		text += fmt.Sprintf(", in which %d steps took %s in the mean and at most %s; before it %s (%d steps): %+.0f %%, %s in all",
-			d.Steps, stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst), stoker.AboutSeconds(d.Before), d.Base, 100*(d.During/d.Before-1), signed(d.Extra))
+		text += fmt.Sprintf(", in which %s took %s in the mean and at most %s; before it %s (%s): %+.0f %%, %s in all",
+			stoker.Many(d.Steps, "step"), stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst), stoker.AboutSeconds(d.Before), stoker.Many(d.Base, "step"), 100*(d.During/d.Before-1), signed(d.Extra))
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err

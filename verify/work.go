@@ -75,9 +75,9 @@ func (w *work) batch(was, now observed) {
 	n, m := was.samples(), now.samples()
 	switch {
 	case n == 0 && m == 0:
-		w.warn("the batch size is unknown in both runs: it is taken to be the same")
+		w.warn("the batch size is unknown in both runs: assumed to be the same")
 	case n == 0 || m == 0:
-		w.warn("the batch size of one run is unknown: it is taken to be the same")
+		w.warn("the batch size of one run is unknown: assumed to be the same")
 	case ratio(n, m) > 1+batchTolerance:
 		w.basis = PerSample
 	}
@@ -98,7 +98,7 @@ func (w *work) device(was, now observed) {
 	switch {
 	case x.Name == "" && y.Name == "":
 	case x.Name == "" || y.Name == "":
-		w.warn("the GPU of one run is unknown: it is taken to be the same")
+		w.warn("the GPU of one run is unknown: assumed to be the same")
 	case x.Name != y.Name:
 		w.refuse("device %s %s, %s %s", x.Name, w.was, y.Name, w.now)
 	case x.Emulated != y.Emulated:

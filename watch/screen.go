@@ -204,7 +204,7 @@ func (d *drawing) headline(s State) {
 // cost is what idling costs in an hour.
 func (d *drawing) cost(v diagnose.Verdict) string {
 	if h := v.Cost.Hour.Dollars; h.Known() && h.Point > 0 {
-		return fmt.Sprintf(", idle costs $%.2f an hour and GPU", h.Point)
+		return fmt.Sprintf(", idle costs %s an hour per GPU", stoker.AboutDollars(h.Point))
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ gain, effort, risk, and the traps of this machine. --emit prints the lines to pa
 				return usageError{fmt.Errorf("--emit %q: expected one of %s", dialect, dialects)}
 			}
 			a.began = true
-			j, err := judge(args)
+			j, err := a.judge(args)
 			if err != nil {
 				return err
 			}

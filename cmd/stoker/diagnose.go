@@ -42,7 +42,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 			if list {
 				return report.Words(a.stdout, a.style(a.stdout))
 			}
-			j, err := judge(args)
+			j, err := a.judge(args)
 			if err != nil {
 				return err
 			}

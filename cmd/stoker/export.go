@@ -75,7 +75,7 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 			continue
 		}
 		a.began = true
-		j, err := judge(args)
+		j, err := a.judge(args)
 		if err != nil {
 			return err
 		}

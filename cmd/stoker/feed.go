@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stoker"
 	"stoker/feed"
 	"stoker/feed/check"
 	"stoker/feed/serve"
@@ -211,12 +212,12 @@ func printCheck(w io.Writer, r check.Report) error {
 	for _, note := range r.Notes {
 		line("note: %s", note)
 	}
-	line("%d bad files", len(r.Bad))
+	line("%s", stoker.Many(len(r.Bad), "bad file"))
 	for _, b := range r.Bad[:min(namedFiles, len(r.Bad))] {
 		line("  %s: %s", b.Path, b.Reason)
 	}
 	more(len(r.Bad))
-	line("%d files whose pixels may differ from Pillow's", len(r.Inexact))
+	line("%s whose pixels may differ from Pillow's", stoker.Many(len(r.Inexact), "file"))
 	for _, i := range r.Inexact[:min(namedFiles, len(r.Inexact))] {
 		line("  %s: %s", i.Path, i.Reason)
 	}

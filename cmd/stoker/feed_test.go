@@ -96,7 +96,7 @@ func TestFeedCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, _ = call(t, "feed", "--check", root, "--size", "8")
-	if code != exitError || !strings.Contains(out, "\n1 bad files\n  "+bad+": ") {
+	if code != exitError || !strings.Contains(out, "\n1 bad file\n  "+bad+": ") {
 		t.Errorf("code %d:\n%s", code, out)
 	}
 	_, out, _ = call(t, "feed", "--check", root, "--json")

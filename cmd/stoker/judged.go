@@ -39,8 +39,9 @@ type judged struct {
 	plan    advise.Plan
 }
 
-// judge opens a recording, the newest one where none is named, and judges it.
-func judge(args []string) (judged, error) {
+// judge opens a recording, the newest one where none is named, "-" being stdin, and judges
+// it.
+func (a *app) judge(args []string) (judged, error) {
 	var path string
 	var err error
 	if len(args) > 0 {
@@ -48,11 +49,23 @@ func judge(args []string) (judged, error) {
 	} else if path, err = newest(); err != nil {
 		return judged{}, err
 	}
-	run, err := recording.Open(path)
+	run, err := a.openRun(path)
 	if err != nil {
 		return judged{path: path}, err
 	}
 	return judgeRun(path, run), nil
+}
+
+// openRun reads a recording; of stdin, where it is named "-".
+func (a *app) openRun(path string) (*recording.Run, error) {
+	if path != "-" {
+		return recording.Open(path)
+	}
+	run, err := recording.Read(a.stdin)
+	if err != nil {
+		return nil, fmt.Errorf("read recording from stdin: %w", err)
+	}
+	return run, nil
 }
 
 // judgeRun judges a recording that was read.

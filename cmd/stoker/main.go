@@ -15,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"stoker/hardware"
 	"stoker/predict"
 	"stoker/recording"
 )
@@ -72,15 +74,44 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
   stoker predict --gpu h100-sxm --model resnet50 --batch 32..1024 --workers 8 --cores 16 --storage nvme
                                                    what a job needs, without any run`,
 		SilenceErrors: true, SilenceUsage: true, Version: version,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(a.stdout, introduction)
+			return err
+		},
 	}
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(misspelt)
 	root.SetVersionTemplate("stoker {{.Version}}\n")
 	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.apply(), a.tune(), a.recording(), a.doctor(), a.install(), a.licenses())
+	complete(root)
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root
 }
+
+// introduction is what stoker alone prints: one screen of 80 x 24.
+const introduction = `stoker keeps GPUs fed: it says what starves the GPU of a training run, what to
+change, what that gains, and afterwards whether it helped.
+
+Start your program as always, with stoker in front of it. Nothing in it changes:
+
+  stoker observe -- python train.py     run it; the verdict comes at its end
+
+Then, with the recording that it left in stoker-runs/:
+
+  stoker diagnose --explain             why: what was asked, what was seen
+  stoker advise --emit torch            lines to paste, each with its gain
+  stoker verify BEFORE AFTER            did it help, as much as was promised
+  stoker report                         one page to look at and to send round
+
+Other ways in:
+
+  stoker watch                          one live screen, beside a run or without
+  stoker trace FILE                     the same of a profiler's file
+  stoker predict --help                 what a job needs, without any run
+  stoker doctor                         what can be seen on this machine
+
+stoker --help has all verbs, stoker completion the set-up for your shell.
+`
 
 // exit turns the end of a verb into an exit code and prints what went wrong.
 func (a *app) exit(err error) int {
@@ -118,6 +149,21 @@ func (a *app) exit(err error) int {
 		a.hint("stoker observe -- python train.py writes a recording; stoker trace FILE reads a profiler's file")
 	}
 	return exitError
+}
+
+// misspelt is an error about a flag, with the flag that was meant, else with where the
+// verb's flags are.
+func misspelt(cmd *cobra.Command, err error) error {
+	hint := cmd.CommandPath() + " --help"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := hardware.Nearest(unknown.GetSpecifiedName(), names); len(near) > 0 {
+			hint = cmd.CommandPath() + " --" + near[0]
+		}
+	}
+	return usageError{hintedError{err, hint}}
 }
 
 // atMost refuses more than n arguments.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -73,6 +74,7 @@ says when the verdict changes.`,
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
+	cmd.Flags().StringVar(&o.json, "json", "", "`FILE` for the verdict as one JSON object, at the end (CMD has stdout)")
 	cmd.Flags().StringVar(&otlp, "otlp", "", "OpenTelemetry collector to send what is found to every 15 s, such as http://127.0.0.1:4318")
 	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log what is found every 15 s into the run that CMD has open: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
@@ -93,6 +95,7 @@ type observeFlags struct {
 	prices          priceFlags
 
 	prometheus string
+	json       string
 	log        []string
 	collector  *collector
 }
@@ -185,6 +188,14 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 			return nil
 		}
 		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
+	})
+	a.guarded("write the verdict", func() error {
+		if o.json == "" {
+			return nil
+		}
+		return writeFiles(cmd.Context(), output{o.json, toOthers, func(w io.Writer) error {
+			return report.JSON(w, run, verdict, advise.Rank(run, verdict))
+		}})
 	})
 	var code error
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {

@@ -105,11 +105,14 @@ func (f *predictFlags) check() error {
 	if f.tutorial || f.list != "" {
 		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
 	}
-	if err := plot.Check(f.out); err != nil {
-		return fmt.Errorf("-o %w", err)
+	if err := plot.Check(f.out); err != nil && !isPage(f.out) {
+		return fmt.Errorf("-o %w; or in .html for a page", err)
 	}
 	return nil
 }
+
+// isPage reports whether a file is to be a page.
+func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }
 
 // ask solves what the flags ask.
 func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Prediction, plot.Words, error) {
@@ -131,8 +134,8 @@ func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Pre
 
 // askOne solves one setting and all that was asked about it.
 func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Prediction) error {
-	if f.out != "" {
-		return errors.New("-o draws a sweep or a roofline: give one or two settings a range (--batch 32..1024), or add --roofline")
+	if f.out != "" && !isPage(f.out) {
+		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch 32..1024), or add --roofline; -o FILE.html writes a page of one setting, too")
 	}
 	var err error
 	if p.Answer, err = s.Solve(); err != nil {
@@ -257,15 +260,23 @@ func readSmall(name string) ([]byte, error) {
 func draw(ctx context.Context, name string, words plot.Words, p report.Prediction) error {
 	var b bytes.Buffer
 	var err error
-	if p.Roofline != nil {
-		err = plot.Roofline(&b, words, *p.Roofline)
-	} else {
+	switch r := p.Roofline; {
+	case r != nil:
+		err = plot.Roofline(&b, words, *r)
+	case len(p.Points) > 0:
 		err = plot.Sweep(&b, words, p.Axes, p.Points)
+	default: // a page of one setting: where its load lies below the device's roofs, if that is known
+		if roof, unknown := p.Setup.Roofline(); unknown == nil {
+			err = plot.Roofline(&b, words, roof)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	return writeFiles(ctx, output{name, toOthers, func(w io.Writer) error {
+		if isPage(name) {
+			return report.PredictHTML(w, p, version, b.String())
+		}
 		_, err := b.WriteTo(w)
 		return err
 	}})

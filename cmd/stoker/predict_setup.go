@@ -81,7 +81,7 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.hours, "hours", "", "GPU hours that the cost of idling is for (default a day of all GPUs)")
 	fs.StringVar(&f.checkpoint, "checkpoint", "", "for --walls: rate at which a checkpoint is written")
 	fs.StringVar(&f.mtbf, "mtbf", "", "for --walls: mean time between failures of the job: 24h")
-	fs.StringVarP(&f.out, "out", "o", "", "draw a sweep or roofline: FILE.svg")
+	fs.StringVarP(&f.out, "out", "o", "", "write a page (FILE.html), or draw a sweep or roofline (FILE.svg)")
 	fs.BoolVar(&f.sources, "sources", false, "say where every figure comes from, and how each part is computed")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.csv, "csv", false, "print rows of comma-separated values")

@@ -25,7 +25,7 @@ func TestPredict(t *testing.T) {
 		want []string // in stdout
 	}{
 		{[]string{"predict", "--help"}, []string{"--roofline", "stoker predict --tutorial", "Exit codes:"}},
-		{job("--batch", "256"), []string{"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed", "utilisation", "binds", "what idling costs, of 24 GPU hours", "taken without being told", "--sources"}},
+		{job("--batch", "256"), []string{"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed", "utilisation", "binds", "what idling costs, of 24 GPU hours", "assumed (--sources", "--sources"}},
 		{job("--batch", "256", "--gpus", "8"), []string{"8 x NVIDIA H100", "of 192 GPU hours", " each"}},
 		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, bf16, eager", "memory pinned (given)"}},
 		{job("--batch", "256", "--for", "95%"), []string{"what 95 % utilisation takes"}},
@@ -33,20 +33,20 @@ func TestPredict(t *testing.T) {
 		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100", "--sources"), []string{"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France", "PUE 1.1: given", "$0.1 per kWh: given"}},
 		{job("--batch", "32..1024"), []string{"over batch", "1024", "samples/s: likely"}},
 		{job("--batch", "32..1024", "--csv"), []string{"batch,utilization_ratio", "\n1024,"}},
-		{job("--batch", "256", "--storage", "hdd"), []string{"1.68 s", "Read binds (storage)", "reads/s"}},
-		{job("--batch", "256", "--workers", "16", "--storage", "s3"), []string{"2.46 s", "Prepare binds (workers)"}},
+		{job("--batch", "256", "--storage", "hdd"), []string{"1.68 s", "Read is the limit (storage)", "reads/s"}},
+		{job("--batch", "256", "--workers", "16", "--storage", "s3"), []string{"2.46 s", "Prepare is the limit (workers)"}},
 		{job("--batch", "256", "--storage", "s3", "--access", "sequential"), []string{"10.3 ms"}},
-		{job("--batch", "256", "--storage", "fsx-1000"), []string{"What binds is unknown", "reads: about"}},
-		{job("--batch", "256", "--storage", "fsx-1000", "--reads", "100"), []string{"Read binds (storage)"}},
-		{job("--batch", "256", "--storage", "hdd", "--dataset", "150GB", "--memory", "100GB"), []string{"first epoch", "nothing lies in memory yet"}},
-		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256"}, []string{"utilisation  at most", "What binds is unknown", "needs"}},
+		{job("--batch", "256", "--storage", "fsx-1000"), []string{"What limits the step is unknown", "reads: about"}},
+		{job("--batch", "256", "--storage", "fsx-1000", "--reads", "100"), []string{"Read is the limit (storage)"}},
+		{job("--batch", "256", "--storage", "hdd", "--dataset", "150GB", "--memory", "100GB"), []string{"first epoch", "nothing is in memory yet"}},
+		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256"}, []string{"utilisation  at most", "What limits the step is unknown", "needs"}},
 		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256", "--for", "95%"}, []string{"pin_memory", "workers per GPU  unknown", "reads/s"}},
 		{job("--batch", "256", "--storage", "hdd,nvme"), []string{"over storage", "hdd", "nvme", "152"}},
 		{job("--batch", "256", "--storage", "270MB/s,7GB/s"), []string{"over storage", "270 MB/s", "7 GB/s"}},
 		{job("--workers", "1..8:1", "--batch", "64,128"), []string{`workers \ batch`}},
 		{[]string{"predict", "--gpu", "h100-sxm", "--roofline"}, []string{"295 FLOP/B", "Llama-class 1 B"}},
 		{job("--roofline", "--batch", "64"), []string{"input supply", "ResNet-50"}},
-		{[]string{"predict", "--batch", "256", "--step", "103ms", "--sample", "110KB", "--cpu", "250MB/s", "--storage", "1.2GB/s", "--decoded", "602KB", "--link", "25GB/s", "--pinned"}, []string{"batch 256", "Prepare binds"}},
+		{[]string{"predict", "--batch", "256", "--step", "103ms", "--sample", "110KB", "--cpu", "250MB/s", "--storage", "1.2GB/s", "--decoded", "602KB", "--link", "25GB/s", "--pinned"}, []string{"batch 256", "Prepare is the limit"}},
 		{[]string{"predict", "--batch", "5"}, []string{"utilisation  unknown", "step time: name the model and the GPU"}},
 		{job("--batch", "256", "--prepare", "unknown"), []string{"prepare: at most"}},
 		{[]string{"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--tokens", "512", "--batch", "16"}, []string{"GPT-2"}},
@@ -220,7 +220,7 @@ func TestPredictOwnRows(t *testing.T) {
 	}
 	args := strings.Fields("predict --gpu ours --model resnet50 --batch 256 --workers 8 --cores 16 --storage attic --sources")
 	code, out, errs := call(t, args...)
-	for _, want := range []string{"our books", "40 MB/s", "Read binds (storage)"} {
+	for _, want := range []string{"our books", "40 MB/s", "Read is the limit (storage)"} {
 		if code != exitFine || !strings.Contains(out, want) {
 			t.Errorf("code %d, stdout lacks %q:\n%s%s", code, want, out, errs)
 		}

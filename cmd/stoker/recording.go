@@ -63,7 +63,7 @@ func (a *app) recordingCheck() *cobra.Command {
 				if len(run.Warnings) > 0 {
 					state, bad = "not whole", exitCode(exitError)
 				}
-				a.line("%s: %s, %s of %d steps and %d signals", path, state, stoker.AboutSeconds(run.End()), len(run.Steps), len(run.Series))
+				a.line("%s: %s, %s of %s and %s", path, state, stoker.AboutSeconds(run.End()), stoker.Many(len(run.Steps), "step"), stoker.Many(len(run.Series), "signal"))
 				for _, text := range append(run.Warnings, run.Kept()...) {
 					a.line("  %s", text)
 				}

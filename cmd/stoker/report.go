@@ -69,7 +69,7 @@ func pageName(run string) string {
 
 // subject reads what a page is about.
 func (a *app) subject(ctx context.Context, args []string) (report.Subject, error) {
-	now, err := judge(args[max(0, len(args)-1):])
+	now, err := a.judge(args[max(0, len(args)-1):])
 	if err != nil {
 		if len(args) == 1 {
 			if s, bad := a.traceSubject(ctx, args[0]); bad == nil {
@@ -82,7 +82,7 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 	if len(args) < 2 {
 		return s, nil
 	}
-	before, err := judge(args[:1])
+	before, err := a.judge(args[:1])
 	if err != nil {
 		return s, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -92,9 +93,12 @@ const shownWork = 10
 // recordings of them.
 func (a *app) bothSides(ctx context.Context, first, second []string) (before, after []*recording.Run, err error) {
 	files := slices.Concat(first, second)
+	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
+		return nil, nil, usageError{errors.New("verify reads one of its files from stdin: name the others")}
+	}
 	runs := make([]*recording.Run, len(files))
 	for i, file := range files {
-		if runs[i], err = recording.Open(file); err != nil {
+		if runs[i], err = a.openRun(file); err != nil {
 			read, failed := a.readTraces(ctx, []string{file}, false)
 			if failed != nil {
 				return nil, nil, err

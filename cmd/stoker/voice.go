@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -63,7 +65,27 @@ func (a *app) error(err error) {
 func (a *app) hint(text string) { fmt.Fprintf(a.stderr, "stoker: hint: %s\n", safe.Text(text, 500)) }
 
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.stderr, "stoker: %s\n", safe.Text(fmt.Sprintf(format, args...), 1000))
+	text := safe.Text(fmt.Sprintf(format, args...), 1000)
+	if width := columns(a.stderr); width > 0 {
+		const under = "\n        " // below what follows "stoker: "
+		text = strings.Join(report.Broken(text, width+1-len(under)), under)
+	}
+	fmt.Fprintf(a.stderr, "stoker: %s\n", text)
+}
+
+// columns is how wide text for a writer may be: as wide as its terminal, else what
+// COLUMNS says; 0 where neither tells.
+func columns(w io.Writer) int {
+	width, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	if file, isFile := w.(*os.File); isFile {
+		if n, _, err := term.GetSize(int(file.Fd())); err == nil {
+			width = n
+		}
+	}
+	if width < 40 {
+		return 0
+	}
+	return min(width, 120)
 }
 
 // style is how text for a writer may look: colours on a terminal only, unless
@@ -72,10 +94,8 @@ func (a *app) style(w io.Writer) report.Style {
 	s := report.Style{Width: 100}
 	file, isFile := w.(*os.File)
 	onTerminal := isFile && term.IsTerminal(int(file.Fd()))
-	if onTerminal {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= 40 {
-			s.Width = min(width, 120)
-		}
+	if width := columns(w); width > 0 {
+		s.Width = width
 	}
 	switch a.colour {
 	case "always":

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoker"
+	"stoker/recording"
 	"stoker/report"
 	"stoker/web"
 )
@@ -134,16 +135,17 @@ func escapedGlob(folder string) string {
 
 func rowOf(file string) web.Row {
 	row := web.Row{Name: filepath.Base(file), Class: "cannot be read", Tone: "todo"}
-	j, err := judge([]string{file})
+	run, err := recording.Open(file)
 	if err != nil {
 		return row
 	}
+	j := judgeRun(file, run)
 	row.Class, row.Tone, row.Stall = string(j.verdict.Class), report.Tone(j.verdict), stoker.Percent(j.verdict.Stall)
 	if started := j.run.Facts.Started; started > 0 {
 		row.When = time.Unix(int64(started), 0).UTC().Format("2006-01-02 15:04 UTC")
 	}
 	if r := j.verdict.Costs.Rate(); r > 0 {
-		row.Rate = stoker.About(r) + " samples/s"
+		row.Rate = stoker.AboutSamples(r)
 	}
 	if len(j.plan.Fixes) > 0 {
 		row.Fix = j.plan.Fixes[0].Title + ": " + j.plan.Fixes[0].Worth()
@@ -161,9 +163,10 @@ func (s *shelf) Page(name string) (report.Subject, error) {
 	if !slices.Contains(files, file) { // a name with a folder in it is none of these
 		return report.Subject{}, fs.ErrNotExist
 	}
-	j, err := judge([]string{file})
+	run, err := recording.Open(file)
 	if err != nil {
 		return report.Subject{}, err
 	}
+	j := judgeRun(file, run)
 	return report.Subject{Name: j.path, Version: version, Run: j.run, Verdict: j.verdict, Plan: j.plan}, nil
 }

@@ -293,10 +293,10 @@ func (m *merger) doubts(b *builder, out *Trace) {
 		out.Warnings = append(out.Warnings, "The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap can be charged to a cause.")
 	}
 	if n := s.dropped[damaged]; n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d events were damaged and left out.", n))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("Damaged events that were left out: %d.", n))
 	}
 	if n := s.dropped[absurdTime] + s.dropped[negative] + s.dropped[noDuration]; n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d events with an impossible time (negative, without a duration, or a day off) were left out.", n))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("Events with an impossible time (negative, without a duration, or a day off) that were left out: %d.", n))
 	}
 	if cats := s.strangest(); len(cats) > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("Events of unknown categories were left out: %.200q.", cats[:min(5, len(cats))]))

@@ -341,6 +341,6 @@ func (r *reader) doubts() {
 		r.warn("The file holds no call of the operating system (record with --trace=osrt as well): waits for data are not seen as such.")
 	}
 	if n := r.dropped["with an impossible time"]; n > 0 {
-		r.warn("%d events with an impossible time (negative, or longer than a month) were left out.", n)
+		r.warn("Events with an impossible time (negative, or longer than a month) that were left out: %d.", n)
 	}
 }

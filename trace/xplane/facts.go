@@ -181,10 +181,10 @@ func (b *builder) doubts(v *collect) {
 		b.warn("A TPU's work is not linked to the calls that launched it: idle time is measured, and not charged to what the host did.")
 	}
 	if n := v.dropped[badTime] + v.dropped[broken]; n > 0 {
-		b.warn("%d events were damaged or have an impossible time and were left out.", n)
+		b.warn("Events that are damaged or have an impossible time and were left out: %d.", n)
 	}
 	if n := v.dropped[nameless]; n > 0 {
-		b.warn("%d events lie in planes that end before their names, or have a number without a name: they were left out.", n)
+		b.warn("Events without a name (of planes that end before their names, or with an unknown number) that were left out: %d.", n)
 	}
 	if n := v.dropped[waitsInput]; n > 0 {
 		b.warn("%d times a TPU core waited for input within an infeed: that time counts as idle.", n)

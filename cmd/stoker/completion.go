@@ -1,0 +1,47 @@
+package main
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"stoker/advise/emit"
+	"stoker/hardware"
+)
+
+// values are what flags take one of, by the flag's name, for a shell to complete.
+func values() map[string][]string {
+	firsts := func(rows [][]string) (all []string) {
+		for _, row := range rows[1:] { // below the heading
+			all = append(all, row[0])
+		}
+		return all
+	}
+	t := hardware.Known
+	return map[string][]string{
+		"gpu": t.GPUNames(), "storage": t.StorageNames(), "network": t.NetworkNames(), "link": t.LinkNames(), "grid": t.GridNames(),
+		"model": firsts(modelRows()), "data": firsts(profileRows()), "list": lists, "access": {"files", "sequential"},
+		"emit": slices.Sorted(maps.Keys(emit.Dialects)), "by": {"gpu", "cpu", "self"}, "shard": {"zero1", "zero2", "zero3"},
+		"color": {"auto", "always", "never"}, "precision": {"fp32", "tf32", "fp16", "bf16", "fp8", "int8"},
+	}
+}
+
+// complete has a shell complete values of flags, and recordings where a verb takes them.
+func complete(root *cobra.Command) {
+	known := values()
+	for _, verb := range append(root.Commands(), root) {
+		for flag, all := range known {
+			if verb.LocalFlags().Lookup(flag) != nil {
+				_ = verb.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that has one
+			}
+		}
+		if slices.Contains([]string{"advise", "diagnose", "export", "report", "verify", "watch"}, verb.Name()) {
+			verb.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				files, _ := filepath.Glob(filepath.Join(runsFolder, "*.jsonl.gz"))
+				return files, cobra.ShellCompDirectiveDefault // other files, where these do not fit
+			}
+		}
+	}
+}

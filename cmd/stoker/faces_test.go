@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"stoker/diagnose"
+	"stoker/report"
+)
+
+// caseFiles are the recordings, or the traces, of all known situations.
+func caseFiles(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../testdata/cases/*/" + pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no such case (%v)", pattern, err)
+	}
+	return files
+}
+
+// facesOf are all texts about a judged run, at a width.
+func facesOf(t *testing.T, j judged, width int) map[string]string {
+	t.Helper()
+	style := report.Style{Width: width}
+	var text, explain, plan bytes.Buffer
+	for _, err := range []error{
+		report.Text(&text, j.run, j.verdict, j.plan, style), report.Explain(&explain, j.verdict, style), report.Plan(&plan, j.run, j.verdict, j.plan, style),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return map[string]string{"diagnose": text.String(), "diagnose --explain": explain.String(), "advise": plan.String()}
+}
+
+// Every face of every case fits into 80 columns, and no word is broken for it: a wide page
+// has the same ones.
+func TestFacesAreEightyColumnsWide(t *testing.T) {
+	for _, file := range caseFiles(t, "run.jsonl*") {
+		j, err := (&app{}).judge([]string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := j.verdict; math.IsNaN(v.Idle) && v.RunnerUp.Is(diagnose.GPUBound) {
+			t.Errorf("%s: %s is said to be near, and no device could be read", file, v.RunnerUp)
+		}
+		wide := facesOf(t, j, 120)
+		for face, text := range facesOf(t, j, 80) {
+			fits(t, face+" "+file, text)
+			if !slices.Equal(strings.Fields(text), strings.Fields(wide[face])) {
+				t.Errorf("%s %s: the words of 80 columns are others than those of 120", face, file)
+			}
+		}
+	}
+	const before, after = "../../testdata/cases/feed-before/run.jsonl.gz", "../../testdata/cases/feed-after/run.jsonl.gz"
+	others := [][]string{
+		{"verify", before, after}, {"diagnose", "--list"}, {"trace", "../../testdata/cases/trace-two-ranks"},
+		strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme --for 95%"),
+	}
+	for _, file := range caseFiles(t, "trace.json*") {
+		others = append(others, []string{"trace", file})
+	}
+	t.Setenv("COLUMNS", "80")
+	for _, args := range others {
+		code, out, errs := call(t, args...)
+		if code != exitFine {
+			t.Fatalf("%v ends with %d: %s", args, code, errs)
+		}
+		fits(t, strings.Join(args, " "), out)
+	}
+}
+
+// badNumber is what no page may hold: more digits than anybody knows, and what a
+// program calls an unknown.
+var badNumber = regexp.MustCompile(`\b0\.0000+\d*|\d\.\d{5,}|\bNaN\b|\bInf\b|\d[eE][-+]\d\d`)
+
+// oneOfMany is a plural of one.
+var oneOfMany = regexp.MustCompile(`(?:^|[\s(])1 (?:warm-up )?(?:steps|workers|batches|processes|processors|epochs|threads|ranks|events|copies|files|launches|collectives|signals|looks)\b`)
+
+// fits reports lines of more than 80 columns, unless they hold nothing but one word, a
+// path for instance, which no break would help.
+func fits(t *testing.T, name, text string) {
+	t.Helper()
+	for _, line := range strings.Split(text, "\n") {
+		words := strings.Fields(strings.TrimLeft(line, " -"))
+		if n := utf8.RuneCountInString(line); n > 80 && len(words) > 1 {
+			t.Errorf("%s: %d columns: %s", name, n, line)
+		}
+	}
+	if found := oneOfMany.FindString(text); found != "" {
+		t.Errorf("%s: prints %q", name, found)
+	}
+	if found := badNumber.FindString(text); found != "" {
+		t.Errorf("%s: prints %q", name, found)
+	}
+}
+
+// What a GPU's memory holds and what it draws stands beside its name.
+func TestMemoryAndPowerOfAGPU(t *testing.T) {
+	for file, want := range map[string]string{"../../testdata/cases/feed-before/run.jsonl.gz": ", power 152 W", liveRun: ", memory 80 GB of 85.9 GB"} {
+		if code, out, errs := call(t, "diagnose", file); code != exitFine || !strings.Contains(out, want) {
+			t.Errorf("%s: code %d, %q is not in: %s%s", file, code, want, out, errs)
+		}
+	}
+}
+
+// A line beside a running program is broken where its terminal ends, and there alone.
+func TestLinesOnStderrAreBroken(t *testing.T) {
+	for _, width := range []int{0, 80} {
+		t.Setenv("COLUMNS", strconv.Itoa(width))
+		var errs bytes.Buffer
+		a := &app{stderr: &errs}
+		a.say("%d s: %s", 17, "cpu-bound/main-thread-loader, the device waits for input 50.2 % of the time (provisional, 188 steps) [emulated device]")
+		if lines := strings.Count(errs.String(), "\n"); (lines == 1) != (width == 0) {
+			t.Errorf("COLUMNS=%d: %d lines: %s", width, lines, errs.String())
+		} else if width > 0 {
+			fits(t, "a line", errs.String())
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra/doc"
+)
+
+// A misspelt verb or flag gets one line and the one that was meant; a flag that is like
+// none gets the help of its verb.
+func TestMisspelt(t *testing.T) {
+	for args, hint := range map[string]string{
+		"observ":                "stoker observe --help",
+		"diagnose --explan":     "stoker diagnose --explain",
+		"trace --operator FILE": "stoker trace --operators",
+		"predict --gpuu x":      "stoker predict --gpu",
+		"verify --zzzzzzzz A B": "stoker verify --help",
+	} {
+		code, out, errs := call(t, strings.Fields(args)...)
+		if code != exitUsage || out != "" || strings.Count(errs, "\n") != 2 || !strings.HasSuffix(errs, "stoker: hint: "+hint+"\n") {
+			t.Errorf("stoker %s: code %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
+
+// stoker alone introduces itself on one screen.
+func TestIntroduction(t *testing.T) {
+	code, out, _ := call(t)
+	if code != exitFine || strings.Count(out, "\n") > 23 || !strings.Contains(out, "stoker observe -- python train.py") {
+		t.Errorf("code %d, %d lines:\n%s", code, strings.Count(out, "\n"), out)
+	}
+	fits(t, "stoker", out)
+}
+
+// A recording may come through stdin, and is judged as from its file.
+func TestRecordingFromStdin(t *testing.T) {
+	text, err := os.ReadFile(liveRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := filepath.Join(t.TempDir(), "run.html")
+	for _, args := range [][]string{{"diagnose"}, {"diagnose", "--json"}, {"advise", "--emit", "torch"}, {"verify", liveRun}, {"report", "-o", page}, {"export", "-o", page + ".prom"}} {
+		want, wanted, _ := call(t, append(args, liveRun)...)
+		var out, errs bytes.Buffer
+		got := run(context.Background(), append(args, "-"), bytes.NewReader(text), &out, &errs)
+		if got != want || out.String() != wanted {
+			t.Errorf("stoker %s -: code %d, want %d; %s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+		}
+	}
+	if code, _, errs := call(t, "verify", "-", "-"); code != exitUsage || !strings.Contains(errs, "one of its files from stdin") {
+		t.Errorf("code %d: %s", code, errs)
+	}
+}
+
+// The verdict of a run is there as JSON when the run has ended.
+func TestObserveJSON(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "verdict.json")
+	code, _, errs := call(t, "observe", "--json", file, "-o", filepath.Join(folder, "run.jsonl.gz"), "--no-hook", "--", "sh", "-c", "exit 7")
+	text, err := os.ReadFile(file)
+	if code != 7 || err != nil || !bytes.Contains(text, []byte(`"class": "not-training"`)) {
+		t.Errorf("code %d, %v: %s%s", code, err, text, errs)
+	}
+}
+
+// A forecast is a page as well: its answer, the roofline with three ways that bytes come,
+// what it rests on, and nothing that the page's policy would not let a browser do.
+func TestForecastAsAPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "forecast.html")
+	asked := strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --precision fp16 --workers 8 --cores 16 --storage nvme -o " + file)
+	code, _, errs := call(t, asked...)
+	text, err := os.ReadFile(file)
+	if code != exitFine || err != nil {
+		t.Fatalf("code %d, %v: %s", code, err, errs)
+	}
+	page := string(text)
+	for _, want := range []string{"device memory, ", "host link, ", "input supply, ", "<h2>A step</h2>", "is the limit", "What this rests on", "default-src &#39;none&#39;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	visible, _, _ := strings.Cut(page, "<script")
+	for _, bad := range []string{"ZgotmplZ", "NaN", "style=", "<h2>Why</h2>", "src="} {
+		if strings.Contains(visible[strings.Index(visible, "<body"):], bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+}
+
+// A shell completes what flags take and the recordings that lie here.
+func TestCompletion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(runsFolder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(runsFolder, "a.jsonl.gz")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"predict --gpu h1": "h100-sxm", "predict --model resnet": "resnet50", "predict --storage n": "nvme", "predict --list g": "gpus",
+		"advise --emit t": "torch", "trace --by c": "cpu", "--color n": "never", "diagnose ": name, "verify ": name, "diagnose --grid d": "de",
+	} {
+		_, out, errs := call(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		if !strings.Contains("\n"+out, "\n"+want+"\n") {
+			t.Errorf("stoker %s<Tab> lacks %q: %s%s", args, want, out, errs)
+		}
+	}
+}
+
+var man = flag.String("man", "", "folder for the manual pages (make man)")
+
+// Every verb has a manual page.
+func TestManualPages(t *testing.T) {
+	folder := *man
+	if folder == "" {
+		folder = t.TempDir()
+	} else if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root := (&app{}).root()
+	root.DisableAutoGenTag = true // the same pages whenever they are made
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "STOKER", Section: "1", Source: "stoker " + version, Manual: "Stoker"}, folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range root.Commands() {
+		if verb.Name() == "help" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "stoker-"+verb.Name()+".1"))
+		if err != nil || !bytes.Contains(text, []byte(".SH EXAMPLE")) && verb.HasExample() {
+			t.Errorf("%s: %v", verb.Name(), err)
+		}
+	}
+}
