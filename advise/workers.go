@@ -209,6 +209,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 		return fmt.Sprintf("the loop itself (%s) is then the limit (one more: %+.0f %%)", stoker.AboutSeconds(a.base.Loop().Point), 100*gain)
 	case stoker.Storage:
 		return fmt.Sprintf("storage is then the limit (one more: %+.0f %%)", 100*gain)
+	default:
 	}
 	if workers >= a.mostUseful() {
 		return fmt.Sprintf("as many as the cores that this job may use (%s) can keep at work, by what a batch takes of one", stoker.AboutCores(a.base.Cores))
