@@ -85,6 +85,17 @@ func TestCoresOfThisMachineAndOfAnother(t *testing.T) {
 	}
 }
 
+// Why not more is a reason: not that more would be worth something.
+func TestWhyNotMoreWorkers(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/heavy-getitem/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note := fixOf(t, run, stoker.NumWorkers).Notes[0]; !strings.HasPrefix(note, "2 and not more: as many as the cores that this job may use") {
+		t.Error(note)
+	}
+}
+
 func TestWorkersStayWithinMemory(t *testing.T) {
 	run := live(t)
 	for i, s := range run.Series {

@@ -210,8 +210,11 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	case stoker.Storage:
 		return "after that storage is the limit; " + oneMore(gain)
 	default:
-		return oneMore(gain)
 	}
+	if workers >= a.mostUseful() {
+		return fmt.Sprintf("as many as the cores that this job may use (%s) can keep at work, by what a batch takes of one", stoker.AboutCores(a.base.Cores))
+	}
+	return oneMore(gain)
 }
 
 // oneMore says what another worker brings.

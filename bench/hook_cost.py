@@ -8,6 +8,7 @@ falls on both. The difference is per pair of neighbours; printed are medians and
 "model" is a model of 32 modules, forward and backward (40 steps a block); "passes" the same model in inference, fed by no loader.
 The "-5ms" cases do about 5 ms of other work in each step (40 steps a block), which drives the hook's code and data out of
 the caches: that is what a real step pays, the hot loop is what the code costs.
+Counted is the core time of the looping thread, so that a busy machine changes it little ("start": wall time).
 The reader of the socket is another process, as in `stoker observe`.
 """
 
@@ -143,7 +144,7 @@ def passing(torch, trains):
 def one_block(loader, device, optimizer, work):
     iterator = iter(loader)
     next(iterator)
-    started = time.perf_counter()
+    started = time.thread_time()
     steps = 0
     for _ in iterator:
         if device is not None:
@@ -153,7 +154,7 @@ def one_block(loader, device, optimizer, work):
         if optimizer is not None:
             optimizer.step()
         steps += 1
-    return (time.perf_counter() - started) / steps * 1e6
+    return (time.thread_time() - started) / steps * 1e6
 
 
 def report(case, without, with_hook):

@@ -90,6 +90,7 @@ func stepLine(s Step) line {
 		Kind:   "step", T: s.Start, PID: s.PID, Rank: s.Rank, Device: s.Device, Loader: s.Loader, N: s.N,
 		Period: stat.Known(s.Period), Wait: s.Wait, Samples: stat.Known(s.Samples), First: s.First, Phase: s.Phase,
 		Idle: stat.Known(s.Idle), DPeriod: stat.Known(s.DevicePeriod), NoClock: s.NoClock, Pass: s.Pass, Updates: stat.Known(s.Optimized),
+		Inside: s.Inside,
 	}
 }
 
@@ -222,13 +223,12 @@ func (b *builder) add(l line) error {
 		l.Phase, l.NoClock = Phase(b.word(string(l.Phase))), b.word(l.NoClock)
 		b.steps[stepKey{l.PID, l.Loader, l.N}] = len(b.run.Steps)
 		b.run.Steps = append(b.run.Steps, l.step())
+		b.inside(len(b.run.Steps)-1, l.Inside) // where the file was written anew
 	case "clock":
 		b.clock(l)
 	case "inside":
-		if i, found := b.steps[stepKey{l.PID, l.Loader, l.N}]; found && l.Inside != nil && l.Inside.Sound() {
-			l.Inside.Clock = b.word(l.Inside.Clock)
-			b.run.Steps[i].Inside = l.Inside
-			b.insides++
+		if i, found := b.steps[stepKey{l.PID, l.Loader, l.N}]; found {
+			b.inside(i, l.Inside)
 		}
 	case "host", "device", "frame":
 		return b.addTimeline(l)
@@ -392,6 +392,16 @@ func (b *builder) finish() *Run {
 	run.Warnings = append([]string(nil), b.run.Warnings...)
 	run.thinned = slices.Clone(b.run.thinned)
 	return &run
+}
+
+// inside notes what was inside of a step, where somebody looked.
+func (b *builder) inside(i int, found *Inside) {
+	if found == nil || !found.Sound() {
+		return
+	}
+	found.Clock = b.word(found.Clock)
+	b.run.Steps[i].Inside = found
+	b.insides++
 }
 
 // forget drops what is older than a time.

@@ -83,6 +83,7 @@ func TestTrimKeepsWhatIsJudged(t *testing.T) {
 		at := float64(now)
 		if now > 2000 && now < 6000 {
 			w.Step(Step{PID: 1, N: now, Start: at, Period: 1, Wait: 0.3, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
+			w.Inside(1, 0, now, Inside{Clock: HostClock, Span: 1, Input: 0.3, Forward: at / 6000})
 		}
 		w.Sample(TreeCPU, "tree", at, at*at)
 		_ = w.Flush()

@@ -201,10 +201,8 @@ func (w *Writer) Clock(c Clock) {
 }
 
 // Inside adds what was inside of a step that was added before.
-func (w *Writer) Inside(pid, loader, n int, i Inside) { w.add(insideLine(pid, loader, n, &i)) }
-
-func insideLine(pid, loader, n int, i *Inside) line {
-	return line{Kind: "inside", PID: pid, Loader: loader, N: n, Inside: i}
+func (w *Writer) Inside(pid, loader, n int, i Inside) {
+	w.add(line{Kind: "inside", PID: pid, Loader: loader, N: n, Inside: &i})
 }
 
 func (w *Writer) add(l line) {
@@ -380,9 +378,6 @@ func Write(out io.Writer, run *Run) error {
 	}
 	for _, s := range run.Steps {
 		lines = append(lines, stepLine(s))
-		if s.Inside != nil {
-			lines = append(lines, insideLine(s.PID, s.Loader, s.N, s.Inside))
-		}
 	}
 	lines = append(lines, timelineLines(run.Timeline)...)
 	for _, l := range lines {

@@ -35,7 +35,7 @@ var loader = dialect{
 // anywhere are the settings that no framework takes as an argument.
 var anywhere = dialect{
 	stoker.StorageKind:    remark("keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training", name("page cache")),
-	stoker.Cores:          remark("give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota", count(1)),
+	stoker.Cores:          remark("give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota; where this machine has fewer, another machine", count(1)),
 	stoker.ComputeOn:      remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
 	stoker.Device:         remark("train on a %s", word),
 	stoker.FusedOptimizer: remark("one kernel for all parameters: fused=%s in the arguments of the optimizer (Adam, AdamW, SGD, Adagrad)", truth),
