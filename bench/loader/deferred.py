@@ -5,7 +5,8 @@
     python/.venv/bin/python bench/loader/deferred.py FOLDER --only folder --rounds 5
 
 Both run in turn in each round, so that a shared machine's good and bad minutes hit both. The first epoch warms up and is
-not counted. The batches of the first epoch are compared by digest.
+not counted. The batches of the first epoch are compared by digest. Memory is a worker's proportional set size in the end, above that of a worker
+that has loaded nothing.
 """
 
 import argparse
@@ -63,7 +64,12 @@ def job(arguments: argparse.Namespace) -> None:
     for _ in range(1, arguments.epochs):
         for _ in loader:
             pass
-    print(json.dumps([account.cpu_seconds() - cpu, time.monotonic() - began, seen.hexdigest()]))
+    cpu, seconds = account.cpu_seconds() - cpu, time.monotonic() - began
+    workers = [account._pss(worker.pid) for worker in loader._iterator._workers]
+    empty = iter(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.zeros(1)), num_workers=1))
+    next(empty)
+    above = statistics.mean(workers) - account._pss(empty._workers[0].pid)
+    print(json.dumps([cpu, seconds, seen.hexdigest(), above]))
 
 
 def blurred(image):
@@ -73,7 +79,7 @@ def blurred(image):
 
 
 def measure(kind: str, fed: bool, arguments: argparse.Namespace) -> list:
-    """CPU seconds and seconds of the counted epochs, digest."""
+    """CPU seconds and seconds of the counted epochs, digest, bytes of a worker."""
     command = [sys.executable, "-W", "ignore", __file__, arguments.folder, "--job", kind, "--epochs", str(arguments.epochs)]
     command += ["--workers", str(arguments.workers), "--batch", str(arguments.batch)]
     if fed:
@@ -98,22 +104,27 @@ def main() -> None:
         return job(arguments)
     pictures = sum(1 for _ in Path(arguments.folder).glob("*/*"))
     counted = pictures * (arguments.epochs - 1)
+    print("| pipeline | n | alone, CPU-ms per image | fed | fed / alone | images/s alone | fed | MB of a worker alone | fed | equal |\n" + "|---" * 10 + "|")
     for kind in arguments.only:
         rows: dict[bool, list[float]] = {False: [], True: []}
         speeds: dict[bool, list[float]] = {False: [], True: []}
+        memory: dict[bool, list[float]] = {False: [], True: []}
         digests = set()
         for _ in range(arguments.rounds):
             for fed in rows:
-                cpu, seconds, digest = measure(kind, fed, arguments)
+                cpu, seconds, digest, above = measure(kind, fed, arguments)
+                memory[fed].append(above / 1e6)
                 rows[fed].append(1e3 * cpu / counted)
                 speeds[fed].append(counted / seconds)
                 digests.add(digest)
         ratios = [fed / alone for alone, fed in zip(rows[False], rows[True])]
-        print(json.dumps({
-            "pipeline": kind, "alone_ms": round(statistics.median(rows[False]), 2), "fed_ms": round(statistics.median(rows[True]), 2),
-            "ratio": round(statistics.median(ratios), 3), "ratios": [round(r, 3) for r in ratios],
-            "alone_per_s": round(statistics.median(speeds[False])), "fed_per_s": round(statistics.median(speeds[True])), "equal": len(digests) == 1,
-        }), flush=True)  # fmt: skip
+        each = [spread(rows[False]), spread(rows[True]), spread(ratios), *(f"{statistics.median(part[fed]):.0f}" for part in (speeds, memory) for fed in rows)]
+        print(f"| {kind} | {len(ratios)} | {' | '.join(each)} | {'yes' if len(digests) == 1 else 'NO'} |", flush=True)
+    print(f"\n{time.strftime('%Y-%m-%d %H:%M')}, load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; {pictures} JPEGs; batch {arguments.batch}; {arguments.workers} workers")
+
+
+def spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
 if __name__ == "__main__":

@@ -129,8 +129,14 @@ class Recipe:
         return self.make().transpose(method)
 
     def point(self, table: list[int], mode: str | None) -> Any:
-        if len(table) == 256 * self.bands and mode in (None, self.mode) and all(type(value) is int for value in table):
-            return self.then("point", [min(max(value, 0), 255) for value in table])
+        if len(table) == 256 * self.bands and mode in (None, self.mode):
+            try:
+                return self.then("point", list(bytes(table)))
+            except ValueError:  # some are below 0 or above 255
+                if all(type(value) is int for value in table):
+                    return self.then("point", [min(max(value, 0), 255) for value in table])
+            except TypeError:
+                pass
         return self.make().point(table, mode)
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:

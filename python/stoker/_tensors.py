@@ -90,16 +90,12 @@ class Plan(NamedTuple):
 
     def flipped(self, call: Call) -> Plan | None:
         """As torch's flip; what is done to each value may as well be done after it."""
-        axis = _AXES.get(tuple(call.rest[0])) if len(call.rest) == 1 and len(self.shape) == 3 else None
-        looks = None if self.recipe is None or axis is None or self.set_in() else _looks(self.shape[0], self.dtype, self.rows, call)
+        axis, part_set = _AXES.get(call.rest[0]), any(call.func is set_item for call in self.calls)
+        looks = None if self.parts or axis is None or part_set else _looks(self.shape[0], self.dtype, self.rows, call)
         if looks != (self.dtype, self.rows):
             return None
         assert self.recipe is not None
         return self._replace(recipe=self.recipe.transpose(axis))
-
-    def set_in(self) -> bool:
-        """Whether a part of it has values of its own."""
-        return any(call.func is set_item for call in self.calls)
 
     def set(self, key: Any, new: Any) -> Plan | None:
         """With values put into a part of it."""
@@ -231,7 +227,7 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     if func is _aten.detach.default or func is _aten.alias.default:
         return type(later)(later.cell)
     if func is _aten.flip.default:
-        after = plan.flipped(Call(func, rest, kwargs))
+        after = plan.flipped(call_of(func, (tuple(rest[0]),), {}))
     elif func in _IN_PLACE or func in _ARITHMETIC:
         fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0])
         after = plan.then(call_of(func, rest, {})) if fits else None
@@ -275,7 +271,7 @@ def _constant(value: Any) -> bool:
 
 def _stacked(tensors: Any) -> Later | None:
     """A stack of tensors of which some are to be made later."""
-    tensors = [t.as_subclass(torch.Tensor) if type(t) in _kinds else t for t in tensors]
+    tensors = [t if isinstance(t, Later) or type(t) not in _kinds else t.as_subclass(torch.Tensor) for t in tensors]
     looks = {(tuple(t.shape), t.dtype) for t in tensors}
     waiting = any(isinstance(t, Later) and t.cell.value is None for t in tensors)
     if len(looks) != 1 or not waiting or not all(isinstance(t, Later) or _constant(t) for t in tensors):

@@ -340,6 +340,8 @@ PIPELINES = {
     "v2 pure": folder(v2.RandomResizedCrop(40), v2.TrivialAugmentWide(), v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.ToPureTensor()),
     "v2 tensors": folder(v2.ToImage(), v2.RandomResizedCrop(40, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)),
     "v2 images": folder(v2.ToImage(), v2.RandomHorizontalFlip(), v2.RandomVerticalFlip(), v2.Lambda(looked_at), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.2]), v2.RandomErasing(0.5), batch_size=1),
+    "v2 lists": custom(v2.Compose([opened, v2.ToImage(), v2.Resize((30, 31)), v2.ToDtype(torch.float32, scale=True)]), collate_fn=together),
+    "v2 sizes": custom(v2.Compose([opened, v2.ToImage(), v2.ToDtype(torch.float16, scale=True), v2.RandomHorizontalFlip()]), collate_fn=together),
     "v2 grey": folder(v2.Resize((30, 30)), v2.Grayscale(3), v2.GaussianBlur(3), v2.ToTensor()),
     "numpy": custom(albumented),
     "arrays": custom(lambda path: np.asarray(opened(path).resize((22, 22)))),

@@ -8,6 +8,7 @@ import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -261,7 +262,7 @@ class DaemonTest(DeferredCase):
                 self.assertEqual([each.hexdigest()[:16] for each in found], self.plain[f"reference/{workers}"][:-1])
 
     def test_kept(self):
-        """Memory is used again, but never what a trainer still has: of every third batch, a view of the next, an array of the third."""
+        """Memory is used again, but never what a trainer still has: a batch, a view of one, an array, also when the workers have ended."""
         for workers in (0, 2):
             with self.subTest(workers=workers):
                 batches = pipelines.loader("folder", self.root, workers, persistent_workers=workers > 0, batch_size=2)
@@ -276,6 +277,21 @@ class DaemonTest(DeferredCase):
                 self.assertEqual([digest_of(part) for part, _, _ in kept], [was for _, was, _ in kept])
                 self.assertEqual(len({place for _, _, place in kept}), len(kept))
                 self.assertLess(len(set(places)), len(places))
+
+    def test_line_broken(self):
+        """A daemon that was not waited for may still write where it was told to: never again there."""
+        _making.rooms.forget()
+        room, loan = _making.rooms.lend(4096)
+        os.close(loan)
+        again, loan = _making.rooms.lend(4000)
+        os.close(loan)
+        self.assertIs(again, room)
+        ours, theirs = socket.socketpair()
+        self.addCleanup(theirs.close)
+        _line.Line(ours).close()
+        other, loan = _making.rooms.lend(4096)
+        os.close(loan)
+        self.assertIsNot(other, room)
 
     def test_kept_by_a_child(self):
         """A forked child may still read what its parent has dropped."""
