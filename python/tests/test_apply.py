@@ -78,7 +78,7 @@ def make(kind, workers=0, keep=False, sampler=None):
     shuffle = None if kind is Stream or sampler else True
     return DataLoader(kind(), 3, shuffle=shuffle, num_workers=workers, sampler=sampler, persistent_workers=keep)
 
-def train(loader, epochs=3):
+def train(loader, epochs):
     torch.manual_seed(7); random.seed(7)
     model = torch.nn.Sequential(torch.nn.Dropout(0.3), torch.nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -106,7 +106,7 @@ if __name__ == "__main__":
         if kind is Twice:
             print("Twice", [(a[1].tolist(), b[1].tolist()) for _ in range(2) for a, b in zip(loader, loader)])
         else:
-            print(kind.__name__, train(loader))
+            print(kind.__name__, train(loader, 3 if kind in (Kept, Epochs, Resumed, More) else 2))
         del loader
         gc.collect()  # torch complains where an iterator is collected in a forked worker
 """
