@@ -56,13 +56,12 @@ test: ## everything that needs neither PyTorch nor a GPU
 	@$(call need,$(PYTHON),python3)
 	PYTHONPATH=python $(PYTHON) -m unittest discover -s python/tests
 
-# The mind has no goroutines (floors_test.go), and of recording only what rewrites a file.
-RACES = ./cmd/... ./export/... ./feed/... ./internal/... ./observe/... ./trace/... ./watch/... ./web/...
-
+# Packages that start goroutines, and web, whose handlers net/http starts; of recording only what rewrites a file.
 .PHONY: race
 race: ## the Go tests of what has goroutines, under the race detector (needs cc)
 	@$(call need,cc,gcc libc6-dev)
-	CGO_ENABLED=1 go test -race $(RACES)
+	@packages="$$(grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]*go (func|[a-zA-Z.]+)\(' . | xargs -n1 dirname | sort -u | grep -vx ./recording)"; \
+		set -x; CGO_ENABLED=1 go test -race ./web $$packages
 	CGO_ENABLED=1 go test -race -run Trim ./recording
 
 .PHONY: lint
@@ -102,9 +101,12 @@ soak: build torch ## memory of observing and feeding over 30 minutes, and a reco
 torch: ## python/.venv with the pinned PyTorch and trainers (2 GB to download, once)
 	python/install-torch
 
+# Three files of tests at a time: they sleep more than they compute.
 .PHONY: test-torch
 test-torch: build emulate torch ## everything that needs a real PyTorch
-	PYTHONPATH=python STOKER_BIN=$(CURDIR)/bin/stoker $(TORCH) -m unittest discover -s python/tests
+	ls -S python/tests/test_*.py | PYTHONPATH=python STOKER_BIN=$(CURDIR)/bin/stoker xargs -P 3 -I FILE sh -c ' \
+		said="$$($(TORCH) -m unittest discover -s python/tests -p "$${1##*/}" 2>&1)"; code=$$?; \
+		printf "== %s\n%s\n" "$$1" "$$said"; exit $$code' sh FILE
 	$(TORCH) bench/labelled/labelled.py --quick
 
 .PHONY: oracle

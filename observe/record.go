@@ -440,6 +440,7 @@ func (r *recorder) second() {
 	}
 	r.silentHook(now)
 	r.insideSecond()
+	r.logSecond()
 	r.lookAround(now)
 	r.writeFacts()
 	r.flush(now)

@@ -44,7 +44,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 			}
 			j.verdict.Cost = diagnose.CostOf(j.run, j.verdict, own)
 			if profile != "" {
-				err = writeFiles(cmd.Context(), output{profile, func(w io.Writer) error { return export.PProf(w, j.run) }})
+				err = writeFiles(cmd.Context(), output{profile, toOthers, func(w io.Writer) error { return export.PProf(w, j.run) }})
 				if errors.Is(err, export.ErrNoStacks) {
 					a.hint("record it anew, without --no-lines: stoker observe -- python train.py")
 				}

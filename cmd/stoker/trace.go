@@ -197,10 +197,10 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport) error {
 	var files []output
 	if f.timeline != "" {
-		files = append(files, output{f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
+		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
 	}
 	if f.output != "" {
-		files = append(files, output{f.output, func(w io.Writer) error { return recording.Write(w, r.Run) }})
+		files = append(files, output{f.output, toUser, func(w io.Writer) error { return recording.Write(w, r.Run) }})
 	}
 	return writeFiles(ctx, files...)
 }

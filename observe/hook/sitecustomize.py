@@ -577,7 +577,7 @@ class _Process(object):
             if self.torch is not None:
                 self.report_precision()
             self.devices.report_memory(self)
-            _trace_if_asked()
+            _look_for_requests(self)
         if t - self.channel.flushed >= FLUSH_NS or len(self.channel.records) >= FLUSH_RECORDS:
             self.flush(t)
 
@@ -603,12 +603,28 @@ class _Process(object):
         self.channel.close()
 
 
-def _trace_if_asked():
-    """`observe` asks for a trace by a file beside its socket: the other way is ours alone."""
+def _look_for_requests(state):
+    """`observe` asks for something by a file beside its socket: the other way is ours alone."""
     global _tracer
-    path = os.path.join(os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "trace-%d.ask" % os.getpid())
-    if _tracer is None and os.path.exists(path):
-        _tracer = _part("trace").tracer(path)
+    folder, ask = os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "-%d.ask" % os.getpid()
+    trace, log = os.path.join(folder, "trace" + ask), os.path.join(folder, "log" + ask)
+    if _tracer is None and os.path.exists(trace):
+        _tracer = _part("trace").tracer(trace)
+    if os.path.exists(log):
+        _part("log").log(state, log)
+
+
+def _request(path):
+    """Read and remove what is asked for: it must be ours."""
+    import json
+
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    with os.fdopen(handle) as file:
+        if os.fstat(file.fileno()).st_uid != os.geteuid():
+            raise ValueError("%s is another user's" % os.path.basename(path))
+        request = json.load(file)
+    os.unlink(path)
+    return request
 
 
 def _end_trace():
