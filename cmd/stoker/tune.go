@@ -174,7 +174,7 @@ func here() string {
 func (a *app) keepPlan(path string, plan tune.Plan) {
 	text, err := plan.JSON()
 	if err == nil {
-		err = writeFiles(context.Background(), output{path, func(w io.Writer) error { _, err := w.Write(text); return err }})
+		err = writeFiles(context.Background(), output{path, toOthers, func(w io.Writer) error { _, err := w.Write(text); return err }})
 	}
 	if err != nil {
 		a.error(err)

@@ -151,7 +151,7 @@ class Apply(HookCase):
         self.assertEqual(plain.out.splitlines(), applied.out.splitlines(), applied.err)
         self.assertEqual((plain.err, applied.code), ("", 0), applied.err)
         for name, said in SAID.items():
-            told = [line for line in applied.err.partition("== %s\n" % name)[2].partition("\n== ")[0].splitlines() if "stoker: apply" in line]
+            told = [line for line in ("\n" + applied.err.partition("== %s\n" % name)[2]).partition("\n== ")[0].splitlines() if "stoker: apply" in line]
             self.assertEqual(["left as it is" in line for line in told].count(True), int(bool(said)), (name, told))
             self.assertIn(said, "".join(told), name)
         self.assertIn("no DataLoader over Nobody was iterated", applied.err)
