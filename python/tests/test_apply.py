@@ -14,7 +14,7 @@ from test_hook import HOOK, HookCase
 TORCH = glob.glob(os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "lib", "python*", "site-packages", "torch", "version.py"))
 
 TRAIN = """
-import gc, os, random, sys, warnings
+import gc, logging, os, random, sys, warnings
 import torch
 warnings.simplefilter("ignore")  # of pinning without a device
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
@@ -28,6 +28,11 @@ class More(Plain): pass
 class Resumed(Plain): pass
 class Twice(Plain): pass
 class Wrong(Plain): pass
+
+class Logs(Plain):
+    def __init__(self):
+        self.log, self.err = logging.getLogger("data"), sys.stderr
+        self.log.addHandler(logging.StreamHandler(sys.stderr))
 
 class Epochs(Plain):
     def __init__(self): self.box = {"epoch": 0}
@@ -99,7 +104,7 @@ def train(loader, epochs):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     ways = {Hard: dict(sampler=Hardest()), More: dict(workers=1), Resumed: dict(workers=1, keep=True), Ahead: dict(workers=2), Wrong: dict(workers=1)}
-    for kind in (Plain, Kept, Epochs, Draws, Counts, Opened, Workers, Dies, Bad, Stream, Hard, More, Resumed, Ahead, Wrong, Twice):
+    for kind in (Plain, Logs, Kept, Epochs, Draws, Counts, Opened, Workers, Dies, Bad, Stream, Hard, More, Resumed, Ahead, Wrong, Twice):
         if "STOKER_APPLY" in os.environ:
             print("== " + kind.__name__, file=sys.stderr, flush=True)
         loader = make(kind, **ways.get(kind, {}))
@@ -114,7 +119,7 @@ if __name__ == "__main__":
 WORKERS = ("num_workers", 0, 2)
 KEEP = ("persistent_workers", False, True)
 PLAN = {
-    "Plain": [WORKERS], "Kept": [WORKERS, KEEP], "Epochs": [WORKERS, KEEP], "Draws": [WORKERS], "Counts": [WORKERS], "Opened": [WORKERS],
+    "Plain": [WORKERS], "Logs": [WORKERS], "Kept": [WORKERS, KEEP], "Epochs": [WORKERS, KEEP], "Draws": [WORKERS], "Counts": [WORKERS], "Opened": [WORKERS],
     "Workers": [WORKERS], "Dies": [WORKERS], "Bad": [WORKERS], "Stream": [WORKERS], "Hard": [WORKERS], "Twice": [WORKERS, KEEP],
     "More": [("num_workers", 1, 2), KEEP], "Resumed": [("num_workers", 1, 2)], "Ahead": [("prefetch_factor", 2, 4), ("pin_memory", False, True)],
     "Wrong": [("num_workers", 3, 2)], "Nobody": [WORKERS],
@@ -123,7 +128,7 @@ PLAN = {
 
 #: What is said of a loader that is left as it is; "" where the plan is applied.
 SAID = {
-    "Plain": "", "Kept": "", "Epochs": "", "Bad": "", "More": "", "Resumed": "", "Ahead": "", "Twice": "",
+    "Plain": "", "Logs": "", "Kept": "", "Epochs": "", "Bad": "", "More": "", "Resumed": "", "Ahead": "", "Twice": "",
     "Draws": "draws random numbers (random)", "Counts": "changes while it is read", "Opened": "holds an open file (_io.BufferedReader)",
     "Workers": "a worker made another batch", "Dies": "no such device in a worker", "Stream": "is iterable", "Hard": "Hardest may draw",
     "Wrong": "num_workers is 1 here, and 3 in the plan",
