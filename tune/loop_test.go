@@ -194,7 +194,7 @@ func TestWith(t *testing.T) {
 // Pairs of runs without a difference, each stopped by the rule: the interval of their
 // ratio, and that of each mean, hold the truth about as often as they say.
 func TestStopping(t *testing.T) {
-	const pairs = 100 // of 300: 95.3 %, 95.7 % and, with a memory of 0.8, 95.0 %
+	const pairs = 60 // of 300 held 95.3 %, 95.7 % and, with a memory of 0.8, 95.0 %
 	for _, memory := range []float64{0, 0.5} {
 		chance := rand.New(rand.NewPCG(18, uint64(memory*10)))
 		held, steps := 0, 0
@@ -214,7 +214,7 @@ func TestStopping(t *testing.T) {
 		}
 		share := float64(held) / pairs
 		t.Logf("memory %.1f: held in %.1f %% of %d pairs, %d steps a run", memory, 100*share, pairs, steps/pairs/2)
-		if share < 0.9 {
+		if share < 0.88 {
 			t.Errorf("memory %.1f: an interval of 95 %% holds in %.1f %% of pairs", memory, 100*share)
 		}
 	}

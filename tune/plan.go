@@ -140,6 +140,7 @@ func elsewhere(c stoker.Change, call string) Elsewhere {
 		return Elsewhere{c, "", "whether the host's memory is used again meanwhile cannot be seen: write .to(device, non_blocking=True) in the loop"}
 	case stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.Accumulation:
 		return Elsewhere{c, "", "it changes numbers: stoker advise --emit torch prints the line"}
+	default:
 	}
 	return Elsewhere{c, "", "it is no setting of a DataLoader: stoker advise says more"}
 }

@@ -88,8 +88,8 @@ func (a *app) fits(plan tune.Plan, file string, command, allow []string, force b
 		return hintedError{fmt.Errorf("apply %s: %w", file, err), "make it anew (stoker observe, stoker advise -o " + file + "), or --force applies it all the same"}
 	}
 	if denied := plan.Denied(allow); len(denied) > 0 {
-		return hintedError{fmt.Errorf("apply %s: batches may change: %s", file, denied[0].Why),
-			fmt.Sprintf("stoker apply --allow %s %s -- %s; stoker feed -- CMD keeps batches and makes pictures faster", denied[0].Allow, file, strings.Join(command, " "))}
+		hint := fmt.Sprintf("stoker apply --allow %s %s -- %s; stoker feed -- CMD keeps batches and makes pictures faster", denied[0].Allow, file, strings.Join(command, " "))
+		return hintedError{fmt.Errorf("apply %s: batches may change: %s", file, denied[0].Why), hint}
 	}
 	for _, line := range plan.Unset() {
 		a.say("apply: %s", line)

@@ -97,7 +97,7 @@ func hookFolder(prefix string, files map[string][]byte) (folder string, err erro
 	hash := sha256.New()
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
-		fmt.Fprintf(hash, "%s %d\n%s", name, len(files[name]), files[name])
+		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(files[name]), files[name])
 	}
 	err = private.Try(func(place string) error {
 		folder = filepath.Join(place, prefix+hex.EncodeToString(hash.Sum(nil)[:8]))

@@ -330,7 +330,8 @@ def _shell_class(torch, module):
             if not own["num_workers"]:
                 self._stoker_loader = None
                 return alone._next_data(self)
-            self._stoker_many = self._stoker_make(own, _Rest(self._sampler_iter))
+            rest = _Rest(self._sampler_iter)
+            self._stoker_many, rest.given = self._stoker_make(own, rest), None
             return self._stoker_many._next_data()
 
         def _stoker_try(self):

@@ -36,7 +36,10 @@ def fingerprint(*roots):
             raise TooLarge("it has more than %d parts" % NODES)
         parts.append(id(kind))
         if isinstance(thing, io.IOBase) or kind.__module__.partition(".")[0] in HANDLES:
-            files.append("%s.%s" % (kind.__module__, kind.__name__))
+            if not isinstance(thing, io.TextIOWrapper) or not thing.closed and thing.readable():  # not where a log goes
+                files.append("%s.%s" % (kind.__module__, kind.__name__))
+            continue
+        if kind.__module__ == "logging":
             continue
         flat = _flat(thing)
         if flat is not None:

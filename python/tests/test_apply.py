@@ -14,7 +14,7 @@ from test_hook import HOOK, HookCase
 TORCH = glob.glob(os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "lib", "python*", "site-packages", "torch", "version.py"))
 
 TRAIN = """
-import gc, os, random, sys, warnings
+import gc, logging, os, random, sys, warnings
 import torch
 warnings.simplefilter("ignore")  # of pinning without a device
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
@@ -28,6 +28,11 @@ class More(Plain): pass
 class Resumed(Plain): pass
 class Twice(Plain): pass
 class Wrong(Plain): pass
+
+class Logs(Plain):
+    def __init__(self):
+        self.log, self.err = logging.getLogger("data"), sys.stderr
+        self.log.addHandler(logging.StreamHandler(sys.stderr))
 
 class Epochs(Plain):
     def __init__(self): self.box = {"epoch": 0}
@@ -78,7 +83,7 @@ def make(kind, workers=0, keep=False, sampler=None):
     shuffle = None if kind is Stream or sampler else True
     return DataLoader(kind(), 3, shuffle=shuffle, num_workers=workers, sampler=sampler, persistent_workers=keep)
 
-def train(loader, epochs=3):
+def train(loader, epochs):
     torch.manual_seed(7); random.seed(7)
     model = torch.nn.Sequential(torch.nn.Dropout(0.3), torch.nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -99,14 +104,14 @@ def train(loader, epochs=3):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     ways = {Hard: dict(sampler=Hardest()), More: dict(workers=1), Resumed: dict(workers=1, keep=True), Ahead: dict(workers=2), Wrong: dict(workers=1)}
-    for kind in (Plain, Kept, Epochs, Draws, Counts, Opened, Workers, Dies, Bad, Stream, Hard, More, Resumed, Ahead, Wrong, Twice):
+    for kind in (Plain, Logs, Kept, Epochs, Draws, Counts, Opened, Workers, Dies, Bad, Stream, Hard, More, Resumed, Ahead, Wrong, Twice):
         if "STOKER_APPLY" in os.environ:
             print("== " + kind.__name__, file=sys.stderr, flush=True)
         loader = make(kind, **ways.get(kind, {}))
         if kind is Twice:
             print("Twice", [(a[1].tolist(), b[1].tolist()) for _ in range(2) for a, b in zip(loader, loader)])
         else:
-            print(kind.__name__, train(loader))
+            print(kind.__name__, train(loader, 3 if kind in (Kept, Epochs, Resumed, More) else 2))
         del loader
         gc.collect()  # torch complains where an iterator is collected in a forked worker
 """
@@ -114,7 +119,7 @@ if __name__ == "__main__":
 WORKERS = ("num_workers", 0, 2)
 KEEP = ("persistent_workers", False, True)
 PLAN = {
-    "Plain": [WORKERS], "Kept": [WORKERS, KEEP], "Epochs": [WORKERS, KEEP], "Draws": [WORKERS], "Counts": [WORKERS], "Opened": [WORKERS],
+    "Plain": [WORKERS], "Logs": [WORKERS], "Kept": [WORKERS, KEEP], "Epochs": [WORKERS, KEEP], "Draws": [WORKERS], "Counts": [WORKERS], "Opened": [WORKERS],
     "Workers": [WORKERS], "Dies": [WORKERS], "Bad": [WORKERS], "Stream": [WORKERS], "Hard": [WORKERS], "Twice": [WORKERS, KEEP],
     "More": [("num_workers", 1, 2), KEEP], "Resumed": [("num_workers", 1, 2)], "Ahead": [("prefetch_factor", 2, 4), ("pin_memory", False, True)],
     "Wrong": [("num_workers", 3, 2)], "Nobody": [WORKERS],
@@ -123,7 +128,7 @@ PLAN = {
 
 #: What is said of a loader that is left as it is; "" where the plan is applied.
 SAID = {
-    "Plain": "", "Kept": "", "Epochs": "", "Bad": "", "More": "", "Resumed": "", "Ahead": "", "Twice": "",
+    "Plain": "", "Logs": "", "Kept": "", "Epochs": "", "Bad": "", "More": "", "Resumed": "", "Ahead": "", "Twice": "",
     "Draws": "draws random numbers (random)", "Counts": "changes while it is read", "Opened": "holds an open file (_io.BufferedReader)",
     "Workers": "a worker made another batch", "Dies": "no such device in a worker", "Stream": "is iterable", "Hard": "Hardest may draw",
     "Wrong": "num_workers is 1 here, and 3 in the plan",
@@ -151,7 +156,7 @@ class Apply(HookCase):
         self.assertEqual(plain.out.splitlines(), applied.out.splitlines(), applied.err)
         self.assertEqual((plain.err, applied.code), ("", 0), applied.err)
         for name, said in SAID.items():
-            told = [line for line in applied.err.partition("== %s\n" % name)[2].partition("\n== ")[0].splitlines() if "stoker: apply" in line]
+            told = [line for line in ("\n" + applied.err.partition("== %s\n" % name)[2]).partition("\n== ")[0].splitlines() if "stoker: apply" in line]
             self.assertEqual(["left as it is" in line for line in told].count(True), int(bool(said)), (name, told))
             self.assertIn(said, "".join(told), name)
         self.assertIn("no DataLoader over Nobody was iterated", applied.err)
