@@ -1,8 +1,11 @@
 # The script book: what one types here. docs/development.md has the plain
 # command of every target, for those without make.
 
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+# The version has one place. What is no release says behind a + of which commit it is.
+NUMBER    := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' python/stoker/__init__.py)
+VERSION   ?= $(NUMBER)+g$(shell git describe --always --dirty=.dirty --exclude '*' 2>/dev/null || echo unknown)
 FUZZTIME  ?= 60s
 FUZZ      ?= .
 PYTHON    ?= python3
@@ -34,7 +37,7 @@ help: ## this list
 
 .PHONY: build
 build: ## bin/stoker: one file, no C compiler needed
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/stoker ./cmd/stoker
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/stoker ./cmd/stoker
 
 .PHONY: emulate
 emulate: bin/libnvidia-ml.so.1 ## bin/libnvidia-ml.so.1: the stand-in for a GPU (needs cc)
@@ -56,13 +59,12 @@ test: ## everything that needs neither PyTorch nor a GPU
 	@$(call need,$(PYTHON),python3)
 	PYTHONPATH=python $(PYTHON) -m unittest discover -s python/tests
 
-# The mind has no goroutines (floors_test.go), and of recording only what rewrites a file.
-RACES = ./cmd/... ./export/... ./feed/... ./internal/... ./observe/... ./trace/... ./watch/... ./web/...
-
+# Packages that start goroutines, and web, whose handlers net/http starts; of recording only what rewrites a file.
 .PHONY: race
 race: ## the Go tests of what has goroutines, under the race detector (needs cc)
 	@$(call need,cc,gcc libc6-dev)
-	CGO_ENABLED=1 go test -race $(RACES)
+	@packages="$$(grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]*go (func|[a-zA-Z.]+)\(' . | xargs -n1 dirname | sort -u | grep -vx ./recording)"; \
+		set -x; CGO_ENABLED=1 go test -race ./web $$packages
 	CGO_ENABLED=1 go test -race -run Trim ./recording
 
 .PHONY: lint
@@ -102,9 +104,12 @@ soak: build torch ## memory of observing and feeding over 30 minutes, and a reco
 torch: ## python/.venv with the pinned PyTorch and trainers (2 GB to download, once)
 	python/install-torch
 
+# Three files of tests at a time: they sleep more than they compute.
 .PHONY: test-torch
 test-torch: build emulate torch ## everything that needs a real PyTorch
-	PYTHONPATH=python STOKER_BIN=$(CURDIR)/bin/stoker $(TORCH) -m unittest discover -s python/tests
+	ls -S python/tests/test_*.py | PYTHONPATH=python STOKER_BIN=$(CURDIR)/bin/stoker xargs -P 3 -I FILE sh -c ' \
+		said="$$($(TORCH) -m unittest discover -s python/tests -p "$${1##*/}" 2>&1)"; code=$$?; \
+		printf "== %s\n%s\n" "$$1" "$$said"; exit $$code' sh FILE
 	$(TORCH) bench/labelled/labelled.py --quick
 
 .PHONY: oracle
@@ -116,6 +121,24 @@ oracle: ## the JPEG decoder against libjpeg-turbo, bit for bit (needs cc and its
 .PHONY: wheel
 wheel: build ## bin/wheels: the Python client with the binary in it
 	STOKER_BIN=$(CURDIR)/bin/stoker $(PYTHON) -m pip wheel --quiet --no-deps -w bin/wheels ./python
+
+.PHONY: licenses
+licenses: ## rewrite the licences of the linked modules (cmd/stoker/licenses.txt)
+	@mkdir -p bin
+	$(PYTHON) release/licenses.py > bin/licenses.txt
+	mv bin/licenses.txt cmd/stoker/licenses.txt
+
+.PHONY: release
+release: ## dist/ of a clean checkout: binaries, wheels, packages, an image, sums (VERSION=0.1.0)
+	$(PYTHON) release/release.py $(if $(filter command,$(firstword $(origin VERSION))),$(VERSION),$(NUMBER))
+
+.PHONY: audit
+audit: ## known faults of what we link (govulncheck), its licences, modules that nothing needs
+	$(PYTHON) release/licenses.py | diff - cmd/stoker/licenses.txt || { echo "make: hint: make licenses" >&2; exit 1; }
+	@unused="$$(sed -n '/indirect/!s/^\t\([^ ]*\) v.*/\1/p' go.mod | sort | comm -23 - <(go list -deps -test -f '{{with .Module}}{{.Path}}{{end}}' ./... | sort -u))"; \
+		[ -z "$$unused" ] || { echo "make: error: nothing imports $$unused" >&2; echo "make: hint: go mod tidy" >&2; exit 1; }
+	go mod verify
+	go run $(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./... || { echo "make: hint: where vuln.go.dev cannot be reached: VULNDB=file:///path/to/a/copy make audit" >&2; exit 1; }
 
 .PHONY: loaders
 loaders: build torch ## loaders side by side on the same JPEGs (installs nine peers, 3 GB; 20 minutes)

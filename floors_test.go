@@ -38,6 +38,7 @@ report     : . hardware recording predict diagnose advise verify
 export     : . recording diagnose
 web        : . recording predict diagnose advise verify report
 watch      : . hardware recording predict diagnose advise report
+tune       : *
 bench      : *
 cmd        : *
 `

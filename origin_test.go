@@ -21,6 +21,8 @@ var timelines = map[string]string{
 	"diagnose/operators":   "it adds up the operators of a trace",
 	"diagnose/ranks":       "it compares the ranks of a trace",
 	"diagnose/lanes":       "it draws a step of a trace",
+	"diagnose/flame":       "it adds up what the host did in a trace",
+	"diagnose/memory":      "it follows the allocations of a trace",
 	"diagnose/judge.go":    "caseOf chooses who fills the Case, once",
 	"diagnose/traced.go":   "it fills the Case from a trace",
 	"diagnose/xprof.go":    "it restates another tool's analysis of a trace",
@@ -28,7 +30,7 @@ var timelines = map[string]string{
 	"report/trace.go":      "it prints what a trace left out",
 	"report/trace_json.go": "it prints what a trace left out",
 
-	"report/trace_kernels.go": "it prints kernels by their names",
+	"report/trace_kernels.go": "it prints kernels by what launched them",
 	"verify/traces.go":        "it sets work of two traces beside each other by name",
 }
 
@@ -37,7 +39,7 @@ var timelines = map[string]string{
 var ruled = []string{"diagnose/case.go"}
 
 // beyond are packages that a rule must not see: a Run and what is measured on it.
-var beyond = []string{"stoker/recording", "stoker/trace", "stoker/diagnose/idle", "stoker/diagnose/ranks", "stoker/diagnose/operators", "stoker/diagnose/lanes"}
+var beyond = []string{"stoker/recording", "stoker/trace", "stoker/diagnose/idle", "stoker/diagnose/ranks", "stoker/diagnose/operators", "stoker/diagnose/lanes", "stoker/diagnose/flame", "stoker/diagnose/memory"}
 
 func TestRulesAskQuantities(t *testing.T) {
 	used, rules := map[string]bool{}, 0

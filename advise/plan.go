@@ -262,7 +262,7 @@ func (a adviser) inWords() Plan {
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code, Risk: MemoryRisk,
 		Forecast: a.atMost(a.atIdle()),
 		Notes: []string{
-			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is not known from here; a trace tells (stoker observe --trace 5)",
+			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is not known from here; \"for batch in stoker.watch(batches)\" around the input tells, or a trace (stoker observe --trace 5)",
 			"reading, NumPy and most decoders let go of Python's interpreter lock: for them a thread and a queue of a few batches will do. Python code of your own needs worker processes: a data set whose samples it makes, behind a DataLoader with workers, has both",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},

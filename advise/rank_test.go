@@ -64,6 +64,27 @@ func TestWorkersStayWithinCores(t *testing.T) {
 	}
 }
 
+// More cores than a machine has are another machine; fewer are this one's.
+func TestCoresOfThisMachineAndOfAnother(t *testing.T) {
+	for name, want := range map[string]struct {
+		title string
+		cores float64
+	}{
+		"labelled-cpu-exhausted": {"give the job more cores", 2}, // pinned to one of two
+		"two-workers-full":       {"run on another machine, with more cores", 3},
+		"throttled":              {"raise the CPU quota", 2},
+	} {
+		run, err := recording.Open("../testdata/cases/" + name + "/run.jsonl.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fix := fixOf(t, run, stoker.Cores)
+		if fix.Title != want.title || fix.Changes[0].To != want.cores {
+			t.Errorf("%s: %s, %v; want %s, %v cores", name, fix.Title, fix.Changes, want.title, want.cores)
+		}
+	}
+}
+
 func TestWorkersStayWithinMemory(t *testing.T) {
 	run := live(t)
 	for i, s := range run.Series {

@@ -122,6 +122,13 @@ func (a adviser) cores() (Fix, string) {
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}
 	from := a.base.Cores
+	switch here := float64(m.CPUs); {
+	case !(here > 0) || need <= here:
+	case here > from: // what this machine has is nearer than another one
+		need = here
+	default:
+		fix.Title = "run on another machine, with more cores"
+	}
 	if a.verdict.Class == diagnose.Neighbour {
 		fix.Title = "stop the other programs, or run where nobody else takes the cores"
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores

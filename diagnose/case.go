@@ -124,11 +124,8 @@ type kernelShares struct {
 	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
 }
 
-// modelFacts is where the optimizer's parameters lie, and whether it steps.
-type modelFacts struct {
-	Device, DType string
-	Steps         int
-}
+// modelFacts is where the model's parameters lie.
+type modelFacts struct{ Device, DType string }
 
 // quantity is something that a rule asks: the question in the words of where its
 // answer comes from, how much of a yes that is, and what was seen of it.

@@ -11,7 +11,7 @@ import (
 var computeOnCPU = Rule{
 	Class:  ComputeOnCPU,
 	Title:  "The model computes on the CPU",
-	Text:   "The optimizer's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, is left idle.",
+	Text:   "The model's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, is left idle.",
 	Limits: "Without the start-up hook the model's place is not known and only suspected.",
 	check: func(c *Case) float64 {
 		switch {
@@ -28,8 +28,8 @@ var computeOnCPU = Rule{
 		if c.Model == nil {
 			return unused * c.suspectCPU()
 		}
-		onCPU := c.yes(fact("Do the optimizer's parameters lie on the CPU?", strings.HasPrefix(c.Model.Device, "cpu"), "they lie on "+c.Model.Device))
-		c.because(seen(nil, onCPU, "ratio", "model.device", "the optimizer's parameters lie in host memory (%s)", c.Model.DType))
+		onCPU := c.yes(fact("Do the model's parameters lie on the CPU?", strings.HasPrefix(c.Model.Device, "cpu"), "they lie on "+c.Model.Device))
+		c.because(seen(nil, onCPU, "ratio", "model.device", "the model's parameters lie in host memory%s", inBrackets(c.Model.DType)))
 		switch {
 		case !math.IsNaN(c.Util):
 			c.because(seen(nil, c.Util, "ratio", "gpu.utilisation", "the GPU is in use %s of the time", stoker.Percent(c.Util)))
@@ -40,6 +40,14 @@ var computeOnCPU = Rule{
 		}
 		return unused * onCPU
 	},
+}
+
+// inBrackets is a word for behind another; "" where it is not known.
+func inBrackets(word string) string {
+	if word == "" {
+		return ""
+	}
+	return " (" + word + ")"
 }
 
 // suspectCPU judges by the cores alone: a trainer that keeps them busy while a GPU lies

@@ -139,7 +139,7 @@ func (l live) program() {
 	l.Holds = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Device >= 0 })
 	l.NoPython = len(facts.Processes) == 0 && len(l.run.All(recording.TreeCPU)) > 0
 	if m := facts.Model; m != nil {
-		l.Model = &modelFacts{Device: m.Device, DType: m.DType, Steps: m.Steps}
+		l.Model = &modelFacts{Device: m.Device, DType: m.DType}
 	}
 	for _, g := range facts.GPUs {
 		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)

@@ -98,7 +98,7 @@ func (l live) own(w whereabouts) quantity {
 
 // used is how much of a yes it is that the device is in use at all.
 func (c *Case) used() float64 {
-	if c.Model != nil && c.Model.Steps > 0 || math.IsNaN(c.Util) {
+	if c.Model != nil || math.IsNaN(c.Util) {
 		return 1
 	}
 	return 1 - c.unused()

@@ -15,7 +15,7 @@ var neighbour = Rule{
 		if c.Costs.Workers > 0 {
 			input *= c.Saturated.Score
 		}
-		launching := c.yes(c.Delayed) * (1 - input)
+		launching := c.yes(c.Delayed) * (1 - input) * c.leads(c.Parts.Queued)
 		loading := c.coresRunOut()
 		c.because(c.Delayed.Seen)
 		return c.no(c.Throttled) * max(loading, launching)

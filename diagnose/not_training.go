@@ -15,8 +15,7 @@ var notTraining = Rule{
 		if !math.IsNaN(c.Util) {
 			unused = c.unused()
 		}
-		trains := c.Model != nil && c.Model.Steps > 0
-		idleModel := c.yes(fact("Is no optimizer stepping?", !trains, "optimizer steps are counted by the hook"))
+		idleModel := c.yes(fact("Does no model compute?", c.Model == nil, "optimizer steps and a model's passes are seen by the hook"))
 		launches := c.yes(fact("Is no device clock ticking?", math.IsNaN(c.Stall), "device events were read or not"))
 		c.because(c.Seen)
 		if c.Few {

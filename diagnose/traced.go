@@ -353,16 +353,7 @@ func (t *traced) mostly(fits func(idle.Slice) bool) (text, name string) {
 	return fmt.Sprintf("; %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)), stoker.AboutSeconds(seconds(h.Total)), quoted(name)), name
 }
 
-func (t *traced) thread(i int32) string {
-	thread := t.t.Threads[i]
-	if strings.Contains(thread.Name, fmt.Sprint(thread.ID)) {
-		return thread.Name
-	}
-	if thread.Name != "" {
-		return fmt.Sprintf("thread %d (%s)", thread.ID, thread.Name)
-	}
-	return fmt.Sprintf("thread %d", thread.ID)
-}
+func (t *traced) thread(i int32) string { return t.t.Threads[i].String() }
 
 // milli prints an instant as milliseconds since the trace's start.
 func milli(ns int64) string { return fmt.Sprintf("%.3f ms", float64(ns)/1e6) }

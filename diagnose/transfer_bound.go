@@ -12,6 +12,9 @@ var transferBound = Rule{
 			score *= c.yes(c.Uncovered)
 		}
 		c.because(c.Copied.Seen)
+		if c.Delayed.Score > 0 { // the thread that stages them is kept waiting, too
+			c.because(c.Delayed.Seen)
+		}
 		return score * c.leads(c.Parts.Copies) * c.besideInput(c.Parts.Copies)
 	},
 }

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"stoker/diagnose/flame"
 	"stoker/recording"
 )
 
@@ -40,22 +44,51 @@ func PProf(w io.Writer, run *recording.Run) error {
 	for _, s := range stacks {
 		all += s.Seconds
 	}
-	p := profile{texts: map[string]uint64{}, locations: map[recording.Place]uint64{}, functions: map[recording.Place]uint64{}}
-	p.text("") // has to be the first
-	for _, t := range [][2]string{{"looks", "count"}, {"fetch", "nanoseconds"}} {
-		p.add(profileSampleType, message(nil).number(typeName, p.text(t[0])).number(typeUnit, p.text(t[1])))
-	}
+	p := newProfile("looks", "count", "fetch", "nanoseconds")
 	for _, s := range stacks {
-		p.sample(s, looks/all)
+		state, places := "on a core, or waiting for one", s.Places
+		if s.Asleep {
+			state = "asleep"
+		}
+		if len(places) == 0 {
+			places = []recording.Place{{Function: "(others)"}}
+		}
+		values := []uint64{uint64(math.Round(s.Seconds * looks / all)), uint64(nanoseconds(s.Seconds))} // looks are in proportion to time
+		p.sample(places, values, "state", state, "in", s.String())
 	}
-	p.message = p.number(profileTime, uint64(nanoseconds(run.Facts.Started))).number(profileDuration, uint64(nanoseconds(run.End())))
-	p.message = p.number(profileComment, p.text("stacks of Python, read from outside; native code counts for the line that calls it"))
-	p.message = p.number(profileDefault, p.text("fetch"))
-	for _, text := range p.ordered {
-		p.add(profileText, message(text))
+	return p.write(w, run, run.End(), "stacks of Python, read from outside; native code counts for the line that calls it")
+}
+
+// HostPProf writes where host threads spent their time, by frame and operator, as such a
+// profile: the time of a node in which nothing below it was open.
+func HostPProf(w io.Writer, run *recording.Run, root *flame.Node) error {
+	p := newProfile("host", "nanoseconds")
+	for _, thread := range root.Children {
+		p.node(thread, nil, thread.Name)
 	}
-	_, err := w.Write(p.message)
-	return err
+	return p.write(w, run, float64(root.Time)/1e9, "host threads of a profiler's file: frames, ranges, operators, calls of the runtime")
+}
+
+// node adds what lies below a node. Of a thread the node itself is no place.
+func (p *profile) node(n *flame.Node, above []recording.Place, thread string) {
+	for _, c := range n.Children {
+		places := append(slices.Clip(above), placeOf(c.Name))
+		if self := c.Self(); self > 0 {
+			p.sample(places, []uint64{uint64(self)}, "thread", thread)
+		}
+		p.node(c, places, thread)
+	}
+}
+
+// placeOf reads a frame's name, "train.py(41): forward"; other names are functions.
+func placeOf(name string) recording.Place {
+	file, rest, found := strings.Cut(name, ".py(")
+	digits, function, whole := strings.Cut(rest, "): ")
+	line, err := strconv.Atoi(digits)
+	if !found || !whole || err != nil || line < 0 {
+		return recording.Place{Function: name}
+	}
+	return recording.Place{File: file + ".py", Line: line, Function: function}
 }
 
 // message is a protocol buffer.
@@ -78,6 +111,28 @@ type profile struct {
 	functions map[recording.Place]uint64
 }
 
+// newProfile has types of values, each a name and a unit; the last one is shown first.
+func newProfile(types ...string) *profile {
+	p := &profile{texts: map[string]uint64{}, locations: map[recording.Place]uint64{}, functions: map[recording.Place]uint64{}}
+	p.text("") // has to be the first
+	for i := 0; i < len(types); i += 2 {
+		p.add(profileSampleType, message(nil).number(typeName, p.text(types[i])).number(typeUnit, p.text(types[i+1])))
+	}
+	p.message = p.number(profileDefault, p.text(types[len(types)-2]))
+	return p
+}
+
+// write ends the profile with what it is about, and writes it.
+func (p *profile) write(w io.Writer, run *recording.Run, seconds float64, comment string) error {
+	p.message = p.number(profileTime, uint64(nanoseconds(run.Facts.Started))).number(profileDuration, uint64(nanoseconds(seconds)))
+	p.message = p.number(profileComment, p.text(comment))
+	for _, text := range p.ordered {
+		p.add(profileText, message(text))
+	}
+	_, err := w.Write(p.message)
+	return err
+}
+
 func (p *profile) add(field protowire.Number, m message) { p.message = p.bytes(field, m) }
 
 // text is the number of a text.
@@ -91,22 +146,17 @@ func (p *profile) text(text string) uint64 {
 	return n
 }
 
-// sample has the innermost place first. Looks are in proportion to time.
-func (p *profile) sample(s recording.Stack, perSecond float64) {
-	state, places := "on a core, or waiting for one", s.Places
-	if s.Asleep {
-		state = "asleep"
-	}
-	if len(places) == 0 {
-		places = []recording.Place{{Function: "(others)"}}
-	}
+// sample takes places, the outermost first, values, and labels with their texts.
+func (p *profile) sample(places []recording.Place, values []uint64, labels ...string) {
 	var m message
 	for i := len(places) - 1; i >= 0; i-- {
 		m = m.number(sampleLocation, p.location(places[i]))
 	}
-	m = m.number(sampleValue, uint64(math.Round(s.Seconds*perSecond))).number(sampleValue, uint64(nanoseconds(s.Seconds)))
-	for _, label := range [][2]string{{"state", state}, {"in", s.String()}} {
-		m = m.bytes(sampleLabel, message(nil).number(labelKey, p.text(label[0])).number(labelText, p.text(label[1])))
+	for _, v := range values {
+		m = m.number(sampleValue, v)
+	}
+	for i := 0; i < len(labels); i += 2 {
+		m = m.bytes(sampleLabel, message(nil).number(labelKey, p.text(labels[i])).number(labelText, p.text(labels[i+1])))
 	}
 	p.add(profileSample, m)
 }

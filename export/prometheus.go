@@ -2,7 +2,6 @@ package export
 
 import (
 	"io"
-	"math"
 	"slices"
 	"strconv"
 
@@ -27,16 +26,9 @@ type Forecast struct {
 // whole run.
 func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts []Forecast) error {
 	p := families{labels: judgedLabels(run, v)}
-	p.set("stoker_stall_ratio", "Share of the judged steps in which the device waited for input.", v.Stall)
-	p.set("stoker_idle_ratio", "Share of the judged steps in which nothing ran on the device.", v.Idle)
-	if v.HasSteps {
-		p.set("stoker_step_seconds", "Mean step of the judged window.", v.Costs.Step)
-		p.set("stoker_data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait)
-		if n := v.Costs.Window.Samples(); n > 0 {
-			p.set("stoker_samples_per_second", "Samples per second of the judged rank.", n/v.Costs.Step)
-		}
+	for _, f := range Figures(run, v) {
+		p.set("stoker_"+f.Name, f.Help, f.Value)
 	}
-	p.set("stoker_idle_cost_usd_per_hour", "What the device's idle share costs in an hour.", v.Cost.Hour.Dollars.Point)
 	p.set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state", string(v.State))
 	for _, f := range forecasts {
 		for i, value := range []float64{f.Speedup.Low, f.Speedup.Point, f.Speedup.High} {
@@ -62,7 +54,7 @@ type families struct {
 // set adds a gauge with labels of its own, name and value in turn; one that is not
 // known is left out.
 func (p *families) set(name, help string, value float64, labels ...string) {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if !known(value) {
 		return
 	}
 	if n := len(p.all); n == 0 || p.all[n-1].GetName() != name {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"math"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -158,5 +160,30 @@ func TestLiveTrace(t *testing.T) {
 	}
 	if err := export.Live(full{}, run); err == nil {
 		t.Error("a full disk is not told")
+	}
+}
+
+// The alerts and the dashboard of examples/prometheus ask for what is written, by its names.
+func TestAlertsAndDashboardAskForWhatIsWritten(t *testing.T) {
+	run := liveRun(t)
+	var b bytes.Buffer
+	if err := export.Prometheus(&b, run, diagnose.Judge(run), []export.Forecast{{Fix: "num_workers", Speedup: stoker.Interval{Low: 1, Point: 2, High: 3}}}); err != nil {
+		t.Fatal(err)
+	}
+	metric := regexp.MustCompile(`stoker_[a-z_]+`)
+	for _, file := range []string{"alerts.yml", "dashboard.json"} {
+		text, err := os.ReadFile("../examples/prometheus/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := metric.FindAllString(string(text), -1)
+		if len(asked) < 5 {
+			t.Errorf("%s asks for %d metrics", file, len(asked))
+		}
+		for _, name := range asked {
+			if !strings.Contains(b.String(), "# TYPE "+name+" gauge") {
+				t.Errorf("%s asks for %s, which is not written", file, name)
+			}
+		}
 	}
 }

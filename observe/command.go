@@ -71,11 +71,11 @@ func start(o Options, path string, environment []string) (*command, error) {
 	}
 	c := &command{ended: make(chan ending, 1), signals: make(chan os.Signal, 32)}
 	for _, s := range relayed {
-		if !signal.Ignored(s) { // as under nohup: the command is to ignore it as well
+		if !o.Apart && !signal.Ignored(s) { // as under nohup: the command is to ignore it as well
 			signal.Notify(c.signals, s)
 		}
 	}
-	attributes := &os.ProcAttr{Dir: o.Dir, Env: environment, Files: files}
+	attributes := &os.ProcAttr{Dir: o.Dir, Env: environment, Files: files, Sys: &syscall.SysProcAttr{Setsid: o.Apart}}
 	process, err := os.StartProcess(path, o.Command, attributes)
 	if errors.Is(err, unix.ENOEXEC) { // a script without a first line: a shell's, as execvp(3) has it
 		process, err = os.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, o.Command[1:]...), attributes)
@@ -85,6 +85,9 @@ func start(o Options, path string, environment []string) (*command, error) {
 		return nil, &CommandError{false, fmt.Errorf("run %s: %w", o.Command[0], cause(err))}
 	}
 	c.process = process
+	if o.Started != nil {
+		o.Started(process.Pid)
+	}
 	go c.wait()
 	return c, nil
 }

@@ -20,6 +20,11 @@ type Options struct {
 	Dir                   string
 	Stdin, Stdout, Stderr *os.File
 
+	// Apart runs the command in a session of its own: no terminal is its, and its
+	// signals are the caller's to send, to the process group that Started is told.
+	Apart   bool
+	Started func(group int)
+
 	// PID is a process to attach to instead. There is no hook then.
 	PID int
 
@@ -50,6 +55,10 @@ type Options struct {
 	// names one: a run has one such trace. nil asks for none.
 	Inside func() (pid, steps int)
 
+	// Log is asked once a second what the hook is to log; nil where there is nothing,
+	// and where nothing ever is.
+	Log func() *Log
+
 	// Say is told what becomes of a trace, in sentences.
 	Say func(text string)
 
@@ -67,6 +76,15 @@ type Options struct {
 
 	// Warn is told of each trouble once, in a sentence that says what to do.
 	Warn func(text string)
+}
+
+// Log is what the hook is to log into the run that the program has open in another
+// tool (observe/hook/log.py).
+type Log struct {
+	PID    int                `json:"-"`  // of the process that has it open
+	To     []string           `json:"to"` // "wandb", "mlflow"
+	Step   int                `json:"step"`
+	Values map[string]float64 `json:"values"` // finite
 }
 
 // GPU is what Record needs of a GPU probe; *gpu.Probe is one.

@@ -172,8 +172,10 @@ func newRecorder(o Options) *recorder {
 		Version: o.Version, Command: redact(o.Command),
 		Started: float64(r.clock.wall.UnixNano()) / 1e9, Monotonic: r.clock.mono,
 	}
-	if o.PID > 0 {
+	if r.facts.Host, _ = os.Hostname(); o.PID > 0 {
 		r.facts.Command = attachedCommand(o.PID)
+	} else {
+		r.facts.Job = job()
 	}
 	r.open()
 	r.intake = step.NewIntake(r.clock.mono, paced{r.out, r.paces}, r.gpuIndex)
@@ -440,6 +442,7 @@ func (r *recorder) second() {
 	}
 	r.silentHook(now)
 	r.insideSecond()
+	r.logSecond()
 	r.lookAround(now)
 	r.writeFacts()
 	r.flush(now)

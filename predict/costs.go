@@ -63,6 +63,14 @@ type Costs struct {
 // Fed reports whether a loader feeds the steps, as far as that was seen.
 func (c Costs) Fed() bool { return c.Window.Loader != recording.OwnLoop }
 
+// Rate is the samples per second of the judged rank; NaN where they were not counted.
+func (c Costs) Rate() float64 {
+	if n := c.Window.Samples(); n > 0 && c.Step > 0 {
+		return n / c.Step
+	}
+	return math.NaN()
+}
+
 // Other is the kind of the loader, where it is neither PyTorch's nor stoker's: what it
 // does in its own threads and processes is not seen.
 func (c Costs) Other(run *recording.Run) string {

@@ -145,14 +145,72 @@ var (
 )
 
 // serving are the ranges of inference servers around one pass over a batch: SGLang's,
-// vLLM's and TensorRT-LLM's.
+// vLLM's and TensorRT-LLM's. Their groups name what a pass is for.
 var serving = []struct {
 	name   *regexp.Regexp
 	family string
 }{
-	{regexp.MustCompile(`^step\[[A-Z_]+ .*\]$`), "step[…]"},
-	{regexp.MustCompile(`^execute_(\d+_)?context_\d+\(.*\)_generation_\d+\(.*\)$`), "execute_…"},
-	{regexp.MustCompile(`^\[Executor\] _forward_step `), "_forward_step …"},
+	{regexp.MustCompile(`^step\[(?P<mode>[A-Z_]+) (?:bs=(?P<batch>\d+))?(?: toks=(?P<tokens>\d+))?.*\]$`), "step[…]"},
+	{regexp.MustCompile(`^execute_(?:(?P<tokens>\d+)_)?context_(?P<context>\d+)\(.*\)_generation_(?P<generation>\d+)\(.*\)$`), "execute_…"},
+	{regexp.MustCompile(`^\[Executor\] _forward_step (?:.*?(?P<context>\d+) ctx reqs, (?P<asked>\d+) ctx tokens, (?P<generation>\d+) gen reqs)?`), "_forward_step …"},
+}
+
+// Pass is what a server's range says of one pass over a batch.
+type Pass struct {
+	Phase    string // "prefill", "decode", "prefill and decode", or the server's own word
+	Requests int    // -1 where the range does not tell
+	Tokens   int    // that go in; -1 where the range does not tell
+}
+
+// ServingPass reads the name of a server's range.
+func ServingPass(name string) (Pass, bool) {
+	if len(name) > longestMark {
+		return Pass{}, false
+	}
+	for _, s := range serving {
+		if at := s.name.FindStringSubmatch(name); at != nil {
+			return passOf(func(group string) string { return at[max(0, s.name.SubexpIndex(group))] }, s.name), true
+		}
+	}
+	return Pass{}, false
+}
+
+// passOf puts a pass together of what a range's name holds.
+func passOf(text func(string) string, of *regexp.Regexp) Pass {
+	number := func(group string) int {
+		n, err := strconv.Atoi(text(group))
+		if of.SubexpIndex(group) < 0 || err != nil {
+			return -1
+		}
+		return n
+	}
+	p := Pass{Requests: number("batch"), Tokens: number("tokens")}
+	context, generation := number("context"), number("generation")
+	switch {
+	case of.SubexpIndex("mode") >= 0:
+		p.Phase = strings.ReplaceAll(strings.ToLower(text("mode")), "_", " ")
+		if p.Phase == "extend" {
+			p.Phase = "prefill"
+		}
+	case context < 0 || generation < 0:
+		p.Phase = "pass"
+	case context > 0 && generation > 0:
+		p.Phase = "prefill and decode"
+	case context > 0:
+		p.Phase = "prefill"
+	default:
+		p.Phase = "decode"
+	}
+	if context >= 0 && generation >= 0 {
+		p.Requests = context + generation
+	}
+	if asked := number("asked"); asked >= 0 && generation >= 0 {
+		p.Tokens = asked + generation
+	}
+	if p.Phase == "decode" && p.Tokens < 0 {
+		p.Tokens = p.Requests // one token of each
+	}
+	return p
 }
 
 // ServingRange reports whether a family of ranges is a server's.
@@ -192,6 +250,12 @@ func StepRange(name string) (family, number string, ok bool) {
 // OptimizerSpan reports whether a marked span is one call of an optimizer's
 // step, "Optimizer.step#SGD.step".
 func OptimizerSpan(name string) bool { return strings.HasPrefix(name, "Optimizer.step#") }
+
+// BackwardSpan reports whether a span belongs to the backward pass: the autograd engine's
+// and its nodes, "autograd::engine::evaluate_function: AddmmBackward0".
+func BackwardSpan(name string) bool {
+	return containsAny(name, "autograd::engine::evaluate_function", "Backward0", "Backward1")
+}
 
 // libraries are the first folders, or the bare files of Python's own library,
 // under which a profiler prints code that the user did not write: it cuts

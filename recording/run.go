@@ -24,6 +24,8 @@ type Run struct {
 type Facts struct {
 	Version   string      `json:"version,omitempty"` // of the Stoker that wrote the recording
 	Command   []string    `json:"command,omitempty"` // secrets redacted
+	Host      string      `json:"host,omitempty"`    // name of the machine
+	Job       string      `json:"job,omitempty"`     // as the launcher names it on each of its nodes: "SLURM_JOB_ID=4711"
 	Started   float64     `json:"started,omitempty"` // Unix time of t = 0, seconds
 	Monotonic int64       `json:"monotonic_ns,omitempty"`
 	Machine   Machine     `json:"machine"`
@@ -39,6 +41,13 @@ type Facts struct {
 	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote meanwhile
 	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: what its steps were found by
 	Mounts    []Mount     `json:"mounts,omitempty"`     // file systems of the files that trainers and workers were seen to read
+	Draws     *Draws      `json:"draws,omitempty"`      // random numbers drawn for samples; nil where nobody looked
+}
+
+// Draws says what fetches draw from the generators that all of a program shares: where
+// they do, a batch depends on who fetches it and when.
+type Draws struct {
+	From []string `json:"from"` // "numpy", "random", "torch"; none where nothing was drawn
 }
 
 // Mount is a file system that the job reads from.
@@ -156,6 +165,7 @@ type Loader struct {
 	Iterable bool     `json:"iterable,omitempty"`
 	Anew     bool     `json:"anew,omitempty"`  // the program makes it anew, as in each epoch
 	Where    string   `json:"where,omitempty"` // user's file:line
+	Call     string   `json:"call,omitempty"`  // absolute file:line that made it
 	Start    string   `json:"start_method,omitempty"`
 
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as it reaches the loop
@@ -165,9 +175,9 @@ type Loader struct {
 
 // ModelFacts is what is known of the model without looking into it.
 type ModelFacts struct {
-	Device string `json:"device,omitempty"` // of the optimizer's parameters: "cpu", "cuda:0"
+	Device string `json:"device,omitempty"` // of the first parameter: "cpu", "cuda:0"
 	DType  string `json:"dtype,omitempty"`
-	Steps  int    `json:"steps,omitempty"` // optimizer steps seen
+	Steps  int    `json:"steps,omitempty"` // optimizer steps seen; 0 where the model only infers, and in JAX
 }
 
 // Capture is a trace that PyTorch's own profiler wrote of this run because it was

@@ -1,5 +1,11 @@
 package recording
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
 // Timeline is what a profiler recorded: host calls and device work in compact
 // columns, with links from the work to the call that launched it. Times are
 // integer nanoseconds since the run's t = 0, so that lengths add up exactly.
@@ -13,6 +19,7 @@ type Timeline struct {
 	Host    Calls
 	Device  Work
 	Frames  Frames
+	Memory  Memory
 
 	// Spans without work in them say what the profiler covered: the first and
 	// the last instant of any event. Zero where the file holds no event.
@@ -29,6 +36,17 @@ type Thread struct {
 	ID   int64  // as the profiler numbers it
 	Name string // "" where it was not recorded
 	Rank int    // -1 where unknown
+}
+
+// String names the thread: "thread 17751 (python3)".
+func (t Thread) String() string {
+	switch {
+	case t.Name == "":
+		return fmt.Sprintf("thread %d", t.ID)
+	case strings.Contains(t.Name, strconv.FormatInt(t.ID, 10)):
+		return t.Name
+	}
+	return fmt.Sprintf("thread %d (%s)", t.ID, t.Name)
 }
 
 // Device is one accelerator as one process saw it.
@@ -84,6 +102,17 @@ type Work struct {
 	PerSM      []float32 // blocks per SM as recorded; NaN unknown
 	Occupancy  []float32 // estimated achieved occupancy as recorded, 0 to 1; NaN unknown
 	Group      []int32   // of a collective: index into Names of its process group, -1 unknown
+}
+
+// Memory is what an allocator of devices did, in order of time. Columns have equal
+// lengths. A recording does not hold it.
+type Memory struct {
+	At      []int64
+	Device  []int32 // index into Devices
+	Thread  []int32 // index into Threads
+	Bytes   []int64 // allocated; negative where freed
+	Address []int64
+	Total   []int64 // of the device, allocated after it
 }
 
 // relink cuts links to what is not there, so that no reader of a foreign file

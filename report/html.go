@@ -229,8 +229,8 @@ func figures(run *recording.Run, v diagnose.Verdict) []figure {
 	}
 	if v.HasSteps {
 		all = append(all, figure{"step", stoker.AboutSeconds(v.Costs.Step), steps(v)})
-		if n := v.Costs.Window.Samples(); n > 0 && v.Costs.Step > 0 {
-			all = append(all, figure{"throughput", fmt.Sprintf("%.0f samples/s", n/v.Costs.Step), "of the judged rank"})
+		if r := v.Costs.Rate(); r > 0 {
+			all = append(all, figure{"throughput", fmt.Sprintf("%.0f samples/s", r), "of the judged rank"})
 		}
 	}
 	w := v.Costs.Window

@@ -86,7 +86,7 @@ var onClasses = [...]string{lanes.Idle: "nothing", lanes.Kernel: "kernel", lanes
 
 // htmlLanesOf draws the step with most idle time.
 func htmlLanesOf(r TraceReport) *htmlLanes {
-	d := r.device()
+	d := r.Device()
 	if d == nil {
 		return nil
 	}

@@ -63,6 +63,9 @@ func (p *page) sides(o verify.Outcome) {
 	if o.Noise != nil {
 		fmt.Fprintf(&p.b, "  noise floor  %s: 19 of 20 such pairs differ by less though nothing was changed\n", stoker.Percent(*o.Noise))
 	}
+	if before, after := o.Before.Spread, o.After.Spread; before != nil && after != nil {
+		fmt.Fprintf(&p.b, "  runs differ  by %s before, %s after (standard deviation of their means)\n", stoker.Percent(*before), stoker.Percent(*after))
+	}
 	if before, after := o.Before.Needed, o.After.Needed; before != nil && after != nil {
 		fmt.Fprintf(&p.b, "  needed       at least %s before, %s after\n", length(*before), length(*after))
 	}
@@ -79,7 +82,11 @@ func (p *page) time(s verify.Side) string {
 		return "unknown"
 	}
 	m := s.Time.Mean
-	return fmt.Sprintf("%s (%s to %s, n %d)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps)
+	runs := ""
+	if s.Runs > 1 {
+		runs = fmt.Sprintf(" in %d runs", s.Runs)
+	}
+	return fmt.Sprintf("%s (%s to %s, n %d%s)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps, runs)
 }
 
 // promises are the words and colours for how a promise ended.

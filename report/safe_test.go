@@ -36,6 +36,8 @@ type shown struct {
 	Lessons  []predict.Lesson
 	Foreseen []report.Prediction
 	Checks   []report.Check
+	Runs     report.Runs
+	Problems []report.Problem
 }
 
 // everyFace calls the functions of this package that write, by name.
@@ -49,9 +51,21 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 	"Explain":    func(w io.Writer, s shown, style report.Style) error { return report.Explain(w, s.Verdict, style) },
 	"Doctor":     func(w io.Writer, s shown, style report.Style) error { return report.Doctor(w, s.Checks, style) },
 	"DoctorJSON": func(w io.Writer, s shown, _ report.Style) error { return report.DoctorJSON(w, "", s.Checks) },
-	"Words":      func(w io.Writer, _ shown, style report.Style) error { return report.Words(w, style) },
-	"JSON":       func(w io.Writer, s shown, _ report.Style) error { return report.JSON(w, s.Run, s.Verdict, s.Plan) },
-	"Outcome":    func(w io.Writer, s shown, style report.Style) error { return report.Outcome(w, s.Outcome, style) },
+	"SARIF":      func(w io.Writer, s shown, _ report.Style) error { return report.SARIF(w, s.Problems, "1") },
+	"GitHub":     func(w io.Writer, s shown, _ report.Style) error { return report.GitHub(w, s.Problems) },
+	"GitLab":     func(w io.Writer, s shown, _ report.Style) error { return report.GitLab(w, s.Problems) },
+	"RunsText":   func(w io.Writer, s shown, style report.Style) error { return report.RunsText(w, s.Runs, 0, style) },
+	"RunsJSON":   func(w io.Writer, s shown, _ report.Style) error { return report.RunsJSON(w, s.Runs) },
+	"RunsCSV":    func(w io.Writer, s shown, _ report.Style) error { return report.RunsCSV(w, s.Runs) },
+	"Markdown": func(w io.Writer, s shown, _ report.Style) error {
+		return report.Markdown(w, s.Run, s.Verdict, s.Plan, []string{s.Verdict.Warnings[0]})
+	},
+	"OutcomeMarkdown": func(w io.Writer, s shown, _ report.Style) error {
+		return report.OutcomeMarkdown(w, s.Outcome, s.Verdict, nil)
+	},
+	"Words":   func(w io.Writer, _ shown, style report.Style) error { return report.Words(w, style) },
+	"JSON":    func(w io.Writer, s shown, _ report.Style) error { return report.JSON(w, s.Run, s.Verdict, s.Plan) },
+	"Outcome": func(w io.Writer, s shown, style report.Style) error { return report.Outcome(w, s.Outcome, style) },
 	"OutcomeJSON": func(w io.Writer, s shown, _ report.Style) error {
 		return report.OutcomeJSON(w, s.Run, s.Verdict, s.Plan, s.Outcome)
 	},
@@ -120,7 +134,7 @@ func whole(t *testing.T) shown {
 	s.Outcome = verify.Compare(live, live, predict.Forecast{})
 	s.Outcome.Was, s.Outcome.Now = "was", "now"
 	side := verify.Traced{Run: s.Trace.Run, Verdict: s.Trace.Verdict, Gaps: s.Trace.Gaps}
-	s.Traces = verify.Traces(side, side, []verify.TracedPromise{{Fix: "fix", Changes: s.Trace.Plan.Fixes[0].Changes, Promised: s.Trace.Plan.Fixes[0].Forecast.Speedup}})
+	s.Traces = verify.Traces([]verify.Traced{side}, []verify.Traced{side}, []verify.TracedPromise{{Fix: "fix", Changes: s.Trace.Plan.Fixes[0].Changes, Promised: s.Trace.Plan.Fixes[0].Forecast.Speedup}})
 	s.Traces.Warnings = append(s.Traces.Warnings, "a warning")
 	s.Trace.Source.Files = []string{"trace.json"}
 	s.Trace.Verdict.Findings = append(s.Trace.Verdict.Findings, diagnose.Finding{
@@ -128,6 +142,9 @@ func whole(t *testing.T) shown {
 	})
 	s.Table = operators.Tabulate(traced.Timeline, operators.Options{Top: 10, Shapes: true})
 	s.Rows = [][]string{{"name", "rate", "sources"}, {"a", "1", "b"}, {"c", "2", "b"}}
+	s.Problems = []report.Problem{{Rule: "rule", Says: "says", Text: "text", File: "train.py", Line: 1}}
+	s.Runs = report.Runs{Folder: "folder", Notes: []string{"note"}, Months: []report.Month{{Name: "month"}},
+		Jobs: []report.Job{{Files: []string{"file"}, Command: "command", Hosts: []string{"host"}, Class: "class", Fix: "fix"}}}
 	s.Checks = []report.Check{{What: "what", Text: "text", Help: "help"}}
 	for _, p := range predictions() {
 		s.Foreseen = append(s.Foreseen, p)

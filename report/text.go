@@ -242,8 +242,8 @@ func sourceText(s diagnose.Source) string {
 }
 
 func rate(v diagnose.Verdict) string {
-	if n := v.Costs.Window.Samples(); n > 0 && v.Costs.Step > 0 {
-		return fmt.Sprintf("; %.0f samples/s", n/v.Costs.Step)
+	if r := v.Costs.Rate(); r > 0 {
+		return fmt.Sprintf("; %.0f samples/s", r)
 	}
 	return ""
 }
@@ -278,7 +278,7 @@ func (p *page) list(title string, lines []string) {
 }
 
 func (p *page) plan(plan advise.Plan, v diagnose.Verdict) {
-	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
+	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 && v.Class != diagnose.ComputeOnCPU {
 		return
 	}
 	fmt.Fprintf(&p.b, "%s\n", p.bold("what to change"))

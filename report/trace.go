@@ -30,8 +30,9 @@ type TraceReport struct {
 	Roofline  *operators.Roofline
 	Ranks     *ranks.Table // nil with one rank
 	Source    TraceSource
-	Top       int  // kernels to show; 0: all
-	All       bool // findings are shown that are worth less than a hundredth of the window
+	Top       int              // kernels to show; 0: all
+	Within    operators.Within // by what kernels are put together
+	All       bool             // findings are shown that are worth less than a hundredth of the window
 }
 
 // TraceSource is what was read.
@@ -51,17 +52,20 @@ func TraceText(w io.Writer, r TraceReport, style Style) error {
 	p.causes(r.Verdict)
 	p.places(r)
 	p.plan(r.Plan, r.Verdict)
+	p.serving(r, r.Top)
+	p.criticalPath(r)
 	p.lanes(r)
 	p.operators(r.Operators)
 	p.kernels(r, r.Top)
 	p.workRoofline(r.Roofline)
+	p.memory(r)
 	p.ranks(r.Ranks, r.Gaps)
 	p.list("note", traceNotes(r))
 	return p.to(w)
 }
 
-// device is the judged device, nil where no device worked.
-func (r TraceReport) device() *idle.Device {
+// Device is the judged device, nil where no device worked.
+func (r TraceReport) Device() *idle.Device {
 	var best *idle.Device
 	for i := range r.Gaps.Devices {
 		d := &r.Gaps.Devices[i]
@@ -76,12 +80,19 @@ func (r TraceReport) device() *idle.Device {
 	return best
 }
 
+// name is a name of the trace, by its index.
+func (r TraceReport) name(index int32) string { return r.Run.Timeline.Names[index] }
+
 func (p *page) traceFacts(r TraceReport) {
+	d := r.Device()
+	exchange, leads := exchanging(r, d)
+	if leads { // whether it costs anything is what everybody asks first
+		p.wrapped("  exchange ", "           ", exchange)
+	}
 	for _, g := range r.Run.Facts.GPUs {
 		fmt.Fprintf(&p.b, "  GPU %d    %s%s\n", g.Index, cut(orUnknown(g.Name), 60), memoryText(g))
 	}
 	p.wrapped("  trace    ", "           ", traceSize(r.Source))
-	d := r.device()
 	if d == nil {
 		p.b.WriteString("  device   no work of a device was recorded\n\n")
 		return
@@ -100,8 +111,8 @@ func (p *page) traceFacts(r TraceReport) {
 		p.wrapped("  steps    ", "           ", text)
 	}
 	p.shares(v.Shares)
-	if text := exchanging(r, d); text != "" {
-		p.wrapped("  exchange ", "           ", text)
+	if exchange != "" && !leads {
+		p.wrapped("  exchange ", "           ", exchange)
 	}
 	p.cost(v.Cost)
 	p.b.WriteString("\n")

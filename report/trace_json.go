@@ -16,7 +16,10 @@ type traceObject struct {
 	Kernels   []jsonKernel      `json:"kernels"`     // of the judged window, most time first
 	Exchanges []jsonExchange    `json:"collectives"` // the same
 	Roofline  jsonTraceRoofline `json:"roofline"`
-	Ranks     *jsonRanks        `json:"ranks"` // null with one rank
+	Serving   []jsonServed      `json:"serving"` // passes of a server by kind
+	Path      []jsonPath        `json:"critical_path"`
+	Memory    *jsonMemory       `json:"memory"` // of the judged device; null where no allocator's event was recorded
+	Ranks     *jsonRanks        `json:"ranks"`  // null with one rank
 	Trace     jsonTrace         `json:"trace"`
 	Replay    *jsonReplay       `json:"replay"` // null where nothing was replayed
 }
@@ -129,8 +132,9 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 		})
 	}
 	o.Kernels, o.Exchanges = kernelsJSON(r)
+	o.Serving, o.Path, o.Memory = servingJSON(r), pathJSON(r), memoryJSON(r)
 	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}, Left: map[string]int{}, Steps: text(r.Run.Facts.StepsFrom)}
-	if d := r.device(); d != nil {
+	if d := r.Device(); d != nil {
 		for _, l := range d.Left {
 			o.Trace.Left[l.Why] = l.Count
 		}
@@ -149,7 +153,7 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 
 func kernelsJSON(r TraceReport) ([]jsonKernel, []jsonExchange) {
 	kernels, exchanges := []jsonKernel{}, []jsonExchange{}
-	d := r.device()
+	d := r.Device()
 	if d == nil {
 		return kernels, exchanges
 	}

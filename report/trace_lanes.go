@@ -29,7 +29,7 @@ var causeLetters = [idle.Causes]struct{ letter, colour string }{
 // lanes draws the worst step: what the device did over what its launching thread
 // did.
 func (p *page) lanes(r TraceReport) {
-	d := r.device()
+	d := r.Device()
 	if d == nil {
 		return
 	}

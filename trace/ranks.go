@@ -271,6 +271,9 @@ func (j *joiner) add(run *recording.Run, p *part, later int64) {
 	f := &t.Frames
 	f.Start, f.End = moved(f.Start, from.Frames.Start, later), moved(f.End, from.Frames.End, later)
 	f.Name, f.Thread = mapped(f.Name, from.Frames.Name, name), offset(f.Thread, from.Frames.Thread, threads)
+	m, g := &t.Memory, &from.Memory
+	m.At, m.Device, m.Thread = moved(m.At, g.At, later), offset(m.Device, g.Device, devices), offset(m.Thread, g.Thread, threads)
+	m.Bytes, m.Address, m.Total = append(m.Bytes, g.Bytes...), append(m.Address, g.Address...), append(m.Total, g.Total...)
 	t.End = max(t.End, from.End+later)
 	for reason, n := range from.Dropped {
 		if t.Dropped == nil {
@@ -365,6 +368,10 @@ func (j *joiner) sort() {
 	d.Stream, d.Kind, d.Call, d.Bytes = picked(d.Stream, order), picked(d.Kind, order), picked(d.Call, order), picked(d.Bytes, order)
 	d.Blocks, d.Threads, d.PerSM = picked(d.Blocks, order), picked(d.Threads, order), picked(d.PerSM, order)
 	d.Occupancy, d.Group = picked(d.Occupancy, order), picked(d.Group, order)
+	m := &j.t.Memory
+	order = sorted(m.At)
+	m.At, m.Device, m.Thread = picked(m.At, order), picked(m.Device, order), picked(m.Thread, order)
+	m.Bytes, m.Address, m.Total = picked(m.Bytes, order), picked(m.Address, order), picked(m.Total, order)
 	order = sorted(f.Start)
 	f.Start, f.End, f.Name, f.Thread = picked(f.Start, order), picked(f.End, order), picked(f.Name, order), picked(f.Thread, order)
 }

@@ -17,7 +17,7 @@ const cached = 0.1
 // given: the settings of the judged loaders, the cores that the job could use,
 // and whether the data set came from storage. predict forecasts just these.
 func Changes(before, after *recording.Run) []stoker.Change {
-	was, now := observe(before), observe(after)
+	was, now := observe(before, ""), observe(after, "")
 	list := changes(was, now)
 	if a, b := before.Facts.Machine.Cores(), after.Facts.Machine.Cores(); b-a >= coresDiffer || a-b >= coresDiffer {
 		list = append(list, stoker.Change{Setting: stoker.Cores, From: a, To: b})

@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"stoker"
 	"stoker/predict"
@@ -18,23 +20,31 @@ const stallError = 0.03
 // waits most for input is compared (predict.Slowest). A forecast whose speed-up
 // is unknown, and the zero Forecast, promise nothing.
 func Compare(before, after *recording.Run, forecast predict.Forecast) Outcome {
-	was, now := observe(before), observe(after)
+	return CompareAll([]*recording.Run{before}, []*recording.Run{after}, forecast)
+}
+
+// CompareAll is Compare where a side may have several runs, of the same work with the
+// same settings; each side has one at least. How far runs of a side lie from each other
+// is then part of the interval.
+func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outcome {
+	was, now := observeAll("before", before), observeAll("after", after)
+	all := slices.Concat(was, now)
 	o := Outcome{
-		Refused: tooFew(was, now),
+		Refused: cmp.Or(was.repeated(), now.repeated(), tooFew(all)),
 		Basis:   PerStep, Before: was.side(), After: now.side(),
 		Difference: NotCompared,
 		Promise:    untested(forecast.Speedup),
 		Changes:    []stoker.Change{},
-		Emulated:   before.Emulated() || after.Emulated(),
+		Emulated:   slices.ContainsFunc(all, func(s observed) bool { return s.run.Emulated() }),
 		Warnings:   []string{},
 	}
 	if o.Refused != "" {
 		return o
 	}
-	o.Stall = stall(was.costs, now.costs)
-	o.Changes = append(o.Changes, Changes(before, after)...)
-	work := compareWork(was, now, o.Changes)
-	o.Warnings = append(append(o.Warnings, work.warnings...), doubts(was, now)...)
+	o.Stall = stall(was.stall(), now.stall())
+	o.Changes = append(o.Changes, Changes(before[0], after[0])...)
+	work := was.work(now, o.Changes)
+	o.Warnings = append(o.Warnings, work.warnings...)
 	if o.Refused = work.refusal(); o.Refused != "" {
 		return o
 	}
@@ -43,20 +53,50 @@ func Compare(before, after *recording.Run, forecast predict.Forecast) Outcome {
 	return o
 }
 
-// judge fills in the figures of two runs of the same work.
-func (o *Outcome) judge(was, now observed, forecast predict.Forecast) {
+// work holds all runs against the first one: those of the same side, and those of the
+// other, of which the first says what basis there is.
+func (g group) work(now group, changed []stoker.Change) work {
+	w := compareWork(g[0], now[0], changed)
+	for _, other := range g[1:] {
+		w.same(g[0], other)
+	}
+	for _, other := range now[1:] {
+		w.same(now[0], other)
+	}
+	for _, side := range []group{g, now} {
+		for _, s := range side {
+			w.warnings = append(w.warnings, s.doubt(len(side) == 1)...)
+		}
+	}
+	for _, other := range slices.Concat(g[1:], now) {
+		w.warnings = append(w.warnings, circumstances(g[0], other)...)
+	}
+	return w
+}
+
+// same holds two runs of a side against each other, which must not differ at all.
+func (w *work) same(first, other observed) {
+	changed := changes(first, other)
+	between := compareWork(first, other, changed)
+	w.differ, w.warnings = append(w.differ, between.differ...), append(w.warnings, between.warnings...)
+	for _, c := range changed {
+		w.refuse("%s from the run %s to the run %s", c, first.name, other.name)
+	}
+}
+
+// judge fills in the figures of runs of the same work.
+func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	unit := func(observed) float64 { return 1 }
 	if o.Basis == PerSample {
 		unit = observed.samples
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the batches differ (%g samples before, %g after): times are per sample", round(was.samples()), round(now.samples())))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the batches differ (%g samples before, %g after): times are per sample", round(was[0].samples()), round(now[0].samples())))
 		if promised(forecast.Speedup) {
 			o.Warnings = append(o.Warnings, "the promise was made for steps of the same size and is held against times per sample")
 		}
 	}
-	a := measure(scaled(was.window.Times(), 1/unit(was)))
-	b := measure(scaled(now.window.Times(), 1/unit(now)))
-	o.Before.fill(a, was.samples()/unit(was))
-	o.After.fill(b, now.samples()/unit(now))
+	a, b := was.measure(unit), now.measure(unit)
+	o.Before.fill(a, was[0].samples()/unit(was[0]))
+	o.After.fill(b, now[0].samples()/unit(now[0]))
 	o.Warnings = append(append(o.Warnings, a.trust("before")...), b.trust("after")...)
 	ratio := a.over(b)
 	floor := noise(ratio)
@@ -66,16 +106,64 @@ func (o *Outcome) judge(was, now observed, forecast predict.Forecast) {
 	o.need()
 }
 
+// group is the runs of one side.
+type group []observed
+
+// measure is what the runs tell together of the mean of a step, or of a sample.
+func (g group) measure(unit func(observed) float64) sample {
+	samples := make([]sample, len(g))
+	for i, s := range g {
+		samples[i] = measure(scaled(s.window.Times(), 1/unit(s)))
+	}
+	return together(samples)
+}
+
+// stall is the mean share of a step in which the device waited; NaN where a run does not
+// tell.
+func (g group) stall() float64 {
+	sum := 0.0
+	for _, s := range g {
+		sum += s.costs.Idle / s.costs.Step
+	}
+	return sum / float64(len(g))
+}
+
+func (g group) side() Side {
+	side := g[0].side()
+	for _, s := range g[1:] {
+		more := s.side()
+		side.Steps, side.Seconds = side.Steps+more.Steps, side.Seconds+more.Seconds
+	}
+	if side.Runs = len(g); side.Runs > 1 {
+		side.Needed = nil
+	}
+	return side
+}
+
 // observed is one run's steady steps, all of them, with the costs of its judged window.
 type observed struct {
+	name   string // "before", "after (2 of 3)"
 	run    *recording.Run
 	window recording.Window
 	costs  predict.Costs
 }
 
-func observe(run *recording.Run) observed {
+func observe(run *recording.Run, name string) observed {
 	costs, _ := predict.Slowest(run) // without a window there are no steps, which tooFew sees
-	return observed{run: run, window: run.Whole(costs.Window), costs: costs}
+	return observed{name: name, run: run, window: run.Whole(costs.Window), costs: costs}
+}
+
+// observeAll are the runs of a side, each with a name.
+func observeAll(side string, runs []*recording.Run) group {
+	g := make(group, len(runs))
+	for i, run := range runs {
+		name := side
+		if len(runs) > 1 {
+			name = fmt.Sprintf("%s (%d of %d)", side, i+1, len(runs))
+		}
+		g[i] = observe(run, name)
+	}
+	return g
 }
 
 // samples is the mean number of samples per step: as counted, else as set; 0
@@ -111,6 +199,10 @@ func (s observed) side() Side {
 // 0 where unknown.
 func (side *Side) fill(s sample, samples float64) {
 	side.Independent = &s.independent
+	if s.runs > 1 {
+		spread := math.Sqrt(s.scatter / (s.runs - 1))
+		side.Spread = &spread
+	}
 	side.Time = &Estimate{Mean: s.interval(), Median: s.median}
 	if samples > 0 {
 		t := side.Time
@@ -121,12 +213,23 @@ func (side *Side) fill(s sample, samples float64) {
 	}
 }
 
+// repeated is the refusal where one run is given as several of a side, "" where none is:
+// it would lie near itself and pretend that the next one did.
+func (g group) repeated() string {
+	for i, a := range g {
+		for _, b := range g[:i] {
+			x, y := a.run.Facts, b.run.Facts
+			if x.Started > 0 && x.Started == y.Started && x.Monotonic == y.Monotonic && a.window.PID == b.window.PID {
+				return fmt.Sprintf("the runs %s and %s are the same run", b.name, a.name)
+			}
+		}
+	}
+	return ""
+}
+
 // tooFew is the refusal of runs that were too short, "" for others.
-func tooFew(was, now observed) string {
-	for _, side := range []struct {
-		name string
-		observed
-	}{{"before", was}, {"after", now}} {
+func tooFew(runs []observed) string {
+	for _, side := range runs {
 		n := len(side.window.Steps)
 		if n == 0 {
 			return fmt.Sprintf("the run %s has no steady training steps to judge (%d steps were recorded, %d are needed behind the warm-up)",
@@ -144,13 +247,13 @@ func tooFew(was, now observed) string {
 }
 
 // stall compares how long the device waited for input, where its clock tells.
-func stall(was, now predict.Costs) Stall {
+func stall(was, now float64) Stall {
 	var s Stall
-	if share := was.Idle / was.Step; !math.IsNaN(share) {
-		s.Before = &share
+	if !math.IsNaN(was) {
+		s.Before = &was
 	}
-	if share := now.Idle / now.Step; !math.IsNaN(share) {
-		s.After = &share
+	if !math.IsNaN(now) {
+		s.After = &now
 	}
 	if s.Before != nil && s.After != nil {
 		fell := *s.Before-*s.After > stallError

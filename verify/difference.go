@@ -47,6 +47,12 @@ func differ(ratio stoker.Interval) Difference {
 // need fills in how long the runs would have to be to tell what these do not: the
 // half-width of an interval falls with the root of the length.
 func (o *Outcome) need() {
+	if o.Before.Runs+o.After.Runs > 2 {
+		if o.Difference == TooShort || o.Promise.Kept == PromiseUndecided {
+			o.Warnings = append(o.Warnings, "runs of the same side differ: more runs of each would tell, not only longer ones")
+		}
+		return
+	}
 	half, factor := math.Log(o.Speedup.High/o.Speedup.Point), 1.0
 	if o.Difference == TooShort {
 		factor = max(factor, math.Pow(half/math.Log1p(worthTelling), 2))
@@ -65,7 +71,7 @@ func (o *Outcome) need() {
 // trust says where a side's steps are of a kind that its interval does not cover well;
 // not where that is less than what starting again does.
 func (s sample) trust(name string) (warnings []string) {
-	if s.alone < restart {
+	if s.runs > 1 || s.alone < restart { // several runs show by how much their means move
 		return nil
 	}
 	if s.independent < fewIndependent {

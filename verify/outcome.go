@@ -34,12 +34,14 @@ type Outcome struct {
 	Warnings []string        `json:"warnings"`
 }
 
-// Side is one of the two runs, in its judged window.
+// Side is one of the two runs, in its judged window, or several runs together.
 type Side struct {
-	Steps   int       `json:"steps"`   // judged steps, n of every figure here
-	Seconds float64   `json:"seconds"` // that they took
-	Samples *float64  `json:"samples"` // per step and rank
-	Time    *Estimate `json:"time_s"`  // seconds per step, or per sample: see Outcome.Basis
+	Runs    int       `json:"runs"`
+	Spread  *float64  `json:"run_spread"` // standard deviation of the runs' means, as a share; nil of one run
+	Steps   int       `json:"steps"`      // judged steps, n of every figure here
+	Seconds float64   `json:"seconds"`    // that they took
+	Samples *float64  `json:"samples"`    // per step and rank
+	Time    *Estimate `json:"time_s"`     // seconds per step, or per sample: see Outcome.Basis
 
 	// Throughput is samples per second and rank.
 	Throughput *Estimate `json:"throughput"`
@@ -49,8 +51,8 @@ type Side struct {
 	Independent *float64 `json:"independent"`
 
 	// Needed is how long this run would have to be, where the runs are too short to
-	// tell, or this one to be compared at all; nil where they are not, and where no
-	// length would do.
+	// tell, or this one to be compared at all; nil where they are not, where no
+	// length would do, and of several runs, of which more would tell.
 	Needed *Length `json:"needed"`
 }
 

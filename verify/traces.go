@@ -71,22 +71,23 @@ const (
 	sameProgram  = 0.5 // of kernel time or operators' calls under names of both: below it is another program
 )
 
-// Traces compares two traces step by step, from three steps up. promises are what the
+// Traces compares traces step by step, from three steps up; a side may have several of
+// the same program, of which the first is taken for what ran by name. promises are what the
 // trace before was advised; the first one of those that Changes shows to have been made
 // counts.
-func Traces(before, after Traced, promises []TracedPromise) TraceOutcome {
+func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	was, now := sideOf(before), sideOf(after)
 	o := TraceOutcome{Outcome: Outcome{
 		Basis: PerStep, Difference: NotCompared, Promise: untested(stoker.Unknown()), Changes: []stoker.Change{},
-		Before: was.side(), After: now.side(), Was: string(before.Verdict.Class), Now: string(after.Verdict.Class),
-		Emulated: before.Run.Emulated() || after.Run.Emulated(), Warnings: []string{},
+		Before: was.side(), After: now.side(), Was: string(was.Verdict.Class), Now: string(now.Verdict.Class),
+		Emulated: slices.ContainsFunc(slices.Concat(before, after), func(t Traced) bool { return t.Run.Emulated() }), Warnings: []string{},
 	}, Promises: promises}
 	o.Refused = cmp.Or(was.refusal("before"), now.refusal("after"))
 	if len(was.parts) == 0 || len(now.parts) == 0 {
 		return o
 	}
 	o.Alike = alike(was, now)
-	o.Changes = append(o.Changes, Changes(before.Run, after.Run)...)
+	o.Changes = append(o.Changes, Changes(was.Run, now.Run)...)
 	o.Rows, o.Work = rowsOf(was, now), workOf(was, now) // also of too few steps: they are what was recorded
 	o.doubt(was, now)
 	if o.Refused == "" {
@@ -95,51 +96,79 @@ func Traces(before, after Traced, promises []TracedPromise) TraceOutcome {
 	return o
 }
 
-// traceSide is what a trace's judged steps went into.
+// traceSide is what the judged steps of a side's traces went into.
 type traceSide struct {
-	Traced
-	parts []idle.Part
-	works []idle.Named
-	times []float64 // of the steps, seconds
+	Traced             // the first one
+	parts  []idle.Part // of all
+	works  []idle.Named
+	times  [][]float64 // of the steps of each, seconds
 }
 
-func sideOf(t Traced) traceSide {
-	s := traceSide{Traced: t}
-	if t.Verdict.Device < 0 {
-		return s
-	}
-	for i := range t.Gaps.Devices {
-		if d := &t.Gaps.Devices[i]; int(d.Index) == t.Verdict.Device {
-			s.parts, s.works = t.Gaps.PerStep(d)
+func sideOf(traces []Traced) traceSide {
+	s := traceSide{Traced: traces[0]}
+	for i, t := range traces {
+		parts, works := t.steps()
+		if i == 0 {
+			s.works = works
 		}
-	}
-	for _, p := range s.parts {
-		s.times = append(s.times, float64(p.To-p.From)/1e9)
+		s.parts = append(s.parts, parts...)
+		times := make([]float64, len(parts))
+		for n, p := range parts {
+			times[n] = float64(p.To-p.From) / 1e9
+		}
+		s.times = append(s.times, times)
 	}
 	return s
 }
 
+// steps are the judged ones, none where no device worked.
+func (t Traced) steps() ([]idle.Part, []idle.Named) {
+	for i := range t.Gaps.Devices {
+		if d := &t.Gaps.Devices[i]; t.Verdict.Device >= 0 && int(d.Index) == t.Verdict.Device {
+			return t.Gaps.PerStep(d)
+		}
+	}
+	return nil, nil
+}
+
 func (s traceSide) refusal(name string) string {
-	switch {
-	case s.Verdict.Device < 0:
+	if s.Verdict.Device < 0 {
 		return fmt.Sprintf("the trace %s holds no work of a device", name)
-	case len(s.parts) < fewestTraced:
-		return fmt.Sprintf("the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, len(s.parts), stoker.Ending(len(s.parts), "", "s"), fewestTraced)
+	}
+	if n := s.fewest(); n < fewestTraced {
+		return fmt.Sprintf("the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, n, stoker.Ending(n, "", "s"), fewestTraced)
 	}
 	return ""
 }
 
+// fewest is how many steps the shortest trace has.
+func (s traceSide) fewest() int {
+	n := len(s.times[0])
+	for _, times := range s.times[1:] {
+		n = min(n, len(times))
+	}
+	return n
+}
+
 func (s traceSide) side() Side {
-	side := Side{Steps: len(s.times)}
-	for _, t := range s.times {
-		side.Seconds += t
+	side := Side{Runs: len(s.times), Steps: len(s.parts)}
+	for _, p := range s.parts {
+		side.Seconds += float64(p.To-p.From) / 1e9
 	}
 	return side
 }
 
+func (s traceSide) measure() sample {
+	samples := make([]sample, len(s.times))
+	for i, times := range s.times {
+		samples[i] = fewMeasured(times)
+	}
+	return together(samples)
+}
+
 // tell fills in the step's times, and what their ratio proves.
 func (o *TraceOutcome) tell(was, now traceSide) {
-	a, b := fewMeasured(was.times), fewMeasured(now.times)
+	a, b := was.measure(), now.measure()
 	o.Before.fill(a, 0)
 	o.After.fill(b, 0)
 	if o.Alike < sameProgram {
@@ -175,7 +204,7 @@ func fewMeasured(times []float64) sample {
 	if n >= leastSteps {
 		return measure(times)
 	}
-	s := sample{steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: float64(n), independent: float64(n)}
+	s := sample{steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: float64(n), independent: float64(n), runs: 1}
 	s.alone = student95(n-1) * s.spread / math.Sqrt(float64(n))
 	s.paired = s.alone
 	return s
@@ -183,7 +212,7 @@ func fewMeasured(times []float64) sample {
 
 // student95 is the 95 % quantile, both sides, of Student's t for few degrees of freedom.
 func student95(degrees int) float64 {
-	table := [...]float64{2: 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101}
+	table := [...]float64{1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101}
 	return table[min(degrees, len(table)-1)]
 }
 
@@ -192,8 +221,8 @@ func (o *TraceOutcome) doubt(was, now traceSide) {
 	if o.Alike < sameProgram {
 		w.warn("these are different programs: %s of their kernel time is under names that both have; what follows compares as far as names agree", stoker.Percent(o.Alike))
 	}
-	if n := min(len(was.times), len(now.times)); n < leastSteps {
-		w.warn("%d and %d steps are few: the interval takes them as independent of each other, and cannot see what changes slowly", len(was.times), len(now.times))
+	if n, m := was.fewest(), now.fewest(); min(n, m) < leastSteps {
+		w.warn("%d and %d steps are few: the interval takes them as independent of each other, and cannot see what changes slowly", n, m)
 	}
 	if a, b := was.Verdict.Rank, now.Verdict.Rank; a != b {
 		w.warn("rank %d is judged before, rank %d after", a, b)

@@ -27,6 +27,7 @@ const (
 
 // work is what was found about whether two runs did the same.
 type work struct {
+	was, now string // what the two are called
 	basis    Basis
 	differ   []string // facts that make a comparison meaningless
 	warnings []string
@@ -53,7 +54,7 @@ func (w *work) warn(format string, args ...any) {
 // purpose and are no different work, precision and device included: changed
 // lists them.
 func compareWork(was, now observed, changed []stoker.Change) work {
-	w := work{basis: PerStep}
+	w := work{was: was.name, now: now.name, basis: PerStep}
 	w.data(was.loader(), now.loader())
 	w.batch(was, now)
 	w.device(was, now)
@@ -63,10 +64,10 @@ func compareWork(was, now observed, changed []stoker.Change) work {
 
 func (w *work) data(was, now recording.Loader) {
 	if was.Dataset != "" && now.Dataset != "" && was.Dataset != now.Dataset {
-		w.refuse("data set %s before, %s after", was.Dataset, now.Dataset)
+		w.refuse("data set %s %s, %s %s", was.Dataset, w.was, now.Dataset, w.now)
 	}
 	if was.Samples > 0 && now.Samples > 0 && was.Samples != now.Samples {
-		w.refuse("data set of %d samples before, %d after", was.Samples, now.Samples)
+		w.refuse("data set of %d samples %s, %d %s", was.Samples, w.was, now.Samples, w.now)
 	}
 }
 
@@ -82,12 +83,12 @@ func (w *work) batch(was, now observed) {
 	}
 	a, b := was.loader(), now.loader()
 	if a.BatchDType != "" && b.BatchDType != "" && a.BatchDType != b.BatchDType {
-		w.warn("batches are %s before, %s after: the copy to the device is another one", a.BatchDType, b.BatchDType)
+		w.warn("batches are %s %s, %s %s: the copy to the device is another one", a.BatchDType, w.was, b.BatchDType, w.now)
 		return // bytes then differ by themselves
 	}
 	if a.BatchBytes > 0 && b.BatchBytes > 0 && n > 0 && m > 0 {
 		if x, y := a.BatchBytes/n, b.BatchBytes/m; ratio(x, y) > 1+bytesTolerance {
-			w.refuse("a sample is %.0f bytes before, %.0f after", x, y)
+			w.refuse("a sample is %.0f bytes %s, %.0f %s", x, w.was, y, w.now)
 		}
 	}
 }
@@ -99,15 +100,15 @@ func (w *work) device(was, now observed) {
 	case x.Name == "" || y.Name == "":
 		w.warn("the GPU of one run is unknown: it is taken to be the same")
 	case x.Name != y.Name:
-		w.refuse("device %s before, %s after", x.Name, y.Name)
+		w.refuse("device %s %s, %s %s", x.Name, w.was, y.Name, w.now)
 	case x.Emulated != y.Emulated:
 		w.refuse("one device is emulated, the other is not")
 	}
 	if n, m := was.world(), now.world(); n > 0 && m > 0 && n != m {
-		w.refuse("world size %d before, %d after", n, m)
+		w.refuse("world size %d %s, %d %s", n, w.was, m, w.now)
 	}
 	if a, b := was.window.Steps[0].Phase, now.window.Steps[0].Phase; a != b {
-		w.refuse("phase %s before, %s after", a, b)
+		w.refuse("phase %s %s, %s %s", a, w.was, b, w.now)
 	}
 }
 
@@ -125,7 +126,7 @@ func (w *work) model(was, now observed, changed []stoker.Change) {
 	}
 	a, b := was.run.Facts.Model, now.run.Facts.Model
 	if a != nil && b != nil && a.DType != "" && b.DType != "" && a.DType != b.DType {
-		w.warn("parameters are %s before, %s after: the step itself is another one, not only its input", a.DType, b.DType)
+		w.warn("parameters are %s %s, %s %s: the step itself is another one, not only its input", a.DType, w.was, b.DType, w.now)
 		return
 	}
 	n, m := was.samples(), now.samples()
@@ -136,38 +137,40 @@ func (w *work) model(was, now observed, changed []stoker.Change) {
 	switch off := ratio(x, y); {
 	case !(x > 0 && y > 0): // unknown, or the device did nothing
 	case off > kernelRefuse && w.basis == PerStep: // a larger batch is legitimately cheaper per sample
-		w.refuse("the device computes %.2g s per step before, %.2g s after: another model, or a throttled device", x, y)
+		w.refuse("the device computes %.2g s per step %s, %.2g s %s: another model, or a throttled device", x, w.was, y, w.now)
 	case off > kernelDoubt:
-		w.warn("the device computes %.2g s %s before, %.2g s after: the model or its speed may have changed", x, w.basis, y)
+		w.warn("the device computes %.2g s %s %s, %.2g s %s: the model or its speed may have changed", x, w.basis, w.was, y, w.now)
 	}
 }
 
-// doubts are circumstances that differ though the work was the same.
-func doubts(was, now observed) (warnings []string) {
+// doubt is what makes the mean of one run uncertain by itself. alone says that no other
+// run of its side shows by how much.
+func (s observed) doubt(alone bool) (warnings []string) {
 	w := &work{}
-	for _, side := range []struct {
-		name string
-		observed
-	}{{"before", was}, {"after", now}} {
-		if !side.window.Stationary {
-			w.warn("the run %s was not steady for 30 s: its mean may still move (%s)", side.name, side.window)
-		}
-		for _, text := range side.run.Warnings {
-			w.warn("the run %s: %s", side.name, text)
-		}
+	if alone && !s.window.Stationary {
+		w.warn("the run %s was not steady for 30 s: its mean may still move (%s)", s.name, s.window)
 	}
+	for _, text := range s.run.Warnings {
+		w.warn("the run %s: %s", s.name, text)
+	}
+	return w.warnings
+}
+
+// circumstances are what differs between two runs though the work was the same.
+func circumstances(was, now observed) (warnings []string) {
+	w := &work{}
 	if was.deviceClock() != now.deviceClock() {
 		w.warn("steps are timed by the device's clock in one run and by the host's in the other")
 	}
 	if a, b := was.costs.Others, now.costs.Others; math.Abs(a-b) > othersDoubt {
-		w.warn("other programs used %.1f cores before, %.1f after", a, b)
+		w.warn("other programs used %.1f cores %s, %.1f %s", a, was.name, b, now.name)
 	}
 	if a, b := was.run.Facts.Machine, now.run.Facts.Machine; a.CPU != b.CPU && a.CPU != "" && b.CPU != "" {
-		w.warn("another machine: %s before, %s after", a.CPU, b.CPU)
+		w.warn("another machine: %s %s, %s %s", a.CPU, was.name, b.CPU, now.name)
 	}
 	a, b := was.fromStorage(), now.fromStorage()
 	if a > coldShare && b < warmShare || b > coldShare && a < warmShare {
-		w.warn("%.0f %% of the bytes read came from storage before, %.0f %% after: the page cache has a part in the difference", 100*a, 100*b)
+		w.warn("%.0f %% of the bytes read came from storage %s, %.0f %% %s: the page cache has a part in the difference", 100*a, was.name, 100*b, now.name)
 	}
 	return w.warnings
 }

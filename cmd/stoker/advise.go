@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,11 +13,12 @@ import (
 	"stoker/advise"
 	"stoker/advise/emit"
 	"stoker/report"
+	"stoker/tune"
 )
 
 func (a *app) advise() *cobra.Command {
 	var asJSON bool
-	var dialect string
+	var dialect, file string
 	dialects := strings.Join(slices.Sorted(maps.Keys(emit.Dialects)), ", ")
 	cmd := &cobra.Command{
 		Use:   "advise [RUN]",
@@ -26,7 +28,8 @@ gain, effort, risk, and the traps of this machine. --emit prints the lines to pa
 		Example: `  stoker advise
   stoker advise --emit torch           DataLoader(...) keywords
   stoker advise --emit hf RUN          Hugging Face TrainingArguments
-  stoker advise --emit lightning RUN   lightning.Trainer and its DataLoader`,
+  stoker advise --emit lightning RUN   lightning.Trainer and its DataLoader
+  stoker advise -o plan.json           a plan for stoker apply`,
 		Args: atMost(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			write := emit.Dialects[dialect]
@@ -39,6 +42,8 @@ gain, effort, risk, and the traps of this machine. --emit prints the lines to pa
 				return err
 			}
 			switch {
+			case file != "":
+				return a.writePlan(j, file)
 			case asJSON:
 				return report.JSON(a.stdout, j.run, j.verdict, j.plan)
 			case dialect != "":
@@ -49,8 +54,32 @@ gain, effort, risk, and the traps of this machine. --emit prints the lines to pa
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&dialect, "emit", "", "print settings to paste: "+dialects)
-	cmd.MarkFlagsMutuallyExclusive("json", "emit")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write a plan for stoker apply to a `FILE` (JSON)")
+	cmd.MarkFlagsMutuallyExclusive("json", "emit", "output")
 	return cmd
+}
+
+// writePlan writes the settings that the hook can set, and says what it cannot.
+func (a *app) writePlan(j judged, file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("write %s: it is there already and is not replaced", file)
+	}
+	plan, err := tune.New(j.run, j.verdict, j.plan, j.path, version, os.ReadFile)
+	if err != nil {
+		return err
+	}
+	for _, line := range plan.Unset() {
+		a.say("%s", line)
+	}
+	if len(plan.Loaders) == 0 {
+		a.say("nothing to apply: no plan is written")
+		return exitCode(exitError)
+	}
+	for _, doubt := range plan.Denied(nil) {
+		a.say("stoker apply will want --allow %s: %s", doubt.Allow, doubt.Why)
+	}
+	a.keepPlan(file, plan)
+	return nil
 }
 
 func (a *app) emit(plan advise.Plan, write func(io.Writer, advise.Fix) error) error {

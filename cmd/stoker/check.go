@@ -20,21 +20,28 @@ import (
 //	fed                    the device is kept at work (what --check means by itself)
 //	promise                the prediction was kept (of verify, and there by itself)
 //	stall<10%  idle<=0.2  step<120ms
+//	step<=+5%  faster>=1.2x  (of verify: against the runs before)
 //
 // What is not known passes no bound: a pipeline that gates on a figure must not
 // turn green when the figure is gone.
 type checkFlag struct {
-	promises     bool // the verb knows a promise
+	compares     bool // the verb has a run before, and with it a promise
 	fed, promise bool
 	bounds       []bound
 }
 
-// bound is what a quantity of a verdict must stay below.
+// bound is what a quantity of a verdict must stay below, or above.
 type bound struct {
-	quantity string // "stall", "idle" or "step"
+	quantity string // "stall", "idle", "step", "step change" or "faster", which must be above
 	equal    bool   // it may be the limit itself
 	limit    float64
 }
+
+// Quantities that only two runs have.
+const (
+	stepChange = "step change" // of its time, as a share
+	faster     = "faster"      // the speed-up
+)
 
 // fedBounds are the bounds of fed. [J] A tenth is what several published tools call
 // a busy device; verdicts of runs that need nothing lie below 5 %.
@@ -48,14 +55,18 @@ const (
 
 // register adds the flag to a verb; without a value it means the word.
 func (c *checkFlag) register(cmd *cobra.Command, word, usage string) {
-	c.promises = word == wordPromise
-	cmd.Flags().Var(c, "check", usage+"; or where one of `BOUNDS` does not hold: 'stall<10%,idle<20%,step<120ms'")
+	c.compares = word == wordPromise
+	bounds := "stall<10%,idle<20%,step<120ms"
+	if c.compares {
+		bounds = "faster>=1.2x,step<=+5%,stall<10%,idle<20%,step<120ms"
+	}
+	cmd.Flags().Var(c, "check", usage+"; or where one of `BOUNDS` does not hold: '"+bounds+"'")
 	cmd.Flags().Lookup("check").NoOptDefVal = word
 }
 
 // aBound tells a value of --check that stands apart from what else may stand there:
 // a flag whose value may be missing takes none of the next argument by itself.
-var aBound = regexp.MustCompile(`^\s*(stall|idle|step)\s*[<>=]|<`)
+var aBound = regexp.MustCompile(`^\s*(stall|idle|step|faster)\s*[<>=]|<`)
 
 // joinChecks turns --check 'stall<10%' into --check='stall<10%', up to the --
 // behind which arguments are somebody else's.
@@ -106,11 +117,15 @@ func (c *checkFlag) add(term string, at int) error {
 	case operator == "" && b.quantity == wordFed:
 		c.fed = true
 		return nil
-	case operator == "" && b.quantity == wordPromise && c.promises:
+	case operator == "" && b.quantity == wordPromise && c.compares:
 		c.promise = true
 		return nil
+	case b.quantity == faster && c.compares:
+		if operator != ">" {
+			return fmt.Errorf("character %d: expected > or >= behind faster, found %q", behind, b.quantity)
+		}
 	case b.quantity != "stall" && b.quantity != "idle" && b.quantity != "step":
-		return fmt.Errorf("character %d: expected stall, idle or step, as in stall<10%%, found %q", begins, b.quantity)
+		return fmt.Errorf("character %d: expected %s, found %q", begins, c.known(), b.quantity)
 	case operator != "<":
 		return fmt.Errorf("character %d: expected < or <= behind %s, found %q", behind, b.quantity, operator)
 	}
@@ -119,34 +134,84 @@ func (c *checkFlag) add(term string, at int) error {
 		value, b.equal = rest, true
 		behind++
 	}
+	value = strings.TrimSpace(value)
+	if b.quantity == "step" && c.compares && strings.HasPrefix(value, "+") {
+		b.quantity, value = stepChange, value[1:]
+	}
 	var err error
-	if b.limit, err = limitOf(b.quantity, strings.TrimSpace(value)); err != nil {
+	if b.limit, err = limitOf(b.quantity, value); err != nil {
 		return fmt.Errorf("character %d: %w", behind, err)
 	}
 	c.bounds = append(c.bounds, b)
 	return nil
 }
 
+// known are the quantities that may be bounded, each as it is written.
+func (c *checkFlag) known() string {
+	if c.compares {
+		return "stall, idle, step or faster, as in stall<10%, step<=+5% or faster>=1.2x"
+	}
+	return "stall, idle or step, as in stall<10%"
+}
+
 // limitOf reads the limit of a quantity in its unit.
 func limitOf(quantity, text string) (float64, error) {
-	if quantity == "step" {
+	switch quantity {
+	case "step":
 		s, err := stoker.ParseSeconds(text)
 		return float64(s), err
+	case faster:
+		n, err := stoker.ParseNumber(strings.TrimSuffix(text, "x"))
+		return float64(n), err
 	}
 	s, err := stoker.ParseShare(text)
 	return float64(s), err
 }
 
-// failed says in a sentence each what does not hold of a verdict.
+// failed says in a sentence each what does not hold of a verdict. What is bounded against
+// the run before is left to between.
 func (c *checkFlag) failed(v diagnose.Verdict) []string {
 	var failed []string
 	if c.fed {
 		failed = append(failed, notFed(v)...)
 	}
 	for _, b := range c.bounds {
-		failed = append(failed, b.failed(v)...)
+		if b.quantity != stepChange && b.quantity != faster {
+			failed = append(failed, b.failed(v)...)
+		}
 	}
 	return failed
+}
+
+// between says in a sentence each which bounds do not hold of a speed-up; nil is unknown.
+func (c *checkFlag) between(speedup *stoker.Interval) (failed []string) {
+	for _, b := range c.bounds {
+		if b.quantity == stepChange || b.quantity == faster {
+			failed = append(failed, b.between(speedup)...)
+		}
+	}
+	return failed
+}
+
+// between says why a bound on the speed-up does not hold. The whole interval has to be
+// within: what longer runs may refute is not known.
+func (b bound) between(speedup *stoker.Interval) []string {
+	least, asked := b.limit, "faster >"+b.orEqual()+" "+stoker.About(b.limit)+"x is asked for"
+	if b.quantity == stepChange {
+		least, asked = 1/(1+b.limit), "step <"+b.orEqual()+" +"+stoker.Percent(b.limit)+" is asked for"
+	}
+	if speedup == nil {
+		return []string{"the speed-up is unknown, and " + asked}
+	}
+	within := func(v float64) bool { return v > least || b.equal && v == least }
+	found := "the speed-up is " + stoker.Factor(*speedup) + ", and " + asked
+	switch {
+	case within(speedup.Low):
+		return nil
+	case within(speedup.High):
+		return []string{found + ": that is not decided; longer runs, or more of them, would tell"}
+	}
+	return []string{found}
 }
 
 // notFed says why a device is not kept at work. What is known of stall and idle
@@ -176,10 +241,7 @@ func (b bound) failed(v diagnose.Verdict) []string {
 	if value < b.limit || b.equal && value == b.limit {
 		return nil
 	}
-	operator, limit, is := "<", stoker.Share(b.limit).String(), stoker.Percent(value)
-	if b.equal {
-		operator = "<="
-	}
+	operator, limit, is := "<"+b.orEqual(), stoker.Share(b.limit).String(), stoker.Percent(value)
 	if b.quantity == "step" {
 		limit, is = stoker.Seconds(b.limit).String(), stoker.AboutSeconds(value)
 	}
@@ -190,6 +252,13 @@ func (b bound) failed(v diagnose.Verdict) []string {
 		is = "at most " + is
 	}
 	return []string{fmt.Sprintf("%s %s, and %s %s %s is asked for", b.quantity, is, b.quantity, operator, limit)}
+}
+
+func (b bound) orEqual() string {
+	if b.equal {
+		return "="
+	}
+	return ""
 }
 
 // measure is a bound's quantity in a verdict, NaN where it is not known, and whether
@@ -211,8 +280,10 @@ func (b bound) measure(v diagnose.Verdict) (value float64, atMost bool) {
 }
 
 // checked ends a verb with 3 where its --check does not hold, and says why.
-func (a *app) checked(c *checkFlag, v diagnose.Verdict) error {
-	failed := c.failed(v)
+func (a *app) checked(c *checkFlag, v diagnose.Verdict) error { return a.refused(c.failed(v)) }
+
+// refused ends a verb with 3 where something that was asked for does not hold.
+func (a *app) refused(failed []string) error {
 	for _, why := range failed {
 		a.say("check: %s", why)
 	}

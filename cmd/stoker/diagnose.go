@@ -16,6 +16,7 @@ func (a *app) diagnose() *cobra.Command {
 	var profile string
 	var check checkFlag
 	var prices priceFlags
+	var forms formFlags
 	cmd := &cobra.Command{
 		Use:   "diagnose [RUN]",
 		Short: "Say what starves the GPU, from a recording (default: the newest here)",
@@ -27,7 +28,8 @@ RUN is a recording, also one that is still being written; by default the newest 
   stoker diagnose --json RUN | jq .verdict.class
   stoker diagnose --pprof lines.pb RUN && go tool pprof -top lines.pb
   stoker diagnose --check RUN || echo starved
-  stoker diagnose --check 'idle<20%,step<120ms' RUN`,
+  stoker diagnose --check 'idle<20%,step<120ms' RUN
+  stoker diagnose --github --sarif stoker.sarif --markdown "$GITHUB_STEP_SUMMARY" RUN`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, err := prices.own()
@@ -44,7 +46,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 			}
 			j.verdict.Cost = diagnose.CostOf(j.run, j.verdict, own)
 			if profile != "" {
-				err = writeFiles(cmd.Context(), output{profile, func(w io.Writer) error { return export.PProf(w, j.run) }})
+				err = writeFiles(cmd.Context(), output{profile, toOthers, func(w io.Writer) error { return export.PProf(w, j.run) }})
 				if errors.Is(err, export.ErrNoStacks) {
 					a.hint("record it anew, without --no-lines: stoker observe -- python train.py")
 				}
@@ -63,7 +65,13 @@ RUN is a recording, also one that is still being written; by default the newest 
 			if err != nil {
 				return err
 			}
-			return a.checked(&check, j.verdict)
+			failed := check.failed(j.verdict)
+			if err := a.written(cmd.Context(), forms, report.Problems(j.run, j.verdict, failed, here()), func(w io.Writer) error {
+				return report.Markdown(w, j.run, j.verdict, j.plan, failed)
+			}); err != nil {
+				return err
+			}
+			return a.refused(failed)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -72,6 +80,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 	cmd.Flags().StringVar(&profile, "pprof", "", "write on which lines preparing batches spends its time, to a `FILE` for go tool pprof")
 	check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	prices.register(cmd.Flags())
+	forms.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list")
 	return cmd
 }

@@ -79,7 +79,7 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFiles(ctx, output{file, func(w io.Writer) error { return f.write(w, j) }}); err != nil {
+		if err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error { return f.write(w, j) }}); err != nil {
 			return err
 		}
 		a.say("%s is written", file)

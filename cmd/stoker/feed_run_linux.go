@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,7 +39,7 @@ func (a *app) runFed(f feedFlags, command []string) error {
 func (a *app) notRun(err error) error {
 	a.error(err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker feed -- python train.py")
+		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: python train.py")
 		return exitCode(exitNotFound)
 	}
 	return exitCode(exitCannotRun)
@@ -46,13 +48,15 @@ func (a *app) notRun(err error) error {
 // fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
 // binary are.
 func fedEnvironment(environment []string, twice int) ([]string, error) {
-	folder, err := hookFolder()
+	folder, err := hookFolder("feed-hook-", map[string][]byte{"sitecustomize.py": hook.Source})
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]string{"PYTHONPATH": folder}
+	set := map[string]string{}
 	if own, err := os.Executable(); err == nil {
-		set["STOKER_BIN"] = own
+		if os.Getenv("STOKER_BIN") == "" {
+			set["STOKER_BIN"] = own
+		}
 		if beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python"); isFile(filepath.Join(beside, "stoker", "_defer.py")) {
 			set["STOKER_FEED_PYTHON"] = beside
 		}
@@ -60,23 +64,27 @@ func fedEnvironment(environment []string, twice int) ([]string, error) {
 	if twice > 0 {
 		set["STOKER_FEED_VERIFY"] = strconv.Itoa(twice)
 	}
+	return hookedEnvironment(environment, folder, set), nil
+}
+
+// hookedEnvironment is an environment with a hook's folder first on PYTHONPATH, and
+// some variables set.
+func hookedEnvironment(environment []string, folder string, set map[string]string) []string {
+	set["PYTHONPATH"] = folder
 	var kept []string
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
 		if name == "PYTHONPATH" && value != "" {
 			set[name] += string(os.PathListSeparator) + value
 		}
-		if _, ours := set[name]; !ours || name == "STOKER_BIN" && value != "" {
+		if _, ours := set[name]; !ours {
 			kept = append(kept, entry)
-			if name == "STOKER_BIN" {
-				delete(set, name)
-			}
 		}
 	}
 	for name, value := range set {
 		kept = append(kept, name+"="+value)
 	}
-	return kept, nil
+	return kept
 }
 
 func isFile(path string) bool {
@@ -84,30 +92,39 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// hookFolder is a folder that this user alone can write, with the hook in it.
-func hookFolder() (folder string, err error) {
-	sum := sha256.Sum256(hook.Source)
+// hookFolder is a folder that this user alone can write, with a hook's files in it.
+func hookFolder(prefix string, files map[string][]byte) (folder string, err error) {
+	hash := sha256.New()
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(files[name]), files[name])
+	}
 	err = private.Try(func(place string) error {
-		folder = filepath.Join(place, "feed-hook-"+hex.EncodeToString(sum[:8]))
+		folder = filepath.Join(place, prefix+hex.EncodeToString(hash.Sum(nil)[:8]))
 		if strings.ContainsRune(folder, os.PathListSeparator) {
 			return fmt.Errorf("%s has a character that separates folders in PYTHONPATH", folder)
 		}
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
-		return writeHook(filepath.Join(folder, "sitecustomize.py"))
+		for _, name := range names {
+			if err := writeHook(filepath.Join(folder, name), files[name]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return folder, err
 }
 
-// writeHook writes the hook where it does not lie already; who reads it meanwhile
-// sees the whole of it.
-func writeHook(path string) error {
-	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, hook.Source) {
+// writeHook writes a file of a hook where it does not lie already; who reads it
+// meanwhile sees the whole of it.
+func writeHook(path string, source []byte) error {
+	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, source) {
 		return nil
 	}
 	own := path + "." + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(own, hook.Source, 0o600); err != nil {
+	if err := os.WriteFile(own, source, 0o600); err != nil {
 		return errors.Join(err, os.Remove(own))
 	}
 	return os.Rename(own, path)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,18 @@ import (
 	"strings"
 )
 
-// output is a file to write and what writes it.
+// output is a file to write and what writes it. A recording is its user's alone;
+// what is to be shown to others has the mode that the user's umask leaves.
 type output struct {
 	name    string
+	mode    os.FileMode
 	produce func(io.Writer) error
 }
+
+const (
+	toUser   os.FileMode = 0o600
+	toOthers os.FileMode = 0o666
+)
 
 // writeFiles writes all of the files or none: each under a temporary name beside
 // its own, and when all are whole they are moved into their places. Where
@@ -29,7 +37,7 @@ func writeFiles(ctx context.Context, files ...output) error {
 		}
 	}()
 	for _, f := range files {
-		whole, err := writeBeside(ctx, f.name, f.produce)
+		whole, err := writeBeside(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -46,27 +54,28 @@ func writeFiles(ctx context.Context, files ...output) error {
 // writeBeside writes a file while it is produced, packed where its name ends in
 // .gz, under a temporary name beside its own, which it returns. Where something
 // fails, or ctx ends, nothing is left.
-func writeBeside(ctx context.Context, name string, produce func(io.Writer) error) (string, error) {
-	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+func writeBeside(ctx context.Context, f output) (string, error) {
+	beside := filepath.Join(filepath.Dir(f.name), "."+filepath.Base(f.name)+"."+rand.Text())
+	temporary, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
 	if err != nil {
-		return "", fmt.Errorf("write %s: %w", name, err)
+		return "", fmt.Errorf("write %s: %w", f.name, err)
 	}
 	buffered := bufio.NewWriterSize(watched{ctx, temporary}, 1<<18)
 	var w io.Writer = buffered
 	var zip *gzip.Writer
-	if strings.HasSuffix(name, ".gz") {
+	if strings.HasSuffix(f.name, ".gz") {
 		zip, _ = gzip.NewWriterLevel(buffered, gzip.BestSpeed)
 		w = zip
 	}
-	err = produce(w)
+	err = f.produce(w)
 	if zip != nil {
 		err = errors.Join(err, zip.Close())
 	}
-	err = errors.Join(err, buffered.Flush(), temporary.Chmod(0o644), temporary.Close())
+	err = errors.Join(err, buffered.Flush(), temporary.Close())
 	if err != nil {
-		return "", fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temporary.Name())))
+		return "", fmt.Errorf("write %s: %w", f.name, errors.Join(err, os.Remove(beside)))
 	}
-	return temporary.Name(), nil
+	return beside, nil
 }
 
 // watched is a writer that ends with its context.

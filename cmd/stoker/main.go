@@ -5,11 +5,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +20,21 @@ import (
 	"stoker/recording"
 )
 
-// version is set by the linker: -X main.version=v0.1.0.
-var version = "0.1.0-dev"
+// linked is set by the linker: -X main.linked=0.1.0. There is one version, that of
+// python/stoker/__init__.py, and make gives it to everything that it builds.
+var linked string
+
+// version is what every page and recording names.
+var version = cmp.Or(linked, moduleVersion(), "devel")
+
+// moduleVersion is what `go install` and a plain `go build` know of the version.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || !strings.HasPrefix(info.Main.Version, "v") {
+		return ""
+	}
+	return info.Main.Version[1:]
+}
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -62,7 +77,7 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.recording(), a.doctor())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.web(), a.export(), a.feed(), a.apply(), a.tune(), a.recording(), a.doctor(), a.install(), a.licenses())
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root
 }
@@ -95,6 +110,10 @@ func (a *app) exit(err error) int {
 		return exitUsage
 	}
 	a.error(err)
+	var hinted hintedError
+	if errors.As(err, &hinted) {
+		a.hint(hinted.hint)
+	}
 	if errors.Is(err, recording.ErrNotRecording) {
 		a.hint("stoker observe -- python train.py writes a recording; stoker trace FILE reads a profiler's file")
 	}

@@ -84,6 +84,9 @@ func TestBadInput(t *testing.T) {
 		{[]string{"observe"}, exitUsage, "a command after --"},
 		{[]string{"observe", "train.py"}, exitUsage, "after --"},
 		{[]string{"observe", "--pid", "1", "--", "true"}, exitUsage, "--pid"},
+		{[]string{"observe", "--log", "wandy", "--", "true"}, exitUsage, "known are wandb, mlflow"},
+		{[]string{"observe", "--log", "wandb", "--no-hook", "--", "true"}, exitUsage, "--log needs the hook"},
+		{[]string{"observe", "--otlp", "localhost:4318", "--", "true"}, exitUsage, "no address of a collector"},
 	} {
 		code, out, errs := call(t, c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "stoker: error: ") {

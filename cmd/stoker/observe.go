@@ -29,6 +29,7 @@ import (
 
 func (a *app) observe() *cobra.Command {
 	var o observeFlags
+	var otlp string
 	cmd := &cobra.Command{
 		Use:   "observe [flags] -- CMD...",
 		Short: "Run CMD, record it, and say at the end what starves the GPU",
@@ -48,12 +49,17 @@ says when the verdict changes.`,
 			if (len(args) == 0) == (o.pid == 0) {
 				return usageError{errors.New("observe takes a command after --, or --pid PID")}
 			}
-			return o.trace.check()
+			return errors.Join(o.canLog(), o.trace.check())
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, err := o.prices.own() // before CMD begins
 			if err != nil {
 				return err
+			}
+			if otlp != "" {
+				if o.collector, err = newCollector(otlp, func(text string) { a.say("%s", text) }); err != nil {
+					return err
+				}
 			}
 			a.began = true
 			return a.runObserve(cmd, args, o, own)
@@ -67,10 +73,15 @@ says when the verdict changes.`,
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
+	cmd.Flags().StringVar(&otlp, "otlp", "", "OpenTelemetry collector to send what is found to every 15 s, such as http://127.0.0.1:4318")
+	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log what is found every 15 s into the run that CMD has open: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
+
+// loggers are the tools that the hook knows (observe/hook/log.py).
+var loggers = []string{"wandb", "mlflow"}
 
 type observeFlags struct {
 	output          string
@@ -82,6 +93,21 @@ type observeFlags struct {
 	prices          priceFlags
 
 	prometheus string
+	log        []string
+	collector  *collector
+}
+
+// canLog is nil where the tools are known and there is a hook to log.
+func (o observeFlags) canLog() error {
+	for _, name := range o.log {
+		if !slices.Contains(loggers, name) {
+			return usageError{fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", "))}
+		}
+	}
+	if len(o.log) > 0 && (o.noHook || o.pid > 0) {
+		return usageError{errors.New("--log needs the hook, which --no-hook and --pid leave out")}
+	}
+	return nil
 }
 
 // mostMemory is what Go's heap and stacks may take before it is collected sooner: a
@@ -101,8 +127,11 @@ func frugal() {
 
 func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	frugal()
+	live := newLive(a, o)
+	if o.collector != nil {
+		defer o.collector.close()
+	}
 	o.output = recordingFile(o, args)
-	live := newLive(a, o.quiet, o.prometheus)
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
@@ -127,6 +156,9 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 			a.say("%s", options.Trace.Cost())
 		}
 	}
+	if len(o.log) > 0 {
+		options.Log = live.nextLog
+	}
 	if live.inside = o.trace.inside(o); !live.inside.forbidden {
 		options.Inside = live.inside.next
 	}
@@ -148,7 +180,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		captured := capturedOf(cmd.Context(), o.output, run, diagnose.Judge(run))
 		verdict = captured.verdict
 		verdict.Cost = diagnose.CostOf(run, verdict, own)
-		a.textfile(o.prometheus, run, verdict)
+		live.handOut(run, verdict)
 		if o.quiet {
 			return nil
 		}

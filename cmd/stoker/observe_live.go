@@ -8,6 +8,7 @@ import (
 	"stoker/advise"
 	"stoker/diagnose"
 	"stoker/export"
+	"stoker/observe"
 	"stoker/recording"
 	"stoker/report"
 )
@@ -21,8 +22,11 @@ type live struct {
 	state diagnose.State
 	next  float64 // when to look again, seconds
 
-	prometheus string // file for Prometheus; "" none
+	prometheus string   // file for Prometheus; "" none
+	log        []string // tools whose open run gets figures
+	collector  *collector
 	written    float64
+	toLog      *observe.Log
 
 	inside *inside
 	read   func(run *recording.Run, pid int) *diagnose.Verdict // of the traces that were kept; nil where none can be read
@@ -42,13 +46,38 @@ func (l *live) judge(run *recording.Run) diagnose.Verdict {
 	return verdict
 }
 
-func newLive(a *app, quiet bool, prometheus string) *live {
-	return &live{app: a, quiet: quiet, prometheus: prometheus}
+func newLive(a *app, o observeFlags) *live {
+	return &live{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
 }
 
-// textfileEach is how often the file for Prometheus is written, seconds: about as
-// often as it is scraped.
-const textfileEach = 15.0
+// handOutEach is how often other tools get figures, seconds: about as often as
+// Prometheus scrapes.
+const handOutEach = 15.0
+
+// handOut gives other tools what they are to know of a run.
+func (l *live) handOut(run *recording.Run, v diagnose.Verdict) {
+	l.app.textfile(l.prometheus, run, v)
+	if l.collector != nil {
+		l.collector.send(run, v)
+	}
+	if len(l.log) == 0 || !v.HasSteps {
+		return
+	}
+	l.toLog = &observe.Log{PID: v.Costs.Window.PID, To: l.log, Values: map[string]float64{}}
+	if steps := v.Costs.Window.Steps; len(steps) > 0 {
+		l.toLog.Step = steps[len(steps)-1].N
+	}
+	for _, f := range export.Figures(run, v) {
+		l.toLog.Values[f.Name] = f.Value
+	}
+}
+
+// nextLog is what observe.Options.Log asks.
+func (l *live) nextLog() *observe.Log {
+	log := l.toLog
+	l.toLog = nil
+	return log
+}
 
 // textfile writes what Prometheus is to know of a run.
 func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
@@ -56,7 +85,7 @@ func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
 		return
 	}
 	plan := advise.Rank(run, v)
-	if err := writeFiles(context.Background(), output{name, func(w io.Writer) error { return export.Prometheus(w, run, v, forecastsOf(plan)) }}); err != nil {
+	if err := writeFiles(context.Background(), output{name, toOthers, func(w io.Writer) error { return export.Prometheus(w, run, v, forecastsOf(plan)) }}); err != nil {
 		a.say("--prometheus: %v", err)
 	}
 }
@@ -73,15 +102,16 @@ const (
 
 // tick looks at the run so far.
 func (l *live) tick(sofar func() *recording.Run, now float64) {
-	if l.quiet && l.prometheus == "" || now < l.next {
+	forOthers := l.prometheus != "" || len(l.log) > 0 || l.collector != nil
+	if l.quiet && !forOthers || now < l.next {
 		return
 	}
 	began := time.Now()
 	run := sofar()
 	verdict := l.judge(run)
-	if l.prometheus != "" && now >= l.written+textfileEach {
+	if forOthers && now >= l.written+handOutEach {
 		l.written = now
-		l.app.textfile(l.prometheus, run, verdict)
+		l.handOut(run, verdict)
 	}
 	l.next = now + max(lookAgain, lookCost*time.Since(began).Seconds())
 	if l.quiet {

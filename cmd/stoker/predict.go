@@ -265,7 +265,7 @@ func draw(ctx context.Context, name string, words plot.Words, p report.Predictio
 	if err != nil {
 		return err
 	}
-	return writeFiles(ctx, output{name, func(w io.Writer) error {
+	return writeFiles(ctx, output{name, toOthers, func(w io.Writer) error {
 		_, err := b.WriteTo(w)
 		return err
 	}})

@@ -51,7 +51,7 @@ func (a *app) runReport(ctx context.Context, args []string, file string) error {
 	if strings.HasSuffix(file, ".gz") {
 		return usageError{fmt.Errorf("-o %s: a browser opens no packed page; name it .html", file)}
 	}
-	if err := writeFiles(ctx, output{file, func(w io.Writer) error { return report.HTML(w, subject) }}); err != nil {
+	if err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error { return report.HTML(w, subject) }}); err != nil {
 		return err
 	}
 	a.say("%s is written", file)
@@ -86,7 +86,7 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 	if err != nil {
 		return s, err
 	}
-	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: now.comparedWith(before)}
+	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: compareAll([]judged{before}, []judged{now})}
 	return s, nil
 }
 

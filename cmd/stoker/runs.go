@@ -1,72 +1,223 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 
-	"stoker/advise"
-	"stoker/diagnose"
+	"github.com/spf13/cobra"
+
+	"stoker/predict"
 	"stoker/recording"
-	"stoker/verify"
+	"stoker/report"
 )
 
-// runsFolder is where recordings go and are looked for.
-const runsFolder = "stoker-runs"
+// orders are what jobs can be sorted by, the first as it is without a word.
+var orders = map[string]func(a, b report.Job) int{
+	"lost":  func(a, b report.Job) int { return cmp.Or(most(a.Lost, b.Lost), most(a.Idle, b.Idle)) },
+	"when":  func(a, b report.Job) int { return most(a.Started, b.Started) },
+	"stall": func(a, b report.Job) int { return most(a.Stall, b.Stall) },
+	"rate":  func(a, b report.Job) int { return most(a.Rate, b.Rate) },
+	"host":  func(a, b report.Job) int { return slices.Compare(a.Hosts, b.Hosts) },
+	"class": func(a, b report.Job) int { return strings.Compare(a.Class, b.Class) },
+}
 
-// newest is the newest recording in the current folder's stoker-runs.
-func newest() (string, error) {
-	files, err := filepath.Glob(filepath.Join(runsFolder, "*.jsonl.gz"))
-	if err != nil || len(files) == 0 {
-		return "", fmt.Errorf("find recording: none in %s/ here; name a file, or record one: stoker observe -- python train.py", runsFolder)
+// most orders numbers from the largest to the smallest; what is unknown comes last.
+func most(a, b float64) int {
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return cmp.Compare(b, a) // NaN is less than any number
 	}
-	best, when := "", int64(-1)
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if err == nil && info.ModTime().UnixNano() > when {
-			best, when = file, info.ModTime().UnixNano()
+	return cmp.Compare(b, a)
+}
+
+func (a *app) runs() *cobra.Command {
+	var asJSON, asCSV bool
+	var order string
+	var top int
+	var prices priceFlags
+	cmd := &cobra.Command{
+		Use:   "runs [FOLDER]",
+		Short: "List all recordings: what each lost, what that costs, and what would help",
+		Long: `List the jobs whose recordings lie in FOLDER (default: stoker-runs): when and where each ran, what bound it, what its GPUs
+lost by idling, and what the best fix is worth; then the sum of each month. The recordings of several ranks and nodes of a job
+are one job. What was concluded of a recording is kept in FOLDER/` + cacheName + `, which may be deleted.`,
+		Example: `  stoker runs
+  stoker runs --price '$2.10/h' --sort when /shared/stoker-runs
+  stoker runs --json | jq '.months[] | {month, lost_usd}'
+  stoker runs --csv > runs.csv`,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			by, known := orders[order]
+			if !known {
+				return usageError{fmt.Errorf("--sort %q: expected lost, when, stall, rate, host or class", order)}
+			}
+			own, err := prices.own()
+			if err != nil {
+				return err
+			}
+			a.began = true
+			folder := runsFolder
+			if len(args) > 0 {
+				folder = args[0]
+			}
+			found, notes, err := a.summaries(cmd.Context(), folder)
+			if err != nil {
+				return err
+			}
+			list := listed(folder, found, notes, own)
+			slices.SortStableFunc(list.Jobs, by)
+			switch {
+			case asJSON:
+				return report.RunsJSON(a.stdout, list)
+			case asCSV:
+				return report.RunsCSV(a.stdout, list)
+			}
+			return report.RunsText(a.stdout, list, top, a.style(a.stdout))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print a row of comma-separated values per job")
+	cmd.Flags().StringVar(&order, "sort", "lost", "order: lost, when, stall, rate, host, class")
+	cmd.Flags().IntVar(&top, "top", 50, "jobs to show; 0: all")
+	prices.register(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	return cmd
+}
+
+// summaries are what is concluded of each recording of a folder, in order of name, and
+// sentences about those that cannot be read.
+func (a *app) summaries(ctx context.Context, folder string) (found []summary, notes []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, hintedError{fmt.Errorf("list %s: there is no such folder", folder), "stoker runs FOLDER, where the recordings are; stoker observe makes stoker-runs"}
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("list recordings: %w", err)
+	}
+	kept := openCache(folder)
+	var files []*summary
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasSuffix(name, ".jsonl.gz") || strings.HasSuffix(name, ".jsonl") && name != cacheName {
+			if s := kept.summary(filepath.Join(folder, name)); s != nil {
+				files = append(files, s)
+			}
 		}
 	}
-	return best, nil
-}
-
-// judged is a recording with all that is concluded from it.
-type judged struct {
-	path    string
-	run     *recording.Run
-	verdict diagnose.Verdict
-	plan    advise.Plan
-}
-
-// judge opens a recording, the newest one where none is named, and judges it.
-func judge(args []string) (judged, error) {
-	var path string
-	var err error
-	if len(args) > 0 {
-		path = args[0]
-	} else if path, err = newest(); err != nil {
-		return judged{}, err
+	a.concludeAll(ctx, folder, files, kept)
+	for _, s := range files {
+		if s.Why != "" {
+			notes = append(notes, s.Why)
+			continue
+		}
+		found = append(found, *s)
 	}
+	if left := len(notes) - mostNotes; left > 0 {
+		notes = append(notes[:mostNotes], fmt.Sprintf("and %d more that cannot be read", left))
+	}
+	return found, notes, nil
+}
+
+const (
+	mostNotes = 20
+	saveEvery = 1000 // recordings judged, after which they are kept: Ctrl-C loses no more
+)
+
+// concludeAll judges what is new, on all cores, and keeps it.
+func (a *app) concludeAll(ctx context.Context, folder string, files []*summary, kept *cache) {
+	todo := slices.DeleteFunc(slices.Clone(files), func(s *summary) bool { return s.known })
+	p := a.progress()
+	defer p.end()
+	for from := 0; from < len(todo) && ctx.Err() == nil; from += saveEvery {
+		part := todo[from:min(from+saveEvery, len(todo))]
+		var all sync.WaitGroup
+		next := make(chan *summary)
+		for range min(runtime.GOMAXPROCS(0), len(part)) {
+			all.Go(func() {
+				for s := range next {
+					s.conclude(filepath.Join(folder, s.Name))
+				}
+			})
+		}
+		for i, s := range part {
+			p.say("reading recording %d of %d that are new", from+i+1, len(todo))
+			next <- s
+		}
+		close(next)
+		all.Wait()
+		kept.save(files)
+	}
+}
+
+// conclude reads and judges a recording.
+func (s *summary) conclude(path string) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.Why = fmt.Sprintf("judge recording %s: a fault of stoker's own, please report it: %v", path, fault)
+		}
+	}()
 	run, err := recording.Open(path)
 	if err != nil {
-		return judged{path: path}, err
+		s.Why = err.Error()
+		return
 	}
-	return judgeRun(path, run), nil
+	j := judgeRun(path, run)
+	f, v := run.Facts, j.verdict
+	s.Started, s.Seconds, s.Command, s.Job, s.Host, s.Emulated = f.Started, run.End(), strings.Join(f.Command, " "), f.Job, f.Host, run.Emulated()
+	devices := map[int]bool{}
+	for _, p := range f.Processes {
+		if p.Role != recording.RoleTrainer {
+			continue
+		}
+		if s.World = max(s.World, p.World); !slices.Contains(s.Ranks, p.Rank) { // a script's short helpers have none of their own
+			s.Ranks = append(s.Ranks, p.Rank)
+		}
+		if p.Device >= 0 {
+			devices[p.Device] = true
+		}
+	}
+	if s.Devices = len(devices); s.Devices == 0 {
+		s.Devices = min(1, len(f.GPUs))
+	}
+	s.Class, s.Stall, s.Share = string(v.Class), told(v.Stall), told(v.Cost.Share)
+	s.Rate = told(v.Costs.Rate() * float64(max(1, len(s.Ranks))))
+	s.Watts = [3]*float64{told(v.Cost.Watts.Low), told(v.Cost.Watts.Point), told(v.Cost.Watts.High)}
+	s.Prices = [4]*float64{told(v.Cost.Prices.GPUHour), told(v.Cost.Prices.KWh), told(v.Cost.Prices.Grid), told(v.Cost.Prices.PUE)}
+	if len(j.plan.Fixes) > 0 {
+		s.Fix, s.Speedup = j.plan.Fixes[0].Title, told(j.plan.Fixes[0].Forecast.Speedup.Point)
+	}
 }
 
-// judgeRun judges a recording that was read.
-func judgeRun(path string, run *recording.Run) judged {
-	j := judged{path: path, run: run}
-	j.verdict = capturedOf(context.Background(), path, run, diagnose.Judge(run)).verdict
-	j.plan = advise.Rank(run, j.verdict)
-	return j
-}
-
-// comparedWith is how a run compares with the one before it, and with what had been
-// promised.
-func (j judged) comparedWith(before judged) verify.Outcome {
-	o := verify.Compare(before.run, j.run, promise(before.run, verify.Changes(before.run, j.run)))
-	o.Was, o.Now = string(before.verdict.Class), string(j.verdict.Class)
-	return o
+// listed makes jobs of recordings, at a user's prices.
+func listed(folder string, found []summary, notes []string, own predict.Prices) report.Runs {
+	list := report.Runs{Folder: folder, Recordings: len(found), Notes: notes}
+	months := map[string]*report.Month{}
+	emulated := 0
+	for _, group := range jobsOf(found) {
+		job := group.job(own)
+		list.Jobs = append(list.Jobs, job)
+		if job.Emulated {
+			emulated++
+		}
+		name := job.Month()
+		if months[name] == nil {
+			months[name] = &report.Month{Name: name}
+		}
+		months[name].Add(job)
+	}
+	for _, m := range months {
+		list.Months = append(list.Months, *m)
+	}
+	slices.SortFunc(list.Months, func(a, b report.Month) int { return strings.Compare(a.Name, b.Name) })
+	if emulated > 0 {
+		list.Notes = append(list.Notes, fmt.Sprintf("the device of %d job(s) was an emulated one: what a real one would have lost", emulated))
+	}
+	return list
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"stoker"
 	"stoker/advise"
 	"stoker/diagnose"
+	"stoker/diagnose/flame"
 	"stoker/diagnose/idle"
 	"stoker/diagnose/operators"
 	"stoker/diagnose/ranks"
@@ -24,6 +26,7 @@ import (
 	"stoker/predict/replay"
 	"stoker/recording"
 	"stoker/report"
+	"stoker/report/plot"
 	"stoker/trace"
 	"stoker/verify"
 )
@@ -31,10 +34,10 @@ import (
 // traceFlags are the flags of the verb.
 type traceFlags struct {
 	top                                        int
-	by                                         string
+	by, kernels                                string
 	shapes, operators, json, csv, explain, all bool
 	check                                      checkFlag
-	timeline, output, whatIf                   string
+	timeline, output, whatIf, flame, pprof     string
 	prices                                     priceFlags
 }
 
@@ -75,6 +78,7 @@ whether that is what had been promised. "-" is standard input. Record a trace wi
 	flags := cmd.Flags()
 	flags.IntVar(&f.top, "top", 10, "operators and kernels to show; 0: all")
 	flags.StringVar(&f.by, "by", "self", "order of operators: gpu (total time on the device), cpu (total time on the host), self")
+	flags.StringVar(&f.kernels, "kernels", "name", "kernels by name, by operator, or by the range (NVTX, record_function) that launched them")
 	flags.BoolVar(&f.shapes, "shapes", false, "a row per operator and operand shapes")
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
@@ -83,6 +87,8 @@ whether that is what had been promised. "-" is standard input. Record a trace wi
 	flags.BoolVar(&f.all, "all", false, "show findings that are worth less than 1 % of the window, too")
 	f.check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
+	flags.StringVar(&f.flame, "flame", "", "write a flame graph of host time to a `FILE` (.svg)")
+	flags.StringVar(&f.pprof, "pprof", "", "write the same to a `FILE` for go tool pprof")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
 	f.prices.register(flags)
 	flags.StringVar(&f.whatIf, "what-if", "", "replay the trace with `SETTING=VALUE,...` and say what a step would take, instead of a plan")
@@ -95,8 +101,17 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if f.flame != "" {
+		if err := plot.Check(f.flame); err != nil {
+			return usageError{fmt.Errorf("--flame %w", err)}
+		}
+	}
 	if f.top < 0 {
 		return usageError{fmt.Errorf("--top %d: give the number of operators to show, or 0 for all", f.top)}
+	}
+	within, err := operators.ParseWithin(f.kernels)
+	if err != nil {
+		return usageError{err}
 	}
 	own, err := f.prices.own()
 	if err != nil {
@@ -110,13 +125,17 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	started := time.Now()
-	runs, err := a.readTraces(ctx, files, f.output == "" && f.timeline == "")
+	runs, err := a.readTraces(ctx, files, f.output == "" && f.timeline == "" && f.flame == "" && f.pprof == "")
 	if err != nil {
 		return interrupted(ctx, err)
 	}
 	if len(runs) == 2 {
-		_, err := a.compared(f, asked, runs[0], runs[1])
-		return err
+		o, now, err := a.compared(f, asked, runs[:1], runs[1:])
+		if err != nil {
+			return err
+		}
+		o.Refused = "" // two traces are shown beside each other all the same
+		return a.concluded(ctx, &f.check, formFlags{}, o, now)
 	}
 	run := runs[0]
 	r, err := a.inspectUntil(ctx, run, operators.Options{Top: f.top, By: by, Shapes: f.shapes})
@@ -129,7 +148,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 			return err
 		}
 	}
-	r.All, r.Top = f.all, f.top
+	r.All, r.Top, r.Within = f.all, f.top, within
 	r.Source.Files, r.Source.Bytes = files, bytesOf(files)
 	r.Source.Seconds = time.Since(started).Seconds()
 	if err := a.traceFiles(ctx, f, r); err != nil {
@@ -185,6 +204,7 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	r.Ranks = ranks.Compare(run, r.Gaps)
 	t := run.Timeline
 	r.Source.Events = len(t.Host.Start) + len(t.Device.Start) + len(t.Frames.Start)
+	r.Source.Events += len(t.Memory.At)
 	for _, n := range t.Dropped {
 		r.Source.Events += n
 	}
@@ -197,12 +217,32 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport) error {
 	var files []output
 	if f.timeline != "" {
-		files = append(files, output{f.timeline, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
+		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
+	}
+	if tree := hostTree(f, r); tree != nil {
+		title := plot.Words{Title: "host time of the judged window", Source: fmt.Sprintf("stoker trace %s", strings.Join(r.Source.Files, " "))}
+		for file, write := range map[string]func(io.Writer) error{
+			f.flame: func(w io.Writer) error { return plot.Flame(w, title, tree) },
+			f.pprof: func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) },
+		} {
+			if file != "" {
+				files = append(files, output{file, toOthers, write})
+			}
+		}
 	}
 	if f.output != "" {
-		files = append(files, output{f.output, func(w io.Writer) error { return recording.Write(w, r.Run) }})
+		files = append(files, output{f.output, toUser, func(w io.Writer) error { return recording.Write(w, r.Run) }})
 	}
 	return writeFiles(ctx, files...)
+}
+
+// hostTree is what --flame and --pprof show; nil where neither is asked for, or no device
+// was judged.
+func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
+	if d := r.Device(); d != nil && (f.flame != "" || f.pprof != "") {
+		return flame.Of(r.Run, r.Gaps, d)
+	}
+	return nil
 }
 
 func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
@@ -235,27 +275,24 @@ func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*rec
 	return []*recording.Run{run}, err
 }
 
-// compared says what changed between two traces; refused is why they could not be
-// compared, "" where they were.
-func (a *app) compared(f traceFlags, asked []stoker.Change, before, after *recording.Run) (refused string, err error) {
-	was, now := judgedTrace(before), judgedTrace(after)
-	plan := advise.Rank(before, was.Verdict)
+// compared says what changed between traces.
+func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*recording.Run) (verify.Outcome, []judged, error) {
+	was, now := judgedTraces(before), judgedTraces(after)
+	plan, err := advise.Rank(before[0], was[0].Verdict), error(nil)
 	if len(asked) > 0 {
-		if plan, err = advise.WhatIf(before, asked); err != nil {
-			return "", err
+		if plan, err = advise.WhatIf(before[0], asked); err != nil {
+			return verify.Outcome{}, nil, err
 		}
 	}
 	o := verify.Traces(was, now, promisesOf(plan))
 	if len(asked) > 0 && len(o.Promises) == 1 && o.Speedup != nil {
 		o.Changes, o.Promise = asked, verify.Promise{Kept: o.Promises[0].Kept, Promised: &o.Promises[0].Promised, Achieved: o.Speedup}
 	}
-	if err := a.showTraces(f, o, now); err != nil {
-		return "", err
+	var all []judged
+	for _, t := range now {
+		all = append(all, judged{run: t.Run, verdict: t.Verdict})
 	}
-	if err := a.kept(&f.check, o.Promise); err != nil {
-		return "", err
-	}
-	return o.Refused, a.checked(&f.check, now.Verdict)
+	return o.Outcome, all, a.showTraces(f, o, now[0])
 }
 
 func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced) error {
@@ -268,10 +305,12 @@ func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced)
 	return report.TracesText(a.stdout, o, f.top, a.style(a.stdout))
 }
 
-func judgedTrace(run *recording.Run) verify.Traced {
-	t := verify.Traced{Run: run, Gaps: idle.Analyse(run)}
-	t.Verdict = diagnose.JudgeGaps(run, t.Gaps)
-	return t
+func judgedTraces(runs []*recording.Run) (all []verify.Traced) {
+	for _, run := range runs {
+		gaps := idle.Analyse(run)
+		all = append(all, verify.Traced{Run: run, Gaps: gaps, Verdict: diagnose.JudgeGaps(run, gaps)})
+	}
+	return all
 }
 
 // promisesOf are the fixes of a plan that promise from where to where a gain lies.

@@ -168,14 +168,39 @@ func TestTraceInterrupted(t *testing.T) {
 	if left, _ := os.ReadDir(dir); code != exitSignalBase+2 || out != "" || len(left) != 0 {
 		t.Errorf("exit %d, stdout %q, %d files left", code, out, len(left))
 	}
-	name := filepath.Join(dir, "half.json")
-	_, err := writeBeside(ctx, name, func(w io.Writer) error {
+	_, err := writeBeside(ctx, output{filepath.Join(dir, "half.json"), toUser, func(w io.Writer) error {
 		_, err := w.Write(make([]byte, 1<<20))
 		return err
-	})
+	}})
 	if left, _ := os.ReadDir(dir); err == nil || len(left) != 0 {
 		t.Errorf("half a file: %v, %d files left", err, len(left))
 	}
+}
+
+// A recording is for its user alone, as observe's are; a timeline is as the umask has it.
+func TestModesOfWhatATraceGives(t *testing.T) {
+	path, dir := traceFile(t, "worker0.json", 0, 1), t.TempDir()
+	run, timeline := filepath.Join(dir, "run.jsonl.gz"), filepath.Join(dir, "timeline.json")
+	if code, _, said := call(t, "trace", "-o", run, "--timeline", timeline, path); code != 0 {
+		t.Fatal(said)
+	}
+	plain := filepath.Join(dir, "plain")
+	file, err := os.Create(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
+	if modeOf(t, run) != 0o600 || modeOf(t, timeline) != modeOf(t, plain) {
+		t.Errorf("recording %v, timeline %v, a plain file %v", modeOf(t, run), modeOf(t, timeline), modeOf(t, plain))
+	}
+}
+
+func modeOf(t *testing.T, name string) os.FileMode {
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
 }
 
 // Whatever is given instead of a trace, one sentence says what it is and what to

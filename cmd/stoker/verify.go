@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,89 +12,133 @@ import (
 	"stoker/predict"
 	"stoker/recording"
 	"stoker/report"
+	"stoker/verify"
 )
 
 func (a *app) verify() *cobra.Command {
 	var asJSON bool
 	var check checkFlag
+	var forms formFlags
 	cmd := &cobra.Command{
-		Use:   "verify BEFORE AFTER",
+		Use:   "verify BEFORE AFTER, or BEFORE... -- AFTER...",
 		Short: "Did it help, as much as predicted, beyond noise",
 		Long: `Compare two recordings, or two traces of a profiler's, of the same work: step time and throughput with 95 % intervals, what
 had been promised for just these changes of settings beside what was achieved, and what binds
 now. The answer is faster, slower, no detectable difference, or too short to tell, with the
-seconds that both would have to run. Runs of different work are refused, or compared per sample.`,
+seconds that both would have to run. Runs of different work are refused, or compared per sample.
+Where a side has several runs, with -- between the sides, how far they lie from each other is part of the interval: single
+runs that each are steady differ by more than any of them shows. --check holds a pipeline to bounds; --github, --gitlab,
+--sarif and --markdown write what it is shown by.`,
 		Example: `  stoker verify stoker-runs/before.jsonl.gz stoker-runs/after.jsonl.gz
+  stoker verify main/*.jsonl.gz -- branch/*.jsonl.gz
+  stoker verify --check 'step<=+5%' main/*.jsonl.gz -- branch/*.jsonl.gz      3 where it got slower
+  stoker verify --check 'faster>=1.2x' --check 'idle<20%' BEFORE AFTER
+  stoker verify --github --markdown "$GITHUB_STEP_SUMMARY" BEFORE AFTER
   stoker verify --json BEFORE AFTER | jq .outcome.promise`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError{fmt.Errorf("verify takes two recordings, BEFORE and AFTER, got %d", len(args))}
-			}
-			return nil
+		Args: func(cmd *cobra.Command, args []string) error {
+			_, _, err := sides(args, cmd.ArgsLenAtDash())
+			return err
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			before, after, err := a.twoRuns(cmd.Context(), args[0], args[1])
+			first, second, _ := sides(args, cmd.ArgsLenAtDash())
+			before, after, err := a.bothSides(cmd.Context(), first, second)
 			switch {
 			case err != nil:
 				return err
-			case before.Timeline != nil:
-				refused, err := a.compared(traceFlags{json: asJSON, check: check, top: shownWork}, nil, before, after)
-				if err == nil && refused != "" {
-					return exitCode(exitError)
+			case before[0].Timeline != nil:
+				o, now, err := a.compared(traceFlags{json: asJSON, top: shownWork}, nil, before, after)
+				if err != nil {
+					return err
 				}
-				return err
+				return a.concluded(cmd.Context(), &check, forms, o, now)
 			}
-			return a.runVerify(judgeRun(args[0], before), judgeRun(args[1], after), asJSON, &check)
+			return a.runVerify(cmd.Context(), judgeAll(first, before), judgeAll(second, after), asJSON, &check, forms)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	check.register(cmd, wordPromise, "exit with 4 where the prediction was missed; with 3 where AFTER is starved (--check=fed)")
+	forms.register(cmd)
 	return cmd
+}
+
+// sides are the files before and those after: two, or all with -- between them. dash is how
+// many stand before the first -- of the command line, which is gone.
+func sides(args []string, dash int) (before, after []string, err error) {
+	if at := slices.Index(args, "--"); dash < 1 && at >= 0 { // one -- ended the flags, another one stands between
+		before, after = args[:at], args[at+1:]
+	} else if dash < 1 && len(args) == 2 {
+		before, after = args[:1], args[1:]
+	} else if dash > 0 {
+		before, after = args[:dash], args[dash:]
+	}
+	if len(before) == 0 || len(after) == 0 {
+		return nil, nil, usageError{hintedError{fmt.Errorf("verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)), "stoker verify A1 A2 -- B1 B2"}}
+	}
+	return before, after, nil
+}
+
+func judgeAll(files []string, runs []*recording.Run) (all []judged) {
+	for i, run := range runs {
+		all = append(all, judgeRun(files[i], run))
+	}
+	return all
 }
 
 // shownWork is how many kernels of two traces are shown.
 const shownWork = 10
 
-// twoRuns reads two recordings of live runs, or two traces, as profilers wrote them or as
+// bothSides reads recordings of live runs, or traces, as profilers wrote them or as
 // recordings of them.
-func (a *app) twoRuns(ctx context.Context, first, second string) (before, after *recording.Run, err error) {
-	runs := make([]*recording.Run, 2)
-	for i, file := range []string{first, second} {
-		run, err := recording.Open(file)
-		if err == nil {
-			runs[i] = run
-			continue
+func (a *app) bothSides(ctx context.Context, first, second []string) (before, after []*recording.Run, err error) {
+	files := slices.Concat(first, second)
+	runs := make([]*recording.Run, len(files))
+	for i, file := range files {
+		if runs[i], err = recording.Open(file); err != nil {
+			read, failed := a.readTraces(ctx, []string{file}, false)
+			if failed != nil {
+				return nil, nil, err
+			}
+			runs[i] = read[0]
 		}
-		read, failed := a.readTraces(ctx, []string{file}, false)
-		if failed != nil {
-			return nil, nil, err
+		if (runs[i].Timeline != nil) != (runs[0].Timeline != nil) {
+			return nil, nil, usageError{fmt.Errorf("of %s and %s one is a trace, the other a recording of a live run: give files of a kind", files[0], file)}
 		}
-		runs[i] = read[0]
 	}
-	if (runs[0].Timeline != nil) != (runs[1].Timeline != nil) {
-		return nil, nil, usageError{fmt.Errorf("of %s and %s one is a trace, the other a recording of a live run: give two of a kind", first, second)}
-	}
-	return runs[0], runs[1], nil
+	return runs[:len(first)], runs[len(first):], nil
 }
 
-func (a *app) runVerify(before, after judged, asJSON bool, check *checkFlag) (err error) {
-	outcome := after.comparedWith(before)
+func (a *app) runVerify(ctx context.Context, before, after []judged, asJSON bool, check *checkFlag, forms formFlags) (err error) {
+	outcome, now := compareAll(before, after), after[0]
 	if asJSON {
-		err = report.OutcomeJSON(a.stdout, after.run, after.verdict, after.plan, outcome)
+		err = report.OutcomeJSON(a.stdout, now.run, now.verdict, now.plan, outcome)
 	} else {
 		err = report.Outcome(a.stdout, outcome, a.style(a.stdout))
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case outcome.Refused != "":
+	}
+	return a.concluded(ctx, check, forms, outcome, after)
+}
+
+// concluded writes the forms that were asked for of a comparison, and gives its exit code.
+func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, o verify.Outcome, after []judged) error {
+	failed, now := check.between(o.Speedup), after[0]
+	for _, j := range after {
+		failed = append(failed, check.failed(j.verdict)...)
+	}
+	if err := a.written(ctx, forms, report.Problems(now.run, now.verdict, failed, here()), func(w io.Writer) error {
+		return report.OutcomeMarkdown(w, o, now.verdict, failed)
+	}); err != nil {
+		return err
+	}
+	if o.Refused != "" {
 		return exitCode(exitError)
 	}
-	if err := a.kept(check, outcome.Promise); err != nil {
+	if err := a.kept(check, o.Promise); err != nil {
 		return err
 	}
-	return a.checked(check, after.verdict)
+	return a.refused(failed)
 }
 
 // promise is what would have been forecast for just these changes; nothing where

@@ -142,8 +142,8 @@ func rowOf(file string) web.Row {
 	if started := j.run.Facts.Started; started > 0 {
 		row.When = time.Unix(int64(started), 0).UTC().Format("2006-01-02 15:04 UTC")
 	}
-	if n := j.verdict.Costs.Window.Samples(); n > 0 && j.verdict.Costs.Step > 0 {
-		row.Rate = stoker.About(n/j.verdict.Costs.Step) + " samples/s"
+	if r := j.verdict.Costs.Rate(); r > 0 {
+		row.Rate = stoker.About(r) + " samples/s"
 	}
 	if len(j.plan.Fixes) > 0 {
 		row.Fix = j.plan.Fixes[0].Title + ": " + j.plan.Fixes[0].Worth()

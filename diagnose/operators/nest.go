@@ -26,7 +26,7 @@ func nestOf(t *recording.Timeline) *nest {
 		if passedOver(t.Names[t.Host.Name[call]]) {
 			continue
 		}
-		stack := around(&t.Host, open[t.Host.Thread[call]], call)
+		stack := enclosing(&t.Host, open[t.Host.Thread[call]], call)
 		if len(stack) > 0 {
 			p := stack[len(stack)-1]
 			g.parent[call] = p
@@ -40,9 +40,9 @@ func nestOf(t *recording.Timeline) *nest {
 	return g
 }
 
-// around drops from the end of a thread's open calls those that the call does not
+// enclosing drops from the end of a thread's open calls those that the call does not
 // lie within. Calls that overlap in part are no one's children.
-func around(h *recording.Calls, open []int32, call int32) []int32 {
+func enclosing(h *recording.Calls, open []int32, call int32) []int32 {
 	for len(open) > 0 {
 		p := open[len(open)-1]
 		if h.Start[call] < h.End[p] && h.End[call] <= h.End[p] {

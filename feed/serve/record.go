@@ -36,6 +36,8 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// flushEvery is what a kill loses at most.
 	flushEvery = time.Second
+	// maxLoaders is how many loaders the facts tell of.
+	maxLoaders = 256
 	// unseen is why the steps of such a recording have no clock of the device.
 	unseen = "stoker feed sees its own side only; stoker observe sees the device"
 )
@@ -93,6 +95,7 @@ type book struct {
 	out       *recording.Writer
 	began     time.Time
 	rings     map[ringKey]*ringTrack
+	keys      []ringKey // of loaders, in their order
 	loaders   []recording.Loader
 	trainers  []recording.Process
 	live      map[string]feed.Counters // of each loader's name, the latest
@@ -134,6 +137,28 @@ func (b *book) look(s Snapshot) {
 		b.steps(track, session, now)
 		track.seen = session
 	}
+	if len(b.loaders) > maxLoaders {
+		b.letGo(s.Sessions)
+	}
+}
+
+// letGo lets go of the oldest loaders that have ended, and of their processes.
+func (b *book) letGo(open []SessionSnapshot) {
+	held := map[ringKey]bool{}
+	for _, s := range open {
+		held[ringKey{s.Loader, s.Rank, s.PID}] = true
+	}
+	for i := 0; i < len(b.loaders) && len(b.loaders) > maxLoaders; {
+		if key := b.keys[i]; held[key] {
+			i++
+		} else {
+			delete(b.rings, key)
+			b.keys, b.loaders = slices.Delete(b.keys, i, i+1), slices.Delete(b.loaders, i, i+1)
+		}
+	}
+	b.trainers = slices.DeleteFunc(b.trainers, func(p recording.Process) bool {
+		return !slices.ContainsFunc(b.loaders, func(l recording.Loader) bool { return l.PID == p.PID })
+	})
 }
 
 // meet notes a loader on a rank.
@@ -145,6 +170,7 @@ func (b *book) meet(key ringKey, s SessionSnapshot, now float64) *ringTrack {
 		}
 	}
 	b.rings[key] = track
+	b.keys = append(b.keys, key)
 	b.loaders = append(b.loaders, recording.Loader{
 		ID: track.id, PID: key.pid, Where: fmt.Sprintf("loader %q", key.loader),
 		Settings: stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true, stoker.InOrder: true},

@@ -162,6 +162,30 @@ func TestStepsOfARecording(t *testing.T) {
 	}
 }
 
+// TestLoadersThatEndedAreLetGo: a daemon of weeks serves thousands of jobs, whose
+// loaders stand in each line of facts. The newest stay, and those that are open.
+func TestLoadersThatEndedAreLetGo(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	b := newBook(Recording{}, began)
+	var err error
+	if b.out, err = recording.Create(filepath.Join(t.TempDir(), "run.jsonl.gz"), b.facts()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.out.Close() }()
+	const jobs = 1000
+	for pid := 1; pid <= jobs; pid++ {
+		sessions := []SessionSnapshot{{Loader: "stays", PID: 1, Consumed: int64(pid)}, {Loader: "comes", PID: pid + 1, Consumed: 1}}
+		b.look(Snapshot{Time: began.Add(time.Duration(pid) * time.Second), Sessions: sessions})
+	}
+	f := b.facts()
+	if len(f.Loaders) != maxLoaders || len(b.rings) != maxLoaders || len(f.Processes) != maxLoaders+1 {
+		t.Errorf("%d loaders, %d rings, %d processes are held, want %d", len(f.Loaders), len(b.rings), len(f.Processes), maxLoaders)
+	}
+	if f.Loaders[0].PID != 1 || f.Loaders[maxLoaders-1].PID != jobs+1 {
+		t.Errorf("held are the loaders of %d to %d, want the one that is open and the newest", f.Loaders[0].PID, f.Loaders[maxLoaders-1].PID)
+	}
+}
+
 // TestRecordingOfADaemon records a real daemon, whose file can be read while it is
 // being written.
 func TestRecordingOfADaemon(t *testing.T) {

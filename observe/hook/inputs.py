@@ -17,6 +17,7 @@ LOADERS = {
     "spdl.pipeline._pipeline": ("spdl", "PipelineIterator", "__next__"),
     "tensorflow.python.data.ops.iterator_ops": ("tf.data", "OwnedIterator", "__next__"),
     "grain._src.python.data_loader": ("grain", "DataLoaderIterator", "__next__"),
+    "grain._src.python.dataset.dataset": ("grain", "_OutputIterDataset", "__iter__"),
 }
 
 _kinds = {}  # kind by class
@@ -97,7 +98,8 @@ def patch(module):
     if owner is None or method not in vars(owner):
         return  # another version: unseen
     _kinds[owner] = kind
-    hook._patch(((owner, method, _next_in_place_of if method == "__next__" else _iter_in_place_of),))
+    iter_in_place_of = _end_in_place_of if name == "_OutputIterDataset" else _iter_in_place_of
+    hook._patch(((owner, method, _next_in_place_of if method == "__next__" else iter_in_place_of),))
 
 
 def _next_in_place_of(original):
@@ -112,6 +114,40 @@ def _iter_in_place_of(original):
         return Watched(iter(original(self)), _kind(type(self)))
 
     return __iter__
+
+
+# Grain's IterDataset: the iterator at the end of a pipeline is of the same classes as those before it, which are asked once a
+# sample, in threads of their own. It stays what it is, because checkpoints ask for its class.
+
+
+def _end_in_place_of(original):
+    def __iter__(self):
+        iterator = original(self)
+        _mark_end(iterator)
+        return iterator
+
+    return __iter__
+
+
+@hook._guarded
+def _mark_end(iterator):
+    processes = sys.modules.get("grain._src.python.dataset.transformations.process_prefetch")
+    if processes is None or processes.is_in_worker_process():
+        return
+    owner = next(cls for cls in type(iterator).__mro__ if "__next__" in vars(cls))
+    if owner not in _kinds:
+        _kinds[owner] = "grain"
+        hook._patch(((owner, "__next__", _next_at_the_end),))
+    iterator._stoker_end = True
+
+
+def _next_at_the_end(original):
+    def __next__(self):
+        if "_stoker_end" not in vars(self):
+            return original(self)
+        return _next(self, lambda: original(self))
+
+    return __next__
 
 
 class _Each(object):

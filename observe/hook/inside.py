@@ -4,7 +4,8 @@ What it does. Of some steps, about four a second at most, it takes the clock whe
 the step to another: input wait, copy in, forward (the outermost module), backward, optimizer, exchange; on the device's
 own clock where it has one. And it counts what is asked of the device meanwhile: copies, calls that wait for it, launches.
 What it does not. Functions are replaced for the length of a sampled step and put back at its end: other steps pay for no part of it.
-A program that compiles gets none in place of its own but backward: what Dynamo traces it would take for the program's, and guard. Forward is rest there.
+A program that compiles gets none in place of its own but backward and the call of what torch.compile made of a model: what Dynamo traces it
+would take for the program's, and guard. What else is compiled (a function, model.compile()), or is not, has its forward in rest there.
 Collectives that PyTorch starts within backward stay in backward. Launches are counted on the emulated device only: on a
 CUDA device they take a trace. In a program that compiles, calls that wait and copies are not looked at.
 
@@ -231,8 +232,11 @@ def enter(part):
 
 # Guarded themselves: what is called while something compiles must be a function that Dynamo was told to leave alone.
 @hook._guarded
-def _enter_forward(*_):
-    return hook._state.inside.turn(FORWARD)
+def _enter_forward(*args):
+    sample = hook._state.inside.turn(FORWARD)
+    if sample is not None and args:
+        hook._model_passed(args[0], sample.marks[-1][1], sample.tid)
+    return sample
 
 
 @hook._guarded
@@ -264,7 +268,7 @@ def patch_autograd(module):
 
 def _replacements(state, sample):
     if lend.compiled:
-        return list(_backward)
+        return _backward + _compiled()
     return _swaps + _backward + _exchanges() + _asks(state, sample)
 
 
@@ -279,6 +283,17 @@ def _through(function, part):
 
     through.__wrapped__ = function
     return through
+
+
+def _compiled():
+    """What torch.compile made of a model is called from outside of all that Dynamo traces: where that meets one it takes the model itself."""
+    wrapper = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
+    call = getattr(wrapper, "__dict__", {}).get("__call__")
+    if call is None:
+        return []
+    ours = _through(call, FORWARD)
+    hook._keep_from_dynamo([ours])
+    return [lend.Replace(wrapper, "__call__", ours)]
 
 
 def _exchanges():

@@ -1,14 +1,17 @@
 """The steps of a loop that no loader feeds: a part of the start-up hook, of inside.py.
 
 What it does. A step is from one step of the optimizer to the next; where none steps and no loader is asked, from one pass of the
-outermost module to the next: batch inference, requests. It tells evaluation (the model that trains is put into evaluation mode, and back) and
+outermost module to the next: batch inference, requests. In JAX it is from one call of a compiled function to its next. It tells evaluation (the model that trains is put into evaluation mode, and back) and
 checkpoints (torch.save and its like) as what they are, so that nobody takes them for training.
 What it does not. Where a loader is asked between two steps, its own steps are the loop's. Models that run only within a DataLoader's worker
 are no loop.
 """
 
+import sys
+from _operator import itemgetter
 from _weakref import ref
 from time import monotonic_ns
+from types import MethodType
 
 MS = 1000000  # ns
 OWN = -1  # in place of a loader's number
@@ -32,7 +35,8 @@ class Own(object):
         self.others = self.asked = self.since = 0
         self.evaluating = None  # (the model, since when, how often loaders had been asked)
 
-    def optimizer_stepped(self, optimizer, t, tid):
+    def beats(self, optimizer, t, tid):
+        """An optimizer stepped, or a compiled function of JAX was called again."""
         only_steps()
         beat = self.beat() if self.beat is not None else None
         if beat is not optimizer and beat is not None and self.others < BEATLESS:
@@ -110,14 +114,16 @@ def only_steps():
 
 
 @hook._guarded
-def _pass_begins(*_):
+def _pass_begins(*args):
     state = hook._state
     if hook._worker_id() is not None:
         only_steps()
         return None
     _passing.append(1)
-    t = monotonic_ns()
-    state.own.boundary(t, hook.native_id(), state.torch.is_grad_enabled())
+    t, tid = monotonic_ns(), hook.native_id()
+    state.own.boundary(t, tid, state.torch.is_grad_enabled())
+    if args:
+        hook._model_passed(args[0], t, tid)
     if state.own.too_quick(t):
         only_steps()
     return (state.inside.turn(state.inside.FORWARD),)
@@ -174,6 +180,69 @@ def _saved(begun):
         own.phase(begun, t, ',"saved":true')
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# JAX. What jax.jit makes is called from C++, past all of Python; so the program gets a thing around it.
+
+_calling = []  # who is inside of such a call: what is called there is being traced
+
+
+class _Jitted(object):
+    """Stands for what jax.jit made, and has all that it has."""
+
+    def __init__(self, made):
+        self.__dict__.update(vars(made))
+        self.__dict__.update((name, getattr(made, name)) for name in dir(type(made)) if not name.startswith("__"))
+        self._stoker_made, self._stoker_calls = made, 0
+
+    def __call__(self, *args, **kwargs):
+        if _calling or hook._off:
+            return self._stoker_made(*args, **kwargs)
+        _calls(self)
+        try:
+            return self._stoker_made(*args, **kwargs)
+        finally:
+            del _calling[:]
+
+    def __get__(self, thing, kind=None):
+        return self if thing is None else MethodType(self, thing)
+
+    def __repr__(self):
+        return repr(self._stoker_made)
+
+    def __reduce__(self):
+        return itemgetter(0), ((self._stoker_made,),)  # elsewhere it is what it was
+
+
+@hook._guarded
+def _calls(jitted):
+    _calling.append(1)
+    jitted._stoker_calls += 1
+    if jitted._stoker_calls == 1 or hook._worker_id() is not None:
+        return  # made for one call: the start
+    state, t, tid = hook._state, monotonic_ns(), hook.native_id()
+    state.own.beats(jitted, t, tid)
+    if t - state.optimized >= hook.SECOND:
+        state.optimized = t
+        device = sys.modules["jax"].default_backend()
+        state.channel.put(hook._json({"k": "optim", "tid": tid, "device": "cuda" if device == "gpu" else device, "dtype": None, "steps": 0}))
+
+
+def stay_out_of_tracebacks():
+    """JAX keeps the program's line of each operation, and shows the program's frames alone: ours are none of them."""
+    for name in ("jax._src.source_info_util", "jax._src.traceback_util"):
+        getattr(sys.modules.get(name), "register_exclusion", str)(__file__)
+
+
+def jit_in_place_of(original):
+    def jit(*args, **kwargs):
+        made = original(*args, **kwargs)
+        if type(made).__name__ == "PjitFunction":
+            return _Jitted(made)
+        return made if args else lambda function: jit(function, **kwargs)  # asked for its keywords first
+
+    return jit
+
+
 def forget():
     """In a forked child: whatever the parent was about, nobody is about it here."""
-    del _passing[:], _changing[:], _saving[:]
+    del _passing[:], _changing[:], _saving[:], _calling[:]

@@ -22,6 +22,7 @@ The protocol, version 1. Both sides begin with this paragraph.
                start_method, tid (of the main thread). The first record of each process.
     loader     loader (small int, per process; one that looks like one that is no longer in use goes on under its number, and is told once more, with anew true), t, kind ("stoker" where it is stoker.DataLoader, "ray", "dali", "spdl", "tf.data", "grain", "watched"; else left out), num_workers, prefetch_factor, pin_memory, persistent_workers, in_order, batch_size,
                drop_last, start_method, dataset (class), length (samples), iterable, shuffle, file, line (who iterates it first),
+               call_file (absolute), call_line (who made it; null of others than PyTorch's),
                reader (the class whose __getitem__ reads a sample, behind Subsets), transforms (what the data set does to it then,
                by class or function, in order), own (which parts are the program's own code: "collate_fn", "worker_init_fn",
                "batch_sampler", "sampler", "image loader"; "fallen back": it is stoker's and could not be fed);
@@ -38,7 +39,8 @@ The protocol, version 1. Both sides begin with this paragraph.
                second: it holds for the steps of this loader from n on, until another clock record.
     batch      loader, bytes, samples, dtype (of the largest tensor), pinned, tensors
     fetch      worker, count, wall, cpu, collate, wall2 (sum of squares of wall, in s^2), samples: cumulative in this process, over
-               the fetches that were timed: all, or one in eight after the first 32 where one takes less than 10 ms
+               the fetches that were timed: all, or one in eight after the first 32 where one takes less than 10 ms; looked, over how
+               many it was looked whether random numbers were drawn, and drew, from which generators ("numpy", "random", "torch")
     feed       count, samples, read, decode, transform: cumulative in this process, over the batches that stoker feed made for it;
                the stages are summed over its threads
     memory     dev, allocated, reserved (peak bytes)
@@ -46,7 +48,8 @@ The protocol, version 1. Both sides begin with this paragraph.
     inside     loader, n, clock "cuda"|"emulated"|"host", span (ns on that clock, from this step's ask to the next), input, copy, forward,
                backward, optimizer, exchange (of the span, each by itself); and of the launching thread launches, launching (ns),
                copies (to the device), bytes, pageable (of the bytes), syncs (calls that wait for the device), waited (ns). Of some steps
-    optim      tid, device, dtype (of the first parameter), steps (cumulative in this process)
+    optim      tid, device, dtype (of the first parameter, null in JAX), steps (cumulative in this process; 0 where a model or a compiled
+               function of JAX is called and no optimizer steps)
     warn       text
 """
 
@@ -125,6 +128,15 @@ def _iter_in_place_of(original):
         return iterator
 
     return __iter__
+
+
+def _init_in_place_of(original):
+    def __init__(self, *args, **kwargs):
+        _called(self)
+        original(self, *args, **kwargs)
+
+    __init__.__wrapped__ = original  # who asks for its arguments sees torch's
+    return __init__
 
 
 def _fetch_in_place_of(original):
@@ -388,6 +400,27 @@ def _stopped(step, error):
         state.flush(monotonic_ns())
 
 
+def _note_call(loader):
+    """Note the line that makes a DataLoader."""
+    file, line = _users_line()
+    if file is not None:
+        _calls.put(loader, (os.path.abspath(file), line))
+
+
+@_guarded
+def _called(loader):
+    _note_call(loader)
+
+
+@_guarded
+def _tell_again(loader, iterator):
+    """Settings were set and taken back (apply.py): those that were told are not in use."""
+    known = _state.loaders.get(loader) if _state is not None else None
+    if known is not None:
+        told = {name: value for name, value in _settings(loader, iterator).items() if name not in ("collates", "exact")}
+        _state.channel.put_first(dict(told, k="loader", loader=known.number, t=monotonic_ns()))
+
+
 @_guarded
 def _begin_iter():
     t, tid = monotonic_ns(), native_id()
@@ -470,6 +503,8 @@ class _Process(object):
 
     def adopt(self, iterator, t):
         """An iterator that was not made by iter(loader), or in our parent before a fork."""
+        if self.own is not None:
+            _parts["own"].only_steps()
         return self.iterate(self.new_loader(_settings(None, iterator), t), iterator)
 
     def new_loader(self, settings, t):
@@ -545,7 +580,7 @@ class _Process(object):
             if self.torch is not None:
                 self.report_precision()
             self.devices.report_memory(self)
-            _trace_if_asked()
+            _look_for_requests(self)
         if t - self.channel.flushed >= FLUSH_NS or len(self.channel.records) >= FLUSH_RECORDS:
             self.flush(t)
 
@@ -571,12 +606,28 @@ class _Process(object):
         self.channel.close()
 
 
-def _trace_if_asked():
-    """`observe` asks for a trace by a file beside its socket: the other way is ours alone."""
+def _look_for_requests(state):
+    """`observe` asks for something by a file beside its socket: the other way is ours alone."""
     global _tracer
-    path = os.path.join(os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "trace-%d.ask" % os.getpid())
-    if _tracer is None and os.path.exists(path):
-        _tracer = _part("trace").tracer(path)
+    folder, ask = os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "-%d.ask" % os.getpid()
+    trace, log = os.path.join(folder, "trace" + ask), os.path.join(folder, "log" + ask)
+    if _tracer is None and os.path.exists(trace):
+        _tracer = _part("trace").tracer(trace)
+    if os.path.exists(log):
+        _part("log").log(state, log)
+
+
+def _request(path):
+    """Read and remove what is asked for: it must be ours."""
+    import json
+
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    with os.fdopen(handle) as file:
+        if os.fstat(file.fileno()).st_uid != os.geteuid():
+            raise ValueError("%s is another user's" % os.path.basename(path))
+        request = json.load(file)
+    os.unlink(path)
+    return request
 
 
 def _end_trace():
@@ -608,6 +659,9 @@ class _ByObject(object):
         key = id(thing)
         # The callback is all C: in a callback in Python a KeyboardInterrupt would be lost.
         self.entries[key] = (ref(thing, partial(self.entries.pop, key)), value)
+
+
+_calls = _ByObject()  # (file, line) where a DataLoader was made
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -908,7 +962,7 @@ def _optimizer_stepped(optimizer):
     if state.inside is not None:
         state.inside.optimizer_stepped()
         if not state.inside.stepping:
-            state.own.optimizer_stepped(optimizer, t, tid)
+            state.own.beats(optimizer, t, tid)
     known = state.optimizers.get(optimizer)
     if known is None:
         known = _first_parameter(state.torch, optimizer)
@@ -940,15 +994,46 @@ def _after_optimizer_step(optimizer, args, kwargs):
         _optimizer_stepped(optimizer)
 
 
+def _step_in_place_of(original):
+    def step(self, *args, **kwargs):
+        _before_optimizer_step(self, args, kwargs)
+        stepped = original(self, *args, **kwargs)
+        _after_optimizer_step(self, args, kwargs)
+        return stepped
+
+    return step
+
+
 def _first_parameter(torch, optimizer):
     """Return (device, dtype, CUDA index or None) of the first parameter."""
-    for group in optimizer.param_groups:
+    groups = getattr(optimizer, "param_groups", None) or [{"params": found} for found in optimizer.param_lists]  # fastai's own
+    for group in groups:
         for parameter in group["params"]:
-            with torch._C.DisableTorchFunction():
-                device = parameter.device
-                index = device.index if device.type == "cuda" else None
-                return str(device), str(parameter.dtype).replace("torch.", ""), index
+            return _place(torch, parameter)
     return None, None, None
+
+
+def _place(torch, parameter):
+    with torch._C.DisableTorchFunction():
+        device = parameter.device
+        index = device.index if device.type == "cuda" else None
+        return str(device), str(parameter.dtype).replace("torch.", ""), index
+
+
+def _model_passed(module, t, tid):
+    """Where no optimizer steps the model itself tells where it lies. Nothing of the user's runs."""
+    state, left = _state, [module]
+    if state.optimizer_steps or t - state.optimized < SECOND:
+        return
+    state.optimized = t
+    while left:
+        found = vars(left.pop())
+        parameters = [one for one in found.get("_parameters", {}).values() if one is not None]
+        if parameters:
+            device, dtype, _ = _place(state.torch, parameters[0])
+            state.channel.put(_json({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": 0}))
+            return
+        left.extend(one for one in reversed(list(found.get("_modules", {}).values())) if one is not None)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -962,14 +1047,15 @@ class _Fetches(object):
         self.count = self.wall = self.cpu = self.collate = self.samples = self.reported = 0
         self.wall2 = 0.0
         self.worker = None
+        self.looked, self.drew = 0, set()
 
     def report(self, channel):
         if self.count == self.reported:
             return
         self.reported = self.count
         channel.put(
-            '{"k":"fetch","worker":%s,"count":%d,"wall":%d,"cpu":%d,"collate":%d,"wall2":%.9g,"samples":%d}'
-            % ("null" if self.worker is None else self.worker, self.count, self.wall, self.cpu, self.collate, self.wall2, self.samples)
+            '{"k":"fetch","worker":%s,"count":%d,"wall":%d,"cpu":%d,"collate":%d,"wall2":%.9g,"samples":%d,"looked":%d,"drew":%s}'
+            % (_encode(self.worker), self.count, self.wall, self.cpu, self.collate, self.wall2, self.samples, self.looked, _encode(sorted(self.drew)))
         )
 
 
@@ -1002,7 +1088,8 @@ def _fed(packet):
 
 @_guarded
 def _begin_fetch():
-    return monotonic_ns(), thread_time_ns()
+    before = _part("state").chance() if _state.fetches.looked < TIMED_FETCHES else None
+    return monotonic_ns(), thread_time_ns(), before
 
 
 @_guarded
@@ -1017,6 +1104,9 @@ def _fetched(fetcher, started):
     fetches.wall += wall
     fetches.cpu += cpu - started[1]
     fetches.wall2 += (wall / SECOND) ** 2
+    if started[2] is not None:
+        fetches.looked += 1
+        fetches.drew.update(_part("state").drawn(started[2], _part("state").chance()))
     if fetches.count >= TIMED_FETCHES:
         _turn[1] = 7 if fetches.wall < fetches.count * QUICK_NS else 0
     if not fetcher.auto_collation:
@@ -1302,6 +1392,7 @@ def _settings(loader, iterator):
     settings["length"] = None if iterable else _length(own.get("sampler"), dataset)
     settings["shuffle"] = None if iterable or loader is None else _shuffles(own.get("sampler"), batch_sampler)
     settings["file"], settings["line"] = _users_line()
+    settings["call_file"], settings["call_line"] = _calls.get(loader) or (None, None)
     settings.update(_reading(loader, own))
     # A batch surely has batch_size samples where torch's own sampler makes the batches and the last short one is dropped.
     own_batches = type(batch_sampler).__module__.startswith("torch.utils.data.")
@@ -1665,7 +1756,8 @@ def _boundary(torch, module):
     """Return what to replace. What is missing raises here, and not later in a step."""
     torch.is_grad_enabled, torch.is_autocast_enabled, torch._C.DisableTorchFunction, module._DatasetKind.Iterable
     fetch = module._utils.fetch
-    return (
+    made = ((module.DataLoader, "__init__", _init_in_place_of),) if "__init__" in vars(module.DataLoader) else ()
+    return made + (
         (module._BaseDataLoaderIter, "__next__", _next_in_place_of),
         (module.DataLoader, "__iter__", _iter_in_place_of),
         (fetch._BaseDatasetFetcher, "__init__", _fetcher_in_place_of),
@@ -1695,10 +1787,24 @@ def _patch_optimizer(module):
         before(_before_optimizer_step)
 
 
+def _patch_fastai(module):
+    _patch(((module.Optimizer, "step", _step_in_place_of),))
+
+
 def _patch_modules(module):
     for name in ("inside", "own"):
         _part(name).patch_modules(module)
-    _state.look_inside()
+    if _state.inside is None:
+        _state.look_inside()
+
+
+def _patch_jax(module):
+    own = _part("own")
+    if _state.inside is None:
+        _part("inside")
+        _state.look_inside()
+    own.stay_out_of_tracebacks()
+    _patch(((module, "jit", own.jit_in_place_of),))
 
 
 def _patch_save(name):
@@ -1790,6 +1896,7 @@ _others = (  # what inputs.py knows
     "spdl.pipeline._pipeline",
     "tensorflow.python.data.ops.iterator_ops",
     "grain._src.python.data_loader",
+    "grain._src.python.dataset.dataset",
 )
 _finder = _Finder(
     {
@@ -1801,6 +1908,8 @@ _finder = _Finder(
         "torch.autograd": _patch_autograd,
         "torch.serialization": _patch_save("save"),
         "safetensors.torch": _patch_save("save_file"),
+        "fastai.optimizer": _patch_fastai,
+        "jax": _patch_jax,
         "torch.compiler": _note_compiler,
         "torch._dynamo.callback": _patch_compiler,
         "torch._dynamo.convert_frame": _patch_old_compiler,
@@ -1845,6 +1954,8 @@ def _give_way(code):
     me = sys.modules.pop("sitecustomize")
     if sys.modules.setdefault("_stoker_hook", me) is me:
         try:
+            if os.environ.get("STOKER_APPLY") and sys.version_info >= (3, 8):
+                _part("apply").begin(os.environ["STOKER_APPLY"])  # before ours: what it puts in place is what we time
             begin()
             if not _off:
                 _keep_compiled(code)

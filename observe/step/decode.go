@@ -70,6 +70,8 @@ type record struct {
 	Iterable          bool     `json:"iterable"`
 	File              string   `json:"file"`
 	Line              int      `json:"line"`
+	CallFile          string   `json:"call_file"`
+	CallLine          int      `json:"call_line"`
 	Fast              *bool    `json:"fast"`
 	OnDevice          *bool    `json:"normalize_on_device"`
 
@@ -111,11 +113,13 @@ type record struct {
 	Pinned  *bool    `json:"pinned"`
 
 	// fetch
-	Count   int64   `json:"count"` // also in feed
-	Wall    int64   `json:"wall"`
-	CPU     int64   `json:"cpu"`
-	Collate int64   `json:"collate"`
-	Wall2   float64 `json:"wall2"`
+	Count   int64    `json:"count"` // also in feed
+	Wall    int64    `json:"wall"`
+	CPU     int64    `json:"cpu"`
+	Collate int64    `json:"collate"`
+	Wall2   float64  `json:"wall2"`
+	Looked  int64    `json:"looked"`
+	Drew    []string `json:"drew"`
 
 	// feed
 	Read      int64 `json:"read"`
@@ -196,11 +200,11 @@ func separately(data []byte) (p packet, bad int, err error) {
 func (r *record) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
-		&r.File, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
+		&r.File, &r.CallFile, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
 	} {
 		*text = safe.Text(*text, maxText)
 	}
-	for _, list := range []*[]string{&r.Transforms, &r.Own} {
+	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew} {
 		*list = (*list)[:min(len(*list), maxNames)]
 		for i, name := range *list {
 			(*list)[i] = safe.Text(name, maxText)

@@ -54,7 +54,9 @@ type Intake struct {
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
-	heard    bool // some process answered
+	draws    bool     // it was looked whether fetches draw random numbers
+	drew     []string // from which generators they did
+	heard    bool     // some process answered
 
 	dropped, malformed int64
 }
@@ -138,6 +140,9 @@ func (in *Intake) Facts(f *recording.Facts) {
 		f.Loaders[i].Settings = f.Loaders[i].Settings.With()
 	}
 	f.Model = in.model
+	if in.draws {
+		f.Draws = &recording.Draws{From: slices.Clone(in.drew)}
+	}
 	if in.model != nil {
 		model := *in.model
 		f.Model = &model
@@ -250,6 +255,9 @@ func (in *Intake) loader(p *Process, r *record) bool {
 	}
 	if r.File != "" {
 		l.Where = fmt.Sprintf("%s:%d", r.File, r.Line)
+	}
+	if r.CallFile != "" {
+		l.Call = fmt.Sprintf("%s:%d", r.CallFile, r.CallLine)
 	}
 	return true
 }
@@ -418,6 +426,14 @@ func (in *Intake) fetch(p *Process, r *record, now float64) bool {
 		return false
 	}
 	in.fetches[p.PID] = fetched{*r, now}
+	if r.Looked > 0 {
+		in.draws = true
+	}
+	for _, generator := range r.Drew {
+		if len(in.drew) < maxNotes && !slices.Contains(in.drew, generator) {
+			in.drew = append(in.drew, generator)
+		}
+	}
 	return true
 }
 

@@ -22,6 +22,7 @@ type Check struct {
 	Seen     int     // that were recorded, of all ranks
 	Cut      bool    // only the beginning of the trace is replayed
 	Path     Path    // what the judged steps were spent on
+	Spent    []Spent // the same by name, most time first
 }
 
 // tolerance is how far a replay without an edit may be from the recording for
@@ -51,7 +52,7 @@ func (t *Trace) checked() Check {
 	p.run()
 	t.uneven = uneven(p.steps())
 	t.unedited = typical(p.steps())
-	c := Check{Recorded: t.recordedStep() / 1e9, Mean: mean(t.recorded().steps()) / 1e9, Replayed: t.unedited / 1e9, Steps: t.judged[1] - t.judged[0], Seen: t.seen, Cut: t.calls < len(t.t.Host.Start), Path: p.path()}
+	c := Check{Recorded: t.recordedStep() / 1e9, Mean: mean(t.recorded().steps()) / 1e9, Replayed: t.unedited / 1e9, Steps: t.judged[1] - t.judged[0], Seen: t.seen, Cut: t.calls < len(t.t.Host.Start), Path: p.path(), Spent: p.spent()}
 	p = t.play()
 	p.usual()
 	p.run()

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 
 	"stoker"
@@ -35,12 +37,14 @@ const (
 	Copies                // a copy ran
 	Exchanges             // a collective ran
 	Loading               // the loop waited for a batch
-	Host                  // the launching thread thought, called or returned from a wait
+	Host                  // the launching thread thought or called
+	Launching             // from a call to the start of its work
+	Returning             // from the end of work to the return of the call that waited for it
 	Device                // from one queued piece of work to the next
 	parts
 )
 
-var partWords = [parts]string{"kernels", "copies", "exchanges", "loading", "host", "device latency"}
+var partWords = [parts]string{"kernels", "copies", "exchanges", "loading", "host", "launch to start", "return from a wait", "device latency"}
 
 // String returns the part's word.
 func (p Part) String() string {
@@ -53,6 +57,18 @@ func (p Part) String() string {
 // Path is what the judged steps' critical path was spent on, nanoseconds: shorten
 // nothing on it and no step gets shorter.
 type Path [parts]int64
+
+// Parts are those that take something, most first.
+func (p Path) Parts() []Spent {
+	var out []Spent
+	for part, ns := range p {
+		if ns > 0 {
+			out = append(out, Spent{Part(part), -1, ns})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Spent) int { return cmp.Compare(b.Time, a.Time) })
+	return out
+}
 
 // sum is the length of the path.
 func (p Path) sum() int64 {
@@ -96,9 +112,16 @@ func (p Part) resource(several bool) stoker.Resource {
 			return stoker.Worker
 		}
 		return stoker.MainThread
-	case Host, parts:
+	case Host, Launching, Returning, parts:
 	}
 	return stoker.MainThread
+}
+
+// Spent is what the critical path spent on one name.
+type Spent struct {
+	Part Part
+	Name int32 // index into Timeline.Names: of the work, of the innermost operator around what the host did; -1 none
+	Time int64
 }
 
 // walk is a place on the critical path.
@@ -106,16 +129,69 @@ type walk struct {
 	p    *play
 	path Path
 	stop int64
+
+	names map[Spent]int64 // times by part and name; nil where nobody asks
+	ops   []int32         // of each item the name of the operator around it, -1 none
 }
 
-// path follows what decided, from the last work of the judged steps back to their
-// begin.
+// path is what the judged steps' critical path was spent on: it follows what decided,
+// backwards.
 func (p *play) path() Path {
-	last, from := p.window()
-	if last < 0 {
-		return Path{}
+	w := walk{p: p}
+	w.back()
+	return w.path
+}
+
+// spent is the path by part and name, most time first.
+func (p *play) spent() []Spent {
+	w := walk{p: p, names: map[Spent]int64{}, ops: p.t.around()}
+	w.back()
+	var out []Spent
+	for s, ns := range w.names {
+		s.Time = ns
+		out = append(out, s)
 	}
-	w := walk{p: p, stop: from}
+	slices.SortFunc(out, func(a, b Spent) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// around is the name of the innermost operator around each item, -1 where none is open.
+func (t *Trace) around() []int32 {
+	h := &t.t.Host
+	open := make([][]int32, len(t.t.Threads))
+	out := filled(len(t.items))
+	call := 0
+	for i := range t.items {
+		it := &t.items[i]
+		for ; call < t.calls && h.Start[call] <= it.start; call++ {
+			if h.Kind[call] == recording.Op {
+				th := h.Thread[call]
+				open[th] = append(ended(open[th], h.End, h.Start[call]), int32(call))
+			}
+		}
+		stack := ended(open[it.thread], h.End, it.start)
+		open[it.thread] = stack
+		if n := len(stack); n > 0 {
+			out[i] = h.Name[stack[n-1]]
+		}
+	}
+	return out
+}
+
+// ended drops calls that are over from the end of a thread's open ones.
+func ended(open []int32, end []int64, at int64) []int32 {
+	for len(open) > 0 && end[open[len(open)-1]] <= at {
+		open = open[:len(open)-1]
+	}
+	return open
+}
+
+// back goes from the last work of the judged steps to their begin.
+func (w *walk) back() {
+	last, from := w.p.window()
+	w.stop = from
 	at, item := last, false
 	for at >= 0 {
 		if item {
@@ -124,7 +200,6 @@ func (p *play) path() Path {
 			at, item = w.work(at)
 		}
 	}
-	return w.path
 }
 
 // window is the last work of the judged steps and the time at which they began.
@@ -147,11 +222,22 @@ func (p *play) window() (last int32, from int64) {
 }
 
 // spend adds a stretch, as far as it lies in the window; false before it.
-func (w *walk) spend(part Part, from, to int64) bool {
+func (w *walk) spend(part Part, name int32, from, to int64) bool {
 	if from = max(from, w.stop); to > from {
 		w.path[part] += to - from
+		if w.names != nil {
+			w.names[Spent{Part: part, Name: name}] += to - from
+		}
 	}
 	return to > w.stop
+}
+
+// op is the name of the operator around an item, -1 where nobody asks.
+func (w *walk) op(item int32) int32 {
+	if w.ops == nil {
+		return -1
+	}
+	return w.ops[item]
 }
 
 func (w *walk) work(i int32) (next int32, item bool) {
@@ -179,19 +265,19 @@ func (w *walk) work(i int32) (next int32, item bool) {
 // start.
 func (w *walk) started(i int32, part Part, end int64) (next int32, item bool) {
 	p := w.p
-	if !w.spend(part, p.begin[i], end) {
+	if !w.spend(part, p.t.works[i].name, p.begin[i], end) {
 		return -1, false
 	}
 	switch p.reason[i] {
 	case byCall:
 		call := p.t.works[i].item
-		w.spend(Host, p.from[call], p.begin[i])
+		w.spend(Launching, w.op(call), p.from[call], p.begin[i])
 		return w.before(call)
 	case byStream:
-		w.spend(Device, p.end[p.prev[i]], p.begin[i])
+		w.spend(Device, -1, p.end[p.prev[i]], p.begin[i])
 		return p.prev[i], false
 	case byDep:
-		w.spend(Device, p.end[p.dep[i]], p.begin[i])
+		w.spend(Device, -1, p.end[p.dep[i]], p.begin[i])
 		return p.dep[i], false
 	}
 	return -1, false
@@ -214,12 +300,12 @@ func (w *walk) item(i int32) (next int32, item bool) {
 		decided = it.full
 	}
 	if decided >= 0 {
-		if !w.spend(Host, p.end[decided], p.to[i]) {
+		if !w.spend(Returning, w.op(i), p.end[decided], p.to[i]) {
 			return -1, false
 		}
 		return decided, false
 	}
-	if !w.spend(part, p.from[i], p.to[i]) {
+	if !w.spend(part, w.op(i), p.from[i], p.to[i]) {
 		return -1, false
 	}
 	return w.before(i)
@@ -230,7 +316,8 @@ func (w *walk) before(i int32) (next int32, item bool) {
 	p, it := w.p, &w.p.t.items[i]
 	switch p.cause[i] & causeBits {
 	case byAnchor:
-		if !w.spend(Host, p.to[it.anchor], p.from[i]) {
+		within := max(p.to[it.anchor], p.from[i]-it.inOps) // the operator opens last
+		if !w.spend(Host, w.op(i), within, p.from[i]) || !w.spend(Host, -1, p.to[it.anchor], within) {
 			return -1, false
 		}
 		return it.anchor, true

@@ -297,6 +297,13 @@ func TestPathAddsUp(t *testing.T) {
 		if got := p.path().sum(); got > sum || float64(got) < 0.98*float64(sum) {
 			t.Errorf("seed %d: the path is %d ns of %d", seed, got, sum)
 		}
+		var named Path
+		for _, s := range p.spent() {
+			named[s.Part] += s.Time
+		}
+		if named != p.path() {
+			t.Errorf("seed %d: by name the path is %v, in all %v", seed, named, p.path())
+		}
 	}
 }
 

@@ -46,6 +46,9 @@ from ._verbs import StokerError, advise, diagnose, find_binary, predict, trace, 
 from ._warning import StokerWarning
 from ._watch import watch
 
+# The one place of the version: the binary, the wheel and the packages are built with it.
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from ._count import count
     from ._defer import enable as feed

@@ -28,6 +28,7 @@ from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
 from ._pictures import PILLOW, Recording
 from ._place import here
+from ._room import Rooms
 from ._verify import restore, states, twice
 from ._verbs import StokerError
 from ._warning import warn
@@ -71,6 +72,7 @@ def _forked() -> None:
     global _starting
     _starting = threading.Lock()
     _making.lock = threading.RLock()
+    _making.rooms = Rooms()
     _pictures.lock = threading.RLock()
     Recording.now = None
 

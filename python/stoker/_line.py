@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._making import Job, Room
+from . import _making
+from ._making import Job
+from ._room import Room, memory
 from ._warning import warn
 
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
@@ -22,13 +24,6 @@ _VECTORS = 512  # of one writev
 _PICTURES = 2048  # of one make, of 8192 that are possible
 _AT_ONCE = 8  # makes, of 16 that are possible
 _KEPT = 64 << 20  # bytes of files, from batch to batch
-
-
-def memory(size: int) -> int:
-    """A memfd of so many bytes."""
-    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC)
-    os.ftruncate(descriptor, size)
-    return descriptor
 
 
 class Line:
@@ -61,6 +56,7 @@ class Line:
         if self._end is not None:
             self._end.close()
             self._end = None
+            _making.rooms.forget()  # the daemon may have one in hand
 
     def _make(self, jobs: list[Job]) -> list[Job]:
         request = _Request(jobs)

@@ -6,7 +6,6 @@ import functools
 import mmap
 import os
 import threading
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from ._pictures import Recipe, Recording, by_pillow
+from ._room import Room, Rooms
 from ._tensors import Call, Cell, Later, Plan, set_item
 from ._verify import same_bits
 
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from ._line import Line
 
 lock = threading.RLock()  # renewed in a forked child
-
-
-class Room:
-    """Memory that other processes can be given."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        weakref.finalize(self, os.close, descriptor)
 
 
 class Job(NamedTuple):
@@ -63,6 +55,9 @@ _tables: dict[Any, torch.Tensor] = {}
 
 #: This process's line to the daemon: makes jobs, and returns those that it could not.
 daemon: Line | None = None
+
+#: Memory for batches; anew in a forked child, which shares the locks of its parent's.
+rooms = Rooms()
 
 #: What differs from Pillow's is noted here; None: nothing is compared.
 checked: list[str] | None = None
@@ -99,6 +94,7 @@ def finish(recording: Recording) -> None:
         if recipe is not None:
             recipe.make()
     recording.recipes.clear()
+    rooms.turn()
 
 
 def _settle(later: Later) -> None:
@@ -172,14 +168,15 @@ class _Work:
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room | None]:
     """Memory for a batch: in a worker shared with the trainer, as torch's collate has it."""
-    from ._line import memory
-
     size = torch.Size(shape).numel() * dtype.itemsize
     try:
-        room = Room(memory(size))
-    except OSError:  # no descriptor is left
+        room, loan = rooms.lend(size)
+    except OSError:  # no descriptor is left, or no lock
         return torch.empty(shape, dtype=dtype), None
-    if torch.utils.data.get_worker_info() is None:
-        return torch.from_numpy(np.frombuffer(mmap.mmap(room.descriptor, size), np.uint8)).view(dtype).view(shape), room
-    storage = torch.UntypedStorage._new_shared_fd_cpu(room.descriptor, size)
-    return torch.empty(0, dtype=dtype).set_(storage, 0, shape), room
+    try:
+        if torch.utils.data.get_worker_info() is None:
+            return torch.from_numpy(np.frombuffer(mmap.mmap(loan, size), np.uint8)).view(dtype).view(shape), room
+        storage = torch.UntypedStorage._new_shared_fd_cpu(loan, size)
+        return torch.empty(0, dtype=dtype).set_(storage, 0, shape), room
+    finally:
+        os.close(loan)

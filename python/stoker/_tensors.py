@@ -22,15 +22,16 @@ from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, repl
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
 _ARITHMETIC = {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
+_AXES = {(-1,): 0, (2,): 0, (-2,): 1, (1,): 1}  # of a flip, and Pillow's number of it
 _DTYPES = {torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 # What can be asked of a Later without making it: its looks, and what goes through __torch_dispatch__.
 _KNOWN = set(
     "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized is_cuda is_cpu is_mps is_meta"
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
-    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_".split()
+    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip".split()
 )
-_OWN = {"cell", "real", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
+_OWN = {"cell", "real", "made", "face", "as_subclass", "requires_grad_", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
 
 
 class Call:
@@ -86,6 +87,19 @@ class Plan(NamedTuple):
         """With a further call, which is elementwise; None where it has to be seen what comes of it."""
         looks = None if self.parts else _looks(self.shape[0], self.dtype, self.rows, call)
         return None if looks is None else self._replace(calls=(*self.calls, call), dtype=looks[0], rows=looks[1])
+
+    def flipped(self, call: Call) -> Plan | None:
+        """As torch's flip; what is done to each value may as well be done after it."""
+        axis = _AXES.get(tuple(call.rest[0])) if len(call.rest) == 1 and len(self.shape) == 3 else None
+        looks = None if self.recipe is None or axis is None or self.set_in() else _looks(self.shape[0], self.dtype, self.rows, call)
+        if looks != (self.dtype, self.rows):
+            return None
+        assert self.recipe is not None
+        return self._replace(recipe=self.recipe.transpose(axis))
+
+    def set_in(self) -> bool:
+        """Whether a part of it has values of its own."""
+        return any(call.func is set_item for call in self.calls)
 
     def set(self, key: Any, new: Any) -> Plan | None:
         """With values put into a part of it."""
@@ -151,6 +165,17 @@ class Later(torch.Tensor):
 
     def real(self) -> torch.Tensor:
         """The value, made where it is not there yet."""
+        return self.made()
+
+    def as_subclass(self, cls: type) -> Any:
+        kind = _kinds.get(cls) if self.cell.value is None else None
+        return self.real().as_subclass(cls) if kind is None else kind(self.cell)
+
+    def requires_grad_(self, wanted: bool = True) -> torch.Tensor:
+        return self.real().requires_grad_(wanted) if wanted or self.cell.value is not None else self
+
+    def made(self) -> torch.Tensor:
+        """The value as a plain tensor."""
         cell = self.cell
         if cell.value is None:
             from ._making import make
@@ -205,7 +230,9 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     assert plan is not None
     if func is _aten.detach.default or func is _aten.alias.default:
         return type(later)(later.cell)
-    if func in _IN_PLACE or func in _ARITHMETIC:
+    if func is _aten.flip.default:
+        after = plan.flipped(Call(func, rest, kwargs))
+    elif func in _IN_PLACE or func in _ARITHMETIC:
         fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0])
         after = plan.then(call_of(func, rest, {})) if fits else None
     elif func is _aten.clone.default or func is _aten._to_copy.default:
@@ -248,6 +275,7 @@ def _constant(value: Any) -> bool:
 
 def _stacked(tensors: Any) -> Later | None:
     """A stack of tensors of which some are to be made later."""
+    tensors = [t.as_subclass(torch.Tensor) if type(t) in _kinds else t for t in tensors]
     looks = {(tuple(t.shape), t.dtype) for t in tensors}
     waiting = any(isinstance(t, Later) and t.cell.value is None for t in tensors)
     if len(looks) != 1 or not waiting or not all(isinstance(t, Later) or _constant(t) for t in tensors):
@@ -262,10 +290,39 @@ def _stacked(tensors: Any) -> Later | None:
 
 def _real(value: Any) -> Any:
     if isinstance(value, Later):
-        return value.real()
+        return value.made()
     if isinstance(value, (list, tuple)):
         return type(value)(map(_real, value)) if not hasattr(value, "_fields") else value
     return {key: _real(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+_kinds: dict[type, type[Later]] = {torch.Tensor: Later, Later: Later}  # which class stands for which
+
+
+def _install_images(tv_tensors: Any) -> None:
+    """Have torchvision's own class of tensors stood for as well, whose functions give plain tensors but for a few."""
+    Image = tv_tensors.Image
+    if not hasattr(Image, "wrap") or not hasattr(Image, "_wrap_output"):
+        return
+
+    class LaterImage(Later, Image):
+        face: Any = None
+        __torch_function__ = classmethod(Image.__torch_function__.__func__)
+
+        def real(self) -> Any:
+            if self.face is None:
+                self.face = self.made().as_subclass(Image)
+            return self.face
+
+        @classmethod
+        def _wrap_output(cls, output: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return Image._wrap_output(output, args, kwargs)
+
+        @classmethod
+        def wrap(cls, tensor: Any, like: Any, **kwargs: Any) -> Any:
+            return Image.wrap(tensor, like, **kwargs)
+
+    _kinds[Image] = _kinds[LaterImage] = LaterImage
 
 
 def _plan_of(image: Any, rows: bool) -> Plan | None:
@@ -353,7 +410,7 @@ def _collate_in_place_of(original: Any) -> Any:
         if not any(isinstance(item, Later) for item in batch):
             return original(batch, collate_fn_map=collate_fn_map)
         later = _stacked(batch)
-        return original(list(map(_real, batch)), collate_fn_map=collate_fn_map) if later is None else later
+        return original([item.real() if isinstance(item, Later) else item for item in batch], collate_fn_map=collate_fn_map) if later is None else later
 
     return collate
 
@@ -370,6 +427,10 @@ def install(modules: Any) -> None:
         ForkingPickler.register(Later, lambda later: reductions.reduce_tensor(later.real()))
         kinds = collate.default_collate_fn_map
         kinds[Later] = kinds[torch.Tensor] = _collate_in_place_of(kinds[torch.Tensor])
+    tv_tensors = modules.get("torchvision.tv_tensors")
+    if tv_tensors is not None and "images" not in _done:
+        _done.add("images")
+        _install_images(tv_tensors)
     functional = modules.get("torchvision.transforms.functional")
     if functional is not None and "torchvision" not in _done:
         _done.add("torchvision")

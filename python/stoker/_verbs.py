@@ -16,6 +16,9 @@ import sysconfig
 from typing import Any
 
 
+_NAME = "stoker.exe" if os.name == "nt" else "stoker"
+
+
 class StokerError(RuntimeError):
     """The binary is missing or refused; the message is its own sentence."""
 
@@ -26,7 +29,7 @@ def find_binary() -> str:
     if named:
         return named
     here = os.path.dirname(os.path.abspath(__file__))
-    for beside in (os.path.join(here, "stoker"), os.path.join(here, "..", "..", "bin", "stoker"), *_script_paths()):
+    for beside in (os.path.join(here, _NAME), os.path.join(here, "..", "..", "bin", _NAME), *_script_paths()):
         if os.access(beside, os.X_OK) and os.path.isfile(beside) and _trusted(beside):
             return os.path.normpath(beside)
     found = shutil.which("stoker")
@@ -37,6 +40,8 @@ def find_binary() -> str:
 
 def _trusted(path: str) -> bool:
     """Whether a file beside this package may be run: a package in /tmp/stoker makes /tmp/bin/stoker anybody's to write."""
+    if os.name == "nt":  # owners and modes say nothing there
+        return True
     file, folder = os.stat(path), os.stat(os.path.dirname(path))
     owners = {0, os.geteuid(), os.stat(__file__).st_uid}
     shared = file.st_mode & 0o002 or (folder.st_mode & 0o002 and not folder.st_mode & stat.S_ISVTX)
@@ -46,7 +51,7 @@ def _trusted(path: str) -> bool:
 def _script_paths() -> list[str]:
     """Where pip puts the binary: the scripts of this environment, or of this user."""
     schemes = sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")
-    return [os.path.join(sysconfig.get_path("scripts", scheme), "stoker") for scheme in schemes]
+    return [os.path.join(sysconfig.get_path("scripts", scheme), _NAME) for scheme in schemes]
 
 
 def diagnose(run: str | os.PathLike[str]) -> dict[str, Any]:

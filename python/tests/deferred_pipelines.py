@@ -19,6 +19,7 @@ import torch
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps, PngImagePlugin
 from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, default_collate, get_worker_info
 from torchvision import transforms as T
+from torchvision import tv_tensors
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import functional as F
 from torchvision.transforms import v2
@@ -98,8 +99,8 @@ def opened(path):
     return Image.open(path).convert("RGB")
 
 
-def folder(*steps):
-    return lambda root: (ImageFolder(os.path.join(root, "train"), T.Compose(list(steps))), {})
+def folder(*steps, **settings):
+    return lambda root: (ImageFolder(os.path.join(root, "train"), T.Compose(list(steps))), settings)
 
 
 def custom(read, **settings):
@@ -241,6 +242,16 @@ def enhanced(path):
     thumbnail = opened(path)
     thumbnail.thumbnail((40, 40))
     return torch.stack([F.to_tensor(each) for each in made]), str([sorted(each.info) for each in made]), thumbnail.size, F.to_tensor(F.resize(thumbnail, [20, 20]))
+
+
+def looked_at(image):
+    """What torchvision's own tensors give: themselves or plain ones, and what belongs to them."""
+    same = image.clone().add_(image[:, :1, :1] // 2)
+    kinds = [isinstance(each, tv_tensors.Image) for each in (image, image.to(torch.float64), image.float(), image.mul(2), same, image.detach().flip(1), image.requires_grad_(False), image.data)]
+    facts = kinds, image.shape, image.dtype, image.requires_grad, image.stride(), int(image.flip(-1)[0, 0, 0]), int(image.flip(-1, -2).double().sum())
+    half = tv_tensors.wrap(image.half().mul_(0.5).flip([1]).to(torch.uint8), like=image)
+    half[..., 2:4, 3:9] = len(str(facts))
+    return tv_tensors.Image(half.flip(2)) if same.sum() % 2 else copy.deepcopy(half)
 
 
 def drafted(path):
@@ -393,9 +404,10 @@ PIPELINES = {
     "reflected": folder(T.Resize((50, 50)), T.Pad(2, padding_mode="reflect"), *TAIL),
     "tone": folder(T.Resize((50, 50)), *(kind(p=0.5, **more) for kind, more in ((T.RandomAutocontrast, {}), (T.RandomEqualize, {}), (T.RandomInvert, {}), (T.RandomPosterize, {"bits": 3}), (T.RandomSolarize, {"threshold": 100}), (T.RandomAdjustSharpness, {"sharpness_factor": 2}))), *TAIL),
     "crops": folder(T.Resize((50, 50)), T.FiveCrop(30), T.Lambda(lambda crops: torch.stack([NORMALIZE(F.to_tensor(crop)) for crop in crops]))),
-    "v2": folder(v2.RandomResizedCrop(40), v2.RandomHorizontalFlip(), v2.ColorJitter(0.3, 0.3, 0.3, 0.1), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5, 0.5, 0.5], [0.2, 0.3, 0.4]), v2.RandomErasing(0.5)),
+    "v2": folder(v2.RandomResizedCrop(40), v2.RandomHorizontalFlip(), v2.ColorJitter(0.3, 0.3, 0.3, 0.1), v2.ToImage(), v2.RandomVerticalFlip(), v2.ToDtype(torch.float32, scale=True), v2.RandomHorizontalFlip(), v2.Normalize([0.5, 0.5, 0.5], [0.2, 0.3, 0.4]), v2.RandomErasing(0.5)),
     "v2 pure": folder(v2.RandomResizedCrop(40), v2.TrivialAugmentWide(), v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.ToPureTensor()),
     "v2 tensors": folder(v2.ToImage(), v2.RandomResizedCrop(40, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)),
+    "v2 images": folder(v2.ToImage(), v2.RandomHorizontalFlip(), v2.RandomVerticalFlip(), v2.Lambda(looked_at), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.2]), v2.RandomErasing(0.5), batch_size=1),
     "v2 grey": folder(v2.Resize((30, 30)), v2.Grayscale(3), v2.GaussianBlur(3), v2.ToTensor()),
     "numpy": custom(albumented),
     "arrays": custom(lambda path: np.asarray(opened(path).resize((22, 22)))),

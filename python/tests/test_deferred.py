@@ -20,6 +20,7 @@ from feed_fixture import let_go
 
 try:
     import deferred_pipelines as pipelines
+    import numpy
     import torch
 
     from stoker import _defer, _jpeg, _line, _making
@@ -201,6 +202,20 @@ class VerifyTest(DeferredCase):
         self.assertIn("not fed", stderr.getvalue())
 
 
+def place_of(tensor):
+    """Which memory a batch lies in: the inode, of the file that is mapped there."""
+    at = tensor.data_ptr()
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            if begin <= at < end:
+                return line.split()[4]
+
+
+def digest_of(values):
+    return hashlib.sha256(numpy.asarray(values).tobytes()).hexdigest()[:16]
+
+
 BINARY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "bin", "stoker")
 
 
@@ -257,6 +272,39 @@ class DaemonTest(DeferredCase):
                             process.kill()
                             process.wait()
                 self.assertEqual([each.hexdigest()[:16] for each in found], self.plain[f"reference/{workers}"][:-1])
+
+    def test_kept(self):
+        """Memory is used again, but never what a trainer still has: of every third batch, a view of the next, an array of the third."""
+        for workers in (0, 2):
+            with self.subTest(workers=workers):
+                batches = pipelines.loader("folder", self.root, workers, persistent_workers=workers > 0, batch_size=2)
+                kept, places = [], []
+                for _ in range(3):
+                    for number, (images, _) in enumerate(batches):
+                        part = (images, images[1:, 0], images.numpy()[0].T, None)[number % 4]
+                        places.append(place_of(images))
+                        if part is not None:
+                            kept.append((part, digest_of(part), places[-1]))
+                del images, part, batches  # the workers end
+                self.assertEqual([digest_of(part) for part, _, _ in kept], [was for _, was, _ in kept])
+                self.assertEqual(len({place for _, _, place in kept}), len(kept))
+                self.assertLess(len(set(places)), len(places))
+
+    def test_kept_by_a_child(self):
+        """A forked child may still read what its parent has dropped."""
+        _making.rooms.forget()
+        batches = iter(pipelines.loader("folder", self.root, 0))
+        images, _ = next(batches)
+        first, seen = place_of(images), digest_of(images)
+        come, go = multiprocessing.Pipe(), multiprocessing.Pipe()
+        child = multiprocessing.get_context("fork").Process(target=lambda: (go[1].recv(), come[1].send(digest_of(images) == seen)))
+        child.start()
+        self.addCleanup(child.join)
+        self.addCleanup(child.kill)
+        del images
+        self.assertNotIn(first, [place_of(images) for images, _ in batches])
+        go[0].send(None)
+        self.assertTrue(come[0].recv())
 
     def test_command(self):
         """An unchanged script; its exit code is its own."""

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"stoker"
+	"stoker/diagnose/flame"
 	"stoker/hardware"
 	"stoker/predict"
 	"stoker/report/plot"
@@ -69,7 +70,19 @@ func pictures() map[string]func(io.Writer) error {
 		"two": sweep(batch, predict.Axis{Name: "workers", Values: []float64{0, 1, 2}}), "two, many": sweep(batch, predict.Axis{Name: "cached", Values: many[:2]}),
 		"grid of many": sweep(predict.Axis{Name: "workers", Values: many}, predict.Axis{Name: "cores", Values: many[1:]}),
 		"roofline":     func(w io.Writer) error { return plot.Roofline(w, words, roofline()) },
+		"flame":        func(w io.Writer) error { return plot.Flame(w, words, flames()) },
 	}
+}
+
+// flames has names that XML would not take, and boxes too small to draw.
+func flames() *flame.Node {
+	root := &flame.Node{Name: "host threads", Time: 100_000}
+	for i := range 30 {
+		child := &flame.Node{Name: "<built-in & more>", Time: int64(1 + 100*i)}
+		child.Children = []*flame.Node{{Name: "a/very/long/path/to/train.py(12): forward", Time: child.Time / 2}, {Name: "aten::mm", Time: 1}}
+		root.Children = append(root.Children, child)
+	}
+	return root
 }
 
 // An SVG is well-formed, says its title, and holds no unknown as a number.
@@ -126,6 +139,7 @@ func TestNothingToDraw(t *testing.T) {
 		"no axes":     plot.Sweep(io.Discard, words, nil, make([]predict.Point, 1)),
 		"wrong count": plot.Sweep(io.Discard, words, []predict.Axis{{Name: "batch", Values: []float64{1, 2}}, {Name: "workers", Values: []float64{1}}}, make([]predict.Point, 1)),
 		"too many":    plot.Sweep(io.Discard, words, []predict.Axis{{Name: "batch", Values: []float64{1}}}, make([]predict.Point, 10_001)),
+		"no time":     plot.Flame(io.Discard, words, &flame.Node{}),
 		"no peak":     plot.Roofline(io.Discard, words, predict.Roofline{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "expected") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoker/diagnose/flame"
 	"stoker/internal/poison"
 	"stoker/predict"
 	"stoker/report/plot"
@@ -19,7 +20,9 @@ func TestPicturesHoldNothingFromOutsideRaw(t *testing.T) {
 	}
 	r.Points[0].Attained.Point, r.Points[0].Delivered.Point = 6e13, 5e13
 	axes := []predict.Axis{{Name: "axis" + poison.Text, Values: []float64{1, 2}}}
+	tree := &flame.Node{Name: "node" + poison.Text, Time: 10, Children: []*flame.Node{{Name: "x.py(1): y" + poison.Text, Time: 5}}}
 	for name, draw := range map[string]func(*bytes.Buffer) error{
+		"flame":    func(b *bytes.Buffer) error { return plot.Flame(b, words, tree) },
 		"roofline": func(b *bytes.Buffer) error { return plot.Roofline(b, words, r) },
 		"sweep": func(b *bytes.Buffer) error {
 			return plot.Sweep(b, words, axes, []predict.Point{{X: 1, Fits: predict.Yes}, {X: 2, Fits: predict.Yes}})

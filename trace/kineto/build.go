@@ -25,6 +25,7 @@ func (m *merger) trace() (*Trace, error) {
 	s.host = blocks[hostRecord]{} // half of the memory, before the rest is built
 	b.workColumns()
 	s.work = blocks[workRecord]{}
+	b.memoryColumns()
 	b.threads()
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Warnings: m.warnings, Rank: -1}
 	b.t.Dropped = b.dropped()
@@ -191,6 +192,28 @@ func (b *builder) workColumns() {
 			b.t.Devices = append(b.t.Devices, on)
 		}
 		d.Device[k] = at
+	}
+}
+
+// memoryColumns takes the allocator's events of the devices that worked.
+func (b *builder) memoryColumns() {
+	s := b.store
+	order := byStart(s.memory.n, func(i int) (int64, int64) { m := s.memory.at(i); return m.at, m.at })
+	place := map[recording.Device]int32{}
+	for i, d := range b.t.Devices {
+		place[recording.Device{PID: d.PID, Index: d.Index}] = int32(i)
+	}
+	c := &b.t.Memory
+	for _, i := range order {
+		m := s.memory.at(int(i))
+		on, known := place[recording.Device{PID: int(s.rows[m.row].pid), Index: int(m.device)}]
+		at := m.at - b.base
+		if !known || at < 0 || at > b.t.End {
+			s.dropped[instantWhy]++
+			continue
+		}
+		c.At, c.Bytes, c.Address, c.Total = append(c.At, at), append(c.Bytes, m.bytes), append(c.Address, m.address), append(c.Total, m.allocated)
+		c.Device, c.Thread = append(c.Device, on), append(c.Thread, b.thread(m.row))
 	}
 }
 

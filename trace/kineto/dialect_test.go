@@ -397,3 +397,20 @@ func TestStop(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Arguments of a frame are stepped over, whatever stands in them.
+func TestUnread(t *testing.T) {
+	for text, want := range map[string]int{
+		`{"a": 1}`:             8,
+		`{}x`:                  2,
+		`{"a}": 1}`:            0,
+		`{"a": {"b": 1}}`:      0,
+		`{"a": "\"}"}`:         0,
+		`{"a": "}", "b": "}`:   0,
+		`{"a": [1, 2], "b": 3`: 0,
+	} {
+		if got := unread([]byte(text), 0); got != want {
+			t.Errorf("%s: ends at %d, want %d", text, got, want)
+		}
+	}
+}

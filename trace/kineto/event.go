@@ -34,6 +34,7 @@ type event struct {
 	dtype, group         []byte
 
 	allocated, reserved int64 // bytes of a device in use and held, of a memory event
+	address             int64 // that it is about
 }
 
 // flags say which fields an event had.
@@ -98,8 +99,9 @@ type (
 	sizeRecord struct { // how much a copying call moves, where the copy itself does not say
 		corr, bytes int64
 	}
-	memoryRecord struct { // the most that was in use, and held, on a device
-		device, allocated, reserved int64
+	memoryRecord struct { // an allocation, or what was freed: bytes below 0
+		at, device, bytes, address, allocated, reserved int64
+		row                                             int32
 	}
 	labelRecord struct { // the name of a thread or process
 		row, name int32
@@ -246,28 +248,15 @@ func (s *scanner) record(out *batch) {
 	case 'M':
 		s.label(e, out)
 	case 'i', 'I', 'C', 'n', 'N', 'O', 'D':
-		if e.reserved > 0 && string(e.name) == "[memory]" {
-			out.memory = peaks(out.memory, memoryRecord{e.device, e.allocated, e.reserved})
+		if e.reserved > 0 && e.device >= 0 && e.flags&(hasTS|absurdTS) == hasTS && string(e.name) == "[memory]" {
+			out.memory = append(out.memory, memoryRecord{e.ts, e.device, e.bytes, e.address, e.allocated, e.reserved, s.row(e.pid, e.tid)})
+			break
 		}
 		out.dropped[instantWhy]++
 	default:
 		out.dropped[unknownWhy]++
 		out.stray(e.cat)
 	}
-}
-
-// peaks keeps the most of each device.
-func peaks(list []memoryRecord, m memoryRecord) []memoryRecord {
-	for i := range list {
-		if l := &list[i]; l.device == m.device {
-			l.allocated, l.reserved = max(l.allocated, m.allocated), max(l.reserved, m.reserved)
-			return list
-		}
-	}
-	if m.device < 0 || len(list) >= mostDevices {
-		return list
-	}
-	return append(list, m)
 }
 
 func (s *scanner) label(e *event, out *batch) {
@@ -332,6 +321,7 @@ func (s *scanner) frame(e *event, out *batch) {
 	name := s.names.id(e.name)
 	t := s.names.traits[name]
 	if t&collecting != 0 {
+		e.shapes, e.types, e.stack = nil, nil, nil // its arguments may not have been read
 		s.host(e, profilingClass, out)
 		return
 	}

@@ -122,10 +122,8 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 		if p.Memory > 0 {
 			g.MemoryBytes = stat.Known(p.Memory)
 		}
-		for _, m := range s.memory {
-			if m.device == int64(p.ID) {
-				g.PeakBytes, g.HeldBytes = stat.Known(float64(m.allocated)), stat.Known(float64(m.reserved))
-			}
+		if held := s.most(p.ID); held.reserved > 0 {
+			g.PeakBytes, g.HeldBytes = stat.Known(float64(held.allocated)), stat.Known(float64(held.reserved))
 		}
 		facts.GPUs = append(facts.GPUs, g)
 	}
@@ -134,6 +132,16 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 			t.Devices[i].GPU = at
 		}
 	}
+}
+
+// most is what was in use and held on a device at most.
+func (s *store) most(device int) (of memoryRecord) {
+	for i := range s.memory.n {
+		if m := s.memory.at(i); m.device == int64(device) {
+			of.allocated, of.reserved = max(of.allocated, m.allocated), max(of.reserved, m.reserved)
+		}
+	}
+	return of
 }
 
 // renumbered gives properties the numbers that work carries: profilers of ROCm name the

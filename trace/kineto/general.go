@@ -93,7 +93,7 @@ func (e *event) setArgument(key string, v value) {
 		e.setInt(&e.stream, hasStream, v)
 	case "device":
 		e.setInt(&e.device, hasDevice, v)
-	case "bytes", "size":
+	case "bytes", "size", "Bytes":
 		e.setInt(&e.bytes, 0, v)
 	case "grid":
 		e.blocks = setProduct(e.blocks, v)
@@ -117,6 +117,8 @@ func (e *event) setArgument(key string, v value) {
 		}
 	case "In msg nelems":
 		e.setInt(&e.nelems, 0, v)
+	case "Addr":
+		e.setInt(&e.address, 0, v)
 	case "Total Allocated":
 		e.setInt(&e.allocated, 0, v)
 	case "Total Reserved":

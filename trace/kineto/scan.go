@@ -105,11 +105,7 @@ func (s *scanner) fast(b []byte, i int) (end int, ok bool) {
 		case "id":
 			i, ok = e.scanInt(b, i, &e.id, hasID)
 		case "args":
-			if b[i] == '{' {
-				i, ok = s.arguments(b, i)
-			} else {
-				i, ok = skip(b, i)
-			}
+			i, ok = s.argumentsOf(b, i)
 		default:
 			i, ok = skip(b, i)
 		}
@@ -141,7 +137,7 @@ func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
 			i, ok = e.scanInt(b, i, &e.stream, hasStream)
 		case "device":
 			i, ok = e.scanInt(b, i, &e.device, hasDevice)
-		case "bytes", "size":
+		case "bytes", "size", "Bytes":
 			i, ok = e.scanInt(b, i, &e.bytes, 0)
 		case "grid":
 			i, ok = scanProduct(b, i, &e.blocks)
@@ -167,6 +163,8 @@ func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
 			}
 		case "In msg nelems":
 			i, ok = e.scanInt(b, i, &e.nelems, 0)
+		case "Addr":
+			i, ok = e.scanInt(b, i, &e.address, 0)
 		case "Total Allocated":
 			i, ok = e.scanInt(b, i, &e.allocated, 0)
 		case "Total Reserved":
@@ -185,6 +183,36 @@ func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
 		}
 	}
 }
+
+// argumentsOf reads or steps over the value of "args" at b[i].
+func (s *scanner) argumentsOf(b []byte, i int) (end int, ok bool) {
+	if b[i] != '{' {
+		return skip(b, i)
+	}
+	if s.class(s.e.cat) == frameClass {
+		if end = unread(b, i); end > 0 {
+			return end, true
+		}
+	}
+	return s.arguments(b, i)
+}
+
+// unread is where the object at b[i] ends, 0 where that takes a closer look: nobody asks
+// for the arguments of a Python frame, and most of a trace with stacks is frames. Between
+// whole strings, without an escape or another object, the first closing brace is its own.
+func unread(b []byte, i int) (end int) {
+	k := bytes.IndexByte(b[i:], '}')
+	if k < 0 {
+		return 0
+	}
+	inner := b[i+1 : i+k]
+	if bytes.Count(inner, quote)&1 != 0 || bytes.IndexByte(inner, '\\') >= 0 || bytes.IndexByte(inner, '{') >= 0 {
+		return 0
+	}
+	return i + k + 1
+}
+
+var quote = []byte{'"'}
 
 // keyOf reads the key at b[i] and finds its value. Keys are short: a loop over
 // their bytes is faster than a call that searches.
@@ -442,9 +470,15 @@ func skip(b []byte, i int) (end int, ok bool) {
 	return j, j > i
 }
 
+// nests are the bytes at which skipNest has to look.
+var nests = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, 0: true}
+
 func skipNest(b []byte, i int) (end int, ok bool) {
 	for depth, j := 0, i; ; j++ {
-		switch c := b[j]; c {
+		for !nests[b[j]] {
+			j++
+		}
+		switch b[j] {
 		case '"':
 			if j, ok = skip(b, j); !ok {
 				return i, false

@@ -23,7 +23,7 @@ type store struct {
 	labels map[int32]int32 // row: name of its thread
 	procs  map[int32]int32 // row: name of its process
 	sizes  map[int64]int64 // correlation: bytes
-	memory []memoryRecord
+	memory blocks[memoryRecord]
 
 	events  int64
 	dropped [numWhy]int64
@@ -98,7 +98,7 @@ func (s *store) add(b *batch, by int) error {
 
 func (s *store) full() error {
 	switch {
-	case s.host.n+s.work.n+s.frames.n+s.flows.n > mostRecords:
+	case s.host.n+s.work.n+s.frames.n+s.flows.n+s.memory.n > mostRecords:
 		return &SyntaxError{-1, fmt.Sprintf("it holds more than %d million events, expected at most that; record fewer steps (torch.profiler.schedule)", mostRecords/1_000_000)}
 	case len(s.rows) > mostRows:
 		return &SyntaxError{-1, fmt.Sprintf("it holds more than %d million threads and streams", mostRows/1_000_000)}
@@ -122,7 +122,8 @@ func (s *store) addRest(b *batch, t *tables, name func(int32) int32) {
 		of[s.row(t, b, l.row)] = name(l.name)
 	}
 	for _, m := range b.memory {
-		s.memory = peaks(s.memory, m)
+		m.row = s.row(t, b, m.row)
+		s.memory.add(m)
 	}
 	for _, z := range b.sizes {
 		s.sizes[z.corr] = z.bytes

@@ -35,8 +35,7 @@ func signOf(name string, kind recording.CallKind) sign {
 		if recording.CaptureCall(name) {
 			return captures
 		}
-	case recording.OptimizerSpan(name) || strings.Contains(name, "autograd::engine::evaluate_function") ||
-		strings.Contains(name, "Backward0") || strings.Contains(name, "Backward1"):
+	case recording.OptimizerSpan(name) || recording.BackwardSpan(name):
 		return learns
 	case recording.CompileSpan(name):
 		return compiles

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoker/tune"
+)
+
+func (a *app) apply() *cobra.Command {
+	var allow []string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "apply PLAN -- CMD...",
+		Short: "Run CMD with the settings of a plan",
+		Long: `Run a PyTorch program as it is, with the settings of a plan (stoker advise -o plan.json, stoker
+tune) on its DataLoaders: the start-up hook sets them. Batches and losses stay the same to the bit;
+what may change them needs --allow. Where a setting cannot be applied a line says why, and CMD
+runs with its own. The exit code is CMD's.`,
+		Example: `  stoker advise -o plan.json && stoker apply plan.json -- python train.py
+  stoker observe -- stoker apply plan.json -- python train.py      and see what came of it
+  stoker apply --allow draws plan.json -- python train.py          other random numbers, of the same distribution`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return usageError{errors.New("apply takes one plan, and a command behind --: stoker apply plan.json -- python train.py")}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := allowed(allow); err != nil {
+				return err
+			}
+			a.began = true
+			plan, err := readPlan(args[0])
+			if err == nil {
+				err = a.fits(plan, args[0], args[1:], allow, force)
+			}
+			if err != nil {
+				a.error(err)
+				var hinted hintedError
+				if errors.As(err, &hinted) {
+					a.hint(hinted.hint)
+				}
+				return exitCode(exitOurs)
+			}
+			return a.runApplied(args[0], args[1:], allow)
+		},
+	}
+	allowFlag(cmd, &allow)
+	cmd.Flags().BoolVar(&force, "force", false, "apply a plan of another script, or of another version of it")
+	return cmd
+}
+
+// allowFlag registers --allow.
+func allowFlag(cmd *cobra.Command, allow *[]string) {
+	cmd.Flags().StringSliceVar(allow, "allow", nil, "set what may change batches: "+strings.Join(tune.Allowances, ", "))
+}
+
+func allowed(words []string) error {
+	for _, word := range words {
+		if !slices.Contains(tune.Allowances, word) {
+			return usageError{fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", "))}
+		}
+	}
+	return nil
+}
+
+func readPlan(file string) (tune.Plan, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return tune.Plan{}, fmt.Errorf("read plan: %w", err)
+	}
+	plan, err := tune.Read(text)
+	if err != nil {
+		return plan, fmt.Errorf("read plan %s: %w", file, err)
+	}
+	return plan, nil
+}
+
+// fits says why a plan is not applied to a command, before the command begins.
+func (a *app) fits(plan tune.Plan, file string, command, allow []string, force bool) error {
+	if err := plan.Refusal(command, os.ReadFile); err != nil && !force {
+		return hintedError{fmt.Errorf("apply %s: %w", file, err), "make it anew (stoker observe, stoker advise -o " + file + "), or --force applies it all the same"}
+	}
+	if denied := plan.Denied(allow); len(denied) > 0 {
+		return hintedError{fmt.Errorf("apply %s: batches may change: %s", file, denied[0].Why),
+			fmt.Sprintf("stoker apply --allow %s %s -- %s; stoker feed -- CMD keeps batches and makes pictures faster", denied[0].Allow, file, strings.Join(command, " "))}
+	}
+	for _, line := range plan.Unset() {
+		a.say("apply: %s", line)
+	}
+	if len(plan.Loaders) == 0 {
+		a.say("apply: the plan sets nothing: CMD runs with its own settings")
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+func (a *app) runApplied(string, []string, []string) error {
+	return errors.New("apply runs commands on Linux only")
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) install() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install FOLDER",
+		Short: "Copy this binary into a folder, for a container that shares it",
+		Long: `Copy this binary into a folder and print where it is. It needs nothing beside itself: an
+init container puts it where a trainer's container finds it (docs/cluster.md).`,
+		Example: `  stoker install /shared && /shared/stoker observe -- python train.py`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("install takes one folder, got %d arguments", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			own, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find this binary: %w", err)
+			}
+			target := filepath.Join(args[0], filepath.Base(own))
+			if err := copyBinary(cmd.Context(), own, target); err != nil {
+				return err
+			}
+			a.line("%s", target)
+			return nil
+		},
+	}
+}
+
+func copyBinary(ctx context.Context, own, target string) error {
+	err := writeFiles(ctx, output{target, toOthers, func(w io.Writer) error {
+		file, err := os.Open(own)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		_, err = io.Copy(w, file)
+		return err
+	}})
+	if err != nil {
+		return err
+	}
+	return os.Chmod(target, 0o755) // whoever the trainer is, it is to run it
+}

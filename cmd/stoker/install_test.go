@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestInstall(t *testing.T) {
+	folder := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"install", folder}, nil, &stdout, &stderr); code != exitFine {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	own, _ := os.Executable()
+	target := filepath.Join(folder, filepath.Base(own))
+	if stdout.String() != target+"\n" {
+		t.Errorf("it says %q", &stdout)
+	}
+	was, err := os.Stat(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, err := os.Stat(target); err != nil || is.Size() != was.Size() || is.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", is, err)
+	}
+	for _, args := range [][]string{{"install"}, {"install", folder, folder}} {
+		if code := run(t.Context(), args, nil, &stdout, &stderr); code != exitUsage {
+			t.Errorf("%q ends with %d", args, code)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/recording"
+	"stoker/verify"
+)
+
+// runsFolder is where recordings go and are looked for.
+const runsFolder = "stoker-runs"
+
+// newest is the newest recording in the current folder's stoker-runs.
+func newest() (string, error) {
+	files, err := filepath.Glob(filepath.Join(runsFolder, "*.jsonl.gz"))
+	if err != nil || len(files) == 0 {
+		return "", fmt.Errorf("find recording: none in %s/ here; name a file, or record one: stoker observe -- python train.py", runsFolder)
+	}
+	best, when := "", int64(-1)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err == nil && info.ModTime().UnixNano() > when {
+			best, when = file, info.ModTime().UnixNano()
+		}
+	}
+	return best, nil
+}
+
+// judged is a recording with all that is concluded from it.
+type judged struct {
+	path    string
+	run     *recording.Run
+	verdict diagnose.Verdict
+	plan    advise.Plan
+}
+
+// judge opens a recording, the newest one where none is named, and judges it.
+func judge(args []string) (judged, error) {
+	var path string
+	var err error
+	if len(args) > 0 {
+		path = args[0]
+	} else if path, err = newest(); err != nil {
+		return judged{}, err
+	}
+	run, err := recording.Open(path)
+	if err != nil {
+		return judged{path: path}, err
+	}
+	return judgeRun(path, run), nil
+}
+
+// judgeRun judges a recording that was read.
+func judgeRun(path string, run *recording.Run) judged {
+	j := judged{path: path, run: run}
+	j.verdict = capturedOf(context.Background(), path, run, diagnose.Judge(run)).verdict
+	j.plan = advise.Rank(run, j.verdict)
+	return j
+}
+
+// compareAll is how runs compare with those before them, and with what had been promised
+// for just what was changed.
+func compareAll(before, after []judged) verify.Outcome {
+	runs := func(side []judged) (all []*recording.Run) {
+		for _, j := range side {
+			all = append(all, j.run)
+		}
+		return all
+	}
+	was, now := runs(before), runs(after)
+	o := verify.CompareAll(was, now, promise(was[0], verify.Changes(was[0], now[0])))
+	o.Was, o.Now = string(before[0].verdict.Class), string(after[0].verdict.Class)
+	return o
+}

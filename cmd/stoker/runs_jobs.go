@@ -1,0 +1,95 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"stoker"
+	"stoker/predict"
+	"stoker/report"
+)
+
+// group are the recordings of one job: of its nodes, and of ranks that were observed one
+// by one.
+type group []summary
+
+// jobsOf puts recordings together that are of one job: the same command under the same job
+// of a launcher, or with the same number of ranks where no launcher named it, at the same
+// time, each with other ranks.
+func jobsOf(found []summary) []group {
+	slices.SortStableFunc(found, func(a, b summary) int { return cmp.Compare(a.Started, b.Started) })
+	var all []group
+	open := map[string][]int{} // places in all
+	for _, s := range found {
+		key := fmt.Sprintf("%s\n%d\n%s", s.Job, s.World, s.Command)
+		at := slices.IndexFunc(open[key], func(i int) bool { return all[i].takes(s) })
+		if at >= 0 {
+			i := open[key][at]
+			all[i] = append(all[i], s)
+			continue
+		}
+		open[key] = append(open[key], len(all))
+		all = append(all, group{s})
+	}
+	return all
+}
+
+// takes reports whether a recording with the group's command is of the same job. Groups come
+// in order of their start.
+func (g group) takes(s summary) bool {
+	if s.Job == "" && s.World < 2 {
+		return false
+	}
+	ends := 0.0
+	for _, known := range g {
+		ends = max(ends, known.Started+known.Seconds)
+		if len(s.Ranks) == 0 || slices.ContainsFunc(s.Ranks, func(rank int) bool { return slices.Contains(known.Ranks, rank) }) {
+			return false
+		}
+	}
+	return s.Started < ends
+}
+
+// job adds the group up, at a user's prices.
+func (g group) job(own predict.Prices) report.Job {
+	j := report.Job{Started: g[0].Started, Command: g[0].Command, Lost: math.NaN(), Stall: math.NaN()}
+	worst := -1.0
+	for _, s := range g {
+		j.Files, j.Ranks = append(j.Files, s.Name), j.Ranks+len(s.Ranks)
+		if !slices.Contains(j.Hosts, s.Host) && s.Host != "" {
+			j.Hosts = append(j.Hosts, s.Host)
+		}
+		j.Seconds = max(j.Seconds, s.Started+s.Seconds-j.Started)
+		j.Emulated = j.Emulated || s.Emulated
+		j.Rate += orNaN(s.Rate)
+		hours := s.Seconds / 3600 * float64(s.Devices)
+		j.GPUHours += hours
+		if share := orNaN(s.Share); share >= 0 {
+			j.Idle += share * hours
+		}
+		if lost := s.lost(hours, own); lost >= 0 {
+			j.Lost = lost + max(0, orZero(j.Lost))
+		}
+		if stall := orNaN(s.Stall); orZero(stall) > worst {
+			worst, j.Stall, j.Class, j.Fix, j.Speedup = orZero(stall), stall, s.Class, s.Fix, orNaN(s.Speedup)
+		}
+	}
+	return j
+}
+
+// lost is what the idle share of a recording's GPU hours cost, dollars; NaN unknown.
+func (s summary) lost(hours float64, own predict.Prices) float64 {
+	prices := predict.Prices{GPUHour: orNaN(s.Prices[0]), KWh: orNaN(s.Prices[1]), Grid: orNaN(s.Prices[2]), PUE: orNaN(s.Prices[3])}
+	watts := stoker.Interval{Low: orNaN(s.Watts[0]), Point: orNaN(s.Watts[1]), High: orNaN(s.Watts[2])}
+	return predict.IdleAt(watts, stoker.Exactly(orNaN(s.Share)), hours, prices.With(own)).Dollars.Point
+}
+
+// orZero is for comparisons in which what is unknown counts least.
+func orZero(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,105 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoker/internal/private/privatetest"
+)
+
+// What tune and apply say before a command begins.
+func TestTuneUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	privatetest.Folder(t)
+	write := func(name, text string) string {
+		path, err := filepath.Abs(name)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	script := write("train.py", "print(1)\n")
+	plan := func(name, sum, doubts string) string {
+		return write(name, `{"plan": 1, "command": ["python", "train.py"], "loaders": [{"call": "`+script+`:1", "sha256": "`+sum+`", "dataset": "D", "doubts": [`+doubts+`],
+			"changes": [{"setting": "num_workers", "from": 0, "to": 2}]}]}`)
+	}
+	good, other := plan("good.json", "", ""), plan("other.json", "abc", "")
+	draws := plan("draws.json", "", `{"allow": "draws", "why": "samples draw random numbers"}`)
+	old := write("old.json", `{"plan": 7}`)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // in stderr
+	}{
+		{[]string{"apply"}, exitUsage, "apply takes one plan"},
+		{[]string{"apply", good}, exitUsage, "apply takes one plan"},
+		{[]string{"apply", "--", "python", "train.py"}, exitUsage, "apply takes one plan"},
+		{[]string{"apply", "--allow", "all", good, "--", "python", "train.py"}, exitUsage, "expected one of draws, state, order"},
+		{[]string{"apply", "absent.json", "--", "python", "train.py"}, exitOurs, "no such file"},
+		{[]string{"apply", script, "--", "python", "train.py"}, exitOurs, "it is no plan"},
+		{[]string{"apply", old, "--", "python", "train.py"}, exitOurs, "format 7"},
+		{[]string{"apply", other, "--", "python", "train.py"}, exitOurs, "--force applies it all the same"},
+		{[]string{"apply", good, "--", "python", "eval.py"}, exitOurs, "made of train.py, and this is eval.py"},
+		{[]string{"apply", draws, "--", "python", "train.py"}, exitOurs, "stoker apply --allow draws"},
+		{[]string{"apply", good, "--", "./absent"}, exitNotFound, "name a program on PATH"},
+		{[]string{"tune"}, exitUsage, "tune takes a command"},
+		{[]string{"tune", "--starts", "1", "--", "true"}, exitUsage, "2 to 100"},
+		{[]string{"tune", "--longest", "1s", "--", "true"}, exitUsage, "at least 10s"},
+		{[]string{"tune", "--env", "OUT", "--", "true"}, exitUsage, "NAME=VALUE"},
+		{[]string{"tune", "-o", good, "--", "true"}, exitUsage, "is not replaced"},
+		{[]string{"tune", "--", "true"}, exitUsage, "--yes agrees"},
+		{[]string{"tune", "--yes", "--", "./absent"}, exitError, "no such"},
+		{[]string{"tune", "--yes", "--", "true"}, exitError, "0 steady training steps were seen"},
+		{[]string{"tune", "--yes", "--", "sh", "-c", "echo out of memory; exit 3"}, exitError, "CMD failed with code 3"},
+		{[]string{"tune", "--yes", "--", "sh", "-c", "read password || exit 9"}, exitError, "code 9"},
+		{[]string{"tune", "--yes", "--", "sh", "-c", "true </dev/tty || exit 8"}, exitError, "code 8"},
+		{[]string{"tune", "--yes", "--", "sh", "-c", "sleep 1000 & exit 0"}, exitError, "0 steady training steps were seen"},
+		{[]string{"tune", "--yes", "--env", "OUT={scratch}", "--args", "{scratch}", "--", "sh", "-c", `test "$OUT" = "$0" && rmdir "$OUT" && exit 7`}, exitError, "code 7"},
+		{[]string{"advise", "-o", "new.json", filepath.Join(packageFolder, "../../testdata/cases/main-thread-live/run.jsonl")}, exitError, "nothing to apply"},
+		{[]string{"advise", "-o", good}, exitError, ""},
+	} {
+		code, _, errs := call(t, c.args...)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("stoker %s: code %d, want %d; stderr lacks %q:\n%s", strings.Join(c.args, " "), code, c.code, c.want, errs)
+		}
+	}
+	if _, err := os.Stat("new.json"); err == nil {
+		t.Error("a plan of nothing was written")
+	}
+}
+
+// packageFolder is where tests begin.
+var packageFolder, _ = os.Getwd()
+
+// apply gives CMD the hook and the plan, and CMD's own exit code.
+func TestApplied(t *testing.T) {
+	privatetest.Folder(t)
+	environment, err := appliedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_APPLY=/old", "A=b"}, "plan.json", []string{"draws"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(environment, "\n")
+	for _, want := range []string{"/plan.json", "STOKER_APPLY_ALLOW=draws", ":/mine", "A=b"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is not in\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "/old") {
+		t.Errorf("the plan around it is still there:\n%s", all)
+	}
+	for entry := range strings.SplitSeq(all, "\n") {
+		if value, found := strings.CutPrefix(entry, "PYTHONPATH="); found {
+			folder, _, _ := strings.Cut(value, ":")
+			if _, err := os.Stat(filepath.Join(folder, "apply.py")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

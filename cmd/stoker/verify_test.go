@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoker/internal/poison"
+	"stoker/recording"
+	"stoker/report"
+)
+
+var fedBefore, fedAfter = caseFile("feed-before/run.jsonl.gz"), caseFile("feed-after/run.jsonl.gz")
+
+// Bounds on the change hold a pipeline: with the whole interval, or not.
+func TestVerifyHoldsBounds(t *testing.T) {
+	launches := caseFile("trace-launches/trace.json.gz")
+	for _, c := range []struct {
+		args string
+		code int
+		want string // in stderr
+	}{
+		{"--check faster>=1.2x,step<=+5% BEFORE AFTER", exitFine, ""},
+		{"--check step<=+5% AFTER BEFORE", exitStarved, "the speed-up is 0.30x (0.29 to 0.31), and step <= +5 % is asked for"},
+		{"--check faster>4x BEFORE AFTER", exitStarved, "the speed-up is 3.34x (3.22 to 3.47), and faster > 4x is asked for"},
+		{"--check faster>3.3x BEFORE AFTER", exitStarved, "that is not decided; longer runs, or more of them, would tell"},
+		{"--check step<=+5% --check idle<20% BEFORE BEFORE", exitStarved, "idle 69.9 %"},
+		{"--check step<=+50% BEFORE -- BEFORE", exitFine, ""},
+		{"--check step<=+5% BEFORE BEFORE -- AFTER", exitError, ""}, // the same run twice
+		{"--check step<=+5% TRACE TRACE", exitStarved, "not decided"},
+		{"BEFORE AFTER --", exitUsage, "stoker verify A1 A2 -- B1 B2"},
+		{"BEFORE", exitUsage, "stoker verify A1 A2 -- B1 B2"},
+		{"-- BEFORE AFTER", exitFine, ""},               // as the Python client asks
+		{"-- BEFORE -- AFTER", exitFine, ""},            // likewise, of several
+		{"BEFORE -- AFTER --json", exitError, "--json"}, // a file's name
+		{"BEFORE -- TRACE", exitUsage, "give files of a kind"},
+	} {
+		args := strings.Fields(strings.NewReplacer("BEFORE", fedBefore, "AFTER", fedAfter, "TRACE", launches).Replace("verify " + c.args))
+		code, _, errs := call(t, args...)
+		if code != c.code || !strings.Contains(errs, c.want) || c.want == "" && errs != "" {
+			t.Errorf("stoker verify %s: code %d, want %d; stderr lacks %q:\n%s", c.args, code, c.code, c.want, errs)
+		}
+	}
+}
+
+// What a pipeline is shown names the line, whoever reads it; the code stays that of the check.
+func TestFormsOfAPipeline(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("summary.md"), []byte("of the step before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := call(t, "verify", "--github", "--check", "step<=+5%", "--sarif", file("s.sarif"), "--gitlab", file("g.json"), "--markdown", file("summary.md"), fedAfter, fedBefore)
+	if code != exitStarved || !strings.Contains(errs, "step <= +5 %") {
+		t.Fatalf("code %d\n%s", code, errs)
+	}
+	for name, want := range map[string][]string{
+		"stdout":     {"::error file=examples/imagefolder/train.py,line=136,title=stoker%3A check::the speed-up is 0.30x"},
+		"s.sarif":    {`"version": "2.1.0"`, `"uri": "examples/imagefolder/train.py"`, `"startLine": 136`, `"level": "error"`},
+		"g.json":     {`"path": "examples/imagefolder/train.py"`, `"begin": 136`, `"severity": "major"`, `"fingerprint": "`},
+		"summary.md": {"of the step before\n### stoker: slower: 0.30x", "emulated device", "| class | gpu-bound | cpu-bound/main-thread-loader |", "- **check**: the speed-up"},
+	} {
+		text := out
+		if name != "stdout" {
+			data, err := os.ReadFile(file(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text = string(data); name != "summary.md" && !json.Valid(data) {
+				t.Errorf("%s is no JSON:\n%s", name, text)
+			}
+		}
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s lacks %q:\n%s", name, part, text)
+			}
+		}
+	}
+	code, out, _ = call(t, "diagnose", "--github", caseFile("lines-decoder/run.jsonl.gz"))
+	if code != exitFine || !strings.Contains(out, "bench/labelled/lines.py,line=52,title=stoker%3A slow-transform::53 %25 of preparing a batch") {
+		t.Errorf("diagnose --github: code %d\n%s", code, out)
+	}
+}
+
+// Names and texts of a hostile recording end no command, cell or link.
+func TestFormsOfPoison(t *testing.T) {
+	problems := []report.Problem{{Rule: "check", Text: "a\n::error::b" + poison.Text, File: "a,b:\n::c" + poison.Name, Line: 1}, {Rule: "check", Text: "no place"}}
+	var b strings.Builder
+	if err := report.GitHub(&b, problems); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), "file=a%2Cb%3A") {
+		t.Errorf("%v\n%q", err, b.String())
+	}
+	b.Reset()
+	if err := report.SARIF(&b, problems, "1"); err != nil || strings.Contains(b.String(), "\n::") || !strings.Contains(b.String(), `"uri": "a%2Cb%3A%0A%3A%3Ac`) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	run, err := recording.Open(fedBefore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := judgeRun(fedBefore, run)
+	j.verdict.Warnings = []string{"<img src=x onerror=y> [a](http://b) | @c" + poison.Text}
+	b.Reset()
+	if err := report.Markdown(&b, run, j.verdict, j.plan, nil); err != nil || strings.ContainsAny(b.String(), "<@\x1b[") || strings.Contains(b.String(), "http://") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -1,0 +1,109 @@
+package operators
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"stoker/diagnose/idle"
+	"stoker/recording"
+)
+
+// Within says by what kernels are put together.
+type Within string
+
+// What kernels can be put together by.
+const (
+	ByName     Within = "name"     // so does ""
+	ByOperator Within = "operator" // the innermost operator around the launch
+	ByRange    Within = "range"    // the innermost range around it that somebody marked (NVTX, record_function)
+)
+
+// Grouped reports whether kernels are put together by something else than their names.
+func (w Within) Grouped() bool { return w == ByOperator || w == ByRange }
+
+// ParseWithin reads it.
+func ParseWithin(s string) (Within, error) {
+	switch w := Within(s); w {
+	case ByName, ByOperator, ByRange:
+		return w, nil
+	}
+	return "", fmt.Errorf("unknown grouping %q: choose name, operator or range", s)
+}
+
+// Group is the kernels, collectives among them, that one operator or range launched within
+// the judged window. Nanoseconds.
+type Group struct {
+	Name    string // "" where nothing was open, or the launch is not recorded
+	Count   int
+	Time    int64
+	Kernels []Launched // most time first
+}
+
+// Launched is the kernels of one name of a group.
+type Launched struct {
+	Name  int32 // index into Timeline.Names
+	Count int
+	Time  int64
+}
+
+// Kernels puts a device's kernels together by what launched them, most time first.
+func Kernels(t *recording.Timeline, d *idle.Device, by Within) []Group {
+	g := nestOf(t)
+	w := &t.Device
+	groups, place := map[string]*Group{}, map[launchedBy]int{}
+	for i, kind := range w.Kind {
+		if kind == recording.Copy || kind == recording.Set || w.Device[i] != d.Index || w.Start[i] < d.From || w.Start[i] >= d.To {
+			continue
+		}
+		name := ""
+		if call := g.around(w.Call[i], by); call >= 0 {
+			name = t.Names[t.Host.Name[call]]
+		}
+		if groups[name] == nil {
+			groups[name] = &Group{Name: name}
+		}
+		groups[name].add(place, w.Name[i], w.End[i]-w.Start[i])
+	}
+	out := make([]Group, 0, len(groups))
+	for _, group := range groups {
+		slices.SortFunc(group.Kernels, func(a, b Launched) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+		out = append(out, *group)
+	}
+	slices.SortFunc(out, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// launchedBy is a kernel's name within a group.
+type launchedBy struct {
+	group  string
+	kernel int32
+}
+
+func (g *Group) add(place map[launchedBy]int, name int32, length int64) {
+	g.Count, g.Time = g.Count+1, g.Time+length
+	at, known := place[launchedBy{g.Name, name}]
+	if !known {
+		at = len(g.Kernels)
+		place[launchedBy{g.Name, name}] = at
+		g.Kernels = append(g.Kernels, Launched{Name: name})
+	}
+	g.Kernels[at].Count++
+	g.Kernels[at].Time += length
+}
+
+// around is the innermost operator around a call, or the innermost range that is no mark
+// of a step; -1 where there is none.
+func (g *nest) around(call int32, by Within) int32 {
+	for ; call >= 0; call = g.parent[call] {
+		switch kind := g.t.Host.Kind[call]; {
+		case by == ByOperator && kind == recording.Op:
+			return call
+		case by == ByRange && kind == recording.Annotation:
+			if _, step := recording.StepSpan(g.t.Names[g.t.Host.Name[call]]); !step {
+				return call
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,36 @@
+package export
+
+import (
+	"math"
+	"slices"
+
+	"stoker/diagnose"
+	"stoker/recording"
+)
+
+// Figure is one number of a verdict, under the name that it has in every tool.
+type Figure struct {
+	Name, Help string // the unit stands at the name's end
+	Value      float64
+}
+
+// Figures are what is known of the judged rank: gauges, which speak of the judged
+// window and not of the whole run.
+func Figures(run *recording.Run, v diagnose.Verdict) []Figure {
+	all := []Figure{
+		{"stall_ratio", "Share of the judged steps in which the device waited for input.", v.Stall},
+		{"idle_ratio", "Share of the judged steps in which nothing ran on the device.", v.Idle},
+		{"idle_cost_usd_per_hour", "What the device's idle share costs in an hour.", v.Cost.Hour.Dollars.Point},
+	}
+	if v.HasSteps {
+		all = append(all,
+			Figure{"step_seconds", "Mean step of the judged window.", v.Costs.Step},
+			Figure{"data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait})
+		if n := v.Costs.Window.Samples(); n > 0 {
+			all = append(all, Figure{"samples_per_second", "Samples per second of the judged rank.", n / v.Costs.Step})
+		}
+	}
+	return slices.DeleteFunc(all, func(f Figure) bool { return !known(f.Value) })
+}
+
+func known(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }

@@ -1,0 +1,172 @@
+"""The hook's part that applies a plan, under real PyTorch on the CPU: the same losses to the bit, or the program's own settings and a line.
+
+To start PyTorch takes seconds, so that one program trains in many ways, once as it is and once with a plan.
+"""
+
+import glob
+import json
+import os
+import sys
+import unittest
+
+from test_hook import HOOK, HookCase
+
+TORCH = glob.glob(os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "lib", "python*", "site-packages", "torch", "version.py"))
+
+TRAIN = """
+import gc, os, random, sys, warnings
+import torch
+warnings.simplefilter("ignore")  # of pinning without a device
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
+
+class Plain(Dataset):
+    def __len__(self): return 23
+    def __getitem__(self, i): return torch.randn(4, generator=torch.Generator().manual_seed(i)), torch.tensor([float(i)])
+
+class Kept(Plain): pass
+class More(Plain): pass
+class Resumed(Plain): pass
+class Twice(Plain): pass
+class Wrong(Plain): pass
+
+class Epochs(Plain):
+    def __init__(self): self.box = {"epoch": 0}
+    def __getitem__(self, i): return super().__getitem__(i)[0] + self.box["epoch"], torch.tensor([float(i)])
+
+class Draws(Plain):
+    def __getitem__(self, i): return super().__getitem__(i)[0] + random.random(), torch.tensor([float(i)])
+
+class Ahead(Draws): pass
+
+class Counts(Plain):
+    def __init__(self): self.n = 0
+    def __getitem__(self, i):
+        self.n += 1
+        return super().__getitem__(i)[0] + self.n, torch.tensor([float(i)])
+
+class Opened(Plain):
+    def __init__(self): self.file = open(__file__, "rb")
+    def __getitem__(self, i):
+        self.file.seek(i)
+        return super().__getitem__(i)[0] + self.file.read(1)[0], torch.tensor([float(i)])
+
+class Workers(Plain):  # what no look at the data set shows
+    def __getitem__(self, i): return super().__getitem__(i)[0] + (os.getpid() != MAIN), torch.tensor([float(i)])
+
+class Dies(Plain):
+    def __getitem__(self, i):
+        if os.getpid() != MAIN: raise OSError("no such device in a worker")
+        return super().__getitem__(i)
+
+class Bad(Plain):
+    def __getitem__(self, i):
+        if i == 22: raise ValueError("bad sample")
+        return super().__getitem__(i)
+
+class Stream(IterableDataset):
+    def __iter__(self): return iter((torch.ones(4) * i, torch.ones(1)) for i in range(12))
+
+class Hard(Plain): pass
+
+class Hardest(Sampler):
+    def __iter__(self): return (int(torch.randint(23, ())) for _ in range(20))
+    def __len__(self): return 20
+
+MAIN = os.getpid()
+
+def make(kind, workers=0, keep=False, sampler=None):
+    shuffle = None if kind is Stream or sampler else True
+    return DataLoader(kind(), 3, shuffle=shuffle, num_workers=workers, sampler=sampler, persistent_workers=keep)
+
+def train(loader, epochs=3):
+    torch.manual_seed(7); random.seed(7)
+    model = torch.nn.Sequential(torch.nn.Dropout(0.3), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    said = []
+    for epoch in range(epochs):
+        getattr(loader.dataset, "box", {})["epoch"] = epoch
+        try:
+            for number, (x, y) in enumerate(loader):
+                loss = ((model(x) - y) ** 2).mean()
+                optimizer.zero_grad(); loss.backward(); optimizer.step()
+                said.append(loss.item().hex())
+                if epoch == 1 and number == 3: break
+        except Exception as error:
+            said.append(type(error).__name__)
+        said.append(torch.rand(1).item().hex())
+    return said
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    ways = {Hard: dict(sampler=Hardest()), More: dict(workers=1), Resumed: dict(workers=1, keep=True), Ahead: dict(workers=2), Wrong: dict(workers=1)}
+    for kind in (Plain, Kept, Epochs, Draws, Counts, Opened, Workers, Dies, Bad, Stream, Hard, More, Resumed, Ahead, Wrong, Twice):
+        if "STOKER_APPLY" in os.environ:
+            print("== " + kind.__name__, file=sys.stderr, flush=True)
+        loader = make(kind, **ways.get(kind, {}))
+        if kind is Twice:
+            print("Twice", [(a[1].tolist(), b[1].tolist()) for _ in range(2) for a, b in zip(loader, loader)])
+        else:
+            print(kind.__name__, train(loader))
+        del loader
+        gc.collect()  # torch complains where an iterator is collected in a forked worker
+"""
+
+WORKERS = ("num_workers", 0, 2)
+KEEP = ("persistent_workers", False, True)
+PLAN = {
+    "Plain": [WORKERS], "Kept": [WORKERS, KEEP], "Epochs": [WORKERS, KEEP], "Draws": [WORKERS], "Counts": [WORKERS], "Opened": [WORKERS],
+    "Workers": [WORKERS], "Dies": [WORKERS], "Bad": [WORKERS], "Stream": [WORKERS], "Hard": [WORKERS], "Twice": [WORKERS, KEEP],
+    "More": [("num_workers", 1, 2), KEEP], "Resumed": [("num_workers", 1, 2)], "Ahead": [("prefetch_factor", 2, 4), ("pin_memory", False, True)],
+    "Wrong": [("num_workers", 3, 2)], "Nobody": [WORKERS],
+}  # fmt: skip
+
+
+#: What is said of a loader that is left as it is; "" where the plan is applied.
+SAID = {
+    "Plain": "", "Kept": "", "Epochs": "", "Bad": "", "More": "", "Resumed": "", "Ahead": "", "Twice": "",
+    "Draws": "draws random numbers (random)", "Counts": "changes while it is read", "Opened": "holds an open file (_io.BufferedReader)",
+    "Workers": "a worker made another batch", "Dies": "no such device in a worker", "Stream": "is iterable", "Hard": "Hardest may draw",
+    "Wrong": "num_workers is 1 here, and 3 in the plan",
+}  # fmt: skip
+
+
+@unittest.skipUnless(TORCH, "torch is not installed in this Python")
+class Apply(HookCase):
+    def plan(self, source, loaders):
+        """Write a plan for the DataLoaders that the line with `return DataLoader(` makes; the file's name."""
+        lines = source.splitlines()
+        line = 1 + next(n for n, text in enumerate(lines) if "return DataLoader(" in text)
+        call = "%s:%d" % (os.path.join(self.folder, "program.py"), line)
+        keys = ("setting", "from", "to")
+        entries = [{"call": call, "dataset": name, "changes": [dict(zip(keys, change)) for change in loaders[name]]} for name in loaders]
+        path = os.path.join(self.folder, "plan.json")
+        with open(path, "w") as file:
+            json.dump({"loaders": entries}, file)
+        return path
+
+    def test_same_losses_or_left_as_it_is(self):
+        path = self.plan(TRAIN, PLAN)
+        plain = self.run_program(TRAIN, hook=False)
+        applied = self.run_program(TRAIN, STOKER_APPLY=path)
+        self.assertEqual(plain.out.splitlines(), applied.out.splitlines(), applied.err)
+        self.assertEqual((plain.err, applied.code), ("", 0), applied.err)
+        for name, said in SAID.items():
+            told = [line for line in applied.err.partition("== %s\n" % name)[2].partition("\n== ")[0].splitlines() if "stoker: apply" in line]
+            self.assertEqual(["left as it is" in line for line in told].count(True), int(bool(said)), (name, told))
+            self.assertIn(said, "".join(told), name)
+        self.assertIn("no DataLoader over Nobody was iterated", applied.err)
+        # What was observed of it are the settings in use.
+        used = {loader["dataset"]: loader["num_workers"] for loader in applied.of("loader")}
+        self.assertEqual({name: used[name] for name in ("Plain", "Draws", "Workers", "More", "Wrong")}, {"Plain": 2, "Draws": 0, "Workers": 0, "More": 2, "Wrong": 1})
+        self.assertTrue(all(loader["call_file"].endswith("program.py") for loader in applied.of("loader")))
+        self.assertIn("random", {name for fetches in applied.of("fetch") for name in fetches["drew"]})
+
+    def test_a_plan_that_cannot_be_read_leaves_the_program_alone(self):
+        for text in (None, "{", "[]"):
+            path = os.path.join(self.folder, "broken.json")
+            if text:
+                with open(path, "w") as file:
+                    file.write(text)
+            result = self.run_program("print('ran')", reader=None, STOKER_APPLY=path)
+            self.assertEqual((result.code, result.out), (0, "ran\n"), result.err)
+            self.assertIn("stoker: apply: CMD runs with its own settings: read plan", result.err)

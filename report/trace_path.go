@@ -1,0 +1,92 @@
+package report
+
+import (
+	"stoker"
+	"stoker/predict/replay"
+)
+
+// criticalPath is the table of what decided how long the judged steps took.
+func (p *page) criticalPath(r TraceReport) {
+	c := r.Plan.Replay
+	parts := pathParts(c)
+	if len(parts) == 0 {
+		return
+	}
+	p.wrapped("", "  ", p.bold("critical path")+" of the judged steps: what shortens nothing of it makes no step shorter")
+	rows := [][]string{{"part", "per step", "share", "most of it"}}
+	for _, part := range parts {
+		rows = append(rows, []string{part.Part.String(), span(part.Time / int64(max(1, c.Steps))), stoker.Percent(part.Share), ""})
+	}
+	room := p.width() - 2 - columnsWide(rows) + len("most of it")
+	for i, part := range parts {
+		if len(part.Names) > 0 && room >= leastName {
+			share := " " + stoker.Percent(part.Names[0].Share)
+			rows[i+1][3] = cut(pathName(r, part.Names[0]), room-len(share)) + share
+		}
+	}
+	p.table(rows, "lrrl")
+	p.b.WriteString("\n")
+}
+
+// pathPart is a part of the critical path, with the names that it was spent on.
+type pathPart struct {
+	replay.Spent
+
+	Share float64 // of the path
+	Names []pathPart
+}
+
+// pathParts are the parts that take something, most first.
+func pathParts(c *replay.Check) []pathPart {
+	if c == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, ns := range c.Path {
+		sum += float64(ns)
+	}
+	var out []pathPart
+	for _, part := range c.Path.Parts() {
+		at := pathPart{Spent: part, Share: float64(part.Time) / sum}
+		for _, s := range c.Spent {
+			if share := float64(s.Time) / sum; s.Part == part.Part && share >= leastOfPath && (s.Name >= 0 || s.Part == replay.Host) {
+				at.Names = append(at.Names, pathPart{Spent: s, Share: share})
+			}
+		}
+		out = append(out, at)
+	}
+	return out
+}
+
+// leastOfPath is the share of the critical path from which a name is told: text has the
+// first of a part, JSON all. [J]
+const leastOfPath = 0.01
+
+// pathName is what a stretch of the path was spent on, for people.
+func pathName(r TraceReport, s pathPart) string {
+	if s.Name < 0 {
+		return "between operators"
+	}
+	return r.name(s.Name)
+}
+
+type jsonPath struct {
+	Part    string     `json:"part"`
+	Name    *string    `json:"name,omitempty"` // of what a part was spent on
+	Seconds float64    `json:"seconds"`        // of all judged steps
+	Share   float64    `json:"share"`          // of the path
+	Names   []jsonPath `json:"names,omitempty"`
+}
+
+func pathJSON(r TraceReport) []jsonPath {
+	out := []jsonPath{}
+	for _, part := range pathParts(r.Plan.Replay) {
+		o := jsonPath{Part: part.Part.String(), Seconds: asSeconds(part.Time), Share: part.Share}
+		for _, s := range part.Names {
+			name := pathName(r, s)
+			o.Names = append(o.Names, jsonPath{Part: o.Part, Name: &name, Seconds: asSeconds(s.Time), Share: s.Share})
+		}
+		out = append(out, o)
+	}
+	return out
+}

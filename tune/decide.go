@@ -1,0 +1,165 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"stoker"
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/internal/stat"
+	"stoker/predict"
+	"stoker/recording"
+	"stoker/verify"
+)
+
+const (
+	// leastGain is what a change must promise to be worth another start of CMD.
+	leastGain = 1.05
+
+	// drift is the difference of the two halves of a run's steps from which one run
+	// after the other may differ for the machine's sake.
+	drift = 0.05
+
+	// crowd is how many cores others use where that is so, too.
+	crowd = 0.5
+
+	// around is how many more starts a trial takes on a noisy machine: before, after,
+	// after, before, so that what drifts evenly cancels.
+	around = 3
+)
+
+// Trial is one fix that was tried.
+type Trial struct {
+	Fix      string           `json:"fix"`
+	Changes  []stoker.Change  `json:"changes"`
+	Promised stoker.Interval  `json:"promised"`
+	Pairs    []verify.Outcome `json:"pairs"` // before and after, in turn
+	Why      string           `json:"why"`   // it could not be compared; "" where it was
+	Kept     bool             `json:"kept"`
+}
+
+// Worth is the speed-up that a trial measured, by itself; unknown where nothing was
+// compared.
+func (t Trial) Worth() stoker.Interval {
+	low, point, high, n := 0.0, 0.0, 0.0, 0.0
+	for _, o := range t.Pairs {
+		if o.Speedup != nil {
+			low, point, high, n = low+math.Log(o.Speedup.Low), point+math.Log(o.Speedup.Point), high+math.Log(o.Speedup.High), n+1
+		}
+	}
+	if n == 0 {
+		return stoker.Unknown()
+	}
+	return stoker.Interval{Low: math.Exp(low / n), Point: math.Exp(point / n), High: math.Exp(high / n)}
+}
+
+// Keep decides whether what was tried stays: where it was faster, and where it was
+// tried twice in no pair slower and in one of them faster beyond doubt.
+func Keep(pairs []verify.Outcome) bool {
+	faster := 0
+	for _, o := range pairs {
+		switch o.Difference {
+		case verify.Faster:
+			faster++
+		case verify.Slower, verify.NotCompared:
+			return false
+		case verify.None, verify.TooShort:
+		}
+	}
+	return faster > 0
+}
+
+// Next is what comes next: a fix to try, or why there is none.
+type Next struct {
+	Fix     advise.Fix
+	Changes []stoker.Change // of it, those that the hook sets
+	Why     string          // to stop; "" to go on
+}
+
+// Best is the best run so far.
+type Best struct {
+	Run     *recording.Run
+	Verdict diagnose.Verdict
+	Plan    advise.Plan
+}
+
+// Decide picks the best fix of the best run so far that the hook can set, that was not
+// tried and that is allowed.
+func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
+	if _, why := target(best.Run, best.Verdict); why != "" && len(best.Plan.Fixes) > 0 {
+		return Next{Why: why}
+	}
+	refused, unset := "", ""
+	for _, fix := range best.Plan.Fixes {
+		changes := slices.DeleteFunc(slices.Clone(fix.Changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) })
+		worth := fix.Forecast.Speedup
+		if len(changes) < len(fix.Changes) {
+			worth = best.worth(changes)
+		}
+		switch {
+		case len(changes) == 0:
+			unset = cmp.Or(unset, fmt.Sprintf("what is left is not set by the hook: %s (%s)", fix.Name, fix.Worth()))
+		case !(worth.Point >= leastGain) || slices.ContainsFunc(tried, func(t Trial) bool { return same(t.Changes, changes) }):
+		case len(denied(best, changes, allow)) > 0:
+			d := denied(best, changes, allow)[0]
+			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, stoker.Factor(worth), d.Why, d.Allow))
+		case startsLeft <= 0:
+			return Next{Why: fmt.Sprintf("no more starts are allowed; %s would promise %s", fix.Name, stoker.Factor(worth))}
+		default:
+			fix.Forecast.Speedup = worth
+			return Next{Fix: fix, Changes: changes}
+		}
+	}
+	return Next{Why: cmp.Or(refused, unset, "nothing promises more than 5 %: the loop itself is the limit")}
+}
+
+func (b Best) worth(changes []stoker.Change) stoker.Interval {
+	if len(changes) == 0 {
+		return stoker.Unknown()
+	}
+	return predict.From(b.Run).Forecast(changes...).Speedup
+}
+
+func denied(best Best, changes []stoker.Change, allow []string) []Doubt {
+	l, _ := target(best.Run, best.Verdict)
+	return Plan{Loaders: []Loader{{Doubts: doubts(best.Run, l, changes)}}}.Denied(allow)
+}
+
+// same reports whether two lists of changes set the same.
+func same(a, b []stoker.Change) bool {
+	return slices.EqualFunc(a, b, func(x, y stoker.Change) bool { return x.Setting == y.Setting && fmt.Sprint(x.To) == fmt.Sprint(y.To) })
+}
+
+// with adds changes to those that were made already. Where a setting is in both it
+// goes from where it was at first to where it goes at last.
+func with(made, more []stoker.Change) []stoker.Change {
+	all := slices.Clone(made)
+	for _, c := range more {
+		if i := slices.IndexFunc(all, func(had stoker.Change) bool { return had.Setting == c.Setting }); i >= 0 {
+			all[i].To = c.To
+		} else {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b stoker.Change) int {
+		return cmp.Compare(slices.Index(settable, a.Setting), slices.Index(settable, b.Setting))
+	})
+	return all
+}
+
+// Noisy reports why one run after the other tells little here, "" where it does.
+func Noisy(times []float64, others float64) string {
+	if others >= crowd {
+		return fmt.Sprintf("other programs use %s cores", stoker.About(others))
+	}
+	if half := len(times) / 2; half > 0 {
+		first, second := stat.Mean(times[:half]), stat.Mean(times[half:])
+		if off := math.Abs(first/second - 1); off >= drift {
+			return "the two halves of the first run differ by " + stoker.Percent(off)
+		}
+	}
+	return ""
+}

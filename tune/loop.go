@@ -1,0 +1,204 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"stoker"
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/predict"
+	"stoker/recording"
+	"stoker/verify"
+)
+
+// Options say how to tune.
+type Options struct {
+	Allow   []string // words that accept what changes batches
+	Most    int      // starts of the command
+	Version string
+
+	// Start runs the command once with the changes of a plan, nil without any, and
+	// returns what was recorded. An error says why nothing of it can be judged.
+	Start func(ctx context.Context, name string, plan *Plan) (run *recording.Run, file string, err error)
+
+	// Read reads a script.
+	Read func(file string) ([]byte, error)
+
+	// Say is told what is done next, and why; Best the plan of what was kept, each time it grows.
+	Say  func(text string)
+	Best func(Plan)
+}
+
+// Result is what came of it.
+type Result struct {
+	Stopped  string          `json:"stopped"` // why nothing more was tried
+	Starts   int             `json:"starts"`
+	Noisy    string          `json:"noisy"` // why before and after were run in turn; "" where they were not
+	Trials   []Trial         `json:"trials"`
+	Outcome  *verify.Outcome `json:"outcome"` // the first run beside the best; nil where nothing was kept
+	Plan     Plan            `json:"plan"`
+	Baseline string          `json:"baseline"` // recording
+	Emulated bool            `json:"emulated"`
+}
+
+// loop is one tuning.
+type loop struct {
+	Options
+	result Result
+	first  Best
+	best   Best
+	made   []stoker.Change // that were kept
+	plan   *Plan           // of them; nil without any
+}
+
+// Run tunes. Where ctx ends it returns the best so far, and says so in Stopped. An
+// error means that the command as it is could not be judged.
+func Run(ctx context.Context, o Options) (Result, error) {
+	l := loop{Options: o}
+	run, file, err := l.start(ctx, "baseline", nil)
+	if err != nil {
+		return l.result, err
+	}
+	l.first = judged(run)
+	l.best, l.result.Baseline, l.result.Emulated = l.first, file, run.Emulated()
+	if l.result.Plan, err = planOf(run, l.first.Verdict, nil, file, o.Version, o.Read); err != nil {
+		return l.result, err
+	}
+	l.result.Noisy = Noisy(times(run), l.first.Verdict.Costs.Others)
+	if l.result.Noisy != "" {
+		l.Say("before and after are run in turn, twice each: " + l.result.Noisy)
+	}
+	for l.result.Stopped == "" {
+		l.turn(ctx)
+	}
+	if l.plan != nil {
+		o := verify.Compare(l.first.Run, l.best.Run, predict.From(l.first.Run).Forecast(l.made...))
+		o.Was, o.Now = string(l.first.Verdict.Class), string(l.best.Verdict.Class)
+		l.result.Outcome, l.result.Plan = &o, *l.plan
+	}
+	return l.result, nil
+}
+
+func judged(run *recording.Run) Best {
+	verdict := diagnose.Judge(run)
+	return Best{run, verdict, advise.Rank(run, verdict)}
+}
+
+// times are those of the judged steps of a run; none where nothing can be judged.
+func times(run *recording.Run) []float64 {
+	costs, ok := predict.Slowest(run)
+	if !ok {
+		return nil
+	}
+	return run.Whole(costs.Window).Times()
+}
+
+func (l *loop) start(ctx context.Context, name string, plan *Plan) (*recording.Run, string, error) {
+	l.result.Starts++
+	l.Say(fmt.Sprintf("start %d of at most %d: %s", l.result.Starts, l.Most, name))
+	run, file, err := l.Start(ctx, name, plan)
+	switch {
+	case err != nil:
+		return nil, file, err
+	case ctx.Err() != nil:
+		return nil, file, ctx.Err()
+	case len(times(run)) < leastSteps/3: // verify's own least
+		return nil, file, fmt.Errorf("judge the run: %d steady training steps were seen: CMD has to train for longer than that, some %.0f s at least", len(times(run)), leastSteps/6+leastSeconds)
+	}
+	return run, file, nil
+}
+
+// turn tries the next fix, or says why it is the end.
+func (l *loop) turn(ctx context.Context) {
+	starts := 1
+	if l.result.Noisy != "" {
+		starts = around
+	}
+	next := Decide(l.best, l.result.Trials, l.Allow, l.Most-l.result.Starts-starts+1)
+	if next.Why != "" {
+		l.result.Stopped = next.Why
+		return
+	}
+	made := with(l.made, next.Changes)
+	plan, err := planOf(l.first.Run, l.first.Verdict, made, l.result.Baseline, l.Version, l.Read)
+	if err != nil {
+		l.result.Stopped = err.Error()
+		return
+	}
+	trial := Trial{Fix: next.Fix.Name, Changes: next.Changes, Promised: next.Fix.Forecast.Speedup, Pairs: []verify.Outcome{}}
+	last := l.try(ctx, &trial, &plan, starts > 1)
+	if ctx.Err() != nil {
+		l.result.Stopped = "it was interrupted: this is the best so far"
+		return
+	}
+	if trial.Kept = trial.Why == "" && Keep(trial.Pairs); trial.Kept {
+		l.made, l.plan, l.best = made, &plan, judged(last)
+		l.Best(plan)
+	}
+	l.result.Trials = append(l.result.Trials, trial)
+	l.Say(trial.Told())
+}
+
+// try runs the command with a plan, and on a noisy machine once more with and without it.
+func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after *recording.Run) {
+	before := l.best.Run
+	runs := []*Plan{plan}
+	if inTurn {
+		runs = []*Plan{plan, plan, l.plan}
+	}
+	done := make([]*recording.Run, 0, len(runs))
+	for i, p := range runs {
+		name := fmt.Sprintf("with %s", t.Settings())
+		if inTurn && i == len(runs)-1 {
+			name = "without " + t.Settings() + ", once more"
+		}
+		run, _, err := l.start(ctx, name, p)
+		if err != nil {
+			t.Why = err.Error()
+			return nil
+		}
+		done = append(done, run)
+	}
+	promise := predict.Forecast{Speedup: t.Promised}
+	t.Pairs = append(t.Pairs, l.pair(before, done[0], promise))
+	if inTurn {
+		t.Pairs = append(t.Pairs, l.pair(done[2], done[1], promise))
+	}
+	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 {
+		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
+	}
+	return done[0]
+}
+
+func (l *loop) pair(before, after *recording.Run, promise predict.Forecast) verify.Outcome {
+	o := verify.Compare(before, after, promise)
+	o.Was, o.Now = string(diagnose.Judge(before).Class), string(diagnose.Judge(after).Class)
+	return o
+}
+
+// Told is what became of a trial, in a sentence.
+func (t Trial) Told() string {
+	what := t.Settings()
+	switch worth := t.Worth(); {
+	case t.Why != "":
+		return what + " is not kept: " + t.Why
+	case math.IsNaN(worth.Point):
+		return what + " is not kept: " + t.Pairs[0].Refused
+	case t.Kept:
+		return fmt.Sprintf("%s is kept: %s, promised %s", what, stoker.Factor(worth), stoker.Factor(t.Promised))
+	default:
+		return fmt.Sprintf("%s is not kept: %s, promised %s", what, stoker.Factor(worth), stoker.Factor(t.Promised))
+	}
+}
+
+// Settings are the changes of a trial in words.
+func (t Trial) Settings() string {
+	words := make([]string, len(t.Changes))
+	for i, c := range t.Changes {
+		words[i] = c.String()
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,276 @@
+package tune
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoker"
+	"stoker/advise"
+	"stoker/diagnose"
+	"stoker/internal/safe"
+	"stoker/predict"
+	"stoker/recording"
+)
+
+// Format is the version of a plan's file.
+const Format = 1
+
+// Plan says which settings a script's DataLoaders get. It is a JSON file that a person
+// can read and edit, and that the hook reads (observe/hook/apply.py).
+type Plan struct {
+	Format  int      `json:"plan"`
+	By      string   `json:"by"`      // version of the Stoker that made it
+	Of      string   `json:"of"`      // recording that it was made of
+	Command []string `json:"command"` // that was observed, secrets redacted
+	Loaders []Loader `json:"loaders"`
+
+	// Elsewhere are changes that were advised and that the hook does not set.
+	Elsewhere []Elsewhere `json:"elsewhere"`
+}
+
+// Loader is what one DataLoader gets: the one over a data set of this class that this
+// line makes.
+type Loader struct {
+	Call    string           `json:"call"`   // absolute file:line
+	SHA256  string           `json:"sha256"` // of that file, when the plan was made
+	Dataset string           `json:"dataset"`
+	Changes []stoker.Change  `json:"changes"`
+	Worth   *stoker.Interval `json:"worth"`  // speed-up that the law promises for all of them; nil where unknown
+	Doubts  []Doubt          `json:"doubts"` // why batches may not be the same
+}
+
+// Doubt is a reason for which batches may differ from those of the script as it is.
+type Doubt struct {
+	Allow string `json:"allow"` // the word of --allow that accepts it
+	Why   string `json:"why"`
+}
+
+// Elsewhere is a change that a person has to write.
+type Elsewhere struct {
+	stoker.Change
+	Where string `json:"where"` // file:line of the DataLoader; "" where it is no setting of one
+	Why   string `json:"why"`
+}
+
+// The words of --allow.
+const (
+	Draws = "draws" // the data set draws random numbers
+	State = "state" // the data set changes while it is read
+	Order = "order" // a sampler of the script's own is asked earlier
+)
+
+// Allowances are the words that --allow takes.
+var Allowances = []string{Draws, State, Order}
+
+// settable are the settings that the hook sets.
+var settable = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers, stoker.InOrder}
+
+// New makes a plan of what is advised for a run. read reads a script.
+func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, version string, read func(string) ([]byte, error)) (Plan, error) {
+	var all []stoker.Change
+	for _, fix := range advised.Fixes {
+		for _, c := range fix.Changes {
+			if !slices.ContainsFunc(all, func(had stoker.Change) bool { return had.Setting == c.Setting }) {
+				all = append(all, c)
+			}
+		}
+	}
+	return planOf(run, verdict, all, of, version, read)
+}
+
+// planOf makes a plan of some changes of the judged loader.
+func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string, read func(string) ([]byte, error)) (Plan, error) {
+	p := Plan{Format: Format, By: version, Of: of, Command: run.Facts.Command, Loaders: []Loader{}, Elsewhere: []Elsewhere{}}
+	judged, why := target(run, verdict)
+	var set []stoker.Change
+	for _, c := range all {
+		switch {
+		case why != "":
+			p.Elsewhere = append(p.Elsewhere, Elsewhere{c, "", why})
+		case slices.Contains(settable, c.Setting):
+			set = append(set, c)
+		default:
+			p.Elsewhere = append(p.Elsewhere, elsewhere(c, judged.Call))
+		}
+	}
+	if len(set) == 0 {
+		return p, nil
+	}
+	text, err := read(file(judged.Call))
+	if err != nil {
+		return p, fmt.Errorf("make a plan: read the script: %w", err)
+	}
+	l := Loader{Call: judged.Call, SHA256: digest(text), Dataset: judged.Dataset, Changes: set, Doubts: doubts(run, judged, set)}
+	if worth := predict.From(run).Forecast(set...).Speedup; worth.Known() {
+		l.Worth = &worth
+	}
+	p.Loaders = append(p.Loaders, l)
+	return p, nil
+}
+
+// target is the loader that is judged, or why it cannot be set.
+func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, string) {
+	window := verdict.Costs.Window
+	l := run.Loader(window.PID, window.Loader)
+	switch {
+	case !verdict.HasSteps || l == nil:
+		return recording.Loader{}, "no DataLoader was seen"
+	case l.Kind != "" || predict.Feeds(l.Settings):
+		return *l, "what prepares its batches is no DataLoader of PyTorch's"
+	case l.Call == "":
+		return *l, "the recording does not say which line makes the DataLoader: observe it again with this stoker"
+	case l.Iterable:
+		return *l, "its data set is iterable: which samples there are depends on its workers; write it at " + l.Call
+	}
+	return *l, ""
+}
+
+func elsewhere(c stoker.Change, call string) Elsewhere {
+	switch c.Setting {
+	case stoker.LoaderKind:
+		return Elsewhere{c, "", "stoker feed -- CMD has the pictures of an unchanged script made by stoker"}
+	case stoker.BatchSize:
+		return Elsewhere{c, call, "it changes what is learnt"}
+	case stoker.NonBlocking:
+		return Elsewhere{c, "", "whether the host's memory is used again meanwhile cannot be seen: write .to(device, non_blocking=True) in the loop"}
+	case stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.Accumulation:
+		return Elsewhere{c, "", "it changes numbers: stoker advise --emit torch prints the line"}
+	}
+	return Elsewhere{c, "", "it is no setting of a DataLoader: stoker advise says more"}
+}
+
+// doubts are why batches may differ, of what was seen while the run was observed.
+func doubts(run *recording.Run, l recording.Loader, set []stoker.Change) []Doubt {
+	found := []Doubt{}
+	changed := func(names ...stoker.Setting) bool {
+		return slices.ContainsFunc(set, func(c stoker.Change) bool { return slices.Contains(names, c.Setting) })
+	}
+	if drawn := run.Facts.Draws; drawn != nil && len(drawn.From) > 0 && changed(stoker.NumWorkers, stoker.PersistentWorkers) {
+		found = append(found, Doubt{Draws, fmt.Sprintf("samples draw random numbers (%s): in other workers batches differ as with another seed, and are distributed alike", strings.Join(drawn.From, ", "))})
+	}
+	for _, part := range []string{"sampler", "batch_sampler"} {
+		if slices.Contains(l.Own, part) {
+			found = append(found, Doubt{Order, fmt.Sprintf("the %s is the script's own: it may draw or decide as the training goes, and is asked earlier", part)})
+		}
+	}
+	if changed(stoker.InOrder) {
+		found = append(found, Doubt{Order, "with in_order=False batches come in the order in which they are ready"})
+	}
+	return found
+}
+
+// Read reads a plan's file.
+func Read(text []byte) (Plan, error) {
+	var p Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("it is no plan: %w", err)
+	}
+	if p.Format != Format {
+		return p, fmt.Errorf("it is a plan of format %d, this stoker reads format %d: make it anew with stoker advise -o", p.Format, Format)
+	}
+	for i, l := range p.Loaders {
+		if file(l.Call) == "" || !filepath.IsAbs(file(l.Call)) {
+			return p, fmt.Errorf("loader %d: call %q: the absolute file:line of a DataLoader call is expected", i+1, l.Call)
+		}
+		for j, c := range l.Changes {
+			p.Loaders[i].Changes[j] = stoker.Change{Setting: c.Setting, From: whole(c.From), To: whole(c.To)}
+			if err := c.Setting.Check(c.To); err != nil {
+				return p, fmt.Errorf("%s: %w", l.Call, err)
+			}
+			if _, multiple := stoker.Multiple(c.To); multiple {
+				return p, fmt.Errorf("%s: %s=%v: a plan has values, not multiples", l.Call, c.Setting, c.To)
+			}
+		}
+	}
+	safe.Values(&p)
+	return p, nil
+}
+
+// whole turns the float64 that JSON makes of a whole number into int.
+func whole(v any) any {
+	if n, known := (stoker.Settings{"v": v}).Int("v"); known {
+		return n
+	}
+	return v
+}
+
+// Refusal says why a plan is not for this command, "" where it is; read reads a script.
+func (p Plan) Refusal(command []string, read func(string) ([]byte, error)) error {
+	was, now := script(p.Command), script(command)
+	if was != "" && now != "" && filepath.Base(was) != filepath.Base(now) {
+		return fmt.Errorf("the plan was made of %s, and this is %s", filepath.Base(was), filepath.Base(now))
+	}
+	for _, l := range p.Loaders {
+		text, err := read(file(l.Call))
+		switch {
+		case err != nil:
+			return fmt.Errorf("the plan is for the DataLoader that %s makes: %w", l.Call, err)
+		case l.SHA256 != "" && digest(text) != l.SHA256:
+			return fmt.Errorf("%s is another version than the plan was made of: its line numbers may have moved", file(l.Call))
+		}
+	}
+	return nil
+}
+
+// Denied are the doubts of a plan that are not allowed.
+func (p Plan) Denied(allow []string) (denied []Doubt) {
+	for _, l := range p.Loaders {
+		for _, d := range l.Doubts {
+			if !slices.Contains(allow, d.Allow) {
+				denied = append(denied, d)
+			}
+		}
+	}
+	return denied
+}
+
+// Unset are the changes of a plan that the hook does not set, in sentences.
+func (p Plan) Unset() (lines []string) {
+	for _, l := range p.Loaders {
+		for _, c := range l.Changes {
+			if !slices.Contains(settable, c.Setting) {
+				p.Elsewhere = append(p.Elsewhere, elsewhere(c, l.Call))
+			}
+		}
+	}
+	for _, e := range p.Elsewhere {
+		line := fmt.Sprintf("%s is not set: %s", e.Change, e.Why)
+		if e.Where != "" {
+			line += "; write it at " + e.Where
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// JSON is the plan's file.
+func (p Plan) JSON() ([]byte, error) {
+	text, err := json.MarshalIndent(p, "", "  ")
+	return append(text, '\n'), err
+}
+
+// file is the file of a file:line, "" where it is none.
+func file(call string) string {
+	at := strings.LastIndexByte(call, ':')
+	return call[:max(0, at)]
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// script is the Python file of a command line, "" where none is named.
+func script(command []string) string {
+	for _, word := range command {
+		if filepath.Ext(word) == ".py" {
+			return word
+		}
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"stoker/observe"
+	"stoker/recording"
+)
+
+// Command is a command that is started again and again.
+type Command struct {
+	Words   []string
+	Env     []string // more of its environment; {scratch} stands for a folder of each start
+	Args    []string // behind its words, likewise
+	Folder  string   // where recordings, logs and scratch folders go
+	Allow   []string // for the hook
+	Longest time.Duration
+	Hook    fs.FS
+	Emulate bool
+	Version string
+	Warn    func(text string)
+
+	starts int
+}
+
+const (
+	scratch = "{scratch}"
+
+	// patience is how long the command has to end itself: after SIGINT, and after SIGTERM.
+	patience = 10 * time.Second
+)
+
+// errFailed is that the command ended with a code of its own before it was told to end.
+var errFailed = errors.New("CMD failed")
+
+// Start runs the command once, ends it when its mean step is known, and returns the
+// recording. It has no terminal, and reads nothing; what it prints is in a file.
+func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (*recording.Run, string, error) {
+	stem := filepath.Join(c.Folder, fmt.Sprintf("%d", c.starts))
+	c.starts++
+	restore, words, err := c.prepare(stem, plan)
+	defer restore()
+	if err != nil {
+		return nil, "", err
+	}
+	log, err := os.OpenFile(stem+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = log.Close() }()
+	var ends end
+	var watch Watch
+	began := time.Now()
+	options := observe.Options{
+		Command: words, Stdout: log, Stderr: log, Apart: true, Started: ends.started, Output: stem + ".jsonl.gz",
+		Hook: c.Hook, Emulate: c.Emulate, Version: c.Version, Warn: c.Warn, NoLines: true,
+		OnTick: func(sofar func() *recording.Run, _ float64) {
+			if !ends.told.Load() && (time.Since(began) >= c.Longest || watch.Enough(times(sofar()))) {
+				ends.begin()
+			}
+		},
+	}
+	longest := time.AfterFunc(c.Longest, ends.begin) // OnTick may come late
+	defer longest.Stop()
+	defer context.AfterFunc(ctx, ends.begin)()
+	run, err := observe.Record(context.WithoutCancel(ctx), options)
+	ends.over()
+	if run == nil {
+		return nil, "", err
+	}
+	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 && !ends.told.Load() {
+		return nil, options.Output, fmt.Errorf("%w with code %d; the end of %s.log:\n%s", errFailed, exit.Code, stem, tail(stem+".log"))
+	}
+	return run, options.Output, nil
+}
+
+// prepare sets the environment for the command, and gives its words; restore puts it back.
+func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []string, err error) {
+	set := map[string]string{"WANDB_MODE": "offline", "STOKER_APPLY_ALLOW": strings.Join(c.Allow, ",")}
+	var had []string
+	restore = func() {
+		for name := range set {
+			_ = os.Unsetenv(name)
+		}
+		for _, entry := range had {
+			name, value, _ := strings.Cut(entry, "=")
+			_ = os.Setenv(name, value)
+		}
+	}
+	if plan != nil {
+		set["STOKER_APPLY"] = stem + ".plan.json"
+		if set["STOKER_APPLY"], err = filepath.Abs(set["STOKER_APPLY"]); err == nil {
+			err = writePlan(set["STOKER_APPLY"], *plan)
+		}
+		if err != nil {
+			return restore, nil, err
+		}
+	}
+	fill := func(text string) string { return text }
+	if strings.Contains(strings.Join(append(append([]string{}, c.Env...), c.Args...), " "), scratch) {
+		folder, err := filepath.Abs(stem + ".scratch")
+		if err == nil {
+			err = os.Mkdir(folder, 0o700)
+		}
+		if err != nil {
+			return restore, nil, err
+		}
+		fill = func(text string) string { return strings.ReplaceAll(text, scratch, folder) }
+	}
+	for _, entry := range c.Env {
+		name, value, _ := strings.Cut(entry, "=")
+		set[name] = fill(value)
+	}
+	for name, value := range set {
+		if old, found := os.LookupEnv(name); found {
+			had = append(had, name+"="+old)
+		}
+		_ = os.Setenv(name, value)
+	}
+	words = append(words, c.Words...)
+	for _, word := range c.Args {
+		words = append(words, fill(word))
+	}
+	return restore, words, nil
+}
+
+func writePlan(path string, plan Plan) error {
+	text, err := plan.JSON()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// end ends a command: by SIGINT, as a person would, then by SIGTERM, then by SIGKILL.
+// They go to its process group, which is a session of its own.
+type end struct {
+	group atomic.Int64
+	told  atomic.Bool
+	ended atomic.Bool
+}
+
+func (e *end) started(group int) { e.group.Store(int64(group)) }
+
+func (e *end) begin() {
+	if e.told.Swap(true) {
+		return
+	}
+	e.send(syscall.SIGINT)
+	time.AfterFunc(patience, func() { e.send(syscall.SIGTERM) })
+	time.AfterFunc(2*patience, func() { e.send(syscall.SIGKILL) })
+}
+
+// over ends what the command has left in its group.
+func (e *end) over() {
+	e.send(syscall.SIGKILL)
+	e.ended.Store(true)
+}
+
+func (e *end) send(s syscall.Signal) {
+	if group := e.group.Load(); group > 1 && !e.ended.Load() {
+		_ = syscall.Kill(-int(group), s) // it may have ended
+	}
+}
+
+// tail is the end of a log.
+func tail(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}

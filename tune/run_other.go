@@ -1,0 +1,27 @@
+//go:build !linux
+
+package tune
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"stoker/recording"
+)
+
+// Command needs Linux, as observing does.
+type Command struct {
+	Words, Env, Args, Allow []string
+	Folder, Version         string
+	Longest                 time.Duration
+	Hook                    fs.FS
+	Emulate                 bool
+	Warn                    func(text string)
+}
+
+// Start needs Linux.
+func (c *Command) Start(context.Context, string, *Plan) (*recording.Run, string, error) {
+	return nil, "", errors.New("tune runs commands on Linux only")
+}
