@@ -126,8 +126,8 @@ def main():
             if wrong := experiment(kind, chance, root, plain):
                 counts["wrong"] += 1
                 print(json.dumps({"kill": number, "wrong": wrong}), flush=True)
-            if number % 50 == 49:
-                print(json.dumps(counts), flush=True)
+            if number % 10 == 9:
+                print(json.dumps({"kills": number + 1, **counts}), flush=True)
     print(json.dumps({"kills": arguments.kills, **counts}))
 
 

@@ -272,7 +272,7 @@ def segmentation(place):
     T = place.module("pytorch/vision", "references/segmentation/transforms.py")
     import torch
 
-    preset = T.Compose([T.RandomResize(260, 520), T.RandomHorizontalFlip(0.5), T.RandomCrop(240), T.PILToTensor(), T.ToDtype(torch.float), T.Normalize(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))])
+    preset = T.Compose([T.RandomResize(260, 520), T.RandomHorizontalFlip(0.5), T.RandomCrop(240), T.PILToTensor(), (T.ToDtype if hasattr(T, "ToDtype") else T.ConvertImageDtype)(torch.float), T.Normalize(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))])
     named = dict(zip(place.files, masks(place)))
     return listed(place, lambda path, label: preset(Image.open(path).convert("RGB"), Image.open(named[path])))
 
@@ -969,7 +969,7 @@ def _losses(make, steps):
 
 
 def _counted(fed):
-    """Pictures that the daemon made for batches, and for pixels that were asked for at once; those that Pillow decoded."""
+    """Pictures that the daemon made for batches, and one by one for pixels that were asked for at once; those that Pillow decoded."""
     from PIL import Image
 
     counts = multiprocessing.Array("q", 3)
@@ -994,7 +994,7 @@ def _counted(fed):
 
         def counting(self, jobs):
             left = call(self, jobs)
-            add(0 if within else 1, len(jobs) - len(left))
+            add(0 if within or len(jobs) > 1 else 1, len(jobs) - len(left))
             return left
 
         def finishing(recording):
@@ -1054,15 +1054,38 @@ def judged(title, alone, fed):
     return row | {"result": result, "batched": batched, "at_once": at_once, "pillow": pillow, "cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2)}
 
 
+def table(files):
+    """What runs printed, as the document has it; of a pipeline that ran twice the later."""
+    rows = {row["pipeline"]: row for file in files for row in map(json.loads, Path(file).read_text().splitlines())}
+    lines = ["| pipeline | made by Go | pictures in batches, one by one, by Pillow | CPU | equal |", "|---|---|---|---|---|"]
+    for title in (title for title in PIPELINES if title in rows):
+        row = rows[title]
+        if "equal" not in row:
+            lines.append(f"| {title} | {row['result']}: {row['why']:.100} | | | |")
+            continue
+        counts = f"{row['batched']}, {row['at_once']}, {row['pillow']}"
+        lines.append(f"| {title} | {row['result']} | {counts} | {row['ratio']:.2f} | {'yes' if row['equal'] else 'NO'} |")
+    results = [row["result"] for row in rows.values()]
+    unequal = sum(not row.get("equal", True) for row in rows.values())
+    lines += ["", f"{len(rows)} pipelines: " + ", ".join(f"{results.count(kind)} {kind}" for kind in ("whole", "part", "none", "absent", "broken alone", "BROKEN")) + f"; {unequal} unequal."]
+    return "\n".join(lines)
+
+
 def main():
+    global BATCH
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--repositories", required=True)
-    parser.add_argument("--only", default="", help="titles that have this text")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="titles that have one of these texts")
+    parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--losses", type=int, default=0, metavar="STEPS", help="train so many steps instead, and compare the losses")
+    parser.add_argument("--table", nargs="+", metavar="FILE", help="print what earlier runs printed into these files as a table instead")
     parser.add_argument("--part", default="0/1", help="of several runs side by side: 1/3 is the second of three")
     arguments = parser.parse_args()
     arguments.folder, arguments.repositories = map(os.path.abspath, (arguments.folder, arguments.repositories))
+    BATCH = arguments.batch
+    if arguments.table:
+        return print(table(arguments.table))
     os.environ.update(HF_HUB_OFFLINE="1", NO_ALBUMENTATIONS_UPDATE="1", TQDM_DISABLE="1", STOKER_BIN=str(ROOT / "bin/stoker"))
     sys.path.insert(0, str(ROOT / "python"))
     import torch
@@ -1071,7 +1094,7 @@ def main():
     torch.set_num_threads(1)
     part, parts = map(int, arguments.part.split("/"))
     for number, title in enumerate(PIPELINES):
-        if arguments.only.lower() in title.lower() and number % parts == part:
+        if any(text.lower() in title.lower() for text in arguments.only) and number % parts == part:
             print(json.dumps(judged(title, measure(title, False, arguments), measure(title, True, arguments))), flush=True)
 
 
