@@ -150,7 +150,7 @@ def _fetch_in_place_of(original: Any) -> Any:
             return _compared(self, lambda: original(self, index))
         if isinstance(self, loading.fetch._MapDatasetFetcher):
             return _deferred_or_again(lambda: original(self, index))
-        return _deferred(lambda: original(self, index))
+        return _deferred(lambda: original(self, index), again=False)
 
     return fetch
 
@@ -162,7 +162,7 @@ def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
     """
     before = states()
     try:
-        return _deferred(fetch)
+        return _deferred(fetch, again=True)
     except Exception as error:
         restore(before)
         batch = fetch()
@@ -172,8 +172,8 @@ def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
         return batch
 
 
-def _deferred(fetch: Callable[[], Any]) -> Any:
-    Recording.now = recording = Recording()
+def _deferred(fetch: Callable[[], Any], again: bool) -> Any:
+    Recording.now = recording = Recording(again)
     try:
         return fetch()
     finally:
@@ -181,6 +181,8 @@ def _deferred(fetch: Callable[[], Any]) -> Any:
             _making.finish(recording)
         finally:
             Recording.now = None
+        if recording.failed:
+            raise OSError("a file that seemed sound is not")
 
 
 _left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
@@ -193,7 +195,7 @@ def _compared(fetcher: Any, fetch: Callable[[], Any]) -> Any:
     _making.checked = differing = []
     try:
         again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
-        batch, equal = twice(fetch, lambda: _deferred(fetch)) if again else (_deferred(fetch), True)
+        batch, equal = twice(fetch, lambda: _deferred(fetch, again)) if again else (_deferred(fetch, again), True)
     finally:
         _making.checked = None
     if differing or not equal:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 import re
 
-MOST = 64 << 20  # bytes of a file
-
 _behind_scan = re.compile(rb"\xff[^\x00\xd0-\xd7]").search  # the first marker that does not belong to the scan
 _SAMPLINGS = {b"\x11", b"\x21", b"\x12", b"\x22", b"\x41"}  # of luma, where chroma has one: what libjpeg upsamples
 _TABLES, _QUANTIZATION, _SCAN, _END, _RESTART, _COMMENT = 0xC4, 0xDB, 0xDA, 0xD9, 0xDD, 0xFE

@@ -1,6 +1,6 @@
 """Pictures that are made later: Pillow's own objects, of which only the header was read.
 
-While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` in place of its core image (`Image._im`): the
+While a DataLoader fetches, a JPEG or PNG that Pillow would decode gets a `Recipe` in place of its core image (`Image._im`): the
 file's bytes, and what was asked of them since. All of Pillow's Python runs as ever, checks and copies of `info` included;
 it calls the recipe where it would call the core, as long as that call is one of the few below. Whatever else asks for
 the core (`Image.im`: drawing, saving, pixels, NumPy, a C extension) gets the real one, made there and then by Pillow.
@@ -13,21 +13,25 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
-from ._jpeg import MOST, sound
+from . import _jpeg, _png
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
 PILLOW = "13."  # whose bytes the daemon gives
-BANDS = {"L": 1, "RGB": 3}
+BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+_PLAIN = {"L", "RGB"}  # of which everything below is recorded; of the others copies, parts, turns and conversions
+_CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
+_MOST = 64 << 20  # bytes of a file
 lock = threading.RLock()  # renewed in a forked child
 
 
@@ -37,7 +41,9 @@ class Recording:
     now: Recording | None = None
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
 
-    def __init__(self) -> None:
+    def __init__(self, again: bool) -> None:
+        self.again = again  # whether it can be done once more
+        self.failed = False  # something cannot be made: Pillow would have said so before
         self.thread = threading.get_ident()
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
@@ -50,19 +56,24 @@ def recording() -> Recording | None:
 
 
 class Source:
-    """A JPEG file's bytes, and what the decoder was told."""
+    """A file's bytes, and what its header says."""
 
-    __slots__ = ("data", "mode", "size")
+    __slots__ = ("data", "format", "mode", "size")
 
-    def __init__(self, data: bytes, mode: str, size: tuple[int, int]) -> None:
-        self.data, self.mode, self.size = data, mode, size
+    def __init__(self, data: bytes, format: str, mode: str, size: tuple[int, int]) -> None:
+        self.data, self.format, self.mode, self.size = data, format, mode, size
 
     def decode(self) -> Any:
         """Pillow's core image of it, without what was patched."""
         from PIL import Image
 
-        image = Image.open(io.BytesIO(self.data), formats=["JPEG"])
-        _load_file(image)
+        try:
+            image = Image.open(io.BytesIO(self.data), formats=[self.format])
+            _load_file(image)
+        except Exception:
+            if Recording.now is not None:
+                Recording.now.failed = True
+            raise
         return image.im
 
 
@@ -102,7 +113,7 @@ class Recipe:
         return Recipe(self.source, self.ops, self.mode, self.size)
 
     def convert(self, mode: str, *dither: Any) -> Any:
-        if (self.mode, mode) in (("RGB", "L"), ("L", "RGB")):
+        if (self.mode, mode) in _CONVERSIONS:
             return self.then("convert", mode, mode=mode)
         return self.make().convert(mode, *dither)
 
@@ -121,6 +132,14 @@ class Recipe:
                 whole = (left, top, right, bottom) == (0, 0, *self.size)
                 return self.then("resize", width, height, kind, None if whole else numbers[2], size=(width, height))
         return self.make().resize(size, resample, box)
+
+    def reduce(self, factor: tuple[int, int], box: tuple[int, int, int, int]) -> Any:
+        numbers, edges = _integers(factor), _integers(box)
+        if self.mode in _PLAIN and len(numbers) == 2 and len(edges) == 4 and all(0 < number < _LIMIT for number in numbers):
+            (x, y), (left, top, right, bottom) = numbers, edges
+            if 0 <= left < right <= self.size[0] and 0 <= top < bottom <= self.size[1]:
+                return self.then("reduce", x, y, edges, size=(-(-(right - left) // x), -(-(bottom - top) // y)))
+        return self.make().reduce(factor, box)
 
     def transpose(self, method: int) -> Any:
         if type(method) is not bool and method in range(7):
@@ -159,12 +178,12 @@ def _floats(values: Any) -> list[float]:
     return numbers if all(abs(number) < _LIMIT for number in numbers) else []
 
 
-def deferred(image: Any) -> Recipe | None:
+def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
     """The recipe of an image that has not been made, where it may be recorded on."""
     recipe = getattr(image, "_im", None)
     if recipe is None:
         recipe = _defer(image)
-    return recipe if type(recipe) is Recipe and recipe.value is None and recording() else None
+    return recipe if type(recipe) is Recipe and recipe.value is None and recipe.mode in modes and recording() else None
 
 
 def _defer(image: Any) -> Recipe | None:
@@ -175,15 +194,16 @@ def _defer(image: Any) -> Recipe | None:
     try:
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        data = file.read(size) if size <= MOST else b""  # not read(): who asks for much more than there is pays for it
-        if type(data) is bytes and len(data) == size and (end := sound(data)):
-            file.seek(min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock))  # where Pillow stops reading
+        data = file.read(size) if size <= _MOST else b""  # not read(): who asks for much more than there is pays for it
+        if type(data) is bytes and len(data) == size and (end := _end(image, data)):
+            file.seek(end)
         else:
             file.seek(at)
             return None
     except (OSError, ValueError, AttributeError):
         return None  # Pillow meets it as well
-    source = Source(data, image._mode, image._size)
+    _as_loaded(image)
+    source = Source(data, image.format, image._mode, image._size)
     image._im = Recipe(source, (), image._mode, image._size)
     image.tile, image.map, image.readonly = [], None, 0
     if image._exclusive_fp and image._close_exclusive_fp_after_loading:
@@ -193,15 +213,41 @@ def _defer(image: Any) -> Recipe | None:
 
 
 def _plain(image: Any) -> bool:
-    """Whether this is an opened JPEG as Pillow left it: not loaded, no draft, nothing replaced."""
-    modules = sys.modules
-    if type(image) is not modules["PIL.JpegImagePlugin"].JpegImageFile or image._im is not None or image.fp is None:
+    """Whether this is an opened JPEG or PNG as Pillow left it: not loaded, no draft, nothing replaced."""
+    kinds = {"JPEG": ("PIL.JpegImagePlugin", "JpegImageFile"), "PNG": ("PIL.PngImagePlugin", "PngImageFile")}
+    module, name = kinds.get(getattr(image, "format", None), ("PIL.Image", ""))
+    if type(image) is not getattr(sys.modules[module], name, None) or image._im is not None or image.fp is None:
         return False
-    if modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
+    if sys.modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
-    mode, size, tile = image._mode, image._size, image.tile
-    whole = len(tile) == 1 and tuple(tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
-    return whole and mode in BANDS and not image.decoderconfig and not {"load", "load_read", "load_prepare", "load_end"} & vars(image).keys()
+    mode, size = image._mode, image._size
+    if len(image.tile) != 1 or image.decoderconfig or {"load", "load_read", "load_prepare", "load_end"} & vars(image).keys():
+        return False
+    decoder, extents, offset, told = image.tile[0]
+    if image.format == "JPEG":
+        return mode in _PLAIN and (decoder, extents, offset, told) == ("jpeg", (0, 0, *size), 0, (mode, ""))
+    found = recording()
+    again, veiled = found is not None and found.again, mode == "P" and "transparency" in image.info
+    return again and not veiled and not image.is_animated and mode in BANDS and (decoder, extents, told) == ("zip", (0, 0, *size), mode)
+
+
+def _end(image: Any, data: bytes) -> int:
+    """Where Pillow stops reading the file; 0: it is left to it."""
+    if image.format == "PNG":
+        return _png.sound(data, image._mode, image._size, image.palette.palette if image.palette else b"")
+    end = _jpeg.sound(data)
+    return min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock)
+
+
+def _as_loaded(image: Any) -> None:
+    """What Pillow's PNGs have once they are loaded."""
+    if image.format != "PNG":
+        return
+    image._text = image.png.im_text
+    image.png.close()
+    image.png = None
+    if image.palette:
+        image.palette.dirty, image.palette.rawmode = 0, None
 
 
 class _Pixels:
@@ -272,6 +318,14 @@ def _hue(image: Any, shift: int) -> Any:
     return Image.merge("HSV", (h.point([(value + shift) & 255 for value in range(256)]), s, v)).convert("RGB")
 
 
+def _padded(image: Any, kind: str, left: int, top: int, right: int, bottom: int) -> Any:
+    import numpy as np
+    from PIL import Image
+
+    array = np.asarray(image)
+    return Image.fromarray(np.pad(array, ((top, bottom), (left, right), (0, 0))[: array.ndim], kind))
+
+
 def _blurred(image: Any, x: float, y: float) -> Any:
     return image._new(image.im.gaussian_blur((x, y)))
 
@@ -280,6 +334,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "convert": lambda image, mode: image.convert(mode),
     "crop": lambda image, *box: image._new(image.im.crop(box)),
     "resize": lambda image, w, h, kind, box: image._new(image.im.resize((w, h), kind, tuple(box or (0, 0, *image.size)))),
+    "reduce": lambda image, x, y, box: image._new(image.im.reduce((x, y), tuple(box))),
     "transpose": lambda image, method: image._new(image.im.transpose(method)),
     "affine": _transformed(0),
     "perspective": _transformed(2),
@@ -292,6 +347,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "equalize": _operated("equalize"),
     "hue": _hue,
     "gaussian_blur": _blurred,
+    "pad": _padded,
     "expand": lambda image, left, top, right, bottom, fill: _operated("expand")(image, (left, top, right, bottom), _colour(fill)),
 }
 
@@ -315,7 +371,7 @@ def install() -> bool:
     Image.Image.im = property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset)
     Image.Image.load = _load_in_place_of(Image.Image.load)
     ImageFile.ImageFile.load = _load_file_in_place_of(_load_file)
-    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "resize", "transpose"), _lending_to)
+    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"), _lending_to)
     wraps |= {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
     for name, wrap in wraps.items():
         if _of(method := getattr(Image.Image, name), Image):
@@ -361,7 +417,7 @@ def _load_in_place_of(original: Any) -> Any:
 def _load_file_in_place_of(original: Any) -> Any:
     @like(original)
     def load(self: Any) -> Any:
-        return _Pixels(self) if deferred(self) else original(self)
+        return _Pixels(self) if deferred(self, BANDS) else original(self)
 
     return load
 
@@ -371,7 +427,7 @@ def _lending_to(original: Any) -> Any:
 
     @like(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recipe = deferred(self)
+        recipe = deferred(self, BANDS)
         if recipe is None:
             return original(self, *args, **kwargs)
         before, recipe.lent = recipe.lent, threading.get_ident()

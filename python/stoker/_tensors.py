@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
-from ._pictures import Recipe, Recording, bare, deferred, recording, replace
+from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -323,7 +323,7 @@ def _install_images(tv_tensors: Any) -> None:
 
 def _plan_of(image: Any, rows: bool) -> Plan | None:
     """The uint8 tensor (channel, row, column) of a picture that is not made; None where it is."""
-    recipe = deferred(image)
+    recipe = deferred(image, BANDS)
     if recipe is None:
         return None
     (width, height), bands = recipe.size, recipe.bands
@@ -377,6 +377,21 @@ def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
     return bare(img, recipe.then("convert", "RGB", mode="RGB"))
 
 
+def _pad(original: Any, img: Any, padding: Any, fill: Any = 0, padding_mode: Any = "constant") -> Any:
+    recipe = deferred(img)
+    sides = padding if type(padding) in (tuple, list) else (padding,)
+    if recipe is None or padding_mode not in _PADS or len(sides) not in (1, 2, 4) or not all(type(side) is int and side >= 0 for side in sides):
+        return original(img, padding, fill, padding_mode)
+    left, top, right, bottom = (*sides, *sides, *sides, *sides)[:4]
+    (width, height), inner = recipe.size, _PADS[padding_mode]
+    if max(left, right) > width - inner or max(top, bottom) > height - inner or not any(sides):  # around and around
+        return original(img, padding, fill, padding_mode)
+    return bare(img, recipe.then("pad", padding_mode, left, top, right, bottom, size=(width + left + right, height + top + bottom)))
+
+
+_PADS = {"edge": -(1 << 16), "reflect": 1, "symmetric": 0}  # what a side must have more than is put beside it
+
+
 def _hue(original: Any, img: Any, hue_factor: Any) -> Any:
     import numpy as np
 
@@ -420,3 +435,4 @@ def install(modules: Any) -> None:
         replace(functional, "normalize", _normalize)
         replace(functional.F_pil, "to_grayscale", _grayscale)
         replace(functional.F_pil, "adjust_hue", _hue)
+        replace(functional.F_pil, "pad", _pad)

@@ -9,11 +9,14 @@ import json
 import os
 import pickle
 import random
+import struct
 import sys
+import warnings
+import zlib
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
+from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps, PngImagePlugin
 from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, default_collate, get_worker_info
 from torchvision import transforms as T
 from torchvision import tv_tensors
@@ -45,6 +48,35 @@ def make_images(root):
             **({} if format == "PNG" else {"quality": 85, "progressive": number % 4 == 1, "subsampling": number % 3, **more}),
         )  # fmt: skip
         Image.fromarray(rng.integers(0, 5, size[::-1], dtype=np.uint8)).save(os.path.join(root, "masks", f"{number:02d}.png"))
+
+
+def make_pngs():
+    """PNGs as bytes: each mode with and without a colour that is transparent, text, and what is left to Pillow."""
+    rng = np.random.default_rng(4)
+    picture = Image.fromarray(rng.integers(0, 256, (9, 12, 4), dtype=np.uint8)).resize((61, 47), Image.Resampling.BICUBIC)
+    made = []
+    for mode, more in (
+        ("RGB", {}), ("L", {}), ("RGBA", {}), ("LA", {}), ("P", {}), ("P", {"bits": 4}), ("P", {"transparency": 3}), ("P", {"transparency": b"\5\6\7"}),
+        ("RGB", {"transparency": (1, 2, 3)}), ("L", {"transparency": 9}), ("1", {}), ("I;16", {}), ("RGB", {"pnginfo": "before"}), ("RGB", {"pnginfo": "behind"}),
+    ):  # fmt: skip
+        if told := more.get("pnginfo"):
+            more["pnginfo"] = PngImagePlugin.PngInfo()
+            more["pnginfo"].add(b"teST" if told == "behind" else b"tEXt", b"a\0b", after_idat=told == "behind")
+        image = picture.convert("RGB").quantize(17 if more else 200) if mode == "P" else picture.convert("I;16" if mode == "I;16" else mode)
+        out = io.BytesIO()
+        image.save(out, "PNG", **more)
+        made.append(out.getvalue())
+    made.append(b"".join((made[0][:60], bytes([made[0][60] ^ 1]), made[0][61:])))  # a checksum is wrong
+    made.append(made[0][: len(made[0]) // 2])
+    return made + [made[0] + b"more"]
+
+
+def broken_png():
+    """Its checksums are right, its pixels cannot be unpacked."""
+    pixels = bytearray(zlib.compress(os.urandom(100 * 151)))
+    pixels[3000:3003] = b"\0\0\0"
+    parts = ((b"IHDR", struct.pack(">2I5B", 50, 100, 8, 2, 0, 0, 0)), (b"IDAT", bytes(pixels[:4000])), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts)
 
 
 class Pictures(Dataset):
@@ -291,6 +323,42 @@ def removed(root):
     return Pictures(root, read), {}
 
 
+PNGS = make_pngs()
+
+
+def pngs(path):
+    """What can be done with PNGs of all kinds: converted, cut, turned, as they are, and what they say of themselves."""
+    data = PNGS[int(os.path.basename(path)[:2]) % len(PNGS)]
+    turn, again = Image.Transpose.ROTATE_90, lambda: Image.open(io.BytesIO(data))
+    file = io.BytesIO(data)
+    image, made = Image.open(file), []
+    for act in (
+        lambda: image.load() and None, lambda: file.tell(), lambda: F.to_tensor(image.convert("RGB")), lambda: F.pil_to_tensor(again().convert("L")), lambda: F.pil_to_tensor(again()),
+        lambda: F.to_tensor(image), lambda: F.pil_to_tensor(again().crop((3, 4, 70, 30)).transpose(turn)), lambda: F.to_tensor(again().resize((30, 20), Image.Resampling.NEAREST)),
+        lambda: F.to_tensor(again().resize((30, 20)).convert("RGB")), lambda: F.to_tensor(again().rotate(20)), lambda: F.pil_to_tensor(again().convert("RGBA").convert("RGB")), lambda: np.array(again()),
+        lambda: F.to_tensor(ImageEnhance.Color(again()).enhance(2)), lambda: F.to_tensor(again().convert("RGB").reduce(2)), lambda: F.pil_to_tensor(again().reduce((2, 3))),
+        lambda: F.pil_to_tensor(F.pad(again(), 3, fill=2)), lambda: F.to_tensor(F.pad(again().convert("RGB"), (3, 5, 0, 2), padding_mode="reflect")),
+        lambda: F.to_tensor(F.pad(again(), (3, 5), padding_mode="symmetric")), lambda: F.to_tensor(F.pad(again(), [90], padding_mode="edge")), lambda: F.to_tensor(F.pad(again(), 90, padding_mode="reflect")),
+        lambda: image.getpalette(), lambda: image.palette and image.palette.rawmode, lambda: [sorted(image.info.items()), image.text, image.mode, image.png is None, image.fp is None],
+        lambda: image.copy().getpalette(),
+    ):  # fmt: skip
+        try:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                made.append(act())
+            made.append([str(each.message) for each in said])
+        except Exception as error:
+            made.append(f"{type(error).__name__}: {error}")
+    return made
+
+
+def broken(path):
+    try:
+        return F.to_tensor(Image.open(io.BytesIO(broken_png())).convert("RGB").resize((20, 20)))
+    except OSError as error:
+        return torch.full((3, 20, 20), float(len(str(error))))
+
+
 def weighted(root):
     data, settings = folder(T.RandomResizedCrop(40), *TAIL)(root)
     return data, {"sampler": WeightedRandomSampler([1.0 + i % 3 for i in range(len(data))], 20)}
@@ -360,6 +428,8 @@ PIPELINES = {
     "threads": lambda root: (Threaded(root, None), {}),
     "extension": folder(T.RandomResizedCrop(40), T.RandomHorizontalFlip(), *TAIL, T.Lambda(extension)),
     "damaged": damaged,
+    "png": custom(pngs, collate_fn=list),
+    "png broken": custom(broken),
     "removed": removed,
 }  # fmt: skip
 
