@@ -15,7 +15,10 @@ var neighbour = Rule{
 		if c.Costs.Workers > 0 {
 			input *= c.Saturated.Score
 		}
-		launching := c.yes(c.Delayed) * (1 - input) * c.leads(c.Parts.Queued)
+		launching := c.yes(c.Delayed) * (1 - input)
+		if p := c.Parts; p.Copies > p.Queued { // the thread wants a core to stage them
+			launching *= p.Queued / p.Copies
+		}
 		loading := c.coresRunOut()
 		c.because(c.Delayed.Seen)
 		return c.no(c.Throttled) * max(loading, launching)

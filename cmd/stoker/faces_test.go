@@ -61,7 +61,9 @@ func TestFacesAreEightyColumnsWide(t *testing.T) {
 	}
 	const before, after = "../../testdata/cases/feed-before/run.jsonl.gz", "../../testdata/cases/feed-after/run.jsonl.gz"
 	others := [][]string{
-		{"verify", before, after}, {"diagnose", "--list"}, {"trace", "../../testdata/cases/trace-two-ranks"},
+		{"verify", before, after},
+		{"diagnose", "--list"},
+		{"trace", "../../testdata/cases/trace-two-ranks"},
 		strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme --for 95%"),
 	}
 	for _, file := range caseFiles(t, "trace.json*") {

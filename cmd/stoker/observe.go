@@ -135,36 +135,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		defer o.collector.close()
 	}
 	o.output = recordingFile(o, args)
-	options := observe.Options{
-		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
-		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
-		Recording: func(path string) { o.output = path },
-	}
-	live.read = func(run *recording.Run, pid int) *diagnose.Verdict {
-		if slices.ContainsFunc(run.Facts.Captures, func(c recording.Capture) bool { return c.Bytes > mostReadLive }) {
-			return nil
-		}
-		return readCaptured(cmd.Context(), o.output, run, pid).traced
-	}
-	if o.noHook {
-		options.Hook = nil
-	}
-	if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
-		options.Say = nil
-	}
-	if o.trace.steps > 0 {
-		if options.Trace = o.trace.request(); !o.quiet {
-			a.say("%s", options.Trace.Cost())
-		}
-	}
-	if len(o.log) > 0 {
-		options.Log = live.nextLog
-	}
-	if live.inside = o.trace.inside(o); !live.inside.forbidden {
-		options.Inside = live.inside.next
-	}
+	options := a.observeOptions(cmd.Context(), &o, args, live)
 	ctx := cmd.Context()
 	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
 		var stop context.CancelFunc
@@ -203,6 +174,41 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	}
 	a.guarded("check the run", func() error { code = a.ended(run, verdict, &o.check); return nil })
 	return code
+}
+
+// observeOptions are what the flags ask for.
+func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string, live *live) observe.Options {
+	options := observe.Options{
+		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
+		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
+		Recording: func(path string) { o.output = path },
+	}
+	live.read = func(run *recording.Run, pid int) *diagnose.Verdict {
+		if slices.ContainsFunc(run.Facts.Captures, func(c recording.Capture) bool { return c.Bytes > mostReadLive }) {
+			return nil
+		}
+		return readCaptured(ctx, o.output, run, pid).traced
+	}
+	if o.noHook {
+		options.Hook = nil
+	}
+	if options.Say = func(text string) { a.say("%s", text) }; o.quiet {
+		options.Say = nil
+	}
+	if o.trace.steps > 0 {
+		if options.Trace = o.trace.request(); !o.quiet {
+			a.say("%s", options.Trace.Cost())
+		}
+	}
+	if len(o.log) > 0 {
+		options.Log = live.nextLog
+	}
+	if live.inside = o.trace.inside(*o); !live.inside.forbidden {
+		options.Inside = live.inside.next
+	}
+	return options
 }
 
 // guarded does what comes after CMD's end: that it fails, even by a fault of ours,
