@@ -91,7 +91,7 @@ func TestWhyNotMoreWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if note := fixOf(t, run, stoker.NumWorkers).Notes[0]; !strings.HasPrefix(note, "2 and not more: as many as the cores that this job may use") {
+	if note := fixOf(t, run, stoker.NumWorkers).Notes[0]; !strings.HasPrefix(note, "2 are enough: as many as the cores that this job may use") {
 		t.Error(note)
 	}
 }
