@@ -32,7 +32,7 @@ func ExampleSetup_Solve() {
 	// Output:
 	// step 143 ms (100 to 222), the device computes 70 % of it
 	// prepare: the worker binds; then gpu, 1.43x faster
-	// storage would have to deliver less than 197 MB/s instead of 6.5 GB/s for it to bind
+	// storage would have to deliver less than 197 MB/s instead of 6.5 GB/s before it becomes the limit
 }
 
 func ExampleSetup_Size() {

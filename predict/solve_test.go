@@ -110,7 +110,7 @@ func TestWrongIsRight(t *testing.T) {
 	if seen != 4 {
 		t.Errorf("%d of 4 parts", seen)
 	}
-	if text := strings.Join(a.Wrong, "\n"); !strings.Contains(text, "storage would have to deliver less than 282 MB/s instead of 6.5 GB/s for it to bind") {
+	if text := strings.Join(a.Wrong, "\n"); !strings.Contains(text, "storage would have to deliver less than 282 MB/s instead of 6.5 GB/s before it becomes the limit") {
 		t.Error(text)
 	}
 }

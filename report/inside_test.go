@@ -38,7 +38,8 @@ func TestInsideOfAStepIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-  inside   of a step, on the device's own clock (mean, and what 95 % of 19 steps stay below)
+  inside   of a step, on the device's own clock (mean of 19 of the 97 steps, and what 95 % of these
+           stay below)
     input wait     25 ms    25 %     25 ms
     copy in         5 ms     5 %      5 ms
     forward      20.5 ms  20.5 %   20.9 ms
