@@ -73,7 +73,7 @@ lint: ## golangci-lint with .golangci.yml, built at its pinned version
 
 .PHONY: golden
 golden: ## rewrite the golden files; look at the difference before you commit it
-	@packages="$$(grep -rl --include='*_test.go' '"stoker/internal/golden"' . | xargs -r -n1 dirname | sort -u)"; \
+	@packages="$$(grep -rl --include='*_test.go' '"github.com/stoker-dev/stoker/internal/golden"' . | xargs -r -n1 dirname | sort -u)"; \
 		[ -n "$$packages" ] || { echo "make: error: no test uses internal/golden" >&2; exit 1; }; \
 		set -x; go test -count=1 $$packages -update
 

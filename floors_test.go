@@ -156,17 +156,17 @@ trace     : .
 cmd       : *
 `
 	files := map[string]string{
-		"doc.go":                     "package stoker\nimport _ \"stoker/internal/stat\"\n",
+		"doc.go":                     "package stoker\nimport _ \"github.com/stoker-dev/stoker/internal/stat\"\n",
 		"internal/stat/stat.go":      "package stat\nimport _ \"math/rand\"\n",
-		"recording/read.go":          "package recording\n\nimport (\n\t_ \"os\"\n\t_ \"stoker/predict\"\n\t_ \"os/exec\"\n)\n",
-		"recording/read_test.go":     "package recording\nimport _ \"stoker/cmd/stoker\"\n",
+		"recording/read.go":          "package recording\n\nimport (\n\t_ \"os\"\n\t_ \"github.com/stoker-dev/stoker/predict\"\n\t_ \"os/exec\"\n)\n",
+		"recording/read_test.go":     "package recording\nimport _ \"github.com/stoker-dev/stoker/cmd/stoker\"\n",
 		"predict/law.go":             "package predict\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2))\nvar y = rand.IntN(6)\nfunc f() { go f() }\n",
 		"predict/deep/clock.go":      "package deep\nimport _ \"time\"\nimport _ \"net/http\"\nimport _ \"example.org/x\"\n",
 		"predict/deep/testdata/x.go": "package x\nimport _ \"os\"\n",
-		"report/page.go":             "package report\nimport \"time\"\nimport _ \"stoker/recording\"\nvar d time.Duration\nvar now = time.Now()\n",
+		"report/page.go":             "package report\nimport \"time\"\nimport _ \"github.com/stoker-dev/stoker/recording\"\nvar d time.Duration\nvar now = time.Now()\n",
 		"report/plot/draw.go":        "package plot\nimport _ \"example.org/x\"\nimport _ \"os\"\n",
 		"report/text.go":             "package report\nimport _ \"gonum.org/v1/plot\"\n",
-		"cmd/stoker/main.go":         "package main\nimport _ \"stoker/predict\"\nimport _ \"os\"\n",
+		"cmd/stoker/main.go":         "package main\nimport _ \"github.com/stoker-dev/stoker/predict\"\nimport _ \"os\"\n",
 		"examples/toy.go":            "package examples\n",
 		"tools/go.mod":               "module tools\n",
 		"tools/tools.go":             "package tools\n",
@@ -253,8 +253,8 @@ type reporter func(at token.Pos, format string, args ...any)
 func checkImports(name string, file *ast.File, folder string, allowed []string, report reporter) {
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
-		if path == "stoker" || strings.HasPrefix(path, "stoker/") {
-			floor := floorOf(strings.TrimPrefix(path, "stoker") + "/x.go")
+		if path == "github.com/stoker-dev/stoker" || strings.HasPrefix(path, "github.com/stoker-dev/stoker/") {
+			floor := floorOf(strings.TrimPrefix(path, "github.com/stoker-dev/stoker") + "/x.go")
 			free := floor == folder || floor == "internal" && folder != "."
 			if !free && !slices.Contains(allowed, floor) && !slices.Contains(allowed, "*") {
 				report(spec.Pos(), "import %s", floor)

@@ -1,4 +1,4 @@
-module stoker
+module github.com/stoker-dev/stoker
 
 go 1.26.8
 

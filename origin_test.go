@@ -39,7 +39,7 @@ var timelines = map[string]string{
 var ruled = []string{"diagnose/case.go"}
 
 // beyond are packages that a rule must not see: a Run and what is measured on it.
-var beyond = []string{"stoker/recording", "stoker/trace", "stoker/diagnose/idle", "stoker/diagnose/ranks", "stoker/diagnose/operators", "stoker/diagnose/lanes", "stoker/diagnose/flame", "stoker/diagnose/memory"}
+var beyond = []string{"github.com/stoker-dev/stoker/recording", "github.com/stoker-dev/stoker/trace", "github.com/stoker-dev/stoker/diagnose/idle", "github.com/stoker-dev/stoker/diagnose/ranks", "github.com/stoker-dev/stoker/diagnose/operators", "github.com/stoker-dev/stoker/diagnose/lanes", "github.com/stoker-dev/stoker/diagnose/flame", "github.com/stoker-dev/stoker/diagnose/memory"}
 
 func TestRulesAskQuantities(t *testing.T) {
 	used, rules := map[string]bool{}, 0

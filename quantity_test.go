@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/quick"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 func ExampleParseBytes() {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // mostlyCollate is the share of preparing a batch from which a collate_fn of the

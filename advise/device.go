@@ -5,11 +5,11 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // What is proposed for the device's side of a step. [J]

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // recorded is a case whose loader has these settings besides and whose device has

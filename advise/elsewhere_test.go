@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A loop that waits for input of which no DataLoader is seen is told so, and no setting of a DataLoader is named.

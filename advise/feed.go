@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // One order comes out, whatever goes in: the three fixes, and some that are

@@ -6,12 +6,12 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/predict/replay"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Plan is what to do, most worth first, and what not to do.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // live is the hand-written main-thread run of testdata/cases.

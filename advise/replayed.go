@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/diagnose/idle"
-	"stoker/predict/replay"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Marks are what replay needs to know of a timeline's kernels.

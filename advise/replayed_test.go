@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/predict/replay"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 func readCase(t *testing.T, name string) *recording.Run {

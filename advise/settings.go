@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/internal/stat"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // pinning proposes page-locked batches with asynchronous copies.

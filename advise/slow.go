@@ -3,7 +3,7 @@ package advise
 import (
 	"slices"
 
-	"stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose"
 )
 
 // slow proposes to make the line cheaper on which most of preparing a batch goes: there

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // traced proposes what the findings of a trace name, beside what the model

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Nothing is said about a setting of a DataLoader that nobody saw, whether the hook was

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func labelled(t *testing.T, name string) *recording.Run {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // BenchmarkJudge judges a public trace of 132,000 events, repeated to about a

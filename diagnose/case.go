@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/internal/stat"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // Case is what rules ask: quantities of the judged window, each filled by live.go from

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // expect is what a case folder's expect.json may demand; absent fields demand

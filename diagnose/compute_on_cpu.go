@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 var computeOnCPU = Rule{

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values for copies of a data set. [J]

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Cost is what the idle share of the judged device costs in an hour of running

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // half is a run on an A100 that idles half the time.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The published procedure's bounds: a fifth of the time, and a clock below 85 % of the

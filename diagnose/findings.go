@@ -7,10 +7,10 @@ import (
 	"sort"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Findings of a trace. Each says what was seen with numbers, where to look, and

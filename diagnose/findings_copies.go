@@ -3,8 +3,8 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Triggers for copies, shares of the window.

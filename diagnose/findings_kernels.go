@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Triggers for kernels, shares of kernel time unless said otherwise.

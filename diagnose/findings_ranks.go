@@ -3,8 +3,8 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
 )
 
 // exposedTrigger: torch-tb-profiler warns at 10 %, the published procedure at 5 %.

@@ -1,6 +1,6 @@
 package diagnose
 
-import "stoker/recording"
+import "github.com/stoker-dev/stoker/recording"
 
 // What other frameworks than PyTorch call the same cure: their files name no DataLoader
 // and have no settings of PyTorch's. A finding without words here has no advice there.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Start values of hangs in a run. [J] Half a second is what people notice in a log.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Who has the cores that loading lacks: recorded runs, with a quota or other programs

@@ -3,10 +3,10 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values of a hang. [J] A checkpoint of a large model, or an evaluation, takes less

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // within is what the hook saw inside of the judged steps that it looked into, on the

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // looked is a recorded run in which the hook looked into one step of ten.

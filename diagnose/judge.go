@@ -6,12 +6,12 @@ import (
 	"slices"
 	"sort"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values of the decision. [J] Chosen with the labelled runs in

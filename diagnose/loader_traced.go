@@ -4,9 +4,9 @@ import (
 	"math"
 	"strings"
 
-	"stoker/diagnose/idle"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // loading says who loads: the launching thread by itself, or worker processes. In

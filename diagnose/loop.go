@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values for loops that no DataLoader feeds. [J]

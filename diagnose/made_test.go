@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // made is a run by hand: a trainer with workers, each with one thread, for some seconds.

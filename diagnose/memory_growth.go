@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values of growth. [J] Caches fill and stop; what goes on for a minute in each

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Traced is what a trace of a few steps of a live run adds to the run's verdict.

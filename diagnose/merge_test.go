@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 var unknown = math.NaN()

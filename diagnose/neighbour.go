@@ -1,6 +1,6 @@
 package diagnose
 
-import "stoker/internal/stat"
+import "github.com/stoker-dev/stoker/internal/stat"
 
 var neighbour = Rule{
 	Class:  Neighbour,

@@ -3,8 +3,8 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // farNode is the share of the time on other nodes from which it counts. [J]

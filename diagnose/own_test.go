@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A loop that no loader feeds has a step time and phases of its own; nothing is said of a loader.

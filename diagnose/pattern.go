@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"sort"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Marks of what GPU-Util looks like over time. [J] SageMaker's debugger calls a device

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // What GPU-Util looks like is told apart, and no class depends on it.

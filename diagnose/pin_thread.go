@@ -3,9 +3,9 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // pinThread tells of PyTorch's thread that copies batches to page-locked memory, where it

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/diagnose"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
 )
 
 const (

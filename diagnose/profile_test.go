@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // profile writes what PyTorch's profiler writes, from the host's side: one thread that

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Of ranks in one recording a device that waits in a collective looks as busy as one

@@ -5,10 +5,10 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/idle"
-	"stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
 )
 
 // lagging scores that a rank is late: by its collectives, where they were found on

@@ -3,7 +3,7 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Start values of skipping. [J] Gradients are accumulated over fewer batches.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // SlowTransform is the finding that names a line.

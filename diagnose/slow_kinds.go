@@ -3,7 +3,7 @@ package diagnose
 import (
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Kind is what a line of a loader does.

@@ -3,8 +3,8 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // slowLink tells of a PCIe link that works with fewer lanes or in a lower generation than

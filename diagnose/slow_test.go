@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // places reads "FILE FUNCTION" as the places of a stack, outermost first.

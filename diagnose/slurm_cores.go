@@ -3,7 +3,7 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // slurmCores tells of a SLURM task that was given few of a node's cores, where loading

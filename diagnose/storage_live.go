@@ -5,10 +5,10 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // pressed is whether tasks of the job wait for memory.

@@ -3,8 +3,8 @@ package diagnose
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Start values of spikes. [J]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // tooManyWorkers tells of workers that wait for each other's cores: twice as many as

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/idle"
-	"stoker/diagnose/ranks"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // traced fills a Case from a profiler's gaps: those of the judged device. That is the

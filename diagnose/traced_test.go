@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // tape writes runs with a Timeline by hand; times in microseconds, on one thread

@@ -3,8 +3,8 @@ package diagnose
 import (
 	"math"
 
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // unexplained is the share of the window in which nothing ran on the device and nothing

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // Class names what limits a run, in the words of Classes.

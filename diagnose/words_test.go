@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose"
 )
 
 // rows are the rows of the manual's table behind a heading.

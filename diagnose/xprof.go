@@ -6,10 +6,10 @@ import (
 	"sort"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // xprofAnswer is what the input-pipeline analysis of XProf, the profiler page of

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // xprofRun is a run of one step of 100 us on a GPU: a copy to the device from 0 to

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // events writes one JSON event after the other. After an error it writes nothing

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Figure is one number of a verdict, under the name that it has in every tool.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Live writes a run that was observed live as a Chrome trace: a row of steps for each

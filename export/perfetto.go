@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"io"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Process numbers in the file. Host processes keep theirs; devices and causes are

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"stoker/diagnose/idle"
-	"stoker/export"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 type event struct {

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"stoker/diagnose/flame"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/flame"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Fields of profile.proto of google/pprof, by message. They are written by hand, as

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose/flame"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/flame"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // stacked is a run whose loader was looked at.

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // TensorBoard writes a run's steps and signals as scalars of an event file: TFRecords

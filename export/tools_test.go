@@ -15,11 +15,11 @@ import (
 	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/export"
-	"stoker/internal/poison"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func liveRun(t *testing.T) *recording.Run {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // trouble is why a sample is bad. Its text begins with the file.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"stoker/feed/decode"
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // damaged is a set of samples that cannot be decoded, and counts the tries.

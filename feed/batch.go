@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // Filled is a batch that lies in its slot, or why it does not.

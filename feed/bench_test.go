@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // BenchmarkBatches fills batches of 64 from 500 x 375 JPEGs with two batches in

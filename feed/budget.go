@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync"
 
-	"stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
 // The memory of a daemon is one number: rings, scratch of the threads and large

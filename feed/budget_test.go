@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 func TestBudget(t *testing.T) {

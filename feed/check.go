@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // What is done about bad samples (Spec.OnError).

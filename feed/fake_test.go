@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"stoker/feed/source"
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/feed/source"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // fake is a loader of files without pixels: a sample's image is its index and the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // Layout is how a batch lies in a slot: the images first, then the labels and the

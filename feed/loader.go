@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 
-	"stoker/feed/decode"
-	"stoker/feed/source"
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/source"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // Options are what a loader needs beside its Spec: nothing of it changes a pixel.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"stoker/feed/decode"
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // TestPixels: each image of an epoch is the one that decoder and transforms give

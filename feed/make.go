@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"stoker/feed/decode"
-	"stoker/feed/picture"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/picture"
 )
 
 // Drawing is a picture to be made of a file that somebody else has read.

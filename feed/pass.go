@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // Pass is one rank's way through an epoch: from the offset at which the epoch was

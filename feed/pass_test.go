@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // TestEpochs fills whole epochs on all ranks: every place has the sample that the

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // TestMostUrgentFirst: of the samples that nobody has taken yet, those of the batch

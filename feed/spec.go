@@ -1,6 +1,6 @@
 package feed
 
-import "stoker/feed/transform"
+import "github.com/stoker-dev/stoker/feed/transform"
 
 // Spec is the program of one loader: what is done with a sample, and in which
 // order samples come. It is what a client sends, as JSON; all ranks send the same.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"stoker/feed/decode"
-	"stoker/feed/picture"
-	"stoker/feed/source"
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/picture"
+	"github.com/stoker-dev/stoker/feed/source"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // worker is what a thread keeps from one sample to the next, so that a sample

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 func ExampleFindGPU() {

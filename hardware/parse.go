@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // maxFile is how many bytes of rows are read: thousands of them.

@@ -16,10 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"stoker/observe/cpu"
-	"stoker/observe/disk"
-	"stoker/observe/step"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/observe/disk"
+	"github.com/stoker-dev/stoker/observe/step"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // loaded starts a Python program that has PyTorch's library mapped, to all

@@ -3,8 +3,8 @@
 package observe
 
 import (
-	"stoker/observe/disk"
-	"stoker/observe/net"
+	"github.com/stoker-dev/stoker/observe/disk"
+	"github.com/stoker-dev/stoker/observe/net"
 )
 
 // around is what lies around the job: disks, file systems, network.

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/forest"
-	"stoker/observe/cpu"
-	"stoker/observe/gpu"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/forest"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // forested is a recorder of a generated machine.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 // stranger is what another user tries once observe has ended: to have each folder

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"stoker/internal/stat"
-	"stoker/observe/cpu"
-	"stoker/observe/gpu"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // gpuWatch polls the GPU probe in a goroutine of its own, because a driver that

@@ -18,13 +18,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker"
-	"stoker/internal/cgroup"
-	"stoker/internal/private"
-	"stoker/observe/disk"
-	"stoker/observe/gpu"
-	"stoker/observe/net"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/private"
+	"github.com/stoker-dev/stoker/observe/disk"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/observe/net"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Place is where Examine looks.

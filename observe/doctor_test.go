@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"stoker/internal/forest"
-	"stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/internal/forest"
+	"github.com/stoker-dev/stoker/observe/gpu"
 )
 
 // tellingGPU is a GPU that answers with the same each time.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Record needs Linux: everything it looks at is in /proc.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/observe/cpu"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // hookPatience is how long PyTorch may be loaded without a word from the hook,

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/observe/gpu"
-	"stoker/observe/hook"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The command comes first: whatever of ours cannot be done, it runs, once, and its

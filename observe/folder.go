@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/observe/cpu"
 )
 
 // folder is the private place of one run, in one of the user's own (internal/private):

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private/privatetest"
-	"stoker/observe/hook"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/observe/hook"
 )
 
 // The hook's file is what we wrote, whatever became of it since.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/cgroup"
-	"stoker/internal/spare"
+	"github.com/stoker-dev/stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/spare"
 )
 
 // What observing takes, with room to spare. Go's runtime ends a program that gets

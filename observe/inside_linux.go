@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"stoker/observe/capture"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // inside is a trace that the hook has PyTorch's profiler write from within a process

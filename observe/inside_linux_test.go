@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // insideHook stands for the hook in a shell: it says who it is, waits to be asked, and

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The promise is that a kill loses one second at most; the slack is the machine's.

@@ -3,8 +3,8 @@
 package observe
 
 import (
-	"stoker/observe/stack"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe/stack"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // linesEvery is how often it is written where loading threads were, seconds.

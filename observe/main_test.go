@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"testing"
 
-	"stoker/internal/leash"
-	"stoker/observe/capture"
-	"stoker/observe/hook"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/observe/hook"
 )
 
 // The test binary is also a small `stoker observe`, so that tests can start,

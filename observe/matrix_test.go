@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // cell is one observe of a job, in a trouble that begins at a moment.

@@ -5,9 +5,9 @@ import (
 	"os"
 	"time"
 
-	"stoker/observe/capture"
-	"stoker/observe/gpu"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Options say what to observe. Command or PID must be set; everything else is useful

@@ -16,12 +16,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private"
-	"stoker/observe/cpu"
-	"stoker/observe/gpu"
-	"stoker/observe/stack"
-	"stoker/observe/step"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/private"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/observe/stack"
+	"github.com/stoker-dev/stoker/observe/step"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Beats of the recorder. A beat that comes late is dropped, not caught up with.

@@ -20,10 +20,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
-	"stoker/observe/gpu"
-	"stoker/observe/hook"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // blind is a machine without a GPU, so that tests do not depend on the real one.

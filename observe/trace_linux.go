@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/internal/private"
-	"stoker/internal/stat"
-	"stoker/observe/capture"
-	"stoker/observe/cpu"
-	"stoker/observe/step"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/observe/step"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Variables that libkineto reads in the processes of a job.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
-	"stoker/observe/capture"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // libkineto is a program that trains in the hook's words and asks for a trace in

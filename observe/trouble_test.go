@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A disk that fills up is told once; the run goes on, is whole in memory, and

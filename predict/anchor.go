@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Anchor is one measured step of a program. It tells more of the same program

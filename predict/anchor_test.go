@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/hardware"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // transfer is a step that is predicted from another one of the same program: of one

@@ -1,7 +1,7 @@
 package predict
 
 import (
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Answer is what Solve says about a Setup. NaN is unknown; a ratio is 0 to 1.

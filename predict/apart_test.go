@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The launching thread fetches for evaluation as well, and its counters count both:

@@ -3,7 +3,7 @@ package predict
 import (
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Cheaper forecasts the job where preparing a sample costs that share of the core time

@@ -3,7 +3,7 @@ package predict
 import (
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // coresFor is how many cores so many busy threads of the job get beside the machine's

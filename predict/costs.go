@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Costs are the measured costs of one trainer per step, in its judged window.

@@ -3,8 +3,8 @@ package predict
 import (
 	"math"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // DataModel is the tutorial's other question: can storage and the host link

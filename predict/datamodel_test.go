@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 func ExampleDataModel_Solve() {

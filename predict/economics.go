@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Prices are what running a device costs. NaN or 0 is unknown, and what depends

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 func TestIdle(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // efficiency is what devices and software reach of their peaks, by key (see keys).

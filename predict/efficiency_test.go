@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 var refit = flag.Bool("fit", false, "rewrite fitted.go and the tables of docs/predict.md from testdata/fit.csv: go test ./predict -run Efficiencies -fit")

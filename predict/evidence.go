@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // clue is what a published step says of the efficiencies' errors. Clues are

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // What exchanges between ranks reach, and how much of them is seen.

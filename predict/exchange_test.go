@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // scaling is a published pair of rates: of one GPU alone, and of many together.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Feeding is what stoker's loader tells of itself. NaN is unknown.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // fedRun is a run of a rank with stoker's loader: 100 ms steps whose batches take two

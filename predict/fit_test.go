@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // proof is a measured step, ready to be compared.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Forecast is how fast a job would be after changes. Unknown intervals hold NaN.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The golden cases of the issue: 50 ms on the CPU and 10 ms on the GPU.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // From is the job of a run with the run's own measured costs: of its most starved

@@ -3,7 +3,7 @@ package predict
 import (
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Priors of a setup that no run measured.

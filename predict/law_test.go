@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // One system asked twice: as it was measured without workers, and as a person would

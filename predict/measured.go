@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Measured is a step that somebody measured, as they say it or as a recording

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/hardware"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A measured step as people write it.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Measurement is one published measurement of a step: a row of a public table,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Shard says what data-parallel ranks share instead of keeping a copy each.

@@ -3,9 +3,9 @@ package predict
 import (
 	"math"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // views are a quantity in each view; NaN is unknown.

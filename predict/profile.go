@@ -1,6 +1,6 @@
 package predict
 
-import "stoker"
+import "github.com/stoker-dev/stoker"
 
 // Amount is a quantity that is known between two ends, with its source.
 type Amount struct {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // What a loader does whose batches are all alike can be counted on fingers.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Roofline is what a device can do over arithmetic intensity: FLOP/s, bounded by

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 func gpu(t testing.TB, name string) hardware.GPU {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Setup is what a job is made of: as a person describes it, before any run, or with

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 func link(t testing.TB, name string) hardware.Link {

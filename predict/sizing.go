@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Sizing is what a setup needs to reach a utilisation. An Unknown interval is a

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // What Size asks for reaches the target when it is solved again.

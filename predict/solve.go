@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Solve answers the setup: how long each part of the path takes per step, what

@@ -3,9 +3,9 @@ package predict_test
 import (
 	"fmt"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // images is a job on one A100 whose step time was measured.

@@ -3,8 +3,8 @@ package predict
 import (
 	"math"
 
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Split says where the time of a fetch goes, as shares that add up to 1.

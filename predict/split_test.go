@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // spending is a run whose fetches take 100 ms in one worker, or in the launching thread,

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Load is what a device is asked to do in a step.

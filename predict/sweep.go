@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Axis is one setting that a sweep varies.

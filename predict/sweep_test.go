@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 func TestParseAxis(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // TransformationModel asks what the published tutorial of Tutorial asks: can the

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/quick"
 
-	"stoker"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 func ExampleTransformationModel_Solve() {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // The whole tutorial: what it publishes, the same from its formulas, and ours.

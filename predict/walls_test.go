@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Young's interval is where goodput is highest, which only holds with the half

@@ -1,6 +1,6 @@
 package predict
 
-import "stoker"
+import "github.com/stoker-dev/stoker"
 
 // Without is what it would be worth if such shares of the core time and of the waiting
 // of preparing a batch were not there.

@@ -3,7 +3,7 @@ package predict
 import (
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // TestWithout: nothing taken away is worth nothing, all of it leaves the loop, and half of

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // The formatters of sentences, by the short names that they have here.

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Software is the class of software that a model runs in: one chip and one

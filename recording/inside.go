@@ -1,6 +1,6 @@
 package recording
 
-import "stoker/internal/stat"
+import "github.com/stoker-dev/stoker/internal/stat"
 
 // HostClock is the Clock of an Inside where no device is in use.
 const HostClock = "host"

@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strconv"
 
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // format is the version of the recording format that this package writes.

@@ -11,7 +11,7 @@ import (
 	"os"
 	"slices"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Caps in front of the parser. A recording may come from a stranger.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // sample is a small run with everything that a live recording can hold.

@@ -3,7 +3,7 @@ package recording
 import (
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Run is what was measured of one job, live or from a profiler's file.

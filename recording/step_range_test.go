@@ -3,7 +3,7 @@ package recording_test
 import (
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func TestStepRange(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // timelineFields are the fields of the lines host, device and frame: times in

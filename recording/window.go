@@ -5,8 +5,8 @@ import (
 	"math"
 	"sort"
 
-	"stoker"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Window is the part of a run that is judged: the steady training steps of one

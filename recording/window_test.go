@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // steady are n training steps of one loader, period and wait in seconds.

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // What a Writer keeps in memory and writes, at any rate of steps and number of workers.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // AxisTitle names a setting that a sweep varies, with its unit.

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/advise/emit"
-	"stoker/diagnose"
-	"stoker/internal/safe"
-	"stoker/recording"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // The page's parts. Nothing else is loaded by it, and nothing else may be: its

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Pictures on the page are 1,000 units wide and stretch with it: they hold shapes

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"stoker"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // htmlOutcome is two runs side by side.

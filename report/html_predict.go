@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"stoker"
-	"stoker/internal/safe"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
 )
 
 // htmlForecast is what a page has of a prediction.

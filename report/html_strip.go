@@ -3,10 +3,10 @@ package report
 import (
 	"math"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/report/strip"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report/strip"
 )
 
 // htmlStrip is a whole run as rows over one axis of time.

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // pageOf is a page as it is written, and what the script finds in it.

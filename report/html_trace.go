@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
-	"stoker/diagnose/idle"
-	"stoker/diagnose/lanes"
-	"stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/lanes"
+	"github.com/stoker-dev/stoker/diagnose/operators"
 )
 
 // htmlTrace is what a page says of a profiler's files.

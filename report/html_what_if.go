@@ -3,9 +3,9 @@ package report
 import (
 	"math"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // whatIf is a table of forecasts that the page's sliders look up: the law is asked

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // leastPart is the share of a step below which a part of it is not worth a line.

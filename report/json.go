@@ -6,13 +6,13 @@ import (
 	"io"
 	"math"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/safe"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // schema is the version of the JSON: it grows by one when a field changes its

@@ -1,6 +1,6 @@
 package report
 
-import "stoker/diagnose"
+import "github.com/stoker-dev/stoker/diagnose"
 
 // jsonCodeLine is a line of code on which preparing a batch spends its time.
 type jsonCodeLine struct {

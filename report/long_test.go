@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // stretch is a part of a long run: steps of a kind, or none where step is 0.

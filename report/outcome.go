@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // Outcome writes what verify found for people.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/internal/golden"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/golden"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // Every end of a comparison, and of a promise, over a recorded pair and pieces of it.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // Prediction is a setup with what predict says about it, for all faces. What was

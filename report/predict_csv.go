@@ -5,9 +5,9 @@ import (
 	"io"
 	"strconv"
 
-	"stoker"
-	"stoker/internal/safe"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // PredictCSV writes the rows of a prediction: the settings of a sweep, else the

@@ -3,9 +3,9 @@ package report
 import (
 	"io"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // prediction is the JSON of predict: the fields that every verb's object has,

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // mostRows is how many settings of a sweep a terminal is shown; all are in CSV

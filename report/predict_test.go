@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/internal/golden"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/golden"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"stoker/predict"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // TutorialText writes the published tutorial beside our estimates: a table per

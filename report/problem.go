@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/diagnose"
-	"stoker/internal/safe"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Problem is something that a code review should show, at the line that it is about.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // Runs are the jobs of a folder of recordings, with what they lost.

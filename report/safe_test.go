@@ -12,14 +12,14 @@ import (
 	"slices"
 	"testing"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/diagnose/operators"
-	"stoker/internal/poison"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // shown is everything that some face of this package shows.

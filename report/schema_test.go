@@ -13,7 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"stoker/internal/golden"
+	"github.com/stoker-dev/stoker/internal/golden"
 )
 
 // objects are what verbs print with --json; docs/schema has a schema of each.

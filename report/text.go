@@ -7,14 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/safe"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/predict/replay"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Style says how text may look.

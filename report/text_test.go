@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/advise/emit"
-	"stoker/diagnose"
-	"stoker/internal/golden"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/golden"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // faces are all ways in which a judged run is shown.

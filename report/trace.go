@@ -8,15 +8,15 @@ import (
 	"sort"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/diagnose/idle"
-	"stoker/diagnose/lanes"
-	"stoker/diagnose/operators"
-	"stoker/diagnose/ranks"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/lanes"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // TraceReport is everything that is shown of a run that was read from a

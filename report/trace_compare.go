@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // TracesText writes what changed between two traces, per step. top is how many rows of

@@ -4,9 +4,9 @@ import (
 	"io"
 	"math"
 
-	"stoker/diagnose"
-	"stoker/diagnose/operators"
-	"stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
 )
 
 // traceObject is a verdict's object with what only a trace tells.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose/idle"
-	"stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/operators"
 )
 
 // kernels is the table of kernels by name, and that of collectives: of the judged window.

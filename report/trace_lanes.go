@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"stoker/diagnose/idle"
-	"stoker/diagnose/lanes"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/lanes"
 )
 
 // Letters of what a host thread does. They differ without colours.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/memory"
+	"github.com/stoker-dev/stoker/diagnose/memory"
 )
 
 // mostOwners is how many operators text names as holders of memory; JSON has all.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/diagnose/operators"
 )
 
 // OperatorsText writes the table of operators alone.

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"stoker"
-	"stoker/predict/replay"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/replay"
 )
 
 // criticalPath is the table of what decided how long the judged steps took.

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/idle"
-	"stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
 )
 
 // ranks writes one table over all ranks, and who waits for whom.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/idle"
 )
 
 // serving is the table of a server's passes: what each kind takes on the device.

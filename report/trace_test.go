@@ -8,15 +8,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/diagnose/idle"
-	"stoker/diagnose/operators"
-	"stoker/diagnose/ranks"
-	"stoker/internal/golden"
-	"stoker/internal/stat"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/internal/golden"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // tracedRun is twelve steps on each of some ranks: 4 ms in the loader, a copy, a

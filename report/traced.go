@@ -6,10 +6,10 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // beside writes what a trace of the same run adds to its verdict.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 func TestCapture(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose"
 )
 
 // Words writes all that a verdict can say, and what to do about it.

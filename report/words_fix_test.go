@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // A fix that no setting does is told by its title, on the page and in JSON.

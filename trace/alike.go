@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // What contradicts that files are ranks of one run. Those that do not tell their

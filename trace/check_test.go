@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // check holds for every Run that is read, however bad the file was.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // A trace of one step: an operator launches a kernel.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // fromBytes reads what a file would hold.

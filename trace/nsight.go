@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"stoker/trace/kineto"
-	"stoker/trace/nsight"
+	"github.com/stoker-dev/stoker/trace/kineto"
+	"github.com/stoker-dev/stoker/trace/nsight"
 )
 
 // readNsight reads an SQLite database as an export of Nsight Systems.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
-	"stoker/trace/kineto"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/kineto"
 )
 
 // part is one rank's file.

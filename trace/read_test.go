@@ -14,8 +14,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func read(t testing.TB, paths ...string) *recording.Run {

@@ -8,9 +8,9 @@ import (
 	"os"
 	"slices"
 
-	"stoker/recording"
-	"stoker/trace/kineto"
-	"stoker/trace/nsight"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/kineto"
+	"github.com/stoker-dev/stoker/trace/nsight"
 )
 
 // Options say how files are read. The zero value is what one wants.

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"stoker/trace/xplane"
+	"github.com/stoker-dev/stoker/trace/xplane"
 )
 
 // A trace packs 8 to 30 times. What unpacks to far more is no trace but an

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"stoker/trace/kineto"
-	"stoker/trace/xplane"
+	"github.com/stoker-dev/stoker/trace/kineto"
+	"github.com/stoker-dev/stoker/trace/xplane"
 )
 
 const profileAgain = "record it again with jax.profiler.trace or tf.profiler.experimental.start, and copy the whole plugins/profile folder"

@@ -6,13 +6,13 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/stat"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 const (

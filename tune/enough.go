@@ -1,6 +1,6 @@
 package tune
 
-import "stoker/verify"
+import "github.com/stoker-dev/stoker/verify"
 
 // How long a run lasts. Looking again and again and stopping at the first narrow
 // interval stops where the spread looks smaller than it is, so that what is called

@@ -6,12 +6,12 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // Options say how to tune.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // machine is a made-up machine: a command whose step depends on its workers.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/safe"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Format is the version of a plan's file.

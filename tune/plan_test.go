@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/internal/leash"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }

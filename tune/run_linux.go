@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"stoker/observe"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/observe"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Command is a command that is started again and again.

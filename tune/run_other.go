@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Command needs Linux, as observing does.

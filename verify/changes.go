@@ -1,8 +1,8 @@
 package verify
 
 import (
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // coresDiffer is from which difference two runs count as having had other

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // stallError is by how much two stalls must differ to count: what the device

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // job describes a hand-made run.

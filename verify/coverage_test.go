@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // process makes n steps of a kind of run and says what their mean would be in a run

@@ -3,8 +3,8 @@ package verify
 import (
 	"math"
 
-	"stoker"
-	"stoker/internal/stat"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // How far a mean of steps can be trusted.

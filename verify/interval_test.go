@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // compared is what is said of two runs' times.

@@ -1,6 +1,6 @@
 package verify
 
-import "stoker"
+import "github.com/stoker-dev/stoker"
 
 // Mean is the mean of the times of one run's steps with its 95 % interval. There are
 // twenty at least.

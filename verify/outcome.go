@@ -1,6 +1,6 @@
 package verify
 
-import "stoker"
+import "github.com/stoker-dev/stoker"
 
 // Outcome is the answer to "did it help". It is a plain value; a nil pointer is
 // unknown, and null in JSON.

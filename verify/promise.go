@@ -1,6 +1,6 @@
 package verify
 
-import "stoker"
+import "github.com/stoker-dev/stoker"
 
 // hold sets what was achieved beside what was promised. That two intervals meet
 // proves nothing: a wide one meets every promise. So a promise was kept only where the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // several are runs of a job that is a little faster or slower each time it is started.

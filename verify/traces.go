@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Traced is one of two traces with what was concluded from it.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values of "the same work". [J]

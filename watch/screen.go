@@ -12,14 +12,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/safe"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/report/strip"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/strip"
 )
 
 // State is what is known of a run at some moment.

@@ -9,10 +9,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/poison"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func stateOf(t *testing.T, file string) State {

@@ -21,8 +21,8 @@ import (
 	"net/http"
 	"strings"
 
-	"stoker/internal/safe"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/report"
 )
 
 var (

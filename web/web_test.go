@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/internal/poison"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/web"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/web"
 )
 
 // shelf has one run and one that cannot be read.

@@ -3,7 +3,7 @@ package emit
 import (
 	"maps"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // The calls that take settings as keywords.

@@ -12,9 +12,9 @@ import (
 	"io"
 	"strings"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/internal/safe"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/internal/safe"
 )
 
 // Dialects are the frameworks by the names that --emit takes.

@@ -15,14 +15,14 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/advise"
-	"stoker/advise/emit"
-	"stoker/diagnose"
-	"stoker/internal/golden"
-	"stoker/internal/poison"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/golden"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // settings are all settings that there are, as the constants of the vocabulary say.

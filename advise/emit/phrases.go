@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 )
 
 // form reads what a setting is changed to and prints it as Python; false where it is

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 const short = `{"deviceProperties": [{"id": 0, "name": "A"}], "traceEvents": [

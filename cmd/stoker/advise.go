@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/advise"
-	"stoker/advise/emit"
-	"stoker/report"
-	"stoker/tune"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/tune"
 )
 
 func (a *app) advise() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/tune"
+	"github.com/stoker-dev/stoker/tune"
 )
 
 func (a *app) apply() *cobra.Command {

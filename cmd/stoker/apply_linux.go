@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"stoker/observe/hook"
+	"github.com/stoker-dev/stoker/observe/hook"
 )
 
 // runApplied lets CMD take our place, with the hook in front of its Python's path.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/diagnose"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // checkFlag is --check of every verb that has it: what must hold for the exit code

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 func caseFile(name string) string { return filepath.Join("../../testdata/cases", name) }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/advise/emit"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // values are what flags take one of, by the flag's name, for a shell to complete.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/diagnose"
-	"stoker/export"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 func (a *app) diagnose() *cobra.Command {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/observe"
-	"stoker/observe/gpu"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/observe"
+	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/report"
 )
 
 func (a *app) doctor() *cobra.Command {

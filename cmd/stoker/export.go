@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/advise"
-	"stoker/export"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/export"
 )
 
 // exports are the formats that export writes, by how a file's name ends or begins.

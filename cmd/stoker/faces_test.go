@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"stoker/diagnose"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // caseFiles are the recordings, or the traces, of all known situations.

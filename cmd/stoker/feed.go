@@ -17,12 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/feed"
-	"stoker/feed/check"
-	"stoker/feed/serve"
-	"stoker/internal/safe"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/check"
+	"github.com/stoker-dev/stoker/feed/serve"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // feedFlags are the flags of the verb.

@@ -3,9 +3,9 @@ package main
 import (
 	"os"
 
-	"stoker/feed/serve"
-	"stoker/observe/cpu"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/feed/serve"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // feedRecorder adds to a recording of the daemon what the daemon does not know: the

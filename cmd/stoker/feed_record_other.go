@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"stoker/feed/serve"
+	"github.com/stoker-dev/stoker/feed/serve"
 )
 
 // feedRecorder: the daemon needs Linux, and so does what it is recorded with.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"syscall"
 
-	"stoker/feed/hook"
-	"stoker/internal/private"
+	"github.com/stoker-dev/stoker/feed/hook"
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // runFed lets CMD take our place, with the hook in front of its Python's path: its

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 // pictures is a folder of two classes with five red images each, 4 x 4.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/report"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // formFlags are the forms in which continuous integration takes a verdict, beside the page.

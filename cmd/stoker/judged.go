@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/recording"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // runsFolder is where recordings go and are looked for.

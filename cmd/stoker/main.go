@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // linked is set by the linker: -X main.linked=0.1.0. There is one version, that of

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // asCommand makes the test's own program the command, for what calls it by name.

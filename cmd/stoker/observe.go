@@ -19,13 +19,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/observe"
-	"stoker/observe/hook"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/observe"
+	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 func (a *app) observe() *cobra.Command {

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/diagnose"
-	"stoker/diagnose/operators"
-	"stoker/observe/capture"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // captureFlags ask observe for a trace by PyTorch's own profiler.

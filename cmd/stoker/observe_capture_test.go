@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // withTrace is a live recording that names a trace as captured with it.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"stoker"
+	"github.com/stoker-dev/stoker"
 
-	"stoker/diagnose"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // unnamed is the share of idle time that nothing explains from which a trace is taken.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func idling(unexplained float64) (*recording.Run, diagnose.Verdict) {

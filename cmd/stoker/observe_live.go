@@ -5,12 +5,12 @@ import (
 	"io"
 	"time"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/export"
-	"stoker/observe"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/observe"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // live says on stderr when the verdict of a run that goes on changes.

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/diagnose"
-	"stoker/internal/private/privatetest"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The test binary is also the command itself, so that a shell can start it.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"stoker/diagnose"
-	"stoker/export"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // collector is an OpenTelemetry collector that gets figures. Sending never holds up who

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/report"
-	"stoker/report/plot"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/plot"
 )
 
 func (a *app) predict() *cobra.Command {

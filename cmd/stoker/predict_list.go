@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/predict/replay"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // lists are the tables that --list prints.

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // anchor is a measured step that the answer is carried from.

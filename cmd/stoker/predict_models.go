@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // predictTransformation is "predict transformation": the tutorial's question

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // ownFlags describe a network that is not in the table.

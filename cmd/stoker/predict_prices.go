@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // hoursOfDay is what the cost of idling is for where nobody says.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // predictFlags are the texts that a person gave; "" is not given.

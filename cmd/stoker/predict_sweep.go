@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"stoker"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // isRange reports whether a flag's text names several values. A comma does

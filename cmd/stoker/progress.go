@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/safe"
 )
 
 // progress is a line that says how far work is: on a terminal one that

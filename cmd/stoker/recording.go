@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/internal/safe"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func (a *app) recording() *cobra.Command {

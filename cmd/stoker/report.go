@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/diagnose/operators"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/report"
 )
 
 func (a *app) report() *cobra.Command {

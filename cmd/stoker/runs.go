@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // orders are what jobs can be sorted by, the first as it is without a word.

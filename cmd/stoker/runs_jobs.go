@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // group are the recordings of one job: of its nodes, and of ranks that were observed one

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/poison"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // shelfOf is a folder with recordings of cases, by name.

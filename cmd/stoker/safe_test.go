@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/poison"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // hostileRuns are recordings in which one text each is poisoned, wherever some of

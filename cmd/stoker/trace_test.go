@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // traceFile writes a trace as PyTorch does: steps of 10 ms, 6 of them in the

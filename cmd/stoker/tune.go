@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"stoker"
-	"stoker/observe/hook"
-	"stoker/report"
-	"stoker/tune"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/tune"
 )
 
 // tuneFlags are the flags of the verb.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 // What tune and apply say before a command begins.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/verify"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 func (a *app) verify() *cobra.Command {

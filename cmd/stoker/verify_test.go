@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/leash"
-	"stoker/internal/poison"
-	"stoker/recording"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 var fedBefore, fedAfter = caseFile("feed-before/run.jsonl.gz"), caseFile("feed-after/run.jsonl.gz")

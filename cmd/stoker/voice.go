@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/term"
 
-	"stoker/internal/safe"
-	"stoker/report"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // The voice. Errors: "stoker: error: verb object: cause", lower-case, one

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/observe"
-	"stoker/recording"
-	"stoker/watch"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/observe"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/watch"
 )
 
 func (a *app) watch() *cobra.Command {

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 const watching = "STOKER_TEST_WATCHES"

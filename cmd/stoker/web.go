@@ -20,10 +20,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoker"
-	"stoker/recording"
-	"stoker/report"
-	"stoker/web"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/web"
 )
 
 func (a *app) web() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // shared is a buffer of two goroutines.

@@ -11,8 +11,8 @@ import (
 	"cmp"
 	"slices"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Node is what was open within what is above it. Nanoseconds.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // written is a tree as text: a line for each node with its time, indented.

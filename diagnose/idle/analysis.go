@@ -4,7 +4,7 @@ import (
 	"math"
 	"sort"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Analysis is what the devices of a Timeline did, and what the host did in

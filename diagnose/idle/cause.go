@@ -3,7 +3,7 @@ package idle
 import (
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Cause is what the time of a gap went into.

@@ -5,7 +5,7 @@ import (
 	"sort"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // smallCopy is the size below which a copy is all overhead: 64 KiB (published

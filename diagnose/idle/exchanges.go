@@ -1,6 +1,6 @@
 package idle
 
-import "stoker/recording"
+import "github.com/stoker-dev/stoker/recording"
 
 // Exchanges are the collectives of a device's window.
 type Exchanges struct {

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Heaviest is the function in which most of some idle time passed.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // line writes Timelines by hand: times in microseconds.

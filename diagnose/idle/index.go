@@ -3,7 +3,7 @@ package idle
 import (
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // lists holds, for each of a few groups, the indices of its members in order.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Family says what a kernel computes, as far as its name tells.

@@ -3,7 +3,7 @@ package idle
 import (
 	"sort"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Part is what one judged step of a device went into; without steps, the whole window.

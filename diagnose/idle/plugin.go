@@ -4,7 +4,7 @@ import (
 	"math"
 	"sort"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // What torch-tb-profiler, the TensorBoard plug-in for PyTorch's traces that was

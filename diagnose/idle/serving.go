@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Served is what a server's judged passes of one kind amount to. Nanoseconds.

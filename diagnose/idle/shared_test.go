@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 const shared = "../../../shared/traces/kineto"

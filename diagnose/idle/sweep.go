@@ -4,7 +4,7 @@ import (
 	"iter"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Limits on the way from launch to start. Nanoseconds.

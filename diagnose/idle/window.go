@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Step is one step as a device saw it.

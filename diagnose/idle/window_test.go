@@ -3,8 +3,8 @@ package idle_test
 import (
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // steps is a run with steps of given lengths, in microseconds, from 0 on; in each

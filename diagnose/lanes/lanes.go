@@ -6,8 +6,8 @@ package lanes
 import (
 	"iter"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Lanes are two rows of cells over the same time.

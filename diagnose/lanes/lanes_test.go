@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/diagnose/lanes"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/lanes"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // run is one window of 100 ns: load, copy, compute and a collective, with half of

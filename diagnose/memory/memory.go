@@ -14,9 +14,9 @@ import (
 	"math"
 	"slices"
 
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Kind says when and for what memory was allocated.

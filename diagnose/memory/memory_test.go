@@ -3,9 +3,9 @@ package memory
 import (
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // made is a run with one thread of operators and one device of 1000 bytes.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Within says by what kernels are put together.

@@ -3,8 +3,8 @@ package operators
 import (
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func TestKernels(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // nest says which host call lies directly within which.

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // made is a Timeline under construction; times are microseconds.

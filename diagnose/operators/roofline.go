@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"stoker/diagnose/idle"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Roofline is a run's matrix work held against what its device can do.

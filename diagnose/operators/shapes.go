@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // dims is the shape of one operand; nil where it is none, or a list of tensors.

@@ -1,6 +1,6 @@
 package operators
 
-import "stoker/recording"
+import "github.com/stoker-dev/stoker/recording"
 
 // sources names, for each row that is kept, the user's line from which most of
 // its time on the host was spent. Threads without a Python frame of their own,

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Table is what the operators of a whole recording cost.

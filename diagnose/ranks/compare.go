@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"stoker/diagnose/idle"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Table is all ranks of a run with more than one.

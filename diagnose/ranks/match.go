@@ -6,8 +6,8 @@ import (
 	"sort"
 	"strings"
 
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // matcher finds the same collective on several ranks: those of one clock that run at

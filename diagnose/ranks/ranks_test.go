@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"stoker/diagnose/idle"
-	"stoker/diagnose/ranks"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // job is two ranks with all-reduces at the end of each step. Rank 1 arrives late

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"stoker/feed"
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // Options are what is asked for.

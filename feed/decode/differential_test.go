@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"stoker/feed/decode/oracle"
+	"github.com/stoker-dev/stoker/feed/decode/oracle"
 )
 
 var (

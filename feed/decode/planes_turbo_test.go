@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/feed/decode/oracle"
+	"github.com/stoker-dev/stoker/feed/decode/oracle"
 )
 
 // TestFolderPlanes compares every sample of whole images and of crops under

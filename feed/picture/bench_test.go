@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // BenchmarkOps does one operation to a picture of 256 x 256 pixels in RGB, from its

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"testing"
 
-	"stoker/feed/decode"
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 var (

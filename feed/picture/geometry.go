@@ -4,8 +4,8 @@ import (
 	"image"
 	"math"
 
-	"stoker/feed/decode"
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // segment is crops, flips and resizes of one mode that are done together. Planes of

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"testing"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // fixedChain is one of testdata/chains.json, which chains.py has written with Pillow.

@@ -7,7 +7,7 @@ import (
 	"image"
 	"math"
 
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // ending is how a picture is written: as pixels, or as a tensor of which each value

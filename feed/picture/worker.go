@@ -7,8 +7,8 @@ import (
 	"image"
 	"slices"
 
-	"stoker/feed/decode"
-	"stoker/feed/transform"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // Worker has the memory of one thread; calls must not overlap.

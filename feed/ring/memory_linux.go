@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
 // reserve makes and maps a memfd. It has no name that could collide or stay

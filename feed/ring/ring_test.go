@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
 func open(t testing.TB, slots, slotBytes int) *Ring {

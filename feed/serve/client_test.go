@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/feed"
-	"stoker/feed/transform"
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/transform"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // client speaks the protocol from the document, not with the daemon's types: what

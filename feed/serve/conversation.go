@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"stoker/feed/ring"
+	"github.com/stoker-dev/stoker/feed/ring"
 )
 
 // conversation is one connection: it reads the client's packets and acts on them.

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"stoker/feed"
+	"github.com/stoker-dev/stoker/feed"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"stoker/feed"
+	"github.com/stoker-dev/stoker/feed"
 )
 
 // engine makes loaders: feed's, or in tests one that decodes nothing.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"stoker/feed"
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // clockwork is an engine that decodes nothing: an image is one byte, the label is

@@ -28,10 +28,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/feed/order"
-	"stoker/feed/transform"
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/transform"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 // The test binary is also the daemon and the ranks of TestKills: real processes,

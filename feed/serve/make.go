@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"stoker/feed"
-	"stoker/feed/picture"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/picture"
 )
 
 // drawings is the text of a make: pictures that a script has described, each with

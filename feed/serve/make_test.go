@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	decoder "stoker/feed/decode"
-	"stoker/feed/picture"
+	decoder "github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/picture"
 )
 
 const program = `"mode":"RGB","size":[40,30],"ops":[["crop",3,4,35,28],["resize",16,12,2,null],["transpose",0],["pil_to_tensor"]]`

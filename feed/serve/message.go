@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"stoker/feed"
+	"github.com/stoker-dev/stoker/feed"
 )
 
 // openedOf is the answer to an open, and the descriptors that go with it: the

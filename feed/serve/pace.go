@@ -3,7 +3,7 @@ package serve
 import (
 	"time"
 
-	"stoker/feed/ring"
+	"github.com/stoker-dev/stoker/feed/ring"
 )
 
 // pace is how fast a client takes batches, and who waits for whom.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"stoker/feed"
+	"github.com/stoker-dev/stoker/feed"
 )
 
 // The packets, as docs/feed-protocol.md has them: one JSON object each.

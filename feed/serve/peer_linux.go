@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // peer is the process at the other end of a connection. The end of file is how its

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"stoker"
-	"stoker/feed"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Recording says what a daemon's recording is to hold beside what the daemon

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"stoker/advise"
-	"stoker/diagnose"
-	"stoker/feed"
-	"stoker/feed/ring"
-	"stoker/internal/leash"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/ring"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // pretended is a daemon of one loader and one rank in which everything goes evenly.

@@ -14,12 +14,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/feed"
-	"stoker/feed/order"
-	"stoker/feed/ring"
-	"stoker/feed/transform"
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/ring"
+	"github.com/stoker-dev/stoker/feed/transform"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 func must(t testing.TB, errs ...error) {

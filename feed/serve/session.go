@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"stoker/feed"
-	"stoker/feed/ring"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/ring"
 )
 
 // session is one loader on one rank: its ring, and where it is in the order of

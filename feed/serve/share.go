@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"stoker/feed"
+	"github.com/stoker-dev/stoker/feed"
 )
 
 // share is a loader that the ranks of this node have in common: listed once,

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"stoker/feed"
-	"stoker/feed/ring"
+	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/ring"
 )
 
 // Snapshot is what the daemon does at a moment: for its recording, and for whoever

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // Inherited is the connection whose descriptor the starter of the daemon left

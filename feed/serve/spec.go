@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"strings"
 
-	"stoker/feed"
+	"github.com/stoker-dev/stoker/feed"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // TestPipe: ImageFolder lists a pipe with an image's name; opening it must not wait

@@ -6,7 +6,7 @@ import (
 	"image"
 	"math"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // Geometry is a list of crops, resizes and flips of one picture whose parameters are

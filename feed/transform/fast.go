@@ -3,7 +3,7 @@ package transform
 import (
 	"image"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // The fast mode resizes the planes of a YCbCr picture in their own resolution and

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // TestFastIsNear bounds the error of the fast mode against the exact one, on pictures

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // TestPixelsFromFiles compares everything from the file to the tensor with what

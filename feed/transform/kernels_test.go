@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // TestKernelsAreThePlainOnes takes random pictures of every kind through random

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // allOps are the transforms by name, each with what compiles it.

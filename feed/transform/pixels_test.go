@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // pixelCases are what testdata/make_pixels.py wrote with Pillow and torchvision.

@@ -4,7 +4,7 @@ import (
 	"image"
 	"math"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // What chance decides, with the distributions of torchvision's get_params and in

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // The boxes that the reference in Python draws, whose distributions are compared

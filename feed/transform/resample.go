@@ -3,7 +3,7 @@ package transform
 import (
 	"image"
 
-	"stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // A resize is two passes, each rounding to 8 bits, as in Pillow. Which comes first

@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"image"
 
-	"stoker/feed/decode"
-	"stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // Op is one transform as a Spec names it, after torchvision. Fields that an op

@@ -1,6 +1,6 @@
 package transform
 
-import "stoker/feed/decode"
+import "github.com/stoker-dev/stoker/feed/decode"
 
 // Worker holds the scratch memory of one thread; calls must not overlap.
 type Worker struct {

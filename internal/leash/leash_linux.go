@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 // Variables of the guard, which is this binary once more.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/poison"
-	"stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/internal/safe"
 )
 
 func TestText(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // Options say whom to play for.

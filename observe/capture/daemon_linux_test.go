@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
-	"stoker/internal/private/privatetest"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
 func TestMain(m *testing.M) {

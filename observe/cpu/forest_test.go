@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/internal/forest"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/forest"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 var planted = forest.Machine{CPUs: 8, Trainers: 2, Workers: 6, Disks: 1, Threads: 5}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Limits that keep a large job's recording small.

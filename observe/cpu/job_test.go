@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"stoker/internal/leash"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // book keeps the newest value of each signal.

@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/cgroup"
-	"stoker/internal/stat"
-	"stoker/observe/net"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/observe/net"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // machine reads what belongs to the host and to the job's control groups.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Told is what others found out about a process: the start-up hook from inside,

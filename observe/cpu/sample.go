@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // sampleTree writes the signals of the processes and of the tree as a whole.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // thread is one thread whose state is read ten times a second. Its files stay

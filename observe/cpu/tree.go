@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // maxProcesses bounds the tree: a job that forks more is followed in part.

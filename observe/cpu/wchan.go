@@ -3,7 +3,7 @@ package cpu
 import (
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Kernel functions in which a thread sleeps, by the start of their names (the

@@ -3,7 +3,7 @@ package cpu
 import (
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The names were read from /proc on kernel 6.18 while a Python process waited in

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/procfs/blockdevice"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // maxDisks bounds the signals on machines with hundreds of volumes.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 type book map[string]float64

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Bounds of looking at open files.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // plant makes a file below root, and the folders above it.

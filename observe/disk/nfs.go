@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // maxServers bounds the signals of machines with hundreds of NFS mounts.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"stoker/internal/forest"
+	"github.com/stoker-dev/stoker/internal/forest"
 )
 
 // amdFiles are an MI300X as the kernel's driver shows it, and a display beside it.

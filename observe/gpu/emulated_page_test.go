@@ -15,7 +15,7 @@ import (
 	"time"
 	"unsafe"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // The shared page as emulated/nvml.c draws it, written from Go: a third hand

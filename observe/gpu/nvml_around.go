@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Reasons of a low clock, as in nvml.h. Not among ours are that the device is idle, and

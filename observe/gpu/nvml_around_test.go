@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // set writes fields of a device's record behind its clock, from the reasons on.

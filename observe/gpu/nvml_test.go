@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // only returns the reading of the one device there is.

@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Options say where to look. The zero value looks for real GPUs.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // maxInterfaces bounds the signals of machines with hundreds of virtual interfaces: those

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 type book map[string]float64

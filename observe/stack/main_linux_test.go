@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }

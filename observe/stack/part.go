@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // part is what a function is to a loader.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/leash"
+	"github.com/stoker-dev/stoker/internal/leash"
 )
 
 // interpreters are the Pythons of this machine, by version.

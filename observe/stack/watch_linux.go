@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // How often threads are looked at. The pause is drawn anew each time, so that no beat of

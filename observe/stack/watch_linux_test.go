@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/leash"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // kept is a Sink.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/safe"
 )
 
 // Bounds on what one packet may hold. The hook stays below half of each.

@@ -1,6 +1,6 @@
 package step
 
-import "stoker/recording"
+import "github.com/stoker-dev/stoker/recording"
 
 // inside adds what was inside of a step that was sampled.
 func (in *Intake) inside(p *Process, r *record) bool {

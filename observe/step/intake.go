@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/internal/safe"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Bounds on what a program can make us keep.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // Bounds of the listener.

@@ -3,8 +3,8 @@ package step
 import (
 	"strings"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // precision notes what a process computes in, beside the settings of its loaders.

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // book keeps what an Intake writes.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sort"
 
-	"stoker"
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // New makes a run's recording ready to be played. The second result says why it

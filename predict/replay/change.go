@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"stoker/predict"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // tiny is the size below which a copy is all overhead (published procedure).

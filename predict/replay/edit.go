@@ -1,6 +1,6 @@
 package replay
 
-import "stoker/hardware"
+import "github.com/stoker-dev/stoker/hardware"
 
 // Edit is a change of what a trace recorded. The zero value changes nothing;
 // several fields set are played together.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"stoker"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // Check is a replay without an edit. What the graph does not explain stays as

@@ -1,8 +1,8 @@
 package replay
 
 import (
-	"stoker/hardware"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Marks are what the caller knows of names, by index into Timeline.Names. Nil is

@@ -3,8 +3,8 @@ package replay
 import (
 	"math"
 
-	"stoker/hardware"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // kernels edits how long kernels run: data type, batch, device.

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // machine runs small programs on devices with streams and writes down what a

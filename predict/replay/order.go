@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // anchors finds the items that waited for another thread: the first call of the

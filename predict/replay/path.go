@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sort"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // What decided when something began or ended. An item's byte holds both: the low

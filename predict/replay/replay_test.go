@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"stoker"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func TestSyncRemoved(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/hardware"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // Changes reads changes as a person writes them: "num_workers=4,pin_memory=true".

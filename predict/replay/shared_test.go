@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/advise"
-	"stoker/predict/replay"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // shared is where public recordings lie that are not part of the project.

@@ -1,6 +1,6 @@
 package replay
 
-import "stoker"
+import "github.com/stoker-dev/stoker"
 
 // view is an end of every interval: a trace is played once for the best case, once
 // for the likely one, once for the worst.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Limits of what the clocks of host and device are trusted with. Nanoseconds.

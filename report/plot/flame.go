@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"stoker"
-	"stoker/diagnose/flame"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/flame"
 )
 
 // Sizes of a flame graph, pixels. What is narrower than leastFlame is left out: nobody can

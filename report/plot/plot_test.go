@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"stoker"
-	"stoker/diagnose/flame"
-	"stoker/hardware"
-	"stoker/predict"
-	"stoker/report/plot"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/flame"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report/plot"
 )
 
 var words = plot.Words{Title: "A <title> & more", Source: "a \x1b[2J source " + strings.Repeat("of many words ", 100)}

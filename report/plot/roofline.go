@@ -5,9 +5,9 @@ import (
 	"io"
 	"math"
 
-	"stoker"
-	"stoker/internal/safe"
-	"stoker/predict"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict"
 )
 
 // Roofline draws what a device can do over arithmetic intensity, both axes in

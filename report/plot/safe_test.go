@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose/flame"
-	"stoker/internal/poison"
-	"stoker/predict"
-	"stoker/report/plot"
+	"github.com/stoker-dev/stoker/diagnose/flame"
+	"github.com/stoker-dev/stoker/internal/poison"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report/plot"
 )
 
 // Names of a user's own rows stand in a picture as text.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/safe"
 )
 
 // canvas collects the elements of an SVG. Coordinates are pixels, downwards.

@@ -5,10 +5,10 @@ import (
 	"io"
 	"math"
 
-	"stoker"
-	"stoker/internal/safe"
-	"stoker/predict"
-	"stoker/report"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // More would make pictures of many megabytes that nobody can tell apart.

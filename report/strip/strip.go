@@ -7,9 +7,9 @@ import (
 	"math"
 	"sort"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Track is one row: a value for each column, NaN where nothing is known.

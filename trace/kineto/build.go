@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"stoker/recording"
-	"stoker/trace/steps"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
 
 // trace builds the columns of everything that was read.

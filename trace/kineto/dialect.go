@@ -3,7 +3,7 @@ package kineto
 import (
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // class is what an event is, told by its category.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // parsed reads events, given as the elements of traceEvents, by both readers.

@@ -3,7 +3,7 @@ package kineto
 import (
 	"math"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // event is one element of traceEvents as read, before it becomes a record. Texts

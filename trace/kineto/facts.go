@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"stoker"
-	"stoker/internal/stat"
-	"stoker/recording"
-	"stoker/trace/steps"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
 
 // property is one entry of deviceProperties; computeProperties with major and

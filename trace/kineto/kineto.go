@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Options say how a stream is read. The zero value is what one wants.

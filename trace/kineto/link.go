@@ -3,7 +3,7 @@ package kineto
 import (
 	"math"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // link finds the call that launched each piece of work.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // longestName is where a name is cut: C++ kernels with many template arguments

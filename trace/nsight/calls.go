@@ -1,8 +1,8 @@
 package nsight
 
 import (
-	"stoker/recording"
-	"stoker/trace/columns"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // calls reads what the host did. The API comes first: it tells which threads

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // opened is a database of a test; close it before the file changes.

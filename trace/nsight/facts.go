@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker"
-	"stoker/recording"
-	"stoker/trace/steps"
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
 
 // zero moves the columns so that the first event is at t = 0.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // sound fails where a Timeline would lead its readers astray.

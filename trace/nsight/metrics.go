@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // metrics reads what was sampled of the GPUs (nsys profile --gpu-metrics-devices).

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // longestName is where a name is cut; kernels with many template arguments reach

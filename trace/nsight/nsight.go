@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"stoker/recording"
-	"stoker/trace/steps"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
 
 // Options say how a file is read. The zero value is what one wants.

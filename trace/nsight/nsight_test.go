@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/internal/leash"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
-	"stoker/trace/columns"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // columns that say where a piece of work ran and who launched it. A copy's device

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // named are the steps that people and servers marked by ranges of their own: of the

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Start values of what is no steady step. [J]

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The repeating unit must come at least three times, fit nearly everywhere and

@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Loader is the number of a trace's loader: no profiler tells loaders apart.

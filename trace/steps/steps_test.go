@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // made is a Timeline of one process: spans on the host as start and end in ms, and

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // key is what a stat of an event or a plane tells.

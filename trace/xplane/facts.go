@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // deviceNumber reads "/device:GPU:4".

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sort"
 
-	"stoker/recording"
-	"stoker/trace/columns"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // sortCalls puts the host's columns in order of start.

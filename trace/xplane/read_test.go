@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/diagnose/idle"
-	"stoker/recording"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // calls are the names of host events of a kind, in order.

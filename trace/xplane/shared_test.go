@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"stoker/diagnose"
-	"stoker/diagnose/idle"
-	"stoker/recording"
-	"stoker/trace"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
 )
 
 // shared reads one of the public profiles, where they are.

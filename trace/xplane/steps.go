@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoker/recording"
-	"stoker/trace/steps"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
 
 func stepMark(n int64) string { return "ProfilerStep#" + strconv.FormatInt(n, 10) }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"stoker/recording"
-	"stoker/trace/steps"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
 
 // Options say how a file is read. The zero value is what one wants.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // Folder makes a folder for a test, and removes it with its end. Where this user
