@@ -24,6 +24,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -162,6 +163,7 @@ class Bench:
     out: Path
     seconds: float
     before: Path | None = None  # a stoker from before a change, asked about the same recordings
+    busy: list[subprocess.Popen] = field(default_factory=list)  # programs beside what is observed
 
     def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None, program: str = LOOP) -> Observed:
         truth = self.out / f"{name}.truth.json"
@@ -219,15 +221,28 @@ def _pinned_to(cores: int | None) -> list[str]:
 
 
 @contextmanager
-def neighbours(count: int) -> Iterator[None]:
+def neighbours(bench: Bench, count: int) -> Iterator[None]:
     """So many busy programs beside what is done here."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL) for _ in range(count)]
+    bench.busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL) for _ in range(count)]
     try:
         yield
     finally:
-        for process in busy:
+        for process in bench.busy:
             process.kill()
             process.wait()
+        bench.busy = []
+
+
+@contextmanager
+def stopped(busy: list[subprocess.Popen]) -> Iterator[None]:
+    """The same without them."""
+    try:
+        for process in busy:
+            process.send_signal(signal.SIGSTOP)
+        yield
+    finally:
+        for process in busy:
+            process.send_signal(signal.SIGCONT)
 
 
 # The truth.
@@ -462,6 +477,9 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
         return
     applied = apply(fix["changes"], scenario.cores)
     row.fix, row.promised = _words(fix["changes"]), fix["speedup"] or None
+    if not fix["changes"]:
+        row.fix, row.promised = "a line of the program", None
+        return
     if applied.unknown:
         row.notes.append(f"cannot apply {', '.join(applied.unknown)}")
     here = len(os.sched_getaffinity(0))
@@ -474,7 +492,11 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
         warm(ROOT / FILES)
     elif group:
         evict(ROOT / FILES)
-    after = bench.observe(name + "-mended", flags + applied.flags, applied.cores, group)
+    given = bench.busy if applied.cores != scenario.cores else []  # cores that are given are not others'
+    if given:
+        row.fix += ", the busy programs stopped"
+    with stopped(given):
+        after = bench.observe(name + "-mended", flags + applied.flags, applied.cores, group)
     row.others = max(before.others, after.others)
     try:
         row.verified = bench.ask("verify", before.recording, after.recording)
@@ -544,7 +566,7 @@ def run_all(bench: Bench, scenarios: list[Scenario], repeat: int, beside: list[i
             for count in beside:
                 print(f"\n# {scenario.name}: {scenario.why}" + (f"; {count} busy programs beside it" if count else ""))
                 try:
-                    with neighbours(count):
+                    with neighbours(bench, count):
                         row = run(bench, scenario, f"{scenario.name}-{number}" + (f"-beside-{count}" if count else ""))
                 except (RuntimeError, OSError, ValueError, KeyError, subprocess.SubprocessError) as problem:
                     row = Row(scenario.name, scenario.expected, got="no verdict", notes=[f"{type(problem).__name__}: {problem}"])
