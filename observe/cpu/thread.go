@@ -18,7 +18,8 @@ import (
 type thread struct {
 	subject            string
 	stat, wchan, sched int  // file descriptors, -1 where the file cannot be had
-	names              bool // the kernel has told us a wchan of it before
+	letter             byte // of the last look at which the kernel told in what it sleeps, 0: none yet
+	slept              recording.State
 }
 
 // watch opens the files of a thread.
@@ -68,11 +69,14 @@ func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
 	}
 	name := bytes.TrimSpace(pread(t.wchan, buffer))
 	if len(name) > 0 && name[0] != '0' {
-		t.names = true
-		return threadState(letter, string(name))
+		t.letter = letter
+		t.slept, ok = threadState(letter, string(name))
+		return t.slept, ok
 	}
-	if t.names { // it woke up between the two reads
-		return recording.Running, true
+	// Since 6.12 a thread that went to sleep may stay on its core's queue while others
+	// use the core (EEVDF's delayed dequeue), and has no wchan then: it sleeps on as before.
+	if letter == t.letter {
+		return t.slept, true
 	}
 	return threadState(letter, "")
 }
