@@ -32,8 +32,14 @@ func TestASleeperWithoutAWchan(t *testing.T) {
 		letter, wchan string
 		want          recording.State
 	}{
-		{"D", "0", recording.OnDisk}, {"D", "fuse_wait", recording.Remote}, {"D", "0", recording.Remote}, {"S", "0", recording.Parked},
-		{"S", "hrtimer_nanosleep", recording.Asleep}, {"S", "0", recording.Asleep}, {"R", "0", recording.Running}, {"D", "", recording.OnDisk},
+		{"D", "0", recording.OnDisk},
+		{"D", "fuse_wait", recording.Remote},
+		{"D", "0", recording.Remote},
+		{"S", "0", recording.Parked},
+		{"S", "hrtimer_nanosleep", recording.Asleep},
+		{"S", "0", recording.Asleep},
+		{"R", "0", recording.Running},
+		{"D", "", recording.OnDisk},
 	} {
 		write("stat", "7 (a) b) "+look.letter+" 1 7")
 		write("wchan", look.wchan)
