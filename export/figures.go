@@ -1,10 +1,10 @@
 package export
 
 import (
-	"math"
 	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -28,7 +28,5 @@ func Figures(run *recording.Run, v diagnose.Verdict) []Figure {
 			Figure{"data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait},
 			Figure{"samples_per_second", "Samples per second of the judged rank.", v.Costs.Rate()})
 	}
-	return slices.DeleteFunc(all, func(f Figure) bool { return !known(f.Value) })
+	return slices.DeleteFunc(all, func(f Figure) bool { return !stat.Finite(f.Value) })
 }
-
-func known(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }

@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -54,7 +55,7 @@ type families struct {
 // set adds a gauge with labels of its own, name and value in turn; one that is not
 // known is left out.
 func (p *families) set(name, help string, value float64, labels ...string) {
-	if !known(value) {
+	if !stat.Finite(value) {
 		return
 	}
 	if n := len(p.all); n == 0 || p.all[n-1].GetName() != name {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -43,7 +44,7 @@ type board struct {
 
 // scalar writes one value; what is not known is left out.
 func (b *board) scalar(at float64, step int64, tag string, value float64) {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if !stat.Finite(value) {
 		return
 	}
 	b.event(at, step, func(e []byte) []byte {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/stoker-dev/stoker"
@@ -44,5 +43,3 @@ func AxisValue(name string, v float64) string {
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"strings"
+
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // A canvas draws lines with braille characters: each holds 2 x 4 dots. It is our
@@ -44,7 +46,7 @@ func newCanvas(columns, rows int, f frame) *canvas {
 func (c *canvas) fit(lines ...line) {
 	for _, l := range lines {
 		for _, d := range l {
-			if !finite(d.x) || !finite(d.y) {
+			if !stat.Finite(d.x) || !stat.Finite(d.y) {
 				continue
 			}
 			if !c.fitted {
@@ -93,7 +95,7 @@ func (c *canvas) dots(l line) { c.stroke(l, 4) }
 func (c *canvas) stroke(l line, each int) {
 	for i := 1; i < len(l); i++ {
 		a, b := l[i-1], l[i]
-		if !finite(a.x) || !finite(a.y) || !finite(b.x) || !finite(b.y) {
+		if !stat.Finite(a.x) || !stat.Finite(a.y) || !stat.Finite(b.x) || !stat.Finite(b.y) {
 			continue
 		}
 		x0, y0 := c.place(a)
@@ -110,7 +112,7 @@ func (c *canvas) stroke(l line, each int) {
 func (c *canvas) mark(d dot, letter rune) {
 	x, y := c.place(d)
 	i, j := int(y)/4, int(x)/2
-	if finite(x) && finite(y) && i >= 0 && j >= 0 && i < c.rows && j < c.columns {
+	if stat.Finite(x) && stat.Finite(y) && i >= 0 && j >= 0 && i < c.rows && j < c.columns {
 		c.letters[[2]int{i, j}] = letter
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/strip"
 )
@@ -52,7 +53,7 @@ func (s htmlStrip) data() stripData {
 	for _, t := range s.Tracks {
 		row := trackData{Name: t.Name, Unit: t.Unit}
 		for _, v := range t.Values {
-			row.Values = append(row.Values, number(stoker.Digits(v, 4)))
+			row.Values = append(row.Values, stat.Known(stoker.Digits(v, 4)))
 		}
 		d.Tracks = append(d.Tracks, row)
 	}

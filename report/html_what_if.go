@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -79,7 +80,7 @@ func with(sorted []int, n int) []int {
 }
 
 func cellOf(f predict.Forecast) whatCell {
-	short := func(v float64) *float64 { return number(math.Round(v*1000) / 1000) }
+	short := func(v float64) *float64 { return stat.Known(math.Round(v*1000) / 1000) }
 	c := whatCell{Low: short(f.Speedup.Low), Point: short(f.Speedup.Point), High: short(f.Speedup.High), Stall: short(f.Stall.Point), Throughput: short(f.Throughput.Point)}
 	if f.Bound != "" {
 		c.Binds = binds(f.Bound)

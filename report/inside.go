@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -85,6 +86,6 @@ func (s *jsonStep) inside(w recording.Window) {
 	a := w.Asks()
 	s.Clock, s.Inside = text(clock), len(w.Insides())
 	s.Asks = &jsonAsks{
-		number(a.Launches), number(a.LaunchTime), number(a.Copies), number(a.CopyBytes), number(a.Pageable), number(a.Syncs), number(a.SyncTime),
+		stat.Known(a.Launches), stat.Known(a.LaunchTime), stat.Known(a.Copies), stat.Known(a.CopyBytes), stat.Known(a.Pageable), stat.Known(a.Syncs), stat.Known(a.SyncTime),
 	}
 }

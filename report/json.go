@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/verify"
@@ -61,9 +62,9 @@ type jsonCost struct {
 
 func costJSON(c diagnose.Cost) jsonCost {
 	return jsonCost{
-		Share: number(c.Share), Dollars: number(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh), KgCO2: spread(c.Hour.KgCO2),
-		Watts: spread(c.Watts), WattsSource: text(c.Source), GPUHour: number(c.Prices.GPUHour), PriceKWh: number(c.Prices.KWh),
-		Grid: number(c.Prices.Grid), PUE: number(c.Prices.PUE), Assumed: c.Assumed, Sources: c.Prices.Source,
+		Share: stat.Known(c.Share), Dollars: stat.Known(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh), KgCO2: spread(c.Hour.KgCO2),
+		Watts: spread(c.Watts), WattsSource: text(c.Source), GPUHour: stat.Known(c.Prices.GPUHour), PriceKWh: stat.Known(c.Prices.KWh),
+		Grid: stat.Known(c.Prices.Grid), PUE: stat.Known(c.Prices.PUE), Assumed: c.Assumed, Sources: c.Prices.Source,
 	}
 }
 
@@ -128,7 +129,7 @@ func fetchJSON(c predict.Costs) *jsonFetch {
 		return nil
 	}
 	s := *c.Split
-	return &jsonFetch{number(c.Fetch), s.Core, s.Queued, s.Storage, s.Network, s.Asleep}
+	return &jsonFetch{stat.Known(c.Fetch), s.Core, s.Queued, s.Storage, s.Network, s.Asleep}
 }
 
 type jsonWindow struct {
@@ -201,17 +202,17 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	o := object{
 		Schema: schema,
 		Verdict: jsonVerdict{
-			Class: string(v.Class), Confidence: number(v.Confidence), Stall: number(v.Stall), StallSource: text(string(v.StallSource)),
-			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: number(v.Idle), Unexplained: number(v.Unexplained),
+			Class: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall), StallSource: text(string(v.StallSource)),
+			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle), Unexplained: stat.Known(v.Unexplained),
 		},
-		Shares:   jsonShares{number(v.Shares.Kernel), number(v.Shares.Copy), number(v.Shares.Communication), number(v.Shares.Idle)},
+		Shares:   jsonShares{stat.Known(v.Shares.Kernel), stat.Known(v.Shares.Copy), stat.Known(v.Shares.Communication), stat.Known(v.Shares.Idle)},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
 	}
 	o.Traced, o.Fetch, o.Lines = tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
 	for _, e := range v.Evidence {
-		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, number(e.Value), e.Unit})
+		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, stat.Known(e.Value), e.Unit})
 	}
 	if v.Causes != nil {
 		o.Causes = []jsonCause{}
@@ -232,7 +233,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		o.Rejected = append(o.Rejected, jsonRejected{r.Name, r.Why})
 	}
 	if l := plan.Law; l != nil {
-		o.Law = &jsonLaw{number(l.Measured), number(l.Law), number(l.Residual())}
+		o.Law = &jsonLaw{stat.Known(l.Measured), stat.Known(l.Law), stat.Known(l.Residual())}
 	}
 	if v.HasSteps {
 		o.steps(run, v)
@@ -243,8 +244,8 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
 	window := v.Costs.Window
 	o.Step = jsonStep{
-		Median: number(medianOf(v)), Mean: number(v.Costs.Step), Count: len(window.Steps), Window: number(window.End - window.Start),
-		Wait: number(v.Costs.Wait), Idle: number(v.Costs.Idle),
+		Median: stat.Known(medianOf(v)), Mean: stat.Known(v.Costs.Step), Count: len(window.Steps), Window: stat.Known(window.End - window.Start),
+		Wait: stat.Known(v.Costs.Wait), Idle: stat.Known(v.Costs.Idle),
 	}
 	o.Step.inside(window)
 	base := run.Facts.Monotonic
@@ -269,14 +270,6 @@ func fixJSON(f advise.Fix) jsonFix {
 	}
 }
 
-// number is null for what is unknown.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 func text(s string) *string {
 	if s == "" {
 		return nil
@@ -285,7 +278,7 @@ func text(s string) *string {
 }
 
 func spread(i stoker.Interval) *interval {
-	low, point, high := number(i.Low), number(i.Point), number(i.High)
+	low, point, high := stat.Known(i.Low), stat.Known(i.Point), stat.Known(i.High)
 	if low == nil && point == nil && high == nil {
 		return nil
 	}

@@ -53,7 +53,7 @@ func OutcomeMarkdown(w io.Writer, o verify.Outcome, after diagnose.Verdict, fail
 }
 
 func counted(s verify.Side) string {
-	return fmt.Sprintf("%d in %d run%s", s.Steps, s.Runs, stoker.Ending(s.Runs, "", "s"))
+	return fmt.Sprintf("%d in %s", s.Steps, stoker.Many(s.Runs, "run"))
 }
 
 // markdown is a page of GitHub's and GitLab's dialect. Text from outside stands in it as text:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 )
 
@@ -246,7 +247,7 @@ func needText(n predict.Need) func(float64) string {
 		return func(v float64) string { return strconv.FormatBool(v != 0) }
 	}
 	return func(v float64) string {
-		if !finite(v) {
+		if !stat.Finite(v) {
 			return "unknown"
 		}
 		return stoker.About(math.Ceil(v))
@@ -351,7 +352,7 @@ func known(i stoker.Interval, text func(float64) string) string {
 	switch {
 	case i.Known():
 		return text(i.Point)
-	case finite(i.High):
+	case stat.Finite(i.High):
 		return "<= " + text(i.High)
 	case i.Low > 0:
 		return ">= " + text(i.Low)
@@ -368,7 +369,7 @@ func sentence(s string) string {
 
 // zero takes what is unknown as nothing, for lengths of bars.
 func zero(v float64) float64 {
-	if finite(v) && v > 0 {
+	if stat.Finite(v) && v > 0 {
 		return v
 	}
 	return 0

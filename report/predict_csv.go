@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 )
 
@@ -99,7 +100,7 @@ func ends(i stoker.Interval) []string {
 
 // plainNumber is a number as programs read it; unknown is empty.
 func plainNumber(v float64) string {
-	if !finite(v) {
+	if !stat.Finite(v) {
 		return ""
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)

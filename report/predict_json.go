@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 )
 
@@ -225,9 +226,9 @@ func PredictJSON(w io.Writer, p Prediction) error {
 // answer fills in what Solve says; of a sweep, at its first setting.
 func (o *prediction) answer(p Prediction) {
 	a := p.Answer
-	o.Verdict = foreseen{Class: class(p, a.Bound), Stall: number(a.Stall.Point), RunnerUp: class(p, a.Next)}
-	o.Shares.Kernel = number(a.Utilization.Point)
-	o.Step.Median = number(a.Step.Point)
+	o.Verdict = foreseen{Class: class(p, a.Bound), Stall: stat.Known(a.Stall.Point), RunnerUp: class(p, a.Next)}
+	o.Shares.Kernel = stat.Known(a.Utilization.Point)
+	o.Step.Median = stat.Known(a.Step.Point)
 	o.Prediction = &jsonForecast{
 		Utilization: spread(a.Utilization), Throughput: spread(a.Throughput), PerGPU: spread(a.PerGPU), Step: spread(a.Step),
 		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest), Next: limitJSON(a.Next), Gain: spread(a.Gain),
@@ -288,11 +289,11 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 		return nil
 	}
 	o := &jsonSizing{
-		Target: z.Target, Step: number(z.Step), Reached: z.Reached, Workers: spread(z.Workers), Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
+		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: spread(z.Workers), Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
 		Link: spread(z.Link), PrepareRate: spread(z.PrepareRate), Changes: []jsonNeed{}, Impossible: append([]string{}, z.Impossible...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {
-		o.Changes = append(o.Changes, jsonNeed{n.Input, number(n.From), spread(n.To), n.Unit})
+		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), spread(n.To), n.Unit})
 	}
 	return o
 }
@@ -321,7 +322,7 @@ func sweepJSON(p Prediction) *jsonSweep {
 	}
 	for _, q := range p.Points {
 		o.Points = append(o.Points, jsonPoint{
-			q.X, number(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound), stageOf(q), truth(q.Fits),
+			q.X, stat.Known(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound), stageOf(q), truth(q.Fits),
 		})
 	}
 	return o
@@ -336,13 +337,13 @@ func stageOf(q predict.Point) string {
 }
 
 func rooflineJSON(r predict.Roofline) *jsonRoofline {
-	o := &jsonRoofline{GPU: r.GPU.Name, Precision: r.Precision, Peak: number(r.Peak), Lines: []jsonLine{}, Points: []jsonWorkpoint{}}
+	o := &jsonRoofline{GPU: r.GPU.Name, Precision: r.Precision, Peak: stat.Known(r.Peak), Lines: []jsonLine{}, Points: []jsonWorkpoint{}}
 	for _, d := range r.Diagonals {
-		o.Lines = append(o.Lines, jsonLine{d.Name, d.Over, number(d.Rate), number(d.Ridge)})
+		o.Lines = append(o.Lines, jsonLine{d.Name, d.Over, stat.Known(d.Rate), stat.Known(d.Ridge)})
 	}
 	for _, w := range r.Points {
 		o.Points = append(o.Points, jsonWorkpoint{
-			w.Name, w.Batch, number(w.Device), number(w.Copied), number(w.Stored), spread(w.Attained), spread(w.Delivered), number(w.Roof), w.Bound,
+			w.Name, w.Batch, stat.Known(w.Device), stat.Known(w.Copied), stat.Known(w.Stored), spread(w.Attained), spread(w.Delivered), stat.Known(w.Roof), w.Bound,
 		})
 	}
 	return o

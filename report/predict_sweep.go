@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 )
 
@@ -147,7 +148,7 @@ func (p *page) roofline(r predict.Roofline) {
 		c.draw(line{{low, rate + low}, {peak - rate, peak}, {high, peak}})
 	}
 	for i, w := range r.Points {
-		if finite(w.Device) && w.Attained.Known() {
+		if stat.Finite(w.Device) && w.Attained.Known() {
 			c.mark(dot{math.Log10(w.Device), math.Log10(w.Attained.Point)}, rune('A'+i%26))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 )
 
@@ -80,7 +81,7 @@ func TutorialJSON(w io.Writer, lessons []predict.Lesson) error {
 	for _, lesson := range lessons {
 		o := jsonLesson{Title: lesson.Title, Given: lesson.Given}
 		for _, l := range lesson.Lines {
-			o.Lines = append(o.Lines, jsonLessonLine{l.What, text(l.Published), l.Computed, number(l.Value), l.Unit, l.Differs, l.Ours, l.Why})
+			o.Lines = append(o.Lines, jsonLessonLine{l.What, text(l.Published), l.Computed, stat.Known(l.Value), l.Unit, l.Differs, l.Ours, l.Why})
 		}
 		all = append(all, o)
 	}

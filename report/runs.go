@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Runs are the jobs of a folder of recordings, with what they lost.
@@ -82,7 +83,7 @@ func bestGain(speedup float64) string {
 	if math.IsNaN(speedup) {
 		return "worth unknown"
 	}
-	return fmt.Sprintf("%.2fx", speedup)
+	return stoker.Times(speedup)
 }
 
 // RunsText writes the jobs for people, at most so many; 0: all.
@@ -92,15 +93,15 @@ func RunsText(w io.Writer, r Runs, top int, style Style) error {
 	for _, m := range r.Months {
 		total.GPUHours, total.Idle, total.Lost, total.Priced = total.GPUHours+m.GPUHours, total.Idle+m.Idle, total.Lost+m.Lost, total.Priced+m.Priced
 	}
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(fmt.Sprintf("%d job%s in %d recording%s of %s: %s GPU hours, %s of them idle%s", len(r.Jobs), stoker.Ending(len(r.Jobs), "", "s"),
-		r.Recordings, stoker.Ending(r.Recordings, "", "s"), r.Folder, hours(total.GPUHours), hours(total.Idle), total.lost(", %s lost"))))
+	fmt.Fprintf(&p.b, "%s\n\n", p.bold(fmt.Sprintf("%s in %s of %s: %s GPU hours, %s of them idle%s", stoker.Many(len(r.Jobs), "job"), stoker.Many(r.Recordings, "recording"), r.Folder,
+		stoker.About(total.GPUHours), stoker.About(total.Idle), total.lost(", %s lost"))))
 	rows := [][]string{{"when (UTC)", "host", "class", "stall", "samples/s", "lost", "best fix"}}
 	shown := r.Jobs
 	if top > 0 && len(shown) > top {
 		shown = shown[:top]
 	}
 	for _, j := range shown {
-		rows = append(rows, []string{j.when(), cut(j.host(), 24), j.Class, stoker.Percent(j.Stall), stoker.About(j.Rate), dollars(j.Lost), j.best()})
+		rows = append(rows, []string{j.when(), cut(j.host(), 24), j.Class, stoker.Percent(j.Stall), stoker.About(j.Rate), stoker.AboutDollars(j.Lost), j.best()})
 	}
 	if len(r.Jobs) > 0 {
 		p.table(rows, "lllrrrl")
@@ -120,7 +121,7 @@ func (p *page) months(all []Month) {
 	}
 	rows := [][]string{{"month", "jobs", "GPU hours", "idle", "lost"}}
 	for _, m := range all {
-		rows = append(rows, []string{m.Name, strconv.Itoa(m.Jobs), hours(m.GPUHours), hours(m.Idle), m.lost("%s")})
+		rows = append(rows, []string{m.Name, strconv.Itoa(m.Jobs), stoker.About(m.GPUHours), stoker.About(m.Idle), m.lost("%s")})
 	}
 	p.table(rows, "lrrrr")
 	p.b.WriteString("\n")
@@ -130,7 +131,7 @@ func (m Month) lost(format string) string {
 	if m.Priced == 0 {
 		return fmt.Sprintf(format, "unknown")
 	}
-	return fmt.Sprintf(format, dollars(m.Lost))
+	return fmt.Sprintf(format, stoker.AboutDollars(m.Lost))
 }
 
 func (j Job) host() string {
@@ -141,15 +142,6 @@ func (j Job) host() string {
 		return j.Hosts[0]
 	}
 	return fmt.Sprintf("%s and %d more", j.Hosts[0], len(j.Hosts)-1)
-}
-
-func hours(v float64) string { return stoker.About(v) }
-
-func dollars(v float64) string {
-	if math.IsNaN(v) {
-		return "unknown"
-	}
-	return fmt.Sprintf("$%.2f", v)
 }
 
 // jsonJob is a job as programs read it.
@@ -185,8 +177,8 @@ func RunsJSON(w io.Writer, r Runs) error {
 	jobs, months := []jsonJob{}, []jsonMonth{}
 	for _, j := range r.Jobs {
 		row := jsonJob{
-			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks, number(j.Seconds), j.Class, number(j.Stall),
-			number(j.Rate), number(j.GPUHours), number(j.Idle), number(j.Lost), text(j.Fix), number(j.Speedup), j.Emulated,
+			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks, stat.Known(j.Seconds), j.Class, stat.Known(j.Stall),
+			stat.Known(j.Rate), stat.Known(j.GPUHours), stat.Known(j.Idle), stat.Known(j.Lost), text(j.Fix), stat.Known(j.Speedup), j.Emulated,
 		}
 		if j.Started > 0 {
 			started := time.Unix(int64(j.Started), 0).UTC().Format(time.RFC3339)
@@ -195,9 +187,9 @@ func RunsJSON(w io.Writer, r Runs) error {
 		jobs = append(jobs, row)
 	}
 	for _, m := range r.Months {
-		row := jsonMonth{m.Name, m.Jobs, number(m.GPUHours), number(m.Idle), nil, m.Priced}
+		row := jsonMonth{m.Name, m.Jobs, stat.Known(m.GPUHours), stat.Known(m.Idle), nil, m.Priced}
 		if m.Priced > 0 {
-			row.Lost = number(m.Lost)
+			row.Lost = stat.Known(m.Lost)
 		}
 		months = append(months, row)
 	}

@@ -45,10 +45,7 @@ func Line(run *recording.Run, v diagnose.Verdict) string {
 	if v.HasSteps {
 		line += fmt.Sprintf(" (%s, %s)", v.State, stoker.Many(len(v.Costs.Window.Steps), "step"))
 	}
-	if run.Emulated() {
-		line += " [emulated device]"
-	}
-	return safe.Text(line, 0)
+	return safe.Text(line+emulated(run.Emulated()), 0)
 }
 
 // page collects the text of one report.

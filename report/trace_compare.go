@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -159,7 +160,7 @@ func rowJSON(r verify.Row) jsonRow {
 		j.Calls = &r.Calls
 	}
 	if !math.IsNaN(r.Bytes[0]) || !math.IsNaN(r.Bytes[1]) {
-		j.Bytes = []*float64{number(r.Bytes[0]), number(r.Bytes[1])}
+		j.Bytes = []*float64{stat.Known(r.Bytes[0]), stat.Known(r.Bytes[1])}
 	}
 	return j
 }

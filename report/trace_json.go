@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // traceObject is a verdict's object with what only a trace tells.
@@ -140,7 +141,7 @@ func TraceJSON(w io.Writer, r TraceReport) error {
 		}
 	}
 	if r.Source.Seconds > 0 {
-		o.Trace.Seconds = number(r.Source.Seconds)
+		o.Trace.Seconds = stat.Known(r.Source.Seconds)
 	}
 	for why, n := range r.Run.Timeline.Dropped {
 		o.Trace.Dropped[why] = n
@@ -164,7 +165,7 @@ func kernelsJSON(r TraceReport) ([]jsonKernel, []jsonExchange) {
 	for _, c := range r.Gaps.Exchanges(d).Kinds {
 		e := jsonExchange{Name: names[c.Name], Calls: c.Count, Seconds: asSeconds(c.Time), Exposed: asSeconds(c.Exposed)}
 		if c.Bytes > 0 {
-			e.Bytes, e.Bus = number(float64(c.Bytes)), number(busRate(r, c))
+			e.Bytes, e.Bus = stat.Known(float64(c.Bytes)), stat.Known(busRate(r, c))
 		}
 		exchanges = append(exchanges, e)
 	}
@@ -174,15 +175,15 @@ func kernelsJSON(r TraceReport) ([]jsonKernel, []jsonExchange) {
 func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func traceRooflineJSON(r *operators.Roofline) jsonTraceRoofline {
-	o := jsonTraceRoofline{Device: text(r.GPU.Name), Covered: number(r.Covered), FLOP: r.FLOP, Seconds: r.Seconds, Points: []jsonWork{}, Why: text(r.Why)}
+	o := jsonTraceRoofline{Device: text(r.GPU.Name), Covered: stat.Known(r.Covered), FLOP: r.FLOP, Seconds: r.Seconds, Points: []jsonWork{}, Why: text(r.Why)}
 	for _, p := range r.Points {
 		bound := boundBy(p)
 		if bound == "unknown" {
 			bound = ""
 		}
 		o.Points = append(o.Points, jsonWork{
-			p.Name, text(string(p.Precision)), p.Calls, p.FLOP, number(p.Bytes), p.Seconds, number(p.Attained), number(p.Intensity),
-			number(p.Ridge), number(p.Peak), number(p.Roof), number(p.Share), text(bound),
+			p.Name, text(string(p.Precision)), p.Calls, p.FLOP, stat.Known(p.Bytes), p.Seconds, stat.Known(p.Attained), stat.Known(p.Intensity),
+			stat.Known(p.Ridge), stat.Known(p.Peak), stat.Known(p.Roof), stat.Known(p.Share), text(bound),
 		})
 	}
 	return o
@@ -196,7 +197,7 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 	if t == nil {
 		return nil
 	}
-	o := &jsonRanks{Ranks: []jsonRank{}, Matched: t.Matched, Unmatched: t.Unmatched, Aligned: number(t.Aligned)}
+	o := &jsonRanks{Ranks: []jsonRank{}, Matched: t.Matched, Unmatched: t.Unmatched, Aligned: stat.Known(t.Aligned)}
 	if t.Straggler >= 0 {
 		o.Straggler = &t.Ranks[t.Straggler].Rank
 	}
@@ -209,9 +210,9 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 			cause = r.Cause.String()
 		}
 		o.Ranks = append(o.Ranks, jsonRank{
-			r.Rank, r.Steps, number(r.Step),
-			jsonShares{number(r.Kernel), number(r.Copy), number(r.Communication), number(r.Idle)},
-			number(r.Input), text(cause), r.Clock, r.Last, r.Arrived, r.Waited, r.Delayed, r.For,
+			r.Rank, r.Steps, stat.Known(r.Step),
+			jsonShares{stat.Known(r.Kernel), stat.Known(r.Copy), stat.Known(r.Communication), stat.Known(r.Idle)},
+			stat.Known(r.Input), text(cause), r.Clock, r.Last, r.Arrived, r.Waited, r.Delayed, r.For,
 		})
 	}
 	return o
@@ -222,10 +223,10 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 func findingJSON(f diagnose.Finding) jsonFinding {
 	j := jsonFinding{Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice, Changes: f.Settings}
 	if f.To > f.From {
-		j.From, j.To = number(f.From), number(f.To)
+		j.From, j.To = stat.Known(f.From), stat.Known(f.To)
 	}
 	if f.Share > 0 && !math.IsNaN(f.Seconds) {
-		j.Seconds, j.Share = number(f.Seconds), number(f.Share)
+		j.Seconds, j.Share = stat.Known(f.Seconds), stat.Known(f.Share)
 	}
 	return j
 }

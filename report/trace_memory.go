@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker"
 
 	"github.com/stoker-dev/stoker/diagnose/memory"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // mostOwners is how many operators text names as holders of memory; JSON has all.
@@ -32,7 +33,7 @@ func (p *page) memory(r TraceReport) {
 		}
 	}
 	for _, o := range u.Owners[:min(mostOwners, len(u.Owners))] {
-		row(fmt.Sprintf("  %s, %d time%s", cut(ownerName(r, o), mostName), o.Count, stoker.Ending(o.Count, "", "s")), o.Bytes)
+		row(fmt.Sprintf("  %s, %s", cut(ownerName(r, o), mostName), stoker.Many(o.Count, "time")), o.Bytes)
 	}
 	p.table(rows, "lrr")
 	curve := ""
@@ -95,7 +96,7 @@ func memoryJSON(r TraceReport) *jsonMemory {
 	if !known {
 		return nil
 	}
-	o := &jsonMemory{Peak: u.Peak, At: asSeconds(u.At), Kinds: map[string]int64{}, Owners: []jsonOwner{}, Fits: number(u.Fits)}
+	o := &jsonMemory{Peak: u.Peak, At: asSeconds(u.At), Kinds: map[string]int64{}, Owners: []jsonOwner{}, Fits: stat.Known(u.Fits)}
 	for kind, bytes := range u.Kinds {
 		o.Kinds[memory.Kind(kind).String()] = bytes
 	}
@@ -107,7 +108,7 @@ func memoryJSON(r TraceReport) *jsonMemory {
 			o.Curve = append(o.Curve, nil)
 			continue
 		}
-		o.Curve = append(o.Curve, number(float64(bytes)))
+		o.Curve = append(o.Curve, stat.Known(float64(bytes)))
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker"
 
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // serving is the table of a server's passes: what each kind takes on the device.
@@ -22,16 +23,13 @@ func (p *page) serving(r TraceReport, top int) {
 	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d kinds of passes by time; the judged steps", p.bold("serving"), len(shown), len(served)))
 	rows := [][]string{{"pass", "requests", "passes", "mean", "kernel", "idle", "tokens/s"}}
 	for _, s := range shown {
-		requests, rate := "unknown", "unknown"
+		requests := "unknown"
 		if s.Requests >= 0 {
 			requests = fmt.Sprint(s.Requests)
 		}
-		if v := tokenRate(s); !math.IsNaN(v) {
-			rate = stoker.About(v)
-		}
 		whole := float64(max(1, s.Time))
 		rows = append(rows, []string{
-			cut(s.Phase, mostName), requests, fmt.Sprint(s.Count), span(s.Time / int64(s.Count)), stoker.Percent(float64(s.Kernel) / whole), stoker.Percent(float64(s.Idle) / whole), rate,
+			cut(s.Phase, mostName), requests, fmt.Sprint(s.Count), span(s.Time / int64(s.Count)), stoker.Percent(float64(s.Kernel) / whole), stoker.Percent(float64(s.Idle) / whole), stoker.About(tokenRate(s)),
 		})
 	}
 	p.table(rows, "lrrrrrr")
@@ -66,7 +64,7 @@ type jsonServed struct {
 func servingJSON(r TraceReport) []jsonServed {
 	out := []jsonServed{}
 	for _, s := range servedBy(r) {
-		o := jsonServed{Phase: s.Phase, Count: s.Count, Seconds: asSeconds(s.Time), Kernel: asSeconds(s.Kernel), Idle: asSeconds(s.Idle), Rate: number(tokenRate(s))}
+		o := jsonServed{Phase: s.Phase, Count: s.Count, Seconds: asSeconds(s.Time), Kernel: asSeconds(s.Kernel), Idle: asSeconds(s.Idle), Rate: stat.Known(tokenRate(s))}
 		if s.Requests >= 0 {
 			o.Requests = &s.Requests
 		}

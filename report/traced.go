@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -93,8 +94,8 @@ func tracedJSON(t *diagnose.Traced) *jsonTraced {
 		return nil
 	}
 	return &jsonTraced{
-		Class: string(t.Class), Rank: t.Rank, Steps: t.Steps, Stall: number(t.Stall), Idle: number(t.Idle), HostOnly: t.HostOnly,
-		Shares:         jsonShares{number(t.Shares.Kernel), number(t.Shares.Copy), number(t.Shares.Communication), number(t.Shares.Idle)},
+		Class: string(t.Class), Rank: t.Rank, Steps: t.Steps, Stall: stat.Known(t.Stall), Idle: stat.Known(t.Idle), HostOnly: t.HostOnly,
+		Shares:         jsonShares{stat.Known(t.Shares.Kernel), stat.Known(t.Shares.Copy), stat.Known(t.Shares.Communication), stat.Known(t.Shares.Idle)},
 		Contradictions: append([]string{}, t.Contradictions...),
 	}
 }

@@ -79,7 +79,7 @@ type Next struct {
 	Why     string          // to stop; "" to go on
 }
 
-// Best is the best run so far.
+// Best is a run with what is concluded of it. What comes next is decided by that of the best so far.
 type Best struct {
 	Run     *recording.Run
 	Verdict diagnose.Verdict

@@ -58,12 +58,12 @@ type loop struct {
 // error means that the command as it is could not be judged.
 func Run(ctx context.Context, o Options) (Result, error) {
 	l := loop{Options: o}
-	run, file, err := l.start(ctx, "baseline", nil)
+	first, file, err := l.start(ctx, "baseline", nil)
 	if err != nil {
 		return l.result, err
 	}
-	l.first = judged(run)
-	l.best, l.result.Baseline, l.result.Emulated = l.first, file, run.Emulated()
+	run := first.Run
+	l.first, l.best, l.result.Baseline, l.result.Emulated = first, first, file, run.Emulated()
 	if l.result.Plan, err = planOf(run, l.first.Verdict, nil, file, o.Version, o.Read); err != nil {
 		return l.result, err
 	}
@@ -75,8 +75,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		l.turn(ctx)
 	}
 	if l.plan != nil {
-		o := verify.Compare(l.first.Run, l.best.Run, predict.From(l.first.Run).Forecast(l.made...))
-		o.Was, o.Now = string(l.first.Verdict.Class), string(l.best.Verdict.Class)
+		o := compare(l.first, l.best, predict.From(l.first.Run).Forecast(l.made...))
 		l.result.Outcome, l.result.Plan = &o, *l.plan
 	}
 	return l.result, nil
@@ -96,19 +95,19 @@ func times(run *recording.Run) []float64 {
 	return run.Whole(costs.Window).Times()
 }
 
-func (l *loop) start(ctx context.Context, name string, plan *Plan) (*recording.Run, string, error) {
+func (l *loop) start(ctx context.Context, name string, plan *Plan) (Best, string, error) {
 	l.result.Starts++
 	l.Say(fmt.Sprintf("start %d of at most %d: %s", l.result.Starts, l.Most, name))
 	run, file, err := l.Start(ctx, name, plan)
 	switch {
 	case err != nil:
-		return nil, file, err
+		return Best{}, file, err
 	case ctx.Err() != nil:
-		return nil, file, ctx.Err()
+		return Best{}, file, ctx.Err()
 	case len(times(run)) < leastSteps/3: // verify's own least
-		return nil, file, fmt.Errorf("judge the run: %d steady training steps were seen: CMD has to train for longer than that, some %.0f s at least", len(times(run)), leastSteps/6+leastSeconds)
+		return Best{}, file, fmt.Errorf("judge the run: %d steady training steps were seen: CMD has to train for longer than that, some %.0f s at least", len(times(run)), leastSteps/6+leastSeconds)
 	}
-	return run, file, nil
+	return judged(run), file, nil
 }
 
 // turn tries the next fix, or says why it is the end.
@@ -135,7 +134,7 @@ func (l *loop) turn(ctx context.Context) {
 		return
 	}
 	if trial.Kept = trial.Why == "" && Keep(trial.Pairs); trial.Kept {
-		l.made, l.plan, l.best = made, &plan, judged(last)
+		l.made, l.plan, l.best = made, &plan, last
 		l.Best(plan)
 	}
 	l.result.Trials = append(l.result.Trials, trial)
@@ -143,13 +142,12 @@ func (l *loop) turn(ctx context.Context) {
 }
 
 // try runs the command with a plan, and on a noisy machine once more with and without it.
-func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after *recording.Run) {
-	before := l.best.Run
+func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after Best) {
 	runs := []*Plan{plan}
 	if inTurn {
 		runs = []*Plan{plan, plan, l.plan}
 	}
-	done := make([]*recording.Run, 0, len(runs))
+	done := make([]Best, 0, len(runs))
 	for i, p := range runs {
 		name := fmt.Sprintf("with %s", t.Settings())
 		if inTurn && i == len(runs)-1 {
@@ -158,14 +156,14 @@ func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (afte
 		run, _, err := l.start(ctx, name, p)
 		if err != nil {
 			t.Why = err.Error()
-			return nil
+			return Best{}
 		}
 		done = append(done, run)
 	}
 	promise := predict.Forecast{Speedup: t.Promised}
-	t.Pairs = append(t.Pairs, l.pair(before, done[0], promise))
+	t.Pairs = append(t.Pairs, compare(l.best, done[0], promise))
 	if inTurn {
-		t.Pairs = append(t.Pairs, l.pair(done[2], done[1], promise))
+		t.Pairs = append(t.Pairs, compare(done[2], done[1], promise))
 	}
 	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 {
 		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
@@ -173,9 +171,9 @@ func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (afte
 	return done[0]
 }
 
-func (l *loop) pair(before, after *recording.Run, promise predict.Forecast) verify.Outcome {
-	o := verify.Compare(before, after, promise)
-	o.Was, o.Now = string(diagnose.Judge(before).Class), string(diagnose.Judge(after).Class)
+func compare(before, after Best, promise predict.Forecast) verify.Outcome {
+	o := verify.Compare(before.Run, after.Run, promise)
+	o.Was, o.Now = string(before.Verdict.Class), string(after.Verdict.Class)
 	return o
 }
 

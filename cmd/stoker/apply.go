@@ -42,10 +42,6 @@ runs with its own. The exit code is CMD's.`,
 			}
 			if err != nil {
 				a.error(err)
-				var hinted hintedError
-				if errors.As(err, &hinted) {
-					a.hint(hinted.hint)
-				}
 				return exitCode(exitOurs)
 			}
 			return a.runApplied(args[0], args[1:], allow)

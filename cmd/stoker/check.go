@@ -122,7 +122,7 @@ func (c *checkFlag) add(term string, at int) error {
 		return nil
 	case b.quantity == faster && c.compares:
 		if operator != ">" {
-			return fmt.Errorf("character %d: expected > or >= behind faster, found %q", behind, b.quantity)
+			return fmt.Errorf("character %d: expected > or >= behind faster, found %q", behind, operator)
 		}
 	case b.quantity != "stall" && b.quantity != "idle" && b.quantity != "step":
 		return fmt.Errorf("character %d: expected %s, found %q", begins, c.known(), b.quantity)
@@ -176,7 +176,7 @@ func (c *checkFlag) failed(v diagnose.Verdict) []string {
 		failed = append(failed, notFed(v)...)
 	}
 	for _, b := range c.bounds {
-		if b.quantity != stepChange && b.quantity != faster {
+		if !b.ofTwo() {
 			failed = append(failed, b.failed(v)...)
 		}
 	}
@@ -186,12 +186,15 @@ func (c *checkFlag) failed(v diagnose.Verdict) []string {
 // between says in a sentence each which bounds do not hold of a speed-up; nil is unknown.
 func (c *checkFlag) between(speedup *stoker.Interval) (failed []string) {
 	for _, b := range c.bounds {
-		if b.quantity == stepChange || b.quantity == faster {
+		if b.ofTwo() {
 			failed = append(failed, b.between(speedup)...)
 		}
 	}
 	return failed
 }
+
+// ofTwo reports whether a bound is on a quantity that only two runs have.
+func (b bound) ofTwo() bool { return b.quantity == stepChange || b.quantity == faster }
 
 // between says why a bound on the speed-up does not hold. The whole interval has to be
 // within: what longer runs may refute is not known.

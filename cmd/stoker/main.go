@@ -141,10 +141,6 @@ func (a *app) exit(err error) int {
 		return exitUsage
 	}
 	a.error(err)
-	var hinted hintedError
-	if errors.As(err, &hinted) {
-		a.hint(hinted.hint)
-	}
 	if errors.Is(err, recording.ErrNotRecording) {
 		a.hint("stoker observe -- python train.py writes a recording; stoker trace FILE reads a profiler's file")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -220,17 +221,9 @@ func dataJSON(d predict.DataSupply) any {
 		IsStalled   *bool    `json:"is_stalled"`
 		Bound       *string  `json:"bound"`
 	}{
-		1, known(float64(d.Demand)), known(float64(d.Supply)), known(float64(d.AtMost)),
-		known(d.Utilization), known(float64(d.Margin)), stalled, bound,
+		1, stat.Known(float64(d.Demand)), stat.Known(float64(d.Supply)), stat.Known(float64(d.AtMost)),
+		stat.Known(d.Utilization), stat.Known(float64(d.Margin)), stalled, bound,
 	}
-}
-
-// known is null in JSON for what is not.
-func known(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
 }
 
 // shortTime and shortRate print four digits with a unit.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -188,12 +189,12 @@ func (s *summary) conclude(path string) {
 	if s.Devices = len(devices); s.Devices == 0 {
 		s.Devices = min(1, len(f.GPUs))
 	}
-	s.Class, s.Stall, s.Share = string(v.Class), told(v.Stall), told(v.Cost.Share)
-	s.Rate = told(v.Costs.Rate() * float64(max(1, len(s.Ranks))))
-	s.Watts = [3]*float64{told(v.Cost.Watts.Low), told(v.Cost.Watts.Point), told(v.Cost.Watts.High)}
-	s.Prices = [4]*float64{told(v.Cost.Prices.GPUHour), told(v.Cost.Prices.KWh), told(v.Cost.Prices.Grid), told(v.Cost.Prices.PUE)}
+	s.Class, s.Stall, s.Share = string(v.Class), stat.Known(v.Stall), stat.Known(v.Cost.Share)
+	s.Rate = stat.Known(v.Costs.Rate() * float64(max(1, len(s.Ranks))))
+	s.Watts = [3]*float64{stat.Known(v.Cost.Watts.Low), stat.Known(v.Cost.Watts.Point), stat.Known(v.Cost.Watts.High)}
+	s.Prices = [4]*float64{stat.Known(v.Cost.Prices.GPUHour), stat.Known(v.Cost.Prices.KWh), stat.Known(v.Cost.Prices.Grid), stat.Known(v.Cost.Prices.PUE)}
 	if len(j.plan.Fixes) > 0 {
-		s.Fix, s.Speedup = j.plan.Fixes[0].Title, told(j.plan.Fixes[0].Forecast.Speedup.Point)
+		s.Fix, s.Speedup = j.plan.Fixes[0].Title, stat.Known(j.plan.Fixes[0].Forecast.Speedup.Point)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 )
@@ -48,21 +47,6 @@ type summary struct {
 	Emulated bool        `json:"emulated"`
 
 	known bool // from the cache
-}
-
-// told is nil for what is unknown.
-func told(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
 }
 
 // cacheHeader is the first line: by which stoker.

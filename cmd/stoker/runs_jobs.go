@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -66,17 +67,17 @@ func (g group) job(own predict.Prices) report.Job {
 		}
 		j.Seconds = max(j.Seconds, s.Started+s.Seconds-g[0].Started)
 		j.Emulated = j.Emulated || s.Emulated
-		j.Rate += orNaN(s.Rate)
+		j.Rate += stat.Value(s.Rate)
 		hours := s.Seconds / 3600 * float64(s.Devices)
 		j.GPUHours += hours
-		if share := orNaN(s.Share); share >= 0 {
+		if share := stat.Value(s.Share); share >= 0 {
 			j.Idle += share * hours
 		}
 		if lost := s.lost(hours, own); lost >= 0 {
-			j.Lost = lost + max(0, orZero(j.Lost))
+			j.Lost = lost + max(0, stat.Or(j.Lost, 0))
 		}
-		if stall := orNaN(s.Stall); orZero(stall) > worst {
-			worst, j.Stall, j.Class, j.Fix, j.Speedup = orZero(stall), stall, s.Class, s.Fix, orNaN(s.Speedup)
+		if stall := stat.Value(s.Stall); stat.Or(stall, 0) > worst {
+			worst, j.Stall, j.Class, j.Fix, j.Speedup = stat.Or(stall, 0), stall, s.Class, s.Fix, stat.Value(s.Speedup)
 		}
 	}
 	return j
@@ -84,15 +85,7 @@ func (g group) job(own predict.Prices) report.Job {
 
 // lost is what the idle share of a recording's GPU hours cost, dollars; NaN unknown.
 func (s summary) lost(hours float64, own predict.Prices) float64 {
-	prices := predict.Prices{GPUHour: orNaN(s.Prices[0]), KWh: orNaN(s.Prices[1]), Grid: orNaN(s.Prices[2]), PUE: orNaN(s.Prices[3])}
-	watts := stoker.Interval{Low: orNaN(s.Watts[0]), Point: orNaN(s.Watts[1]), High: orNaN(s.Watts[2])}
-	return predict.IdleAt(watts, stoker.Exactly(orNaN(s.Share)), hours, prices.With(own)).Dollars.Point
-}
-
-// orZero is for comparisons in which what is unknown counts least.
-func orZero(v float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
+	prices := predict.Prices{GPUHour: stat.Value(s.Prices[0]), KWh: stat.Value(s.Prices[1]), Grid: stat.Value(s.Prices[2]), PUE: stat.Value(s.Prices[3])}
+	watts := stoker.Interval{Low: stat.Value(s.Watts[0]), Point: stat.Value(s.Watts[1]), High: stat.Value(s.Watts[2])}
+	return predict.IdleAt(watts, stoker.Exactly(stat.Value(s.Share)), hours, prices.With(own)).Dollars.Point
 }

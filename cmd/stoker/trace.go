@@ -205,8 +205,7 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
 	r.Ranks = ranks.Compare(run, r.Gaps)
 	t := run.Timeline
-	r.Source.Events = len(t.Host.Start) + len(t.Device.Start) + len(t.Frames.Start)
-	r.Source.Events += len(t.Memory.At)
+	r.Source.Events = len(t.Host.Start) + len(t.Device.Start) + len(t.Frames.Start) + len(t.Memory.At)
 	for _, n := range t.Dropped {
 		r.Source.Events += n
 	}
@@ -281,8 +280,9 @@ func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*rec
 // compared says what changed between traces.
 func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*recording.Run) (verify.Outcome, []judged, error) {
 	was, now := judgedTraces(before), judgedTraces(after)
-	plan, err := advise.Rank(before[0], was[0].Verdict), error(nil)
+	plan := advise.Rank(before[0], was[0].Verdict)
 	if len(asked) > 0 {
+		var err error
 		if plan, err = advise.WhatIf(before[0], asked); err != nil {
 			return verify.Outcome{}, nil, err
 		}

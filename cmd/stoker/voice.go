@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,8 +59,13 @@ type hintedError struct {
 
 func (e hintedError) Unwrap() error { return e.error }
 
+// error prints an error, and the hint that it may have.
 func (a *app) error(err error) {
 	fmt.Fprintf(a.stderr, "stoker: error: %s\n", safe.Text(err.Error(), 2000))
+	var hinted hintedError
+	if errors.As(err, &hinted) {
+		a.hint(hinted.hint)
+	}
 }
 
 func (a *app) hint(text string) { fmt.Fprintf(a.stderr, "stoker: hint: %s\n", safe.Text(text, 500)) }

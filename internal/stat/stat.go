@@ -46,9 +46,12 @@ func Or(v, otherwise float64) float64 {
 	return v
 }
 
+// Finite reports whether a number is known, and not infinite.
+func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
 // Known is nil for what JSON cannot say: NaN, which is unknown, and infinity.
 func Known(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !Finite(v) {
 		return nil
 	}
 	return &v

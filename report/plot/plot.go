@@ -225,5 +225,3 @@ func round(low, high float64, about int, text func(float64) string) []tick {
 	}
 	return ticks
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

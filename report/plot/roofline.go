@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 )
 
@@ -26,7 +27,7 @@ func Roofline(w io.Writer, title Words, r predict.Roofline) error {
 	p.x.ticks, p.y.ticks = decades(p.x, stoker.AboutMany), decades(p.y, stoker.AboutFLOPs)
 	s := &sheet{words: title}
 	for _, d := range r.Diagonals {
-		if d.Ridge > 0 && finite(d.Ridge) {
+		if d.Ridge > 0 && stat.Finite(d.Ridge) {
 			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over), lineThumb(stroke{colourOfLine(d.Name), 2, ""}))
 		}
 	}
@@ -60,7 +61,7 @@ func colourOfLine(name string) string {
 func extent(r predict.Roofline) (low, high float64) {
 	low, high = 1, 1000
 	see := func(v float64) {
-		if finite(v) && v > 0 {
+		if stat.Finite(v) && v > 0 {
 			low, high = math.Min(low, v/3), math.Max(high, v*4)
 		}
 	}
@@ -81,7 +82,7 @@ func floor(r predict.Roofline) float64 {
 	least := r.Peak / 1000
 	for _, p := range r.Points {
 		for _, v := range []float64{p.Attained.Point, p.Delivered.Point} {
-			if finite(v) && v > 0 {
+			if stat.Finite(v) && v > 0 {
 				least = math.Min(least, v/3)
 			}
 		}
@@ -92,7 +93,7 @@ func floor(r predict.Roofline) float64 {
 // diagonal draws one line up to its ridge and flat from there, with the ridge's
 // intensity above it, each line's a little higher than that of the one before.
 func diagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d predict.Diagonal, n int) {
-	if !(d.Ridge > 0) || !finite(d.Ridge) {
+	if !(d.Ridge > 0) || !stat.Finite(d.Ridge) {
 		return
 	}
 	colour, peak := colourOfLine(d.Name), math.Log10(r.Peak)
@@ -114,7 +115,7 @@ func workpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) {
 		x, y float64
 		line string
 	}{{w.Device, w.Attained.Point, predict.DeviceMemory}, {w.Copied, w.Delivered.Point, predict.HostLink}, {w.Stored, w.Delivered.Point, predict.InputSupply}} {
-		if finite(p.x) && finite(p.y) && p.x > 0 && p.y > 0 {
+		if stat.Finite(p.x) && stat.Finite(p.y) && p.x > 0 && p.y > 0 {
 			c.mark(at(dot{math.Log10(p.x), math.Log10(p.y)}), 4.5, colourOfLine(p.line), shape)
 		}
 	}

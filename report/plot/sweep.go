@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -122,7 +123,7 @@ func curveOf(a predict.Axis, points []predict.Point, of func(predict.Point) stok
 	each := (len(points) + mostDots - 1) / mostDots
 	for n, point := range points {
 		i, x := of(point), along(a, point.X)
-		if !finite(i.Point) || point.Fits == predict.No {
+		if !stat.Finite(i.Point) || point.Fits == predict.No {
 			continue
 		}
 		c.line = append(c.line, dot{x, i.Point})
@@ -191,7 +192,7 @@ func placed(points []dot, at func(dot) dot) []dot {
 func alone(a predict.Axis, points []predict.Point) []dot {
 	var line []dot
 	for _, point := range points {
-		if v := point.Throughput.Point / point.Utilization.Point; finite(v) && point.Fits != predict.No {
+		if v := point.Throughput.Point / point.Utilization.Point; stat.Finite(v) && point.Fits != predict.No {
 			line = append(line, dot{along(a, point.X), v})
 		}
 	}
@@ -275,7 +276,7 @@ func cell(c *canvas, in box, point predict.Point, lettered bool) {
 // viridis, by way of its middle); grey where nothing is known or nothing fits.
 func shade(p predict.Point) (fill, ink string) {
 	u := p.Utilization.Point
-	if !finite(u) || p.Fits == predict.No {
+	if !stat.Finite(u) || p.Fits == predict.No {
 		return pale, grey
 	}
 	stops := [][3]float64{{59, 28, 98}, {49, 104, 142}, {53, 183, 121}, {253, 231, 37}}
@@ -293,7 +294,7 @@ func shade(p predict.Point) (fill, ink string) {
 }
 
 func or(v, otherwise float64) float64 {
-	if finite(v) {
+	if stat.Finite(v) {
 		return v
 	}
 	return otherwise
