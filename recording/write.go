@@ -84,7 +84,8 @@ func Create(path string, facts Facts) (*Writer, error) {
 		return nil, fmt.Errorf("create recording: %w", err)
 	}
 	w := newWriter(file, path, facts)
-	_ = w.Flush() // the disk may have room later
+	_ = w.Flush()  // the disk may have room later
+	go file.Sync() //nolint:errcheck // a power cut leaves the header, without which nothing is read; nobody waits for a slow disk
 	return w, nil
 }
 
