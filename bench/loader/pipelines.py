@@ -293,9 +293,13 @@ def mae_linear(place):
     return folder(place, place.names("facebookresearch/mae", "main_linprobe.py", "Compose 0", RandomResizedCrop=kind))
 
 
-@pipeline("MAE, fine-tuning")
+#: timm's RandAugment as scripts ask for it, but for its magnitude, which is 9 there: that asks for 0 bits at times, which Pillow 13 refuses.
+RAND_AUGMENT = "rand-m8-mstd0.5-inc1"
+
+
+@pipeline("MAE, fine-tuning (magnitude 8)")
 def mae_tuned(place):
-    args = types.SimpleNamespace(input_size=224, color_jitter=None, aa="rand-m9-mstd0.5-inc1", reprob=0.25, remode="pixel", recount=1)
+    args = types.SimpleNamespace(input_size=224, color_jitter=None, aa=RAND_AUGMENT, reprob=0.25, remode="pixel", recount=1)
     return folder(place, place.module("facebookresearch/mae", "util/datasets.py").build_transform(True, args))
 
 
@@ -385,12 +389,13 @@ def byol(place):
 # Vision transformers and timm
 
 
-@pipeline("DeiT, RandAugment with erasing, repeated augmentation")
+@pipeline("DeiT, RandAugment (magnitude 8) with erasing, repeated augmentation")
 def deit(place):
     from torchvision.datasets import ImageFolder
 
-    args = types.SimpleNamespace(input_size=224, color_jitter=0.3, aa="rand-m9-mstd0.5-inc1", train_interpolation="bicubic", reprob=0.25, remode="pixel", recount=1)
+    args = types.SimpleNamespace(input_size=224, color_jitter=0.3, aa=RAND_AUGMENT, train_interpolation="bicubic", reprob=0.25, remode="pixel", recount=1)
     data = ImageFolder(place.folder, place.module("facebookresearch/deit", "datasets.py").build_transform(True, args))
+    data.samples *= -(-256 // len(data))  # fewer than 256 are none for its sampler
     dist = types.SimpleNamespace(is_available=lambda: True, get_world_size=lambda: 1, get_rank=lambda: 0)
     import torch
 
@@ -414,10 +419,10 @@ def deit3_src(place):
     return folder(place, made[-1](types.SimpleNamespace(input_size=224, src=True, color_jitter=0.3)))
 
 
-@pipeline("ConvNeXt")
+@pipeline("ConvNeXt (magnitude 8)")
 def convnext(place):
     args = types.SimpleNamespace(
-        input_size=224, color_jitter=0.4, aa="rand-m9-mstd0.5-inc1", train_interpolation="bicubic", reprob=0.25, remode="pixel", recount=1, imagenet_default_mean_and_std=True, crop_pct=None,
+        input_size=224, color_jitter=0.4, aa=RAND_AUGMENT, train_interpolation="bicubic", reprob=0.25, remode="pixel", recount=1, imagenet_default_mean_and_std=True, crop_pct=None,
     )  # fmt: skip
     return folder(place, place.module("facebookresearch/ConvNeXt", "datasets.py").build_transform(True, args))
 
@@ -821,7 +826,7 @@ def ultralytics(place):
     from ultralytics.data.augment import classify_augmentations
     from ultralytics.data.dataset import ClassificationDataset
 
-    args = types.SimpleNamespace(imgsz=224, fraction=1.0, scale=0.5, fliplr=0.5, flipud=0.0, auto_augment="randaugment", hsv_h=0.015, hsv_s=0.4, hsv_v=0.4, erasing=0.4, cache=False)
+    args = types.SimpleNamespace(imgsz=224, fraction=1.0, scale=0.5, fliplr=0.5, flipud=0.0, auto_augment="randaugment", hsv_h=0.015, hsv_s=0.4, hsv_v=0.4, erasing=0.4, cache=False, single_cls=False)
     assert classify_augmentations
     return loaded(ClassificationDataset(place.folder, args, augment=True))
 

@@ -64,11 +64,13 @@ class Source:
         self.data, self.format, self.mode, self.size = data, format, mode, size
 
     def decode(self) -> Any:
-        """Pillow's core image of it, without what was patched."""
-        from PIL import Image
+        """Pillow's core image of it, without what was patched; what a header is warned of has been said."""
+        from PIL import Image, PngImagePlugin
 
         try:
-            image = Image.open(io.BytesIO(self.data), formats=[self.format])
+            if self.format == "JPEG":
+                return Image.frombytes(self.mode, self.size, self.data, "jpeg", self.mode, "").im
+            image = PngImagePlugin.PngImageFile(io.BytesIO(self.data))
             _load_file(image)
         except Exception:
             if Recording.now is not None:
@@ -160,7 +162,7 @@ class Recipe:
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
         radii = _floats(radius)
-        if not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
+        if self.mode != "P" and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
             return self.then("gaussian_blur", *radii)
         return self.make().gaussian_blur(radius, *passes)
 

@@ -14,6 +14,7 @@ import sys
 import warnings
 import zlib
 
+import deferred_odd
 import numpy as np
 import torch
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps, PngImagePlugin
@@ -430,6 +431,7 @@ PIPELINES = {
     "damaged": damaged,
     "png": custom(pngs, collate_fn=list),
     "png broken": custom(broken),
+    "odd": lambda root: (deferred_odd.Odd(), {"shuffle": False, "batch_size": 40, "collate_fn": list}),
     "removed": removed,
 }  # fmt: skip
 

@@ -33,7 +33,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Where nothing can be deferred: read as arrays or pixels at once, by threads of the program's own, or no JPEG is asked for.
 REAL = {"numpy", "arrays", "threads", "touched", "pictures"}
 
-LEFT = {"png", "png broken"}  # some of whose files the daemon hands back
+LEFT = {"odd", "png", "png broken"}  # some of whose files the daemon hands back
 
 
 def setUpModule():
@@ -96,6 +96,9 @@ class RecordedTest(DeferredCase):
                     self.here.count.value = 0
                     self.assertEqualToPlain(name, workers)
                     self.assertEqual(self.here.count.value == 0, name in REAL, self.here.count.value)
+
+    def test_odd_files(self):
+        self.assertGreaterEqual(len(pipelines.deferred_odd.files()), 300)
 
     def test_taken_by_nobody(self):
         """What does not take a deferred tensor gets a real one, and nothing is deferred after that."""
