@@ -23,6 +23,7 @@ type Command struct {
 	Args    []string // behind its words, likewise
 	Folder  string   // where recordings, logs and scratch folders go
 	Allow   []string // for the hook
+	Feed    []string // words before those: stoker feed --
 	Longest time.Duration
 	Hook    fs.FS
 	Emulate bool
@@ -125,6 +126,9 @@ func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []stri
 			had = append(had, name+"="+old)
 		}
 		_ = os.Setenv(name, value)
+	}
+	if plan != nil && plan.Feeds() {
+		words = append(words, c.Feed...)
 	}
 	words = append(words, c.Words...)
 	for _, word := range c.Args {

@@ -122,8 +122,12 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	if err != nil {
 		return err
 	}
+	fed, err := fedCommand(nil)
+	if err != nil {
+		return err
+	}
 	starts := tune.Command{
-		Words: command, Env: f.env, Args: f.args, Folder: folder, Allow: f.allow, Longest: f.longest,
+		Words: command, Env: f.env, Args: f.args, Folder: folder, Allow: f.allow, Feed: fed, Longest: f.longest,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1", Version: version,
 		Warn: func(text string) { a.say("%s", text) },
 	}
