@@ -107,7 +107,7 @@ def environment() -> dict[str, str]:
 
 def tuned(folder: Path, arguments: list[str], options: argparse.Namespace) -> dict[str, object]:
     command = [sys.executable, LOOP, *arguments, "--seconds", "600"]
-    words = [STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "30s", "-o", "tuned.json", "--", *command]
+    words = [STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "60s", "-o", "tuned.json", "--", *command]
     return json.loads(subprocess.run(words, check=True, env=environment(), cwd=folder, stdout=subprocess.PIPE).stdout)
 
 
