@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,7 +49,11 @@ runs with its own. The exit code is CMD's.`,
 				a.error(err)
 				return exitCode(exitOurs)
 			}
-			return a.runApplied(args[0], command, allow)
+			path, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return a.runApplied(command, map[string]string{"STOKER_APPLY": path, "STOKER_APPLY_ALLOW": strings.Join(allow, ",")})
 		},
 	}
 	allowFlag(cmd, &allow)
