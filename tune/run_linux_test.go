@@ -44,7 +44,7 @@ open(mark, "w").close()
 	if _, _, err := c.Start(t.Context(), "first", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "code 1") || !strings.HasSuffix(err.Error(), "a second time") {
+	if _, _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time (") {
 		t.Errorf("the second start: %v", err)
 	}
 }

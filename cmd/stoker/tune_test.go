@@ -59,7 +59,7 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"tune", "--live", "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"tune", "--yes", "--", "./absent"}, exitError, "no such"},
 		{[]string{"tune", "--yes", "--", "true"}, exitError, "0 steady training steps were seen"},
-		{[]string{"tune", "--yes", "--", "sh", "-c", "echo out of memory; exit 3"}, exitError, "CMD failed with code 3"},
+		{[]string{"tune", "--yes", "--", "sh", "-c", "echo out of memory; exit 3"}, exitError, "CMD failed with code 3: out of memory ("},
 		{[]string{"tune", "--yes", "--", "sh", "-c", "read password || exit 9"}, exitError, "code 9"},
 		{[]string{"tune", "--yes", "--", "sh", "-c", "true </dev/tty || exit 8"}, exitError, "code 8"},
 		{[]string{"tune", "--yes", "--", "sh", "-c", "sleep 1000 & exit 0"}, exitError, "0 steady training steps were seen"},

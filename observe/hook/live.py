@@ -78,26 +78,33 @@ def fetch_in_place_of(original):
             return original(self, index)
         before = _look(self)
         batch = original(self, index)
-        if before is None or before != _look(self):
-            _mark(type(self.dataset).__name__)
+        for word, was, now in zip(("draws", "state"), before, _look(self)):
+            if was is None or was != now:
+                _mark(word, type(self.dataset).__name__)
         return batch
 
     return fetch
 
 
 def _look(fetcher):
+    """The state of generators and of the data set; None where it cannot be seen, which counts as changed."""
     try:
         state = hook._part("state")
         return state.chance(), state.fingerprint(fetcher.dataset, fetcher.collate_fn)[0]
-    except Exception:  # it cannot be seen: as if it changed
-        return None
+    except Exception:
+        return None, None
 
 
-def _mark(name):
+def _mark(word, name):
+    """Leave for the trainer what --allow has to have before another number of workers is tried."""
     try:
-        open(os.path.join(_folder, "changes-" + name), "w").close()
+        open(os.path.join(_folder, "%s-%s" % (word, name)), "w").close()
     except OSError:
         pass
+
+
+def _allowed(name):
+    return not any(os.path.exists(os.path.join(_folder, "%s-%s" % (word, name))) for word in {"draws", "state"} - hook._part("apply")._allow)
 
 
 def decide(loader):
@@ -138,7 +145,7 @@ def _next(loader):
     while loader.left and wait > WAITING * step:
         if loader.left[0] == "prefetch" and workers and ahead < PREFETCH:
             return {"prefetch_factor": 2 * ahead}
-        if loader.left[0] == "workers" and not os.path.exists(os.path.join(_folder, "changes-" + loader.dataset)):
+        if loader.left[0] == "workers" and _allowed(loader.dataset):
             loading = workers * step or wait  # of a worker, for a batch
             enough = -int(-loading // max(step - wait, step / 16))
             enough = min(enough, 2 * workers or 4, 4 * len(os.sched_getaffinity(0)))

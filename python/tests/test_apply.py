@@ -206,7 +206,7 @@ class Apply(HookCase):
         found = {one["dataset"]: {change["setting"]: change["to"] for change in one["changes"]} for one in plan["loaders"]}
         self.assertEqual(found["More"], {"num_workers": 2, "prefetch_factor": 4})
         self.assertEqual(found["Counts"], {"prefetch_factor": 4})
-        self.assertEqual(sorted(os.listdir(folder)), ["changes-Counts", "log.jsonl", "plan.json"])
+        self.assertEqual(sorted(os.listdir(folder)), ["log.jsonl", "plan.json", "state-Counts"])
 
     def test_a_plan_that_cannot_be_read_leaves_the_program_alone(self):
         for text in (None, "{", "[]"):
