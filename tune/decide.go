@@ -93,10 +93,14 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
 		return Next{Why: why}
 	}
 	refused, unset := "", ""
-	for _, fix := range best.Plan.Fixes {
-		changes := slices.DeleteFunc(slices.Clone(fix.Changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) })
+	fixes := slices.Clone(best.Plan.Fixes)
+	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // what the script can have without us comes first
+		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
+	})
+	for _, fix := range fixes {
+		changes := settableOf(fix.Changes)
 		worth := fix.Forecast.Speedup
-		if len(changes) < len(fix.Changes) {
+		if len(changes) < len(fix.Changes) && !slices.ContainsFunc(changes, feeds) {
 			worth = best.worth(changes)
 		}
 		switch {
@@ -114,6 +118,15 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
 		}
 	}
 	return Next{Why: cmp.Or(refused, unset, "nothing promises more than 5 %: the loop itself is the limit")}
+}
+
+// settableOf are those of a fix's changes that can be set. Where stoker feed makes the
+// pictures the number of workers is that of its threads, which it finds itself.
+func settableOf(changes []stoker.Change) []stoker.Change {
+	if i := slices.IndexFunc(changes, feeds); i >= 0 {
+		return changes[i : i+1]
+	}
+	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) })
 }
 
 func (b Best) worth(changes []stoker.Change) stoker.Interval {

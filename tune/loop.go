@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -165,7 +166,7 @@ func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (afte
 	if inTurn {
 		t.Pairs = append(t.Pairs, compare(done[2], done[1], promise))
 	}
-	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 {
+	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, feeds) { // pictures that are made later change no setting
 		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
 	}
 	return done[0]

@@ -82,7 +82,7 @@ func TestLoop(t *testing.T) {
 		{"the hook sets nothing", machine{step: same, fails: -1}, nil, 2, 0, 2, "were not set"},
 		{"the second start fails", machine{step: faster, fails: 1, set: true}, nil, 2, 0, 2, "CMD failed with code 1"},
 		{"one start alone", machine{step: faster, fails: -1, set: true}, nil, 1, 0, 1, "no more starts are allowed"},
-		{"it draws", machine{step: faster, fails: -1, set: true, change: func(f *recording.Facts) { f.Draws.From = []string{"numpy"} }}, nil, 5, 0, 1, "--allow draws"},
+		{"it draws", machine{step: faster, fails: -1, set: true, change: func(f *recording.Facts) { f.Draws.From = []string{"numpy"} }}, nil, 5, 0, 2, "--allow draws"},
 		{"it may draw", machine{step: faster, fails: -1, set: true, change: func(f *recording.Facts) { f.Draws.From = []string{"numpy"} }}, []string{Draws}, 5, 1, 5, ""},
 		{"iterable", machine{step: faster, fails: -1, set: true, change: func(f *recording.Facts) { f.Loaders[0].Iterable = true }}, nil, 5, 0, 1, "iterable"},
 	} {

@@ -26,7 +26,14 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 	for _, l := range p.Loaders {
 		set := map[string]any{}
 		for _, c := range l.Changes {
+			if feeds(c) {
+				left = append(left, "pictures made by stoker are no change of the script: stoker feed -- CMD, or stoker apply with the plan")
+				continue
+			}
 			set[string(c.Setting)] = c.To
+		}
+		if len(set) == 0 {
+			continue
 		}
 		d, more, err := patchLoader(ctx, interpreter(p.Command), l, set, folder)
 		if err != nil {

@@ -67,10 +67,12 @@ const (
 // Allowances are the words that --allow takes.
 var Allowances = []string{Draws, State, Order}
 
-// settable are the settings that the hook sets.
-var settable = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers, stoker.InOrder}
+// settable are the settings that the hook sets, and what stoker feed does to an
+// unchanged script.
+var settable = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers, stoker.InOrder, stoker.LoaderKind}
 
-// New makes a plan of what is advised for a run. read reads a script.
+// New makes a plan of what is advised for a run. read reads a script. Who makes the
+// pictures is left to be written: it starts a daemon, which a person should have asked for.
 func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, version string, read func(string) ([]byte, error)) (Plan, error) {
 	var all []stoker.Change
 	for _, fix := range advised.Fixes {
@@ -80,8 +82,19 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 			}
 		}
 	}
-	return planOf(run, verdict, all, of, version, read)
+	p, err := planOf(run, verdict, slices.DeleteFunc(slices.Clone(all), feeds), of, version, read)
+	if i := slices.IndexFunc(all, feeds); i >= 0 {
+		p.Elsewhere = append(p.Elsewhere, elsewhere(all[i], ""))
+	}
+	return p, err
 }
+
+// Feeds reports whether stoker feed makes the pictures of the command.
+func (p Plan) Feeds() bool {
+	return slices.ContainsFunc(p.Loaders, func(l Loader) bool { return slices.ContainsFunc(l.Changes, feeds) })
+}
+
+func feeds(c stoker.Change) bool { return c.Setting == stoker.LoaderKind }
 
 // planOf makes a plan of some changes of the judged loader.
 func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string, read func(string) ([]byte, error)) (Plan, error) {
@@ -133,7 +146,7 @@ func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, str
 func elsewhere(c stoker.Change, call string) Elsewhere {
 	switch c.Setting {
 	case stoker.LoaderKind:
-		return Elsewhere{c, "", "stoker feed -- CMD has the pictures of an unchanged script made by stoker"}
+		return Elsewhere{c, "", "stoker feed -- CMD has the pictures of an unchanged script made by stoker; in the plan it goes under \"changes\""}
 	case stoker.BatchSize:
 		return Elsewhere{c, call, "it changes what is learnt"}
 	case stoker.NonBlocking:

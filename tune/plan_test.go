@@ -119,12 +119,36 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// Pictures made by stoker are tried by themselves, without the fix's count of threads, and kept in the plan.
+func TestFeeds(t *testing.T) {
+	best := starved(t, func(f *recording.Facts) { f.Draws.From = []string{"torch"} })
+	next := Decide(best, nil, nil, 1)
+	if got := (Trial{Changes: next.Changes}).Settings(); got != "loader torch -> stoker" {
+		t.Fatalf("tries %q: %s", got, next.Why)
+	}
+	if again := Decide(best, []Trial{{Changes: next.Changes}}, nil, 1); again.Why == "" {
+		t.Errorf("it is tried again: %+v", again)
+	}
+	plan, err := planOf(best.Run, best.Verdict, next.Changes, "run.jsonl.gz", "v1", script12)
+	if err != nil || !plan.Feeds() || len(plan.Unset()) > 0 || len(plan.Denied(nil)) > 0 {
+		t.Errorf("feeds %t, unset %q, denied %v, %v", plan.Feeds(), plan.Unset(), plan.Denied(nil), err)
+	}
+	advised, err := New(best.Run, best.Verdict, best.Plan, "run.jsonl.gz", "v1", script12)
+	if err != nil || advised.Feeds() || !strings.Contains(strings.Join(advised.Unset(), "\n"), "stoker feed -- CMD") {
+		t.Errorf("a plan that nobody asked to feed: %+v, %v", advised, err)
+	}
+	diff, left, err := Patch(t.Context(), plan, t.TempDir())
+	if err != nil || diff != "" || !strings.Contains(strings.Join(left, "\n"), "no change of the script") {
+		t.Errorf("%v\n%s%s", err, diff, left)
+	}
+}
+
 func TestUnsetSays(t *testing.T) {
 	plan := Plan{Loaders: []Loader{{Call: "/job/train.py:12", Changes: []stoker.Change{
-		{Setting: stoker.NumWorkers, To: 2}, {Setting: stoker.BatchSize, From: 32, To: 64}, {Setting: stoker.Precision, To: "bf16"}, {Setting: stoker.LoaderKind, To: "stoker"},
+		{Setting: stoker.NumWorkers, To: 2}, {Setting: stoker.BatchSize, From: 32, To: 64}, {Setting: stoker.Precision, To: "bf16"},
 	}}}}
 	got := strings.Join(plan.Unset(), "\n")
-	for _, want := range []string{"batch_size 32 -> 64 is not set: it changes what is learnt; write it at /job/train.py:12", "precision unknown -> bf16 is not set: it changes numbers", "stoker feed -- CMD"} {
+	for _, want := range []string{"batch_size 32 -> 64 is not set: it changes what is learnt; write it at /job/train.py:12", "precision unknown -> bf16 is not set: it changes numbers"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}

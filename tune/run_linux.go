@@ -23,6 +23,7 @@ type Command struct {
 	Args    []string // behind its words, likewise
 	Folder  string   // where recordings, logs and scratch folders go
 	Allow   []string // for the hook
+	Feed    []string // words before those: stoker feed --
 	Longest time.Duration
 	Hook    fs.FS
 	Emulate bool
@@ -78,7 +79,7 @@ func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (*recording.R
 		return nil, "", err
 	}
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 && !ends.told.Load() {
-		return nil, options.Output, fmt.Errorf("%w with code %d; the end of %s.log:\n%s", errFailed, exit.Code, stem, tail(stem+".log"))
+		return nil, options.Output, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code, lastLine(stem+".log"), stem)
 	}
 	return run, options.Output, nil
 }
@@ -126,6 +127,9 @@ func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []stri
 		}
 		_ = os.Setenv(name, value)
 	}
+	if plan != nil && plan.Feeds() {
+		words = append(words, c.Feed...)
+	}
 	words = append(words, c.Words...)
 	for _, word := range c.Args {
 		words = append(words, fill(word))
@@ -172,12 +176,12 @@ func (e *end) send(s syscall.Signal) {
 	}
 }
 
-// tail is the end of a log.
-func tail(path string) string {
+// lastLine is that of a log: where Python has the error, whose traceback stands before it.
+func lastLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+	return lines[len(lines)-1]
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """How near `stoker tune` comes to an exhaustive search: scenarios of bench/labelled/loop.py, real PyTorch, an emulated device.
 
-    python3 bench/tune/tune.py                     all scenarios: hours
-    python3 bench/tune/tune.py --only decode-1     some of them
-    python3 bench/tune/tune.py --list
+    python/.venv/bin/python bench/tune/tune.py                     all scenarios that the results lack: about 55 minutes
+    python/.venv/bin/python bench/tune/tune.py --only decode-1     some of them, anew
+    python/.venv/bin/python bench/tune/tune.py --table             what the results say, as the table of docs/tune.md
 
-Of each scenario the loop runs with every setting of a grid, then `stoker tune` gets the script as it is. Its plan and the best of
-the grid are then run in turn, so that the machine is the same for both. Beside them: as many workers as cores, which is what
-PyTorch's own warning asks for. A healthy scenario has to be left alone. Lightning's tuner sets batch sizes and learning rates alone.
+Of each scenario `stoker tune` gets the script as it is. Then the loop runs with every setting of a grid, a few seconds each; then
+what tune's plan makes of the script, the script as it is and the two best of the grid in turn, so that the machine is the same for
+all. The grid holds torch's defaults and "as many workers as cores", which PyTorch's own warning asks for, as well. Batches are
+held against each other. Lightning's and Accelerate's tuners set batch sizes and learning rates, and no loader: they do not apply.
+To load PyTorch takes seconds, so each run but tune's is a fork of this program.
 """
 
 import argparse
@@ -15,21 +17,27 @@ import itertools
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / "python" / ".venv" / "bin" / "python"
+sys.path.insert(0, str(ROOT / "bench" / "labelled"))
+
+import loop  # noqa: E402
+
 STOKER = ROOT / "bin" / "stoker"
 LOOP = ROOT / "bench" / "labelled" / "loop.py"
 WORKERS = (0, 1, 2, 3, 4, 6, 8)
 PREFETCH = (2, 4)
+CORES = len(os.sched_getaffinity(0))
 
 
 def scenarios() -> dict[str, dict[str, object]]:
-    """Arguments of the loop by name; "neighbours" are busy loops beside it, "quota" cores."""
+    """Arguments of the loop by name; "neighbours" are busy loops beside it."""
     chance, made = random.Random(18), {}
 
     def add(name: str, count: int, make) -> None:
@@ -54,83 +62,136 @@ def set_to(arguments: list[str], workers: int, prefetch: int) -> list[str]:
     return [*arguments, "--workers", str(workers), *(["--prefetch-factor", str(prefetch)] if workers else [])]
 
 
+def rate(arguments: list[str], seconds: float) -> dict[str, object]:
+    """Run the loop in a fork of us."""
+    with tempfile.NamedTemporaryFile() as truth:
+        child = os.fork()
+        if child == 0:
+            try:
+                warnings.simplefilter("ignore")  # of more workers than cores
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                sys.argv = [str(LOOP), *arguments, "--seconds", str(seconds), "--digest", "--truth", truth.name]
+                loop.main()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        if os.waitpid(child, 0)[1]:
+            sys.exit(f"tune: error: run loop.py {' '.join(arguments)}: see above")
+        return measured(Path(truth.name)) or rate(arguments, 2 * seconds)
+
+
+def planned(plan: Path, arguments: list[str], seconds: float) -> dict[str, object]:
+    """Run the loop as it is, with what a plan sets."""
+    truth = plan.with_suffix(".truth")
+    command = [sys.executable, LOOP, *arguments, "--seconds", str(seconds), "--digest", "--truth", truth]
+    subprocess.run([STOKER, "apply", "--force", plan, "--", *command], check=True, env=environment(), stdout=subprocess.DEVNULL)
+    return measured(truth) or planned(plan, arguments, 2 * seconds)
+
+
+def measured(truth: Path) -> dict[str, object] | None:
+    """Batches a second of the later three quarters, by whole epochs where there are some; and which batches they were. None: too few."""
+    written = json.loads(truth.read_text())
+    came = [got for _, got in written["steps"]]
+    if len(came) < 20:
+        return None
+    late = next(n for n, got in enumerate(came) if got >= came[0] + (came[-1] - came[0]) / 4)
+    last, epoch = len(came) - 1, written["epoch_steps"]
+    if last - late > epoch:
+        last = late + (last - late) // epoch * epoch
+    return {"rate": (last - late) / (came[last] - came[late]) * 1e9, "batches": written["batches"]}
+
+
 def environment() -> dict[str, str]:
     return {**os.environ, "STOKER_EMULATE": "1", "PYTHONPATH": str(ROOT / "python")}
 
 
-def throughput(folder: Path, arguments: list[str], seconds: float, plan: Path | None = None) -> float:
-    """Samples a second, as `stoker diagnose` has them."""
-    file = folder / f"run-{len(list(folder.iterdir()))}.jsonl.gz"
-    command = [str(PYTHON), str(LOOP), *arguments, "--seconds", str(seconds)]
-    apply = [str(STOKER), "apply", "--force", str(plan), "--"] if plan else []
-    subprocess.run([STOKER, "observe", "-q", "-o", file, "--", *apply, *command], check=True, env=environment(), cwd=folder, stdout=subprocess.DEVNULL)
-    judged = json.loads(subprocess.run([STOKER, "diagnose", "--json", file], check=True, capture_output=True).stdout)
-    return judged["settings"]["batch_size"] / judged["step"]["mean_s"]
+def tuned(folder: Path, arguments: list[str], options: argparse.Namespace) -> dict[str, object]:
+    command = [sys.executable, LOOP, *arguments, "--seconds", "600"]
+    words = [STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "60s", "-o", "tuned.json", "--", *command]
+    return json.loads(subprocess.run(words, check=True, env=environment(), cwd=folder, stdout=subprocess.PIPE).stdout)
 
 
-def tuned(folder: Path, arguments: list[str], starts: int) -> dict[str, object]:
-    command = [str(PYTHON), str(LOOP), *arguments, "--seconds", "600"]
-    words = [STOKER, "tune", "--yes", "--json", "--starts", str(starts), "--longest", "40s", "-o", "tuned.json", "--", *command]
-    done = subprocess.run(words, check=True, env=environment(), cwd=folder, stdout=subprocess.PIPE)
-    return json.loads(done.stdout)
-
-
-def judge(name: str, scenario: dict[str, object], options: argparse.Namespace) -> dict[str, object]:
+def judge(scenario: dict[str, object], options: argparse.Namespace) -> dict[str, object]:
     beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(scenario.get("neighbours", 0))]
     try:
         with tempfile.TemporaryDirectory() as place:
-            return compare(name, scenario, options, Path(place))
+            return compare(scenario, options, Path(place))
     finally:
         for one in beside:
             one.kill()
             one.wait()
 
 
-def compare(name: str, scenario: dict[str, object], options: argparse.Namespace, folder: Path) -> dict[str, object]:
-    arguments = list(scenario["args"])
-    result = tuned(folder, arguments, options.starts)
-    plan = folder / "tuned.json"
-    grid = {(workers, prefetch): 0.0 for workers, prefetch in itertools.product(options.workers, PREFETCH) if workers or prefetch == 2}
-    for setting in grid:
-        grid[setting] = throughput(folder, set_to(arguments, *setting), options.seconds)
-    best, cores = max(grid, key=grid.get), len(os.sched_getaffinity(0))
-    found = []
-    for _ in range(options.rounds):  # in turn: the grid was run earlier, on another hour's machine
-        ours = throughput(folder, arguments, options.seconds, plan if plan.exists() else None)
-        found.append({
-            "as it is": throughput(folder, arguments, options.seconds),
-            "tune": ours,
-            "search": throughput(folder, set_to(arguments, *best), options.seconds),
-            "workers = cores": throughput(folder, set_to(arguments, cores, 2), options.seconds),
-        })  # fmt: skip
-    mean = {way: sum(one[way] for one in found) / len(found) for way in found[0]}
+def compare(scenario: dict[str, object], options: argparse.Namespace, folder: Path) -> dict[str, object]:
+    arguments, plan = list(scenario["args"]), folder / "tuned.json"
+    result = tuned(folder, arguments, options)
+    settings = [(workers, prefetch) for workers, prefetch in itertools.product(WORKERS, PREFETCH) if workers or prefetch == 2]
+    grid = {setting: rate(set_to(arguments, *setting), options.seconds)["rate"] for setting in settings}
+    best = sorted(grid, key=grid.get)[-2:]
+    ways = {"as it is": lambda: rate(arguments, options.seconds), "tune": lambda: planned(plan, arguments, options.seconds)}
+    ways |= {setting: lambda setting=setting: rate(set_to(arguments, *setting), options.seconds) for setting in best}
+    if not plan.exists():
+        del ways["tune"]
+    found = {way: [] for way in ways}
+    for _ in range(options.rounds):  # in turn: the grid was run in other seconds of the machine
+        for way, run in ways.items():
+            found[way].append(run())
+    mean = {way: statistics.mean(one["rate"] for one in runs) for way, runs in found.items()}
+    best.sort(key=mean.get)
+    ours = found.get("tune", found["as it is"])
+    pairs = zip(ours[0]["batches"], found["as it is"][0]["batches"])  # no run lasts as many steps as the other
     return {
-        "scenario": name, "starts": result["starts"], "kept": [trial["fix"] for trial in result["trials"] if trial["kept"]], "stopped": result["stopped"],
-        "best": best, "healthy": scenario.get("healthy", False), "samples_s": mean, "share_of_search": mean["tune"] / mean["search"],
+        "healthy": scenario.get("healthy", False), "starts": result["starts"], "stopped": result["stopped"],
+        "kept": [str(change["setting"]) + "=" + str(change["to"]) for loader in result["plan"]["loaders"] for change in loader["changes"]],
+        "best": best[-1], "same": all(one == other for one, other in pairs),
+        "rates": {"as it is": mean["as it is"], "torch's defaults": grid[0, 2], "workers = cores": grid[CORES, 2], "tune": mean.get("tune", mean["as it is"]), "search": mean[best[-1]]},
     }  # fmt: skip
+
+
+def wrong(result: dict[str, object]) -> str:
+    """What tune did wrong, "" where nothing."""
+    share = result["rates"]["tune"] / result["rates"]["search"]
+    if not result["same"]:
+        return "batches differ"
+    if result["healthy"]:
+        return "not left alone" if result["kept"] else ""
+    return "" if share >= 0.95 else f"{share:.0%} of the search"
+
+
+def table(results: dict[str, dict[str, object]]) -> None:
+    """The rates are shares of the search's."""
+    ways = ("as it is", "torch's defaults", "workers = cores", "tune")
+    print("| scenario | " + " | ".join(ways) + " | best of the grid | tune kept | starts | |\n|" + "---|" * 9)
+    for name, one in results.items():
+        shares = [f"{one['rates'][way] / one['rates']['search']:.0%}" for way in ways]
+        best = "%d workers, prefetch %d" % tuple(one["best"])
+        print(f"| {name} | " + " | ".join(shares) + f" | {best} | {', '.join(one['kept']) or 'nothing'} | {one['starts']} | {wrong(one)} |")
+    bad = [name for name, one in results.items() if wrong(one)]
+    print(f"\n{len(results) - len(bad)} of {len(results)} as they should be" + (": not " + ", ".join(bad) if bad else ""))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--seconds", type=float, default=20, help="of each run of the grid and of the comparison")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--results", type=Path, default=ROOT / "bin" / "tune.json", help="where they are kept, after each scenario")
+    parser.add_argument("--seconds", type=float, default=4, help="of each run of the grid and of the comparison")
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--starts", type=int, default=5)
-    parser.add_argument("--workers", type=int, nargs="+", default=WORKERS, help="the grid")
     options = parser.parse_args()
     every = scenarios()
+    results = json.loads(options.results.read_text()) if options.results.exists() else {}
     if options.list:
         for name, scenario in every.items():
             print(f"{name:14} {' '.join(scenario['args'])}" + (f"  [{scenario['neighbours']} neighbours]" if "neighbours" in scenario else ""))
         return
-    worst = 0
-    for name in options.only or every:
-        result = judge(name, every[name], options)
-        print(json.dumps(result), flush=True)
-        wrong = bool(result["kept"]) if result["healthy"] else result["share_of_search"] < 0.95
-        worst += wrong
-    sys.exit(1 if worst else 0)
+    for name in () if options.table else options.only or [name for name in every if name not in results]:
+        results[name] = judge(every[name], options)
+        print(name, json.dumps(results[name]), flush=True)
+        options.results.write_text(json.dumps(results, indent=1))
+    table({name: results[name] for name in every if name in results})
+    sys.exit(any(map(wrong, results.values())))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,16 +41,30 @@ runs with its own. The exit code is CMD's.`,
 			if err == nil {
 				err = a.fits(plan, args[0], args[1:], allow, force)
 			}
+			command := args[1:]
+			if err == nil && plan.Feeds() {
+				command, err = fedCommand(command)
+			}
 			if err != nil {
 				a.error(err)
 				return exitCode(exitOurs)
 			}
-			return a.runApplied(args[0], args[1:], allow)
+			path, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return a.runApplied(command, map[string]string{"STOKER_APPLY": path, "STOKER_APPLY_ALLOW": strings.Join(allow, ",")})
 		},
 	}
 	allowFlag(cmd, &allow)
 	cmd.Flags().BoolVar(&force, "force", false, "apply a plan of another script, or of another version of it")
 	return cmd
+}
+
+// fedCommand is a command whose pictures stoker feed makes.
+func fedCommand(command []string) ([]string, error) {
+	own, err := os.Executable()
+	return append([]string{own, "feed", "--"}, command...), err
 }
 
 // allowFlag registers --allow.

@@ -4,6 +4,6 @@ package main
 
 import "errors"
 
-func (a *app) runApplied(string, []string, []string) error {
+func (a *app) runApplied([]string, map[string]string) error {
 	return errors.New("apply runs commands on Linux only")
 }

@@ -149,16 +149,19 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	if err != nil {
 		a.error(err)
 	}
-	var verdict diagnose.Verdict
+	var verdict, concluded diagnose.Verdict // with the user's prices, and with those of lists
 	a.guarded("judge the run", func() error {
 		captured := capturedOf(cmd.Context(), o.output, run, diagnose.Judge(run))
-		verdict = captured.verdict
+		concluded, verdict = captured.verdict, captured.verdict
 		verdict.Cost = diagnose.CostOf(run, verdict, own)
 		live.handOut(run, verdict)
 		if o.quiet {
 			return nil
 		}
 		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
+	})
+	a.guarded("keep what is concluded", func() error {
+		return keepSummary(judged{o.output, run, concluded, advise.Rank(run, concluded)})
 	})
 	a.guarded("write the verdict", func() error {
 		if o.json == "" {

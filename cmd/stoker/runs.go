@@ -171,8 +171,12 @@ func (s *summary) conclude(path string) {
 		s.Why = err.Error()
 		return
 	}
-	j := judgeRun(path, run)
-	f, v := run.Facts, j.verdict
+	s.of(judgeRun(path, run))
+}
+
+// of takes what runs needs of what was concluded.
+func (s *summary) of(j judged) {
+	run, f, v := j.run, j.run.Facts, j.verdict
 	s.Started, s.Seconds, s.Command, s.Job, s.Host, s.Emulated = f.Started, run.End(), strings.Join(f.Command, " "), f.Job, f.Host, run.Emulated()
 	devices := map[int]bool{}
 	for _, p := range f.Processes {

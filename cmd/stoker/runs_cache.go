@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,6 +88,41 @@ func openCache(folder string) *cache {
 		}
 	}
 	return c
+}
+
+// keepSummary puts what is concluded of a recording that was just made into what is kept of
+// its folder, so that runs need not read it: in stoker's own folder, and where runs was asked
+// already. What another stoker keeps there stays.
+func keepSummary(j judged) error {
+	c := &cache{folder: filepath.Dir(j.path), header: cacheHeader{version, program()}}
+	s := c.summary(j.path)
+	if s == nil || s.known {
+		return nil
+	}
+	s.of(j)
+	var first, line bytes.Buffer
+	if err := errors.Join(json.NewEncoder(&first).Encode(c.header), json.NewEncoder(&line).Encode(s)); err != nil {
+		return err
+	}
+	path := filepath.Join(c.folder, cacheName)
+	flags := os.O_RDWR | os.O_APPEND
+	if info, err := os.Lstat(path); os.IsNotExist(err) && filepath.Base(c.folder) == runsFolder {
+		flags |= os.O_CREATE | os.O_EXCL
+		line = *bytes.NewBuffer(append(bytes.Clone(first.Bytes()), line.Bytes()...))
+	} else if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil // a folder that takes no file is read anew each time
+	}
+	defer func() { _ = file.Close() }()
+	begins := make([]byte, first.Len())
+	if n, _ := file.ReadAt(begins, 0); n > 0 && !bytes.Equal(begins, first.Bytes()) {
+		return nil
+	}
+	_, err = file.Write(line.Bytes()) // at once: others may append as well
+	return err
 }
 
 // program tells builds of one version from each other.

@@ -7,11 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // shelfOf is a folder with recordings of cases, by name.
@@ -75,6 +77,61 @@ func TestRuns(t *testing.T) {
 	}
 	if code, _, errs := call(t, "runs", "--sort", "colour", dir); code != exitUsage || !strings.Contains(errs, "expected lost, when") {
 		t.Errorf("--sort colour: code %d\n%s", code, errs)
+	}
+}
+
+// What observe concludes at its end is what runs would, and is not read again.
+func TestObserveKeepsItsSummary(t *testing.T) {
+	dir := filepath.Join(shelfOf(t, nil), runsFolder)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kept := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, cacheName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for name, from := range map[string]string{"a.jsonl.gz": fed, "b.jsonl.gz": starved} {
+		path := filepath.Join(dir, name)
+		if err := os.Link(caseFile(from), path); err != nil {
+			t.Skipf("no link: %v", err)
+		}
+		run, err := recording.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := keepSummary(judgeRun(path, run)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	observed := openCache(dir).summaries
+	if len(observed) != 2 {
+		t.Fatalf("kept:\n%s", kept())
+	}
+	a := &app{stdout: &strings.Builder{}, stderr: &strings.Builder{}}
+	for name, s := range observed {
+		read := *s
+		read.conclude(filepath.Join(dir, name))
+		if !reflect.DeepEqual(read, *s) {
+			t.Errorf("%s: observe %+v, runs %+v", name, *s, read)
+		}
+	}
+	before := kept()
+	if found, _, err := a.summaries(t.Context(), dir); err != nil || len(found) != 2 || kept() != before {
+		t.Errorf("%d found, %v: they were read again", len(found), err)
+	}
+	other := strings.Replace(before, version, "0.0.1", 1)
+	if err := os.WriteFile(filepath.Join(dir, cacheName), []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := recording.Open(filepath.Join(dir, "a.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keepSummary(judgeRun(filepath.Join(dir, "a.jsonl.gz"), run)); err != nil || kept() != other {
+		t.Errorf("%v: what another stoker keeps was changed", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ type tuneFlags struct {
 	starts           int
 	longest          time.Duration
 	output           string
-	yes, json        bool
+	yes, json, live  bool
 }
 
 func (a *app) tune() *cobra.Command {
@@ -40,9 +41,13 @@ is ended (SIGINT) when its mean step is known to 2 %. At the end: what came of i
 was worth, the script's change as a patch, and a plan for stoker apply.
 
 CMD trains in each start: give it a folder for what it writes with --env or --args, where {scratch}
-stands for a new one per start. WANDB_MODE=offline is set. CMD has no terminal and reads nothing.`,
+stands for a new one per start. WANDB_MODE=offline is set. CMD has no terminal and reads nothing.
+
+With --live CMD is started once and trains to its end, with its terminal and its exit code: workers and
+prefetching are tried when an epoch begins, and kept where the last one was faster.`,
 		Example: `  stoker tune -- python train.py
   stoker tune --args '--output-dir={scratch}' -- python train.py --epochs 100
+  stoker tune --live -- python train.py
   stoker tune --env OUT={scratch} --yes --json -- python train.py | jq .trials`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
@@ -58,6 +63,9 @@ stands for a new one per start. WANDB_MODE=offline is set. CMD has no terminal a
 				return err
 			}
 			a.began = true
+			if f.live {
+				return a.runLive(f, args)
+			}
 			return a.runTune(cmd.Context(), f, args)
 		},
 	}
@@ -69,6 +77,10 @@ stands for a new one per start. WANDB_MODE=offline is set. CMD has no terminal a
 	flags.StringVarP(&f.output, "output", "o", "plan.json", "write the plan to a `FILE`")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "start without asking")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	flags.BoolVar(&f.live, "live", false, "tune CMD while it trains, at the beginnings of epochs")
+	for _, other := range []string{"starts", "longest", "env", "args", "output", "yes", "json"} {
+		cmd.MarkFlagsMutuallyExclusive("live", other)
+	}
 	allowFlag(cmd, &f.allow)
 	return cmd
 }
@@ -85,7 +97,7 @@ func (f tuneFlags) check() error {
 	case f.longest < 10*time.Second:
 		return fmt.Errorf("--longest %s: at least 10s are needed to judge a run", f.longest)
 	}
-	if _, err := os.Lstat(f.output); err == nil {
+	if _, err := os.Lstat(f.output); err == nil && !f.live {
 		return fmt.Errorf("-o %s: it is there already and is not replaced: name another file", f.output)
 	}
 	return nil
@@ -122,8 +134,12 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	if err != nil {
 		return err
 	}
+	fed, err := fedCommand(nil)
+	if err != nil {
+		return err
+	}
 	starts := tune.Command{
-		Words: command, Env: f.env, Args: f.args, Folder: folder, Allow: f.allow, Longest: f.longest,
+		Words: command, Env: f.env, Args: f.args, Folder: folder, Allow: f.allow, Feed: fed, Longest: f.longest,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1", Version: version,
 		Warn: func(text string) { a.say("%s", text) },
 	}
@@ -152,6 +168,19 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		}{1, result, diff, left})
 	}
 	return a.tuned(f, result, diff, left)
+}
+
+// runLive lets CMD take our place: the hook tunes it while it trains.
+func (a *app) runLive(f tuneFlags, command []string) error {
+	folder, err := tuneFolder()
+	if err == nil {
+		folder, err = filepath.Abs(folder)
+	}
+	if err != nil {
+		return err
+	}
+	a.say("tuned while it trains; what is decided, and the plan: %s", folder)
+	return a.runApplied(command, map[string]string{"STOKER_LIVE": folder, "STOKER_APPLY_ALLOW": strings.Join(f.allow, ",")})
 }
 
 // tuneFolder is a new folder for what this tuning writes.

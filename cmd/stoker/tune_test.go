@@ -55,9 +55,11 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"tune", "--env", "OUT", "--", "true"}, exitUsage, "NAME=VALUE"},
 		{[]string{"tune", "-o", good, "--", "true"}, exitUsage, "is not replaced"},
 		{[]string{"tune", "--", "true"}, exitUsage, "--yes agrees"},
+		{[]string{"tune", "--live", "--starts", "3", "--", "true"}, exitUsage, "none of the others can be"},
+		{[]string{"tune", "--live", "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"tune", "--yes", "--", "./absent"}, exitError, "no such"},
 		{[]string{"tune", "--yes", "--", "true"}, exitError, "0 steady training steps were seen"},
-		{[]string{"tune", "--yes", "--", "sh", "-c", "echo out of memory; exit 3"}, exitError, "CMD failed with code 3"},
+		{[]string{"tune", "--yes", "--", "sh", "-c", "echo out of memory; exit 3"}, exitError, "CMD failed with code 3: out of memory ("},
 		{[]string{"tune", "--yes", "--", "sh", "-c", "read password || exit 9"}, exitError, "code 9"},
 		{[]string{"tune", "--yes", "--", "sh", "-c", "true </dev/tty || exit 8"}, exitError, "code 8"},
 		{[]string{"tune", "--yes", "--", "sh", "-c", "sleep 1000 & exit 0"}, exitError, "0 steady training steps were seen"},
@@ -81,7 +83,7 @@ var packageFolder, _ = os.Getwd()
 // apply gives CMD the hook and the plan, and CMD's own exit code.
 func TestApplied(t *testing.T) {
 	privatetest.Folder(t)
-	environment, err := appliedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_APPLY=/old", "A=b"}, "plan.json", []string{"draws"})
+	environment, err := appliedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_APPLY=/old", "A=b"}, map[string]string{"STOKER_APPLY": "/plan.json", "STOKER_APPLY_ALLOW": "draws"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-"""Sets what a plan says on the DataLoaders of an unchanged program. A part of the start-up hook; inert unless STOKER_APPLY names a plan.
+"""Sets what a plan says on the DataLoaders of an unchanged program. A part of the start-up hook; inert unless STOKER_APPLY names a plan, or STOKER_LIVE a folder (live.py).
 
 What it does. A DataLoader is known by the line that makes it and by the class of its data set. When it is iterated the program gets an
 iterator that draws from torch's generators what the program's own would have drawn, and takes its batches from workers that
@@ -27,22 +27,27 @@ DRAWS = "its data set draws random numbers (%s): in workers batches differ, as w
 _plan = []  # its loaders
 _allow = set()
 _said = set()
+_live = None  # live.py, where settings are found while the program trains
 _known = None  # _Wanted by DataLoader
 _shells = []  # our kind of iterator, once torch is there
 _met = set()  # numbers of the plan's loaders that were made
 
 
-def begin(path):
+def begin(path, folder):
     """Called once, at the start of Python."""
-    global _known
+    global _known, _live
     try:
-        with open(path) as file:
-            _plan.extend(json.load(file)["loaders"])
+        if path:
+            with open(path) as file:
+                _plan.extend(json.load(file)["loaders"])
+        if folder:
+            _live = hook._part("live")
+            _live.begin(folder)
         _allow.update(filter(None, os.environ.get("STOKER_APPLY_ALLOW", "").split(",")))
         _known = hook._ByObject()
         sys.meta_path.insert(0, _Finder())
     except Exception as error:
-        _say("CMD runs with its own settings: read plan %s: %s" % (path, error))
+        _say("CMD runs with its own settings: read plan %s: %s" % (path or folder, error))
 
 
 class _Finder(object):
@@ -81,6 +86,9 @@ def _patch(module):
     kind, own = module.DataLoader, os.getpid()
     kind.__init__ = _init_in_place_of(kind.__init__)
     kind.__iter__ = _iter_in_place_of(kind.__iter__)
+    if _live is not None:
+        each, fetcher = module._BaseDataLoaderIter, module._utils.fetch._MapDatasetFetcher
+        each.__next__, fetcher.fetch = _live.next_in_place_of(each.__next__), _live.fetch_in_place_of(fetcher.fetch)
     atexit.register(lambda: os.getpid() == own and _unmet())
 
 
@@ -90,13 +98,13 @@ def _unmet():
             _say("no DataLoader over %s was iterated that %s makes: its settings were not needed" % (entry["dataset"], entry["call"]))
 
 
-def _say(text):
+def _say(text, who="apply"):
     """One line on stderr, once: of the first rank, and not of workers."""
     if text in _said or os.environ.get("RANK", "0") != "0" or hook._worker_id() is not None:
         return
     _said.add(text)
     try:
-        sys.stderr.write("stoker: apply: %s\n" % text)
+        sys.stderr.write("stoker: %s: %s\n" % (who, text))
         sys.stderr.flush()
     except Exception:
         pass  # it is closed
@@ -112,6 +120,7 @@ class _Wanted(object):
     def __init__(self, call, own):
         self.call, self.own, self.new = call, own, {}
         self.on = False
+        self.live = None  # what live.py knows of it
         self.tried = []  # (indices, digest) of batches that were loaded as the program does it
         self.before = None  # fingerprint before them
         self.switched = False  # workers have made the same
@@ -127,6 +136,8 @@ def _wanted(loader):
     if known is None:
         known = _decide(loader)
         _known.put(loader, known)
+    if known.live is not None:
+        _live.decide(known.live)
     return known if known.on else None
 
 
@@ -141,6 +152,13 @@ def _decide(loader):
             _met.add(number)
             _choose(loader, wanted, entry["changes"])
             break
+    if _live is not None:
+        wanted.new = {"num_workers": None}
+        why, wanted.new = _unfit(loader, wanted), {}
+        if why:
+            wanted.leave(why)
+        else:
+            wanted.live = _live.Loader(wanted, loader)
     return wanted
 
 
@@ -220,7 +238,11 @@ def _iter_in_place_of(original):
             if hook._raised_by_signal_handler(error):
                 raise
             _failed(wanted, error)
-        return original(self) if made is None else made
+        iterator = original(self) if made is None else made
+        known = _known.get(self)
+        if known is not None and known.live is not None:
+            _live.follow(iterator, known.live)
+        return iterator
 
     __iter__.__wrapped__ = original
     return __iter__
@@ -281,7 +303,7 @@ def _shell_class(torch, module):
         @classmethod
         def around(cls, loader, wanted):
             generator = vars(loader)["generator"] or torch.default_generator
-            state, again = generator.get_state(), wanted.workers is not None and wanted.own["persistent_workers"]
+            state, again = generator.get_state(), wanted.own["persistent_workers"] and (wanted.workers is not None or wanted.live is not None and wanted.live.epochs > 1)
             try:
                 with _Having(loader, dict(wanted.own, num_workers=0, timeout=0, persistent_workers=False)):
                     self = cls(loader)  # draws what the program's own iterator draws
@@ -400,7 +422,8 @@ def _shell_class(torch, module):
                     return None
             last, wanted.last = wanted.last and wanted.last(), ref(self)
             same, wanted.mark, wanted.workers = mark == wanted.mark, mark, None
-            if kept is None or not same or last is not None and not last._stoker_over:
+            fits = kept is not None and (kept._num_workers, kept._prefetch_factor) == (settings["num_workers"], settings["prefetch_factor"])
+            if not fits or not same or last is not None and not last._stoker_over:
                 return None
             kept._index_sampler, wanted.workers = rest, kept
             kept._reset(self._stoker_loader)

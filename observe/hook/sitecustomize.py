@@ -1954,8 +1954,9 @@ def _give_way(code):
     me = sys.modules.pop("sitecustomize")
     if sys.modules.setdefault("_stoker_hook", me) is me:
         try:
-            if os.environ.get("STOKER_APPLY") and sys.version_info >= (3, 8):
-                _part("apply").begin(os.environ["STOKER_APPLY"])  # before ours: what it puts in place is what we time
+            plan, live = os.environ.get("STOKER_APPLY"), os.environ.get("STOKER_LIVE")
+            if (plan or live) and sys.version_info >= (3, 8):
+                _part("apply").begin(plan, live)  # before ours: what it puts in place is what we time
             begin()
             if not _off:
                 _keep_compiled(code)

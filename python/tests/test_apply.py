@@ -116,6 +116,28 @@ if __name__ == "__main__":
         gc.collect()  # torch complains where an iterator is collected in a forked worker
 """
 
+# The same with other settings in each epoch: what a decision finds depends on the clock, what a batch holds must not.
+LIVE = TRAIN.partition('if __name__ == "__main__":')[0] + """
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    live = sys.modules["_stoker_hook"]._part("live") if "STOKER_LIVE" in os.environ else None
+    ways = {Plain: {}, More: dict(workers=1), Resumed: dict(workers=1, keep=True), Draws: {}, Counts: dict(workers=1), Hard: dict(sampler=Hardest())}
+    if live:
+        live.STEPS, live.SECONDS = 3, 0.0
+        os.sched_getaffinity = lambda pid: {0}  # 4 workers at most
+    for kind, way in ways.items():
+        if live:
+            times = iter((4.0, 2.0, 3.0, 1.0))
+            live._measured = lambda epoch: (lambda step: (step, 0.9 * step))(next(times))
+        print(kind.__name__, train(make(kind, **way), 5))
+"""
+
+#: What was decided of each.
+DECIDED = {
+    "Plain": ["kept", "taken back"], "More": ["kept", "taken back", "kept"], "Resumed": ["kept", "taken back", "kept"],
+    "Counts": ["kept", "taken back"], "Draws": [], "Hard": [],
+}  # fmt: skip
+
 WORKERS = ("num_workers", 0, 2)
 KEEP = ("persistent_workers", False, True)
 PLAN = {
@@ -165,6 +187,26 @@ class Apply(HookCase):
         self.assertEqual({name: used[name] for name in ("Plain", "Draws", "Workers", "More", "Wrong")}, {"Plain": 2, "Draws": 0, "Workers": 0, "More": 2, "Wrong": 1})
         self.assertTrue(all(loader["call_file"].endswith("program.py") for loader in applied.of("loader")))
         self.assertIn("random", {name for fetches in applied.of("fetch") for name in fetches["drew"]})
+
+    def test_live_the_same_losses_whatever_is_tried(self):
+        folder = os.path.join(self.folder, "live")
+        os.mkdir(folder)
+        plain = self.run_program(LIVE, hook=False)
+        tuned = self.run_program(LIVE, reader=None, STOKER_LIVE=folder)
+        self.assertEqual(plain.out.splitlines(), tuned.out.splitlines(), tuned.err)
+        self.assertEqual((plain.err, tuned.code), ("", 0), tuned.err)
+        with open(os.path.join(folder, "log.jsonl")) as file:
+            log = [json.loads(line) for line in file]
+        for name, decided in DECIDED.items():
+            self.assertEqual([told["decided"] for told in log if told["dataset"] == name], ["as it is"] * bool(decided or name == "Draws") + decided, (name, tuned.err))
+        self.assertIn("draws random numbers (random)", tuned.err)
+        self.assertIn("Hardest may draw", tuned.err)
+        with open(os.path.join(folder, "plan.json")) as file:
+            plan = json.load(file)
+        found = {one["dataset"]: {change["setting"]: change["to"] for change in one["changes"]} for one in plan["loaders"]}
+        self.assertEqual(found["More"], {"num_workers": 2, "prefetch_factor": 4})
+        self.assertEqual(found["Counts"], {"prefetch_factor": 4})
+        self.assertEqual(sorted(os.listdir(folder)), ["log.jsonl", "plan.json", "state-Counts"])
 
     def test_a_plan_that_cannot_be_read_leaves_the_program_alone(self):
         for text in (None, "{", "[]"):
