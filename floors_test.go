@@ -36,6 +36,7 @@ advise     : . hardware recording predict diagnose
 verify     : . hardware recording predict diagnose
 report     : . hardware recording predict diagnose advise verify
 export     : . recording diagnose
+agent      : . hardware recording observe predict diagnose export
 web        : . recording predict diagnose advise verify report
 watch      : . hardware recording predict diagnose advise report
 tune       : *

@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -26,47 +27,59 @@ type Forecast struct {
 // is not known is left out. Gauges all: they speak of the judged window, not of the
 // whole run.
 func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts []Forecast) error {
-	p := families{labels: judgedLabels(run, v)}
+	p := Metrics{labels: judgedLabels(run, v)}
 	for _, f := range Figures(run, v) {
-		p.set("stoker_"+f.Name, f.Help, f.Value)
+		p.Set("stoker_"+f.Name, f.Help, f.Value)
 	}
-	p.set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state", string(v.State))
+	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state", string(v.State))
 	for _, f := range forecasts {
 		for i, value := range []float64{f.Speedup.Low, f.Speedup.Point, f.Speedup.High} {
-			p.set("stoker_forecast_speedup_ratio", "Time per sample as it is over that with the fix.", value, "fix", f.Fix, "bound", []string{"low", "point", "high"}[i])
+			p.Set("stoker_forecast_speedup_ratio", "Time per sample as it is over that with the fix.", value, "fix", f.Fix, "bound", []string{"low", "point", "high"}[i])
 		}
 	}
-	p.set("stoker_run_end_timestamp_seconds", "Unix time of the newest thing that was recorded.", run.Facts.Started+run.End())
-	p.set("stoker_build_info", "The Stoker that recorded the run, with the value 1.", 1, "version", run.Facts.Version)
-	for _, family := range p.all {
+	p.Set("stoker_run_end_timestamp_seconds", "Unix time of the newest thing that was recorded.", run.Facts.Started+run.End())
+	p.Set("stoker_build_info", "The Stoker that recorded the run, with the value 1.", 1, "version", run.Facts.Version)
+	return p.Write(w)
+}
+
+// Metrics are metrics for Prometheus, by name in the order in which they were set.
+type Metrics struct {
+	labels []*dto.LabelPair // of each
+	all    []*dto.MetricFamily
+}
+
+// Set adds a metric with labels of its own, name and value in turn: a gauge, or a
+// counter where its name ends in _total. One that is not known is left out, and so is
+// a label without a value.
+func (m *Metrics) Set(name, help string, value float64, labels ...string) {
+	if !stat.Finite(value) {
+		return
+	}
+	metric := &dto.Metric{Label: m.labels, Gauge: &dto.Gauge{Value: &value}}
+	kind := dto.MetricType_GAUGE
+	if strings.HasSuffix(name, "_total") {
+		metric.Gauge, metric.Counter, kind = nil, &dto.Counter{Value: &value}, dto.MetricType_COUNTER
+	}
+	for i := 0; i+1 < len(labels); i += 2 {
+		if labels[i+1] != "" {
+			metric.Label = append(slices.Clip(metric.Label), label(labels[i], labels[i+1]))
+		}
+	}
+	at := slices.IndexFunc(m.all, func(f *dto.MetricFamily) bool { return f.GetName() == name })
+	if at < 0 {
+		at, m.all = len(m.all), append(m.all, &dto.MetricFamily{Name: &name, Help: &help, Type: &kind})
+	}
+	m.all[at].Metric = append(m.all[at].Metric, metric)
+}
+
+// Write writes them in Prometheus' text format.
+func (m *Metrics) Write(w io.Writer) error {
+	for _, family := range m.all {
 		if _, err := expfmt.MetricFamilyToText(w, family); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// families are gauges in the order in which they were set.
-type families struct {
-	labels []*dto.LabelPair
-	all    []*dto.MetricFamily
-}
-
-// set adds a gauge with labels of its own, name and value in turn; one that is not
-// known is left out.
-func (p *families) set(name, help string, value float64, labels ...string) {
-	if !stat.Finite(value) {
-		return
-	}
-	if n := len(p.all); n == 0 || p.all[n-1].GetName() != name {
-		p.all = append(p.all, &dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()})
-	}
-	family := p.all[len(p.all)-1]
-	metric := &dto.Metric{Label: p.labels, Gauge: &dto.Gauge{Value: &value}}
-	for i := 0; i+1 < len(labels); i += 2 {
-		metric.Label = append(slices.Clip(metric.Label), label(labels[i], labels[i+1]))
-	}
-	family.Metric = append(family.Metric, metric)
 }
 
 func label(name, value string) *dto.LabelPair {

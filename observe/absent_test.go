@@ -183,8 +183,8 @@ func TestGPUThatComesLater(t *testing.T) {
 		r := &recorder{intake: step.NewIntake(0, nil, nil), visible: map[int][]string{}}
 		said := func() []string {
 			synctest.Wait()
-			for len(r.gpus.news) > 0 {
-				r.hearGPU(<-r.gpus.news)
+			for len(r.gpus.News) > 0 {
+				r.hearGPU(<-r.gpus.News)
 			}
 			var all []string
 			for _, a := range r.assemble().Absent {
@@ -216,7 +216,7 @@ func TestGPUThatComesLater(t *testing.T) {
 		if want := []time.Duration{0, 11 * time.Second, 32 * time.Second, 73 * time.Second}; !slices.Equal(asked, want) {
 			t.Errorf("looked for at %v, want %v", asked, want)
 		}
-		r.gpus.close()
+		r.gpus.Close()
 		_ = r.out.Close()
 	})
 }

@@ -35,10 +35,10 @@ func forested(t testing.TB, m forest.Machine) *recorder {
 }
 
 // readings are those of devices that trainers from PID 100 on use, and a stranger.
-func readings(devices int, at time.Time) gpuNews {
-	news := gpuNews{at: at}
+func readings(devices int, at time.Time) GPUNews {
+	news := GPUNews{At: at}
 	for i := range devices {
-		news.facts.Devices = append(news.facts.Devices, gpu.Device{Index: i, Name: "H", MemoryBytes: 80e9, PowerLimitWatts: 700, MaxSMClockMHz: 1980, Node: i % 2})
+		news.Facts.Devices = append(news.Facts.Devices, gpu.Device{Index: i, Name: "H", MemoryBytes: 80e9, PowerLimitWatts: 700, MaxSMClockMHz: 1980, Node: i % 2})
 		r := gpu.Reading{
 			Index: i, MemoryUsedBytes: 40e9 + float64(i), PowerWatts: 500.5, SMClockMHz: 1900, LinkGeneration: 5, LinkWidth: 16, Active: 0.7, SlowedKnown: true,
 			Processes: []uint32{uint32(100 + i), 77}, Shares: map[uint32]float64{uint32(100 + i): 0.8, 77: 0.25},
@@ -46,7 +46,7 @@ func readings(devices int, at time.Time) gpuNews {
 		for k := range 6 {
 			r.Utilisation = append(r.Utilisation, gpu.UtilSample{At: at.Add(time.Duration(k-5) * time.Second / 6), Ratio: 0.9})
 		}
-		news.readings = append(news.readings, r)
+		news.Readings = append(news.Readings, r)
 	}
 	return news
 }
@@ -83,7 +83,7 @@ func TestProcessesOfAnotherNamespace(t *testing.T) {
 	r := forested(t, forest.Machine{CPUs: 8, Trainers: 1, Workers: 2})
 	r.second()
 	news := readings(1, time.Now())
-	news.readings[0].Processes = []uint32{77, 78}
+	news.Readings[0].Processes = []uint32{77, 78}
 	r.hearGPU(news)
 	if s := r.out.Snapshot().Find(recording.GPUStrangers, "gpu/0"); s != nil {
 		t.Errorf("strangers: %v", s.V)

@@ -3,7 +3,6 @@
 package observe
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,115 +13,24 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// gpuWatch polls the GPU probe in a goroutine of its own, because a driver that
-// hangs makes the probe hang. Nothing else waits for it.
-type gpuWatch struct {
-	news chan gpuNews // what it saw, at most a few seconds' worth; what finds it full is dropped
-	quit chan struct{}
-	done chan struct{}
-}
-
-type gpuNews struct {
-	at       time.Time // of the readings
-	facts    gpu.Facts
-	readings []gpu.Reading
-	absent   []string
-	err      error
-}
-
-const (
-	gpuPatience = 2 * time.Second  // that the end of a run has with a driver
-	gpuAgain    = 10 * time.Second // until a driver that was not there is looked for again, then twice as long each time
-	gpuSeldom   = 10 * time.Minute // at the longest
-)
-
-func watchGPU(open func(page string) (GPU, error), page string) *gpuWatch {
-	w := &gpuWatch{news: make(chan gpuNews, 8), quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run(open, page)
-	return w
-}
-
-func (w *gpuWatch) run(open func(page string) (GPU, error), page string) {
-	defer close(w.done)
-	defer func() {
-		if fault := recover(); fault != nil {
-			w.tell(gpuNews{err: fmt.Errorf("a fault of stoker's own: %v", fault)})
-		}
-	}()
-	probe := w.open(open, page)
-	if probe == nil {
-		return
-	}
-	defer func() { _ = probe.Close() }() // nothing of ours depends on it
-	beat := time.NewTicker(time.Second)
-	defer beat.Stop()
-	for {
-		w.tell(look(probe))
-		select {
-		case <-w.quit:
-			w.tell(look(probe))
-			return
-		case <-beat.C:
-		}
-	}
-}
-
-func look(probe GPU) gpuNews {
-	now := time.Now()
-	return gpuNews{at: now, facts: probe.Facts(), readings: probe.Read(now), absent: probe.Absent()}
-}
-
-// open tries until there is a driver, or nil at the end: one may be loaded, or a
-// device added, while the program runs.
-func (w *gpuWatch) open(open func(page string) (GPU, error), page string) GPU {
-	for wait := gpuAgain; ; wait = min(2*wait, gpuSeldom) {
-		probe, err := open(page)
-		if err == nil {
-			return probe
-		}
-		w.tell(gpuNews{err: err})
-		select {
-		case <-w.quit:
-			return nil
-		case <-time.After(wait):
-		}
-	}
-}
-
-func (w *gpuWatch) tell(news gpuNews) {
-	select {
-	case w.news <- news:
-	default:
-	}
-}
-
-// close takes a last reading and waits for the driver, but not for ever.
-func (w *gpuWatch) close() {
-	close(w.quit)
-	select {
-	case <-w.done:
-	case <-time.After(gpuPatience):
-	}
-}
-
 // hearGPU records what the probe saw.
-func (r *recorder) hearGPU(news gpuNews) {
-	if news.err != nil {
-		r.absent("gpu", news.err.Error())
+func (r *recorder) hearGPU(news GPUNews) {
+	if news.Err != nil {
+		r.absent("gpu", news.Err.Error())
 		return
 	}
 	r.absent("gpu", "")
 	r.lacking = nil
-	for _, text := range news.absent {
+	for _, text := range news.Absent {
 		what, why, _ := strings.Cut(text, ": ")
 		r.lacking = append(r.lacking, recording.Absence{What: "gpu: " + what, Why: why})
 	}
-	r.gpuFacts(news.facts)
-	now, device := r.clock.now()-time.Since(news.at).Seconds(), map[int]int{}
-	for _, reading := range news.readings {
-		r.sampleGPU(reading, now, news.at)
+	r.gpuFacts(news.Facts)
+	now, device := r.clock.now()-time.Since(news.At).Seconds(), map[int][]int{}
+	for _, reading := range news.Readings {
+		r.sampleGPU(reading, now, news.At)
 		for _, pid := range reading.Processes {
-			device[int(pid)] = reading.Index
+			device[int(pid)] = append(device[int(pid)], reading.Index)
 		}
 	}
 	if r.job != nil {

@@ -44,7 +44,7 @@ func healthy(t *testing.T) (Place, *tellingGPU) {
 	}
 	forest.File(t, me, "net/dev", "  eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n")
 	news := readings(1, time.Now())
-	g := &tellingGPU{facts: news.facts, read: news.readings[0]}
+	g := &tellingGPU{facts: news.Facts, read: news.Readings[0]}
 	g.facts.Driver, g.facts.Source, g.facts.Devices[0].LinkWidth = "1.2", "nvml", 16
 	return Place{Root: root, Python: "python3", OpenGPU: func() (GPU, error) { return g, nil }}, g
 }

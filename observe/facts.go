@@ -162,9 +162,9 @@ func running(pid int) bool {
 func (r *recorder) finish() (run *recording.Run, err error) {
 	r.guarded("hear the last", func() {
 		r.drain()
-		r.gpus.close()
-		for len(r.gpus.news) > 0 {
-			r.hearGPU(<-r.gpus.news)
+		r.gpus.Close()
+		for len(r.gpus.News) > 0 {
+			r.hearGPU(<-r.gpus.News)
 		}
 		r.second()
 	})

@@ -147,7 +147,7 @@ type recorder struct {
 	command *command
 	job     *cpu.Job
 	around  around
-	gpus    *gpuWatch
+	gpus    *GPUWatch
 	hears   *step.Listener
 	intake  *step.Intake
 	paces   map[int]*pace    // of processes that step
@@ -327,19 +327,13 @@ func (r *recorder) unused() bool {
 }
 
 func (r *recorder) watchGPUs() {
-	open := r.o.OpenGPU
+	open, page := r.o.OpenGPU, r.page
 	if open == nil {
 		emulate := r.o.Emulate
-		open = func(page string) (GPU, error) {
-			probe, err := gpu.Open(gpu.Options{Emulate: emulate, Page: page})
-			if err != nil {
-				return nil, err // not a nil *gpu.Probe in an interface
-			}
-			return probe, nil
-		}
+		open = func(page string) (GPU, error) { return OpenGPUs(gpu.Options{Emulate: emulate, Page: page}) }
 	}
 	r.absent("gpu", "the driver has not answered so far")
-	r.gpus = watchGPU(open, r.page)
+	r.gpus = WatchGPUs(func() (GPU, error) { return open(page) })
 }
 
 func (r *recorder) watch(root int) error {
@@ -391,7 +385,7 @@ func (r *recorder) run(ctx context.Context) {
 			return
 		case s := <-signals:
 			r.command.relay(s)
-		case news := <-r.gpus.news:
+		case news := <-r.gpus.News:
 			r.guarded("note what the GPUs do", func() { r.hearGPU(news) })
 		case <-beat.C:
 			if !r.guarded("observe", r.tick) {

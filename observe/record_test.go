@@ -442,8 +442,8 @@ func TestGPUThatHangs(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		begun, hangs := time.Now(), make(chan bool)
-		w := watchGPU(func(string) (GPU, error) { <-hangs; return nil, errors.New("late") }, "")
-		w.close()
+		w := WatchGPUs(func() (GPU, error) { <-hangs; return nil, errors.New("late") })
+		w.Close()
 		if took := time.Since(begun); took != gpuPatience {
 			t.Errorf("it took %v, want %v", took, gpuPatience)
 		}

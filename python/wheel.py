@@ -48,15 +48,17 @@ def go_source(root):
     checkout = os.path.dirname(os.path.abspath(root))
     if not os.path.isfile(os.path.join(checkout, "go.mod")):
         return {}
-    found = {os.path.join(checkout, name): f"go/{name}" for name in ("go.mod", "go.sum", "LICENSE")}
-    for folder, folders, files in os.walk(checkout):
-        skipped = {"testdata"} | ({"python", "bench", "examples", "bin", "docs", "release"} if folder == checkout else set())
-        folders[:] = sorted(name for name in folders if name not in skipped and not name.startswith("."))
-        for name in sorted(files):
-            # Of the checkout's own folder Go alone; below it what packages embed as well.
-            if not name.endswith("_test.go") and (folder != checkout or name.endswith(".go")):
-                path = os.path.join(folder, name)
-                found[path] = "go/" + os.path.relpath(path, checkout).replace(os.sep, "/")
+    # What git knows, and nothing else that lies about: an earlier release, recordings.
+    tracked = subprocess.run(["git", "-C", checkout, "ls-files", "-z"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")
+    found = {}
+    for path in sorted(filter(None, tracked)):
+        top, *below = path.split("/")
+        if below:
+            needed = top not in ("python", "bench", "examples", "docs", "release") and "testdata" not in below and not top.startswith(".")
+        else:  # of the checkout's own folder Go alone; below it what packages embed as well
+            needed = path.endswith(".go") or path in ("go.mod", "go.sum", "LICENSE")
+        if needed and top != "testdata" and not path.endswith("_test.go"):
+            found[os.path.join(checkout, path)] = "go/" + path
     return found
 
 

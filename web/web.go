@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/stoker-dev/stoker/internal/closed"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -93,12 +94,7 @@ func (s *Server) cookie() string {
 // ServeHTTP lets through who has the token, and nobody else.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Content-Security-Policy", "default-src 'none'")
+	closed.Headers(h)
 	if !s.ours(r) {
 		http.Error(w, "this page is for the browser that stoker web was opened in: open the address that it printed", http.StatusForbidden)
 		return

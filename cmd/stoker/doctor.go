@@ -14,13 +14,7 @@ import (
 
 func (a *app) doctor() *cobra.Command {
 	var asJSON, check bool
-	place := observe.Place{Pause: time.Second / 2, OpenGPU: func() (observe.GPU, error) {
-		probe, err := gpu.Open(gpu.Options{Emulate: os.Getenv("STOKER_EMULATE") == "1", Page: os.Getenv("STOKER_EMULATED_PAGE")})
-		if err != nil {
-			return nil, err // not a nil *gpu.Probe in an interface
-		}
-		return probe, nil
-	}}
+	place := observe.Place{Pause: time.Second / 2, OpenGPU: openGPUs}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what may be seen here: GPU, processes, limits, the hook",
@@ -55,4 +49,9 @@ helps, if any does. Run it where the job runs: in its container, as its user, un
 	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 where something is MISSING")
 	cmd.Flags().StringVar(&place.Python, "python", "python3", "the interpreter in which the job runs")
 	return cmd
+}
+
+// openGPUs opens what is to be seen on this machine, outside of any job.
+func openGPUs() (observe.GPU, error) {
+	return observe.OpenGPUs(gpu.Options{Emulate: os.Getenv("STOKER_EMULATE") == "1", Page: os.Getenv("STOKER_EMULATED_PAGE")})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/closed"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/web"
@@ -62,7 +63,7 @@ func (a *app) runWeb(ctx context.Context, folder string, port int) error {
 		return fmt.Errorf("serve %s: %w", folder, err)
 	}
 	handler := web.New(&shelf{folder: folder, judged: map[string]shelved{}}, listener.Addr())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: slowest, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	server := closed.Server(handler)
 	if _, err := fmt.Fprintln(a.stdout, handler.Address()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -76,9 +77,6 @@ func (a *app) runWeb(ctx context.Context, folder string, port int) error {
 	}
 	return nil
 }
-
-// slowest is how long a request may take to be told.
-const slowest = 10 * time.Second
 
 // shelf is a folder of recordings. What was judged is kept while a file stays as it is.
 type shelf struct {

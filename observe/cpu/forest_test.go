@@ -21,7 +21,7 @@ func watchForest(t *testing.T, root string) *Job {
 		t.Fatal(err)
 	}
 	t.Cleanup(j.Close)
-	j.Devices(map[int]int{100: 0, 101: 1})
+	j.Devices(map[int][]int{100: {0}, 101: {1}})
 	return j
 }
 
@@ -141,5 +141,21 @@ func TestManyThreadsInTurn(t *testing.T) {
 	}
 	if want := 2 * (2*mostLooks + 1); len(got) != want {
 		t.Errorf("%d samples of three ticks, want %d", len(got), want)
+	}
+}
+
+// A process that has contexts on several devices takes its steps on the one that the hook
+// names; where it has one alone the driver knows better.
+func TestDeviceOfSeveral(t *testing.T) {
+	j := watchForest(t, forest.Plant(t, planted))
+	j.Devices(map[int][]int{100: {0, 1, 2}, 101: {1}})
+	for _, pid := range []int{100, 101} {
+		j.Tell(Told{PID: pid, Role: recording.RoleTrainer, Device: 0, Hooked: true})
+	}
+	j.Second(0, book{})
+	for _, p := range j.Processes() {
+		if want, is := map[int]int{100: 0, 101: 1}[p.PID]; is && p.Device != want {
+			t.Errorf("process %d is on device %d, want %d", p.PID, p.Device, want)
+		}
 	}
 }

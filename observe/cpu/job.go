@@ -37,7 +37,7 @@ type Job struct {
 	tree    *table
 	machine *machine
 	told    map[int]*Told
-	device  map[int]int // PID to the index of the GPU that it has a context on
+	device  map[int][]int // PID to the indices of the GPUs that it has a context on
 	threads map[int]*thread
 	facts   map[identity]*recording.Process
 	ended   []identity // in order of their end
@@ -73,7 +73,7 @@ func Watch(o Options) (*Job, error) {
 		return nil, fmt.Errorf("watch machine: %w; is /proc mounted?", err)
 	}
 	return &Job{
-		options: o, tree: tree, machine: machine, told: map[int]*Told{}, device: map[int]int{},
+		options: o, tree: tree, machine: machine, told: map[int]*Told{}, device: map[int][]int{},
 		threads: map[int]*thread{}, facts: map[identity]*recording.Process{}, buffer: make([]byte, 1024),
 		launches: map[int]bool{}, pins: map[int]int{},
 	}, nil
@@ -93,7 +93,7 @@ func (j *Job) Tell(t Told) { j.told[t.PID] = &t }
 
 // Devices says which process uses which GPU, by NVML. Numbers that belong to no
 // process of the tree (another PID namespace, another job) mean nothing here.
-func (j *Job) Devices(device map[int]int) { j.device = device }
+func (j *Job) Devices(device map[int][]int) { j.device = device }
 
 // Has reports whether a process is one of the job's.
 func (j *Job) Has(pid int) bool { return j.tree.live[pid] != nil }
@@ -275,8 +275,10 @@ func (j *Job) describe(f *recording.Process, p *process) {
 			f.Device = t.Device
 		}
 	}
-	if device, on := j.device[p.pid]; on {
-		f.Device = device
+	// The driver knows better than a count by CUDA_VISIBLE_DEVICES; of several devices it
+	// does not tell which one the steps are on.
+	if on := j.device[p.pid]; len(on) > 0 && !slices.Contains(on, f.Device) {
+		f.Device = on[len(on)-1]
 	}
 	f.PinThread = j.pins[p.pid]
 	if f.LaunchThread == 0 {

@@ -109,7 +109,7 @@ func TestGuessOfACopy(t *testing.T) {
 	trainer := &process{pid: 1, start: 1, own: 9, python: true, named: true, command: script}
 	server := &process{pid: 2, parent: 1, start: 2, python: true, command: script}
 	worker := &process{pid: 3, parent: 1, start: 3, python: true, command: script}
-	j := &Job{tree: &table{root: 1, live: map[int]*process{1: trainer, 2: server, 3: worker}}, told: map[int]*Told{}, device: map[int]int{}}
+	j := &Job{tree: &table{root: 1, live: map[int]*process{1: trainer, 2: server, 3: worker}}, told: map[int]*Told{}, device: map[int][]int{}}
 	check := func(when, server, worker string) {
 		t.Helper()
 		j.assign()

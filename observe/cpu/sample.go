@@ -180,6 +180,7 @@ func (j *Job) environment(f *recording.Process) {
 // environment.
 var allowed = []string{
 	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE",
+	"SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID",
 	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
 	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
@@ -188,7 +189,7 @@ var allowed = []string{
 const maxVariable = 4096
 
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, two of SLURM's, three of libkineto's and two of ours) of a process as it was started, and no others.
+// CUDA_VISIBLE_DEVICES, names of jobs, two of SLURM's, three of libkineto's and two of ours) of a process as it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))
 	if err != nil {

@@ -81,6 +81,24 @@ func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
 	return threadState(letter, "")
 }
 
+// Glance is what the first thread of a process does now, and when the process began
+// (clock ticks since the machine booted): for who looks at processes of many jobs, now
+// and then. Of another user's process the kernel tells no more than whether it runs,
+// sleeps, or sleeps for a disk.
+func Glance(proc string, pid int) (state recording.State, began uint64, ok bool) {
+	t, err := watch(proc, pid, pid)
+	if err != nil {
+		return 0, 0, false
+	}
+	defer t.close()
+	buffer := make([]byte, 1024)
+	if began, ok = t.field(buffer, 22); !ok {
+		return 0, 0, false
+	}
+	state, ok = t.look(buffer)
+	return state, began, ok
+}
+
 // times reads how long the thread ran and how long it waited for a core since it
 // began, seconds.
 func (t *thread) times(buffer []byte) (ran, queued float64, ok bool) {
@@ -94,18 +112,25 @@ func (t *thread) times(buffer []byte) (ran, queued float64, ok bool) {
 }
 
 // processor is the processor that the thread ran on last; -1 where the kernel does not
-// tell. It is the 39th field of proc_pid_stat(5), the 36th behind the name.
+// tell.
 func (t *thread) processor(buffer []byte) int {
-	stat := pread(t.stat, buffer)
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 37 {
-		return -1
-	}
-	n, rest := number(fields[36])
-	if len(rest) > 0 {
+	n, ok := t.field(buffer, 39)
+	if !ok {
 		return -1
 	}
 	return int(n)
+}
+
+// field is a number of proc_pid_stat(5), which counts fields from 1; the name is the
+// second and may hold anything.
+func (t *thread) field(buffer []byte, n int) (value uint64, ok bool) {
+	stat := pread(t.stat, buffer)
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < n-2 {
+		return 0, false
+	}
+	value, rest := number(fields[n-3])
+	return value, len(rest) == 0
 }
 
 // number reads the decimal number at the start of text.

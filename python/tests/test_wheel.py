@@ -59,6 +59,20 @@ class Wheel(unittest.TestCase):
             with self.subTest(content), self.assertRaisesRegex(SystemExit, "no platform that has wheels"):
                 self.tag(content)
 
+    def test_an_sdist_carries_what_git_knows_and_nothing_else(self):
+        files = {name: name in tracked for tracked in [["go.mod", "go.sum", "LICENSE", "a.go", "a_test.go", "cmd/stoker/main.go", "web/list.html", "web/testdata/x", "bench/b.go"]]
+                 for name in [*tracked, "dist/stoker.whl", "stoker-runs/run.jsonl.gz", "cmd/stoker/stoker-runs/run.jsonl.gz", "web/.env"]}
+        with tempfile.TemporaryDirectory() as folder:
+            git = ["git", "-C", folder, "-c", "core.hooksPath=/dev/null"]
+            subprocess.run([*git, "init", "-q"], check=True)
+            for name in files:
+                os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+                with open(os.path.join(folder, name), "w", encoding="utf-8"):
+                    pass
+            subprocess.run([*git, "add", "--", *(name for name, tracked in files.items() if tracked)], check=True)
+            found = wheel().go_source(os.path.join(folder, "python"))
+        self.assertEqual(sorted(found.values()), ["go/LICENSE", "go/a.go", "go/cmd/stoker/main.go", "go/go.mod", "go/go.sum", "go/web/list.html"])
+
     def test_without_a_binary_and_go_it_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"PATH": folder}), self.assertRaisesRegex(SystemExit, "hint: or install Go"):
             os.environ.pop("STOKER_BIN", None)

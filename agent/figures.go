@@ -1,0 +1,115 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// figure is what a `stoker observe` last said of the GPU of the rank that it judges.
+type figure struct {
+	gpu   string // its UUID
+	uid   uint32 // of the file
+	at    time.Time
+	class string
+	stall float64
+	step  float64 // seconds
+	rate  float64 // samples per second
+}
+
+const (
+	stale       = time.Minute // after which figures are of a run that has ended or hangs
+	mostFigures = 256         // files
+	mostText    = 1 << 18     // bytes of one: ours have some 5 kB
+)
+
+// figuresIn reads the files of a folder. A file of a stranger is bounded, is read without
+// waiting for it, and says no word that is not ours.
+func figuresIn(folder string) (found []figure, err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	names, err := fs.Glob(root.FS(), "*.prom")
+	if len(names) > mostFigures {
+		err = fmt.Errorf("%s has %d files, and %d are read", folder, len(names), mostFigures)
+	}
+	for _, name := range names[:min(len(names), mostFigures)] {
+		f, wrong := figureIn(root, name)
+		if wrong != nil && !errors.Is(wrong, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, wrong))
+		} else if f.gpu != "" {
+			found = append(found, f)
+		}
+	}
+	return found, err
+}
+
+func figureIn(root *os.Root, name string) (f figure, err error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return f, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return f, err
+	}
+	owner, is := info.Sys().(*syscall.Stat_t)
+	if !is || !info.Mode().IsRegular() || info.Size() > mostText {
+		return f, errors.New("no file of figures")
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	told, err := parser.TextToMetricFamilies(io.LimitReader(file, mostText))
+	if err != nil {
+		return f, err
+	}
+	end, f := told["stoker_run_end_timestamp_seconds"], figure{uid: owner.Uid}
+	f.stall, f.step, f.rate = gauge(told["stoker_stall_ratio"]), gauge(told["stoker_step_seconds"]), gauge(told["stoker_samples_per_second"])
+	if at := gauge(end); at > 0 && at < math.MaxInt32 {
+		f.at = time.UnixMilli(int64(1000 * at))
+	}
+	f.gpu = labelOf(end, "UUID")
+	if class := labelOf(told["stoker_verdict_info"], "class"); slices.ContainsFunc(diagnose.Classes, func(w diagnose.Word) bool { return w.Name == class }) {
+		f.class = class
+	}
+	return f, nil
+}
+
+// gauge is the first value of a family that is none below zero; NaN where there is none.
+func gauge(f *dto.MetricFamily) float64 {
+	for _, m := range f.GetMetric() {
+		if v := m.GetGauge(); v != nil && v.GetValue() >= 0 && !math.IsInf(v.GetValue(), 0) {
+			return v.GetValue()
+		}
+	}
+	return math.NaN()
+}
+
+// labelOf is a label of the first metric of a family.
+func labelOf(f *dto.MetricFamily, name string) string {
+	for _, m := range f.GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == name {
+				return l.GetValue()
+			}
+		}
+		break
+	}
+	return ""
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package agent
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/stoker-dev/stoker/observe"
+	"github.com/stoker-dev/stoker/observe/cpu"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// owner is a process on a GPU, and whose it is. Texts are "" where that cannot be read.
+type owner struct {
+	began     uint64 // with its number it is this process and no other
+	uid       uint32
+	hpcJob    string // the scheduler's or launcher's name of the job
+	pod       string // Kubernetes' UID of the pod
+	container string // the first twelve digits of its id
+	rank      string
+	does      string // what its first thread does now
+}
+
+// HostProc is where all processes of the node are seen by the numbers that the driver
+// gives them: not from another PID namespace, in which a number is another process, and
+// not where those of others are hidden (hidepid), as nobody could tell who has a GPU.
+func HostProc() string {
+	const ofTheHost = "pid:[4026531836]" // PROC_PID_INIT_INO of linux/proc_ns.h
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil || namespace != ofTheHost {
+		return ""
+	}
+	if _, err := os.ReadFile("/proc/1/stat"); err != nil {
+		return ""
+	}
+	return "/proc"
+}
+
+// doing are words for what a first thread does. All sleep but that for storage and the
+// network is one: of other users' processes the kernel tells no more.
+var doing = map[recording.State]string{recording.Running: "running", recording.OnDisk: "disk", recording.Remote: "network"}
+
+// owning looks at a process. What it was before is kept while it is the same process.
+func owning(proc string, pid uint32, before owner) (o owner, alive bool) {
+	state, began, alive := cpu.Glance(proc, int(pid))
+	if !alive {
+		return owner{}, false
+	}
+	if o = before; o.began != began {
+		o = identify(proc, pid)
+		o.began = began
+	}
+	if o.does = doing[state]; o.does == "" {
+		o.does = "sleeping"
+	}
+	return o, true
+}
+
+// identify says whose a process is. The control group is the kernel's word and can be
+// read of everybody's processes, the environment of our own user's alone.
+func identify(proc string, pid uint32) (o owner) {
+	folder := fmt.Sprintf("%s/%d", proc, pid)
+	if info, err := os.Stat(folder); err == nil {
+		o.uid = info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // it is that on Linux
+	}
+	groups, _ := os.ReadFile(folder + "/cgroup") // without it nothing is found in it
+	o.hpcJob, o.pod, o.container = namesIn(string(groups))
+	values, err := cpu.Environment(proc, int(pid))
+	if err != nil {
+		return o
+	}
+	_, launched, _ := strings.Cut(observe.JobName(func(name string) string { return values[name] }), "=")
+	if o.hpcJob == "" {
+		o.hpcJob = launched
+	}
+	if number.MatchString(values["RANK"]) {
+		o.rank = values["RANK"]
+	}
+	return o
+}
+
+// What control groups are called. Slurm's: /slurm/uid_1000/job_7/step_0 (version 1),
+// /system.slice/slurmstepd.scope/job_7/step_0 (2), with the node's name where there are
+// several. Kubernetes': /kubepods/burstable/podUID/ID and
+// /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope.
+// Seen from a container they begin with /.. for each level up.
+var (
+	slurmJob  = regexp.MustCompile(`^(?:/\.\.)*/(?:system\.slice/)?[^/]*slurm[^/]*/(?:uid_[0-9]+/)?job_([0-9]{1,20})(?:/|$)`)
+	podUID    = regexp.MustCompile(`[/-]pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})(?:\.slice)?/`)
+	container = regexp.MustCompile(`[/-]([0-9a-f]{12})[0-9a-f]{52}(?:\.scope)?(?:/|$)`)
+	number    = regexp.MustCompile(`^[0-9]{1,7}$`)
+)
+
+// namesIn finds names in the text of a process's cgroup file. Below user.slice users make
+// groups of any name themselves, so those say nothing.
+func namesIn(groups string) (job, pod, in string) {
+	for line := range strings.Lines(groups) { // hierarchy:controllers:path
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 || strings.Contains(parts[2], "/user.slice/") {
+			continue
+		}
+		for _, name := range []struct {
+			to   *string
+			form *regexp.Regexp
+		}{{&job, slurmJob}, {&pod, podUID}, {&in, container}} {
+			if found := name.form.FindStringSubmatch(parts[2]); found != nil && *name.to == "" {
+				*name.to = strings.ReplaceAll(found[1], "_", "-")
+			}
+		}
+	}
+	return job, pod, in
+}
+
+// shared are the names that all processes of a GPU have in common, and of how many jobs
+// they are: a GPU that several have belongs to none.
+func shared(owners []owner) (common owner, jobs int) {
+	seen := map[owner]bool{}
+	for i, o := range owners {
+		seen[owner{uid: o.uid, hpcJob: o.hpcJob, pod: o.pod}] = true
+		if i == 0 {
+			common = o
+		}
+		for _, name := range []struct{ to, of *string }{{&common.hpcJob, &o.hpcJob}, {&common.pod, &o.pod}, {&common.container, &o.container}, {&common.rank, &o.rank}} {
+			if *name.to != *name.of {
+				*name.to = ""
+			}
+		}
+	}
+	return common, len(seen)
+}

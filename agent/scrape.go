@@ -1,0 +1,124 @@
+//go:build linux
+
+package agent
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+const (
+	ofGPU   = 15 // series that a GPU has at most
+	ofAgent = 7  // and the node
+)
+
+// shown is how many GPUs a scrape has room for.
+func (a *Agent) shown() int { return min(len(a.devices), max(0, a.o.Most-ofAgent)/ofGPU) }
+
+// silence is how old a look may be before nothing is known any more: the driver hangs.
+const silence = 10 * time.Second
+
+// metrics is what is known now.
+func (a *Agent) metrics(now time.Time) *export.Metrics {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	m, answers := &export.Metrics{}, 1.0
+	if a.failing || now.Sub(a.looked) > silence {
+		answers = 0
+	}
+	m.Set("stoker_build_info", "The Stoker that tells this, with the value 1.", 1, "version", a.o.Version)
+	m.Set("stoker_agent_driver_up", "1 where the GPUs' driver answered in the last 10 s, else 0.", answers)
+	if !a.looked.IsZero() {
+		m.Set("stoker_agent_last_look_timestamp_seconds", "Unix time of the driver's last answer.", unixTime(a.looked))
+	}
+	m.Set("stoker_agent_gpus", "GPUs of the node.", float64(len(a.devices)))
+	m.Set("stoker_agent_gpus_left_out", "GPUs that this page has no room for (--most-series).", float64(len(a.devices)-a.shown()))
+	processor, memory := ourselves()
+	m.Set("process_cpu_seconds_total", "Core time of the agent.", processor)
+	m.Set("process_resident_memory_bytes", "Memory of the agent.", memory)
+	for _, d := range a.devices[:a.shown()] {
+		a.tell(m, d, now, answers == 1)
+	}
+	return m
+}
+
+// tell tells of one GPU.
+func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) {
+	set := func(name, help string, value float64, labels ...string) {
+		m.Set("stoker_gpu_"+name, help, value, append([]string{"gpu", strconv.Itoa(d.facts.Index), "UUID", d.facts.UUID}, labels...)...)
+	}
+	who, jobs := shared(d.owners)
+	set("info", "A GPU, and the job that all of its processes belong to, with the value 1.", 1,
+		"modelName", d.facts.Name, "hpc_job", who.hpcJob, "pod_uid", who.pod, "container", who.container, "rank", who.rank,
+		"emulated", only(d.facts.Emulated), "mig", only(d.facts.MIG))
+	state, since, does := d.state, d.since, ""
+	if !answers {
+		state, since = unknown, a.looked
+	}
+	if state == lowUse {
+		does = d.does()
+	}
+	f, judged := a.verdict(d, now)
+	judged = judged && answers
+	set("state_info", "What the GPU does, with the value 1: starved, fed (its job's verdict), low-use, in-use, unallocated, unknown.", 1,
+		"state", state, "class", f.class, "main_thread", does)
+	set("state_since_timestamp_seconds", "Unix time from which on that is so.", unixTime(since))
+	set("observed_seconds_total", "Time for which the driver told what the GPU does.", d.observed)
+	set("idle_seconds_total", "Of that, time in which no kernel ran. What runs may fill a part of the GPU alone: idle at least.", d.idle)
+	set("idle_cost_usd_total", "What that time cost, by --price or a list price.", d.idle*d.price/3600)
+	if !answers {
+		return
+	}
+	set("utilization_ratio", "Share of the last minute in which some kernel ran.", d.busy())
+	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.", d.mean(func(m moment) float64 { return m.active }))
+	for by, reason := range []string{"power", "heat", "hardware"} {
+		set("slowed_ratio", "Share of the last minute in which the clock was kept down, by reason.", d.slowed(recording.ByPower<<by), "reason", reason)
+	}
+	if a.o.Proc != "" && d.processes != nil {
+		set("jobs", "Jobs that have processes on the GPU.", float64(jobs))
+	}
+	if judged {
+		set("stall_ratio", "Share of its job's steps in which the GPU waited for input, by `stoker observe`.", f.stall)
+		set("step_seconds", "Mean step of its job, by `stoker observe`.", f.step)
+		set("samples_per_second", "Samples per second of its rank, by `stoker observe`.", f.rate)
+	}
+}
+
+func only(v bool) string {
+	if v {
+		return "true"
+	}
+	return ""
+}
+
+// unixTime is NaN for no time.
+func unixTime(t time.Time) float64 {
+	if t.IsZero() {
+		return math.NaN()
+	}
+	return float64(t.UnixMilli()) / 1000
+}
+
+// ourselves is what the agent takes: core time, seconds, and memory, bytes.
+func ourselves() (processor, memory float64) {
+	processor, memory = math.NaN(), math.NaN()
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) == nil {
+		processor = float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if words := strings.Fields(string(text)); err == nil && len(words) > 1 {
+		if pages, err := strconv.Atoi(words[1]); err == nil {
+			memory = float64(pages * os.Getpagesize())
+		}
+	}
+	return processor, memory
+}

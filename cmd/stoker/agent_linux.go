@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/stoker-dev/stoker/agent"
+	"github.com/stoker-dev/stoker/internal/closed"
+)
+
+func (a *app) runAgent(ctx context.Context, o agentFlags) error {
+	frugal()
+	own, err := o.own()
+	if err != nil {
+		return err
+	}
+	door, err := o.door()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return hintedError{fmt.Errorf("serve metrics: %w", err), "stoker agent --listen 127.0.0.1:0 takes a port that is free"}
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		door.Hosts = append(door.Hosts, host+":"+port)
+	}
+	proc := agent.HostProc()
+	if os.Getenv("STOKER_EMULATE") == "1" {
+		proc = "/proc" // emulated devices know us by our own numbers
+	}
+	watcher := agent.New(agent.Options{
+		OpenGPU: openGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour, Most: o.mostSeries, Version: version, Warn: func(text string) { a.say("%s", text) },
+	})
+	if proc == "" {
+		a.say("GPUs are told without jobs: the node's processes cannot be seen from here (hostPID: true in Kubernetes, docker run --pid host, no hidepid)")
+	}
+	a.say("serving http://%s/metrics until Ctrl-C", listener.Addr())
+	server := closed.Server(watcher.Handler(door))
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	watcher.Run(ctx)
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// shortestToken is the least that is taken for a secret.
+const shortestToken = 16
+
+// door lets callers of this machine in where it listens on loopback, and who has the
+// token elsewhere. The file is read at each request, so that a token can be changed.
+func (o agentFlags) door() (agent.Door, error) {
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return agent.Door{}, usageError{fmt.Errorf("--listen %s: expected an address and a port, such as 127.0.0.1:%s", o.listen, agentPort)}
+	}
+	if o.tokenFile == "" {
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return agent.Door{}, usageError{hintedError{
+				fmt.Errorf("--listen %s: others than this machine could ask there, which takes a token", o.listen),
+				"head -c 32 /dev/urandom | base64 > token && stoker agent --listen " + o.listen + " --token-file token",
+			}}
+		}
+		return agent.Door{}, nil
+	}
+	read := func() (string, error) {
+		text, err := os.ReadFile(o.tokenFile)
+		token := strings.TrimSpace(string(text))
+		if err == nil && len(token) < shortestToken {
+			err = fmt.Errorf("%s: a token has at least %d characters", o.tokenFile, shortestToken)
+		}
+		return token, err
+	}
+	if _, err := read(); err != nil {
+		return agent.Door{}, fmt.Errorf("--token-file: %w", err)
+	}
+	return agent.Door{Token: read}, nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/internal/leash"
+)
+
+// An agent listens where it says, answers this machine or who has the token, and ends
+// with the command.
+func TestAgentServes(t *testing.T) {
+	alone(t)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {"--token-file", token}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		t.Cleanup(cancel)
+		var out, errs shared
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(ctx, append([]string{"agent", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), &out, &errs)
+		}()
+		serving := regexp.MustCompile(`serving (http://[0-9.:]+/metrics)`)
+		leash.Wait(t, "an address", func() bool { return serving.MatchString(errs.String()) })
+		for header, want := range map[string]bool{"": args == nil, "Bearer 0123456789abcdef": true} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, serving.FindStringSubmatch(errs.String())[1], nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", header)
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			if got := strings.Contains(string(text), "stoker_agent_gpus "); got != want {
+				t.Errorf("%q with %v: %s", header, args, text)
+			}
+		}
+		cancel()
+		if code := leash.Receive(t, "the end", ended); code != exitFine {
+			t.Errorf("code %d, %s", code, errs.String())
+		}
+	}
+}
+
+// Nobody else's machine is let in without a token that is one.
+func TestAgentStaysShut(t *testing.T) {
+	alone(t)
+	short := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(short, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--listen", "0.0.0.0:0"}, exitUsage, "--token-file token"},
+		{[]string{"--listen", ":0"}, exitUsage, "takes a token"},
+		{[]string{"--listen", "[::]:0"}, exitUsage, "takes a token"},
+		{[]string{"--listen", "9779"}, exitUsage, "an address and a port"},
+		{[]string{"--token-file", short}, exitError, "at least 16 characters"},
+		{[]string{"--token-file", short + "x"}, exitError, "no such file"},
+		{[]string{"--price", "cheap"}, exitUsage, "price"},
+	} {
+		var errs shared
+		if code := run(t.Context(), append([]string{"agent"}, test.args...), strings.NewReader(""), io.Discard, &errs); code != test.code || !strings.Contains(errs.String(), test.says) {
+			t.Errorf("%v: code %d, %s", test.args, code, errs.String())
+		}
+	}
+}
