@@ -97,6 +97,14 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 		return errors.Join(report.HTML(w, report.Subject{Name: "run", Run: s.Run, Verdict: s.Verdict, Plan: s.Plan, Before: before}),
 			report.HTML(w, report.Subject{Name: "trace", Run: s.Trace.Run, Verdict: s.Trace.Verdict, Plan: s.Trace.Plan, Trace: &s.Trace}))
 	},
+	"JobText": func(w io.Writer, s shown, style report.Style) error {
+		j, members := job(s)
+		return report.JobText(w, j, members, s.Plan, style)
+	},
+	"JobJSON": func(w io.Writer, s shown, _ report.Style) error {
+		j, members := job(s)
+		return report.JobJSON(w, j, members, s.Plan)
+	},
 	"Object": func(w io.Writer, s shown, _ report.Style) error { return report.Object(w, s.Rows) },
 	"PredictText": foreseen(func(w io.Writer, p report.Prediction, style report.Style) error {
 		p.Sources = style.Colour // with and without
@@ -116,6 +124,14 @@ func foreseen(face func(io.Writer, report.Prediction, report.Style) error) func(
 		}
 		return nil
 	}
+}
+
+// job is one of a single rank, with names from outside.
+func job(s shown) (diagnose.Job, []diagnose.Member) {
+	names := s.Rows[1]
+	rank := diagnose.JobRank{Host: names[1], Costs: s.Verdict.Costs}
+	return diagnose.Job{Name: names[0], World: 2, Ranks: []diagnose.JobRank{rank}, Late: []int{0}, Missing: []int{1}, Steps: 1, Verdict: s.Verdict},
+		[]diagnose.Member{{Name: names[2], Run: s.Run, Verdict: s.Verdict}}
 }
 
 // whole is one value of everything that is shown, each time a new one.
@@ -198,7 +214,7 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 func TestWholeObjectsAreValid(t *testing.T) {
 	s := whole(t)
 	for face, name := range map[string]string{
-		"JSON": "diagnose", "OutcomeJSON": "verify", "TraceJSON": "trace", "TracesJSON": "trace-compare",
+		"JSON": "diagnose", "JobJSON": "diagnose", "OutcomeJSON": "verify", "TraceJSON": "trace", "TracesJSON": "trace-compare",
 		"TutorialJSON": "predict-tutorial", "DoctorJSON": "doctor",
 	} {
 		var b bytes.Buffer

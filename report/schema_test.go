@@ -18,7 +18,7 @@ import (
 
 // objects are what verbs print with --json; docs/schema has a schema of each.
 var objects = map[string]any{
-	"diagnose": object{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
+	"diagnose": diagnosis{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
 	"predict": prediction{}, "predict-tutorial": tutorialObject{}, "doctor": doctorObject{},
 }
 

@@ -20,19 +20,20 @@ func (a *app) diagnose() *cobra.Command {
 	var prices priceFlags
 	var forms formFlags
 	cmd := &cobra.Command{
-		Use:   "diagnose [RUN]",
+		Use:   "diagnose [RUN...]",
 		Short: "Say what starves the GPU, from a recording (default: the newest here)",
 		Long: `Say what starves the GPU, why, how sure that is, what to change and what that is worth.
-RUN is a recording, also one that is still being written; by default the newest in stoker-runs/.`,
+RUN is a recording, also one that is still being written; by default the newest in stoker-runs/. Several recordings, or a
+folder of them, are those of one job's ranks and nodes: the verdict says who waits for whom, and is that of the rank that is late.`,
 		Example: `  stoker diagnose
   stoker diagnose --explain stoker-runs/2026-11-21T101500-train.jsonl.gz
+  stoker diagnose /shared/recordings/4711           all nodes of a job: one verdict
   stoker diagnose --list                            every class and finding, and what to do about it
   stoker diagnose --json RUN | jq .verdict.class
   stoker diagnose --pprof lines.pb RUN && go tool pprof -top lines.pb
   stoker diagnose --check RUN || echo starved
   stoker diagnose --check 'idle<20%,step<120ms' RUN
   stoker diagnose --github --sarif stoker.sarif --markdown "$GITHUB_STEP_SUMMARY" RUN`,
-		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, err := prices.own()
 			if err != nil {
@@ -42,7 +43,7 @@ RUN is a recording, also one that is still being written; by default the newest 
 			if list {
 				return report.Words(a.stdout, a.style(a.stdout))
 			}
-			j, err := a.judge(args)
+			j, job, err := a.judgeAll(args)
 			if err != nil {
 				return err
 			}
@@ -51,10 +52,12 @@ RUN is a recording, also one that is still being written; by default the newest 
 				return err
 			}
 			switch {
-			case asJSON:
-				err = report.JSON(a.stdout, j.run, j.verdict, j.plan)
 			case explain:
 				err = report.Explain(a.stdout, j.verdict, a.style(a.stdout))
+			case job != nil:
+				err = a.printJob(*job, j, asJSON)
+			case asJSON:
+				err = report.JSON(a.stdout, j.run, j.verdict, j.plan)
 			default:
 				err = report.Text(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
 			}

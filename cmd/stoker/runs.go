@@ -108,7 +108,7 @@ func (a *app) summaries(ctx context.Context, folder string) (found []summary, no
 	kept := openCache(folder)
 	var files []*summary
 	for _, entry := range entries {
-		if name := entry.Name(); strings.HasSuffix(name, ".jsonl.gz") || strings.HasSuffix(name, ".jsonl") && name != cacheName {
+		if name := entry.Name(); isRecording(name) {
 			if s := kept.summary(filepath.Join(folder, name)); s != nil {
 				files = append(files, s)
 			}
