@@ -13,6 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/stoker-dev/stoker/feed/pack"
 	"github.com/stoker-dev/stoker/internal/golden"
 )
 
@@ -20,6 +21,7 @@ import (
 var objects = map[string]any{
 	"diagnose": diagnosis{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
 	"predict": prediction{}, "predict-tutorial": tutorialObject{}, "doctor": doctorObject{},
+	"pack": pack.Index{}, "pack-shard": pack.Shard{}, "pack-dry-run": pack.Estimate{},
 }
 
 // The published schemas are of the types as they are (make golden writes them).
@@ -44,7 +46,7 @@ var marshalsText = reflect.TypeFor[encoding.TextMarshaler]()
 
 // of describes what encoding/json makes of a type: pointers, lists and maps may be null.
 func (d definitions) of(t reflect.Type) map[string]any {
-	kinds := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number"}
+	kinds := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Uint64: "integer", reflect.Float64: "number"}
 	switch kind := t.Kind(); {
 	case t.Implements(marshalsText):
 		return map[string]any{"type": "string"}

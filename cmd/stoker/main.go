@@ -82,7 +82,7 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(misspelt)
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.web(), a.agent(), a.export(), a.feed(), a.apply(), a.tune(), a.recording(), a.doctor(), a.install(), a.licenses())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.web(), a.agent(), a.export(), a.feed(), a.pack(), a.apply(), a.tune(), a.recording(), a.doctor(), a.install(), a.licenses())
 	complete(root)
 	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
 	return root

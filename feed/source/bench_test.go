@@ -96,7 +96,7 @@ func BenchmarkRoot(b *testing.B) {
 	}
 	defer root.Close()
 	for i := 0; b.Loop(); i++ {
-		file, err := root.Open(folder.below(i % folder.Len()))
+		file, err := root.Open(folder.Below(i % folder.Len()))
 		if err != nil {
 			b.Fatal(err)
 		}

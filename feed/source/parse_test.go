@@ -164,7 +164,7 @@ func FuzzParse(f *testing.F) {
 		defer folder.Close()
 		var again []sample
 		for i := range folder.Len() {
-			again = append(again, sample{folder.below(i), int64(folder.Label(i))})
+			again = append(again, sample{folder.Below(i), int64(folder.Label(i))})
 		}
 		if !slices.Equal(encoded(again...), list) {
 			t.Errorf("%q became %q", list, encoded(again...))

@@ -22,7 +22,7 @@ var errNoFile = errors.New("it is not a regular file")
 // any file read that the user can read; it is decoded as an image or is a bad
 // sample, and its bytes go nowhere else.
 func (f *Folder) Open(i int) (File, error) {
-	file, err := f.openBelow(f.below(i))
+	file, err := f.openBelow(f.Below(i))
 	if err != nil {
 		return File{}, err
 	}
@@ -31,6 +31,26 @@ func (f *Folder) Open(i int) (File, error) {
 		return File{}, fmt.Errorf("%w: the file has %d bytes, at most %d are read", ErrTooLarge, file.Size, f.maxFile)
 	}
 	return file, nil
+}
+
+// Size is how many bytes the file of sample i has.
+func (f *Folder) Size(i int) (int64, error) {
+	file, err := f.Open(i)
+	if err != nil {
+		return 0, err
+	}
+	file.Close()
+	return file.Size, nil
+}
+
+// Read reads the file of sample i into buffer, which grows where it is too small.
+func (f *Folder) Read(i int, buffer []byte) ([]byte, error) {
+	file, err := f.Open(i)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.Read(buffer)
 }
 
 // Read reads the whole file into buffer, which grows where it is too small, and

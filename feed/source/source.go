@@ -3,8 +3,8 @@
 // feed/decode.
 //
 // A data set is a folder with one subfolder per class, as torchvision's
-// ImageFolder reads it (List: name by name what ImageFolder.samples has), or the
-// paths and labels that a client has in its hands (Parse).
+// ImageFolder reads it (List: name by name what ImageFolder.samples has), a tar file
+// of such a folder (ListTar), or the paths and labels that a client has in its hands (Parse).
 package source
 
 import (
@@ -59,13 +59,13 @@ func (f *Folder) Notes() []string { return f.notes }
 func (f *Folder) Label(i int) int { return f.of(i).label }
 
 // Path is the file of sample i, as ImageFolder.samples has it.
-func (f *Folder) Path(i int) string { return join(f.root, f.below(i)) }
+func (f *Folder) Path(i int) string { return join(f.root, f.Below(i)) }
 
 // Close gives the root back. Reads after it fail.
 func (f *Folder) Close() error { return f.open.Close() }
 
-// below is the path of sample i from the root, or from "/".
-func (f *Folder) below(i int) string { return f.of(i).path + string(f.names[f.begin(i):f.ends[i]]) }
+// Below is the path of sample i from the root, or from "/".
+func (f *Folder) Below(i int) string { return f.of(i).path + string(f.names[f.begin(i):f.ends[i]]) }
 
 // of finds the run of sample i.
 func (f *Folder) of(i int) *run {

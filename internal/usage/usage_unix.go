@@ -1,6 +1,6 @@
 //go:build unix
 
-package check
+package usage
 
 import (
 	"time"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime is what this process has used so far, user and system.
-func processorTime() time.Duration {
+// Processor is what this process has used of processors so far, user and system.
+func Processor() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,0 +1,115 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+
+	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/picture"
+)
+
+// magic begins a PPM: the size in words, and the pixels.
+const magic = "P6\n"
+
+// quality of JPEGs that are written anew, of Go's encoder, 4:2:0.
+const quality = 95
+
+// maker makes what is packed of a file; calls must not overlap.
+type maker struct {
+	Form
+	header *decode.Decoder
+	worker *picture.Worker
+}
+
+func newMaker(f Form) *maker {
+	return &maker{f, decode.New(decode.Limits{}), picture.NewWorker(decode.Limits{})}
+}
+
+// make returns the bytes of the image and the field that they are packed as.
+func (m *maker) make(file []byte, was string) (made []byte, now string, err error) {
+	if m.Form == (Form{}) {
+		return file, was, nil
+	}
+	info, err := m.header.Open(file)
+	if err != nil {
+		return nil, "", err
+	}
+	width, height := m.sides(info.Width, info.Height)
+	if !m.Decoded && width == info.Width {
+		return file, was, nil
+	}
+	pixels, err := m.pixels(file, info, width, height)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case m.Decoded:
+		return append(fmt.Appendf(nil, magic+"%d %d\n255\n", width, height), pixels...), "ppm", nil
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, rgb(pixels, width, height), &jpeg.Options{Quality: quality}); err != nil {
+		return nil, "", err
+	}
+	return b.Bytes(), "jpg", nil
+}
+
+// sides are what torchvision's Resize gives, where that makes a picture smaller.
+func (m *maker) sides(width, height int) (int, int) {
+	short := min(width, height)
+	if m.Resize == 0 || short <= m.Resize {
+		return width, height
+	}
+	return width * m.Resize / short, height * m.Resize / short // one of them is Resize
+}
+
+// pixels are those of convert("RGB"), and of resize with the filter of torchvision's Resize.
+func (m *maker) pixels(file []byte, info decode.Info, width, height int) ([]byte, error) {
+	ops := [][]any{{"convert", "RGB"}}
+	if info.Mode == "RGB" {
+		ops = nil
+	}
+	const bilinear = 2
+	if width != info.Width || height != info.Height {
+		ops = append(ops, []any{"resize", width, height, bilinear, nil, nil})
+	}
+	text, err := json.Marshal(map[string]any{"mode": info.Mode, "size": []int{info.Width, info.Height}, "ops": append(ops, []any{"asarray"})})
+	if err != nil {
+		return nil, err
+	}
+	program, err := picture.Parse(text)
+	var refusal *picture.Refusal
+	if errors.As(err, &refusal) {
+		return nil, fmt.Errorf("its pixels are not made as Pillow makes them: %s", refusal.Text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	pixels := make([]byte, program.Output.Bytes())
+	return pixels, m.worker.Run(program, picture.Source{File: file}, pixels)
+}
+
+// decode makes the pixels of a file, for nobody. Those of a PPM are there to be copied.
+func (m *maker) decode(file []byte) error {
+	if bytes.HasPrefix(file, []byte(magic)) {
+		bytes.Clone(file)
+		return nil
+	}
+	info, err := m.header.Open(file)
+	if err == nil {
+		_, err = m.pixels(file, info, info.Width, info.Height)
+	}
+	return err
+}
+
+// rgb is an image of pixels.
+func rgb(pixels []byte, width, height int) image.Image {
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		copy(img.Pix[4*i:], pixels[3*i:3*i+3])
+		img.Pix[4*i+3] = 255
+	}
+	return img
+}

@@ -1,0 +1,120 @@
+package pack
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/internal/usage"
+)
+
+// Estimate is what a pack would cost and save, by a part of the files, drawn by chance.
+type Estimate struct {
+	Samples  int    `json:"samples"`
+	Measured int    `json:"measured"` // files that were read; those that cannot be packed are not in it
+	Bad      []Bad  `json:"bad"`      // of these
+	Images   string `json:"images"`   // what would be packed
+	// Of all samples.
+	Bytes int64           `json:"bytes"`      // of the originals
+	Pack  stoker.Interval `json:"pack_bytes"` // 95 %
+	// Seconds of a core per image, on this machine, as Stoker reads and decodes it.
+	Read    float64 `json:"read_s"`   // an original
+	Decode  float64 `json:"decode_s"` // an original
+	Packed  float64 `json:"packed_s"` // decoding what is packed
+	Packing float64 `json:"packing_s"`
+}
+
+// perSample is what the archive adds to an image: headers, label, origin, padding.
+const perSample = 5*512 + 256
+
+// Measure packs a part of the files to nowhere.
+func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, error) {
+	e := &Estimate{Samples: from.Len(), Images: o.String(), Bad: []Bad{}}
+	chance := order.NewPermutation(1, 0, from.Len())
+	m := newMaker(o.Form)
+	var originals, packed []float64
+	for i := range from.Len() {
+		size, err := from.Size(i)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil && !o.SkipBad {
+			return nil, fmt.Errorf("%w: %s: %w", ErrBad, from.Path(i), err)
+		}
+		e.Bytes += size
+	}
+	most = min(most, from.Len())
+	for k := range most {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		i := chance.At(k)
+		file, made, err := e.one(m, from, i)
+		if err != nil {
+			e.Bad = append(e.Bad, Bad{Name(from.Below(i)), err.Error()})
+			continue
+		}
+		originals, packed = append(originals, float64(file)), append(packed, float64(made))
+		o.Progress(k+1, most)
+	}
+	e.Measured = len(originals)
+	if e.Measured == 0 {
+		return nil, fmt.Errorf("measure a pack: none of %d files could be packed, the first one: %s: %s", most, e.Bad[0].Path, e.Bad[0].Reason)
+	}
+	for _, sum := range []*float64{&e.Read, &e.Decode, &e.Packed, &e.Packing} {
+		*sum /= float64(e.Measured)
+	}
+	e.Pack = packedBytes(originals, packed, float64(e.Bytes), float64(e.Samples))
+	return e, nil
+}
+
+// one measures a file and says how large it is, and what is packed of it.
+func (e *Estimate) one(m *maker, from Source, i int) (was, is int, err error) {
+	var file, made []byte
+	steps := []struct {
+		sum *float64
+		do  func() error
+	}{
+		{&e.Read, func() (err error) { file, err = from.Read(i, nil); return err }},
+		{&e.Decode, func() error { return m.decode(file) }},
+		{&e.Packing, func() (err error) { made, _, err = m.make(file, ""); return err }},
+		{&e.Packed, func() error { return m.decode(made) }},
+	}
+	var spent [4]float64
+	for k, step := range steps {
+		begun := usage.Processor()
+		if err := step.do(); err != nil {
+			return 0, 0, err
+		}
+		spent[k] = (usage.Processor() - begun).Seconds()
+	}
+	for k, step := range steps {
+		*step.sum += spent[k]
+	}
+	return len(file), len(made), nil
+}
+
+// packedBytes is what a pack has, by the line through what some files have and are packed to.
+func packedBytes(originals, packed []float64, bytes, samples float64) stoker.Interval {
+	n, x, y := float64(len(originals)), stat.Mean(originals), stat.Mean(packed)
+	xx, xy := 0.0, 0.0
+	for i := range originals {
+		xx += (originals[i] - x) * (originals[i] - x)
+		xy += (originals[i] - x) * (packed[i] - y)
+	}
+	slope := 0.0
+	if xx > 0 {
+		slope = xy / xx
+	}
+	squares := 0.0
+	for i := range originals {
+		off := packed[i] - y - slope*(originals[i]-x)
+		squares += off * off
+	}
+	half := 1.96 * samples * math.Sqrt((1-n/samples)*squares/max(n-2, 1)/n)
+	point := samples*(y+perSample) + slope*(bytes-samples*x)
+	return stoker.Interval{Low: max(samples*perSample, point-half), Point: point, High: point + half}
+}

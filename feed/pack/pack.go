@@ -1,0 +1,326 @@
+package pack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/stoker-dev/stoker/feed/order"
+)
+
+// Source is a listed data set: a folder or an archive of feed/source.
+type Source interface {
+	Len() int
+	Classes() []string
+	Label(i int) int
+	Below(i int) string // the path of sample i below the data set
+	Path(i int) string
+	Size(i int) (int64, error) // of its file
+	Read(i int, buffer []byte) ([]byte, error)
+	Digest() [sha256.Size]byte
+}
+
+// Form is what is packed of an image. Neither: its bytes as they are.
+type Form struct {
+	Resize  int  // pictures whose shorter side is longer get this one
+	Decoded bool // pixels, as Pillow's convert("RGB") has them, in PPM files
+}
+
+// String says what a training sees of it.
+func (f Form) String() string {
+	text := "original files"
+	if f.Decoded {
+		text = "pixels, equal to those of the originals"
+	}
+	if f.Resize > 0 {
+		text = fmt.Sprintf("resized to %d on the shorter side: other pixels than the originals'", f.Resize)
+		if !f.Decoded {
+			text += fmt.Sprintf(", packed again as JPEGs of quality %d", quality)
+		}
+	}
+	return text
+}
+
+// Options say how a data set is packed.
+type Options struct {
+	Form
+	Shuffle  *uint64 // seed of the order; nil: as it is listed
+	Bytes    int64   // that a shard has at most, unless its only sample has more
+	Samples  int     // that a shard has at most; 0: any number
+	SkipBad  bool    // files that cannot be packed are left out; else they end it
+	Progress func(done, total int)
+}
+
+// Index is what a whole pack has.
+type Index struct {
+	Format  int      `json:"format"`
+	Plan    string   `json:"plan"`
+	Images  string   `json:"images"`  // what they are
+	Shuffle *uint64  `json:"shuffle"` // the seed; null: in the order of ImageFolder
+	Samples int      `json:"samples"`
+	Bytes   int64    `json:"bytes"`
+	Classes []Name   `json:"classes"` // a label is a place in it
+	Shards  []Listed `json:"shards"`
+	Bad     []Bad    `json:"bad"` // files that were left out
+}
+
+// Listed is a shard of an index.
+type Listed struct {
+	File    string `json:"file"`
+	Samples int    `json:"samples"`
+	Bytes   int64  `json:"bytes"`
+}
+
+const format = 1
+
+// ErrOther is in the error of a folder that holds something else.
+var ErrOther = errors.New("holds something else")
+
+// ErrBad is in the error of a file that cannot be packed.
+var ErrBad = errors.New("a file cannot be packed")
+
+var errChanged = fmt.Errorf("the folder %w: a pack of another data set, of one that has changed, or with other options", ErrOther)
+
+// Run packs a data set into a folder, or goes on with it.
+func Run(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
+	p := newPacker(from, folder, o)
+	if err := p.prepare(); err != nil {
+		return nil, fmt.Errorf("pack into %s: %w", folder, err)
+	}
+	at, err := p.resume()
+	if err == nil {
+		err = p.write(ctx, at)
+	}
+	if err == nil && p.index.Samples == 0 {
+		err = errors.New("none of the files could be packed")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pack into %s: %w", folder, err)
+	}
+	p.sweep()
+	if err := writeJSON(folder, indexName, p.index); err != nil {
+		return nil, err
+	}
+	return &p.index, nil
+}
+
+// packer is a pack under way.
+type packer struct {
+	Options
+	from   Source
+	folder string
+	order  *order.Permutation
+	keys   keys
+	index  Index
+}
+
+func newPacker(from Source, folder string, o Options) *packer {
+	p := &packer{Options: o, from: from, folder: folder, order: order.InOrder(from.Len()), keys: newKeys(from)}
+	if o.Shuffle != nil {
+		p.order = order.NewPermutation(*o.Shuffle, 0, from.Len())
+	}
+	p.index = Index{Format: format, Plan: p.plan(), Images: o.String(), Shuffle: o.Shuffle, Shards: []Listed{}, Bad: []Bad{}}
+	for _, class := range from.Classes() {
+		p.index.Classes = append(p.index.Classes, Name(class))
+	}
+	return p
+}
+
+// plan stands for all that decides the shards' bytes but the files' own.
+func (p *packer) plan() string {
+	digest := p.from.Digest()
+	text, _ := json.Marshal([]any{format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Options.Bytes, p.Options.Samples}) // numbers and texts
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// prepare makes the folder, and refuses one with files of others.
+func (p *packer) prepare() error {
+	if err := os.MkdirAll(p.folder, 0o777); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(p.folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !ours.MatchString(entry.Name()) {
+			return fmt.Errorf("the folder %w: %s is no file of a pack", ErrOther, entry.Name())
+		}
+	}
+	p.sweep()
+	return nil
+}
+
+// sweep takes away what was not whole when a run before this one ended.
+func (p *packer) sweep() {
+	left, _ := filepath.Glob(filepath.Join(p.folder, ".*"+suffix))
+	for _, name := range left {
+		_ = os.Remove(name) // what cannot go is in nobody's way
+	}
+}
+
+// resume counts the shards that are whole and says with which sample to go on.
+func (p *packer) resume() (int, error) {
+	at := 0
+	for {
+		list, err := readList(p.folder, len(p.index.Shards))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return at, nil
+		case err != nil:
+			return 0, err
+		case list.Plan != p.index.Plan || list.First != at || list.end() > p.from.Len():
+			return 0, errChanged
+		}
+		p.count(list)
+		at = list.end()
+	}
+}
+
+// count adds a shard to the index.
+func (p *packer) count(list *Shard) {
+	p.index.Shards = append(p.index.Shards, Listed{tarName(len(p.index.Shards)), len(list.Samples), list.Bytes})
+	p.index.Samples += len(list.Samples)
+	p.index.Bytes += list.Bytes
+	p.index.Bad = append(p.index.Bad, list.Bad...)
+}
+
+// write writes the shards from a sample on.
+func (p *packer) write(ctx context.Context, at int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var w *writer
+	defer func() {
+		if w != nil {
+			w.drop()
+		}
+	}()
+	for made := range p.ahead(ctx, at) {
+		one := <-made
+		if one.err != nil && !p.SkipBad {
+			return fmt.Errorf("%w: %w", ErrBad, one.err)
+		}
+		if w != nil && p.full(w, len(one.image)) {
+			if err := p.close(w); err != nil {
+				return err
+			}
+			w = nil
+		}
+		var err error
+		if w == nil {
+			if w, err = newWriter(p.folder, p.index.Plan, at); err != nil {
+				return err
+			}
+		}
+		if one.err != nil {
+			w.list.Bad = append(w.list.Bad, Bad{one.Path, one.err.Error()})
+		} else if err := w.add(one.Sample, one.image, p.from.Classes()[one.Label]); err != nil {
+			return err
+		}
+		at++
+		p.Progress(at, p.from.Len())
+	}
+	if ctx.Err() != nil || w == nil {
+		return ctx.Err()
+	}
+	err := p.close(w)
+	w = nil
+	return err
+}
+
+// full says whether a sample does not go into a shard any more.
+func (p *packer) full(w *writer, more int) bool {
+	n := len(w.list.Samples)
+	return n > 0 && (w.at+int64(more) > p.Options.Bytes || n == p.Options.Samples)
+}
+
+func (p *packer) close(w *writer) error {
+	if err := w.finish(len(p.index.Shards)); err != nil {
+		return err
+	}
+	p.count(&w.list)
+	return nil
+}
+
+// one is a sample that was read and made.
+type one struct {
+	Sample
+	image []byte
+	err   error
+}
+
+// ahead makes the samples from a place on with all cores, some ahead of who takes them. It
+// ends early where ctx does.
+func (p *packer) ahead(ctx context.Context, at int) <-chan chan one {
+	threads := runtime.GOMAXPROCS(0)
+	type job struct {
+		position int
+		made     chan one
+	}
+	jobs, inOrder := make(chan job), make(chan chan one, threads)
+	for range threads {
+		go func() {
+			m := newMaker(p.Form)
+			for j := range jobs {
+				j.made <- p.make(m, p.order.At(j.position))
+			}
+		}()
+	}
+	go func() {
+		defer close(inOrder)
+		defer close(jobs)
+		for ; at < p.from.Len() && ctx.Err() == nil; at++ {
+			made := make(chan one, 1)
+			select {
+			case inOrder <- made:
+				jobs <- job{at, made}
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return inOrder
+}
+
+// make reads a sample and makes what is packed of it.
+func (p *packer) make(m *maker, i int) one {
+	file := p.from.Below(i)
+	made := one{Sample: Sample{Key: p.keys.of(file), Path: Name(file), Label: p.from.Label(i)}}
+	bytes, err := p.from.Read(i, nil)
+	if err == nil {
+		made.image, made.Field, err = m.make(bytes, field(file))
+	}
+	if err != nil {
+		made.err = fmt.Errorf("%s: %w", p.from.Path(i), err)
+		return made
+	}
+	sum := sha256.Sum256(made.image)
+	made.SHA256, made.Bytes = hex.EncodeToString(sum[:]), len(made.image)
+	return made
+}
+
+// Within says whether a folder that need not be there yet lies in another, or is that.
+func Within(folder, in string) bool {
+	real := func(name string) string {
+		name, _ = filepath.Abs(name)
+		rest := ""
+		for {
+			if found, err := filepath.EvalSymlinks(name); err == nil {
+				return filepath.Join(found, rest)
+			}
+			name, rest = filepath.Dir(name), filepath.Join(filepath.Base(name), rest)
+			if name == filepath.Dir(name) {
+				return filepath.Join(name, rest)
+			}
+		}
+	}
+	below, err := filepath.Rel(real(in), real(folder))
+	return err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator))
+}

@@ -1,0 +1,163 @@
+package pack
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Verify reads every shard of a pack back. Where from is not nil the originals are
+// read, and made, once more as well; else what the shards hold is compared with what
+// was noted when they were written.
+func Verify(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
+	index, err := verify(ctx, from, folder, o)
+	if err != nil {
+		return nil, fmt.Errorf("verify %s: %w", folder, err)
+	}
+	return index, nil
+}
+
+func verify(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
+	index := &Index{}
+	if err := readJSON(folder, indexName, index); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = errors.New("it has no index: no pack, or one that is not whole yet")
+		}
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var originals <-chan chan one
+	if from != nil {
+		p := newPacker(from, folder, o)
+		if p.index.Plan != index.Plan {
+			return nil, errChanged
+		}
+		originals = p.ahead(ctx, 0)
+	}
+	done := 0
+	for k := range index.Shards {
+		list, err := readList(folder, k)
+		if errors.Is(err, os.ErrNotExist) || err == nil && list.Plan != index.Plan {
+			err = fmt.Errorf("%s is not there, or not the one that the index means", tarName(k))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := readBack(ctx, folder, k, list, func() { done++; o.Progress(done, index.Samples) }); err != nil {
+			return nil, fmt.Errorf("%s: %w", tarName(k), err)
+		}
+		if err := compared(list, originals); err != nil {
+			return nil, fmt.Errorf("%s: %w", tarName(k), err)
+		}
+	}
+	if done != index.Samples {
+		return nil, fmt.Errorf("its shards hold %d samples, its index names %d", done, index.Samples)
+	}
+	return index, ctx.Err()
+}
+
+// readBack reads a shard from its beginning to its end.
+func readBack(ctx context.Context, folder string, k int, list *Shard, each func()) error {
+	file, err := os.Open(filepath.Join(folder, tarName(k)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	r := tar.NewReader(bufio.NewReaderSize(file, 1<<20))
+	for _, s := range list.Samples {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		digest := sha256.New()
+		var label [24]byte
+		if err := member(r, s.Key+"."+s.Field, digest); err != nil {
+			return err
+		}
+		if hex.EncodeToString(digest.Sum(nil)) != s.SHA256 {
+			return fmt.Errorf("%s differs from what was packed", s.Key)
+		}
+		n, err := next(r, s.Key+".cls", label[:])
+		if err != nil {
+			return err
+		}
+		if string(label[:n]) != strconv.Itoa(s.Label) {
+			return fmt.Errorf("%s has label %q, %d was packed", s.Key, label[:n], s.Label)
+		}
+		if err := member(r, s.Key+".json", io.Discard); err != nil {
+			return err
+		}
+		each()
+	}
+	header, err := r.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%s is in it and not in its list", header.Name)
+}
+
+// member reads the next member, which is to have a name.
+func member(r *tar.Reader, name string, into io.Writer) error {
+	if _, err := next(r, name, nil); err != nil {
+		return err
+	}
+	_, err := io.Copy(into, r)
+	return err
+}
+
+// next goes to the next member and reads its beginning.
+func next(r *tar.Reader, name string, into []byte) (int, error) {
+	header, err := r.Next()
+	if err != nil {
+		return 0, fmt.Errorf("%s was to come: %w", name, err)
+	}
+	if header.Name != name {
+		return 0, fmt.Errorf("%s was to come, it has %s", name, header.Name)
+	}
+	n, err := io.ReadFull(r, into)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// compared holds a shard's list against the originals, made once more.
+func compared(list *Shard, originals <-chan chan one) error {
+	if originals == nil {
+		return nil
+	}
+	bad := map[Name]bool{}
+	for _, b := range list.Bad {
+		bad[b.Path] = true
+	}
+	samples := list.Samples
+	for range list.end() - list.First {
+		made, more := <-originals
+		if !more {
+			return errors.New("the data set has fewer samples than the pack")
+		}
+		now := <-made
+		if bad[now.Path] {
+			continue
+		}
+		if now.err != nil {
+			return now.err
+		}
+		if len(samples) == 0 || samples[0].Key != now.Key || samples[0].Label != now.Label || samples[0].SHA256 != now.SHA256 {
+			return fmt.Errorf("%s is not what was packed: the file has changed, or the shard", now.Path)
+		}
+		samples = samples[1:]
+	}
+	return nil
+}

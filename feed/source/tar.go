@@ -1,0 +1,170 @@
+package source
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Archive is a listed data set in a tar file. It is safe for use by several threads.
+type Archive struct {
+	Folder                 // its names; nothing is opened by them
+	places map[string]span // of members, by Below
+}
+
+// span is where a member's bytes lie in the file.
+type span struct{ at, size int64 }
+
+// ListTar lists the images in a tar file as List does those of the folder that it
+// would be unpacked to. Where all lie in one folder of the archive, as in a
+// "train/" of class folders, the classes are the folders in that.
+func ListTar(ctx context.Context, file string, o Options) (*Archive, error) {
+	if o.Extensions == nil {
+		o.Extensions = images
+	}
+	open, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("list data set: %w", err)
+	}
+	a := &Archive{Folder{root: file, open: open, maxFile: defaultMaxFile}, map[string]span{}}
+	if err := a.read(ctx, o); err != nil {
+		_ = open.Close() // only read
+		return nil, fmt.Errorf("list data set: %s: %w", file, err)
+	}
+	return a, nil
+}
+
+// packed are the first bytes of files that have to be unpacked before, and what does it.
+var packed = map[string]string{"\x1f\x8b": "gunzip", "BZh": "bunzip2", "\xfd7zXZ": "unxz", "\x28\xb5\x2f\xfd": "unzstd"}
+
+func (a *Archive) read(ctx context.Context, o Options) error {
+	var head [8]byte
+	if _, err := a.open.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for magic, tool := range packed {
+		if bytes.HasPrefix(head[:], []byte(magic)) {
+			return fmt.Errorf("it is packed, so that nothing in it can be found: %s it first", tool)
+		}
+	}
+	others, err := a.members(ctx, o)
+	if err != nil {
+		return err
+	}
+	if others > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("%d links and special files in %s are left out", others, a.root))
+	}
+	a.lift()
+	return a.arrange(o)
+}
+
+// members reads the headers; of members of one name the last one counts, as when it is unpacked.
+func (a *Archive) members(ctx context.Context, o Options) (others int, err error) {
+	info, err := a.open.Stat()
+	if err != nil {
+		return 0, err
+	}
+	for r := tar.NewReader(a.open); ctx.Err() == nil; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return others, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		name := path.Clean(strings.TrimLeft(header.Name, "/"))
+		if !hasExtension(name, o.Extensions) || header.Typeflag == tar.TypeDir {
+			continue
+		}
+		sparse := header.Typeflag == tar.TypeGNUSparse || header.PAXRecords["GNU.sparse.major"] != ""
+		if sparse || header.Typeflag != tar.TypeReg {
+			others++
+			continue
+		}
+		at, err := a.open.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return 0, err
+		}
+		if name == ".." || strings.HasPrefix(name, "../") || at+header.Size > info.Size() {
+			return 0, fmt.Errorf("%q leads out of the archive, or the archive is cut short in it", header.Name)
+		}
+		a.places[name] = span{at, header.Size}
+		if o.Progress != nil {
+			o.Progress(len(a.places))
+		}
+	}
+	return 0, ctx.Err()
+}
+
+// lift takes a folder away that all members lie in, as long as classes are below it.
+func (a *Archive) lift() {
+	for {
+		common := ""
+		for name := range a.places {
+			top, rest, _ := strings.Cut(name, "/")
+			if !strings.Contains(rest, "/") || common != "" && top != common {
+				return
+			}
+			common = top
+		}
+		if common == "" {
+			return
+		}
+		below := make(map[string]span, len(a.places))
+		for name, at := range a.places {
+			below[name[len(common)+1:]] = at
+		}
+		a.places = below
+		a.notes = append(a.notes, fmt.Sprintf("all of it lies in %s/: the classes are the folders in that", common))
+	}
+}
+
+// arrange puts the members in the order that List has.
+func (a *Archive) arrange(o Options) error {
+	names := map[string][]string{} // by folder
+	for name := range a.places {
+		folder, base := path.Split(name)
+		if folder == "" {
+			continue // in no class
+		}
+		class, _, _ := strings.Cut(folder, "/")
+		if names[folder] == nil && !slices.Contains(a.classes, class) {
+			a.classes = append(a.classes, class)
+		}
+		names[folder] = append(names[folder], base)
+	}
+	if len(a.classes) == 0 {
+		return errors.New("no image in a folder: a data set has one folder per class, with its images in it")
+	}
+	sortNames(a.classes)
+	var folders []folder
+	for at, bases := range names {
+		class, _, _ := strings.Cut(at, "/")
+		folders = append(folders, pack(place{at[:len(at)-1], slices.Index(a.classes, class)}, bases))
+	}
+	return a.gather(folders, o)
+}
+
+// Size is how many bytes the image of sample i has.
+func (a *Archive) Size(i int) (int64, error) { return a.places[a.Below(i)].size, nil }
+
+// Read reads the image of sample i into buffer, which grows where it is too small.
+func (a *Archive) Read(i int, buffer []byte) ([]byte, error) {
+	place := a.places[a.Below(i)]
+	if place.size > a.maxFile {
+		return nil, fmt.Errorf("%w: the file has %d bytes, at most %d are read", ErrTooLarge, place.size, a.maxFile)
+	}
+	buffer = slices.Grow(buffer[:0], int(place.size))[:place.size]
+	_, err := a.open.ReadAt(buffer, place.at)
+	if errors.Is(err, io.EOF) && place.size == 0 {
+		err = nil
+	}
+	return buffer, err
+}
