@@ -17,6 +17,13 @@ type Roofline struct {
 	Peak      float64    // FLOP/s, dense
 	Diagonals []Diagonal // device memory, host link, input supply; unknown ones left out
 	Points    []Workpoint
+	Slower    []Slower // precisions that some points compute in
+}
+
+// Slower is a precision with a lower peak.
+type Slower struct {
+	Precision hardware.Precision
+	Peak      float64 // FLOP/s, dense
 }
 
 // Diagonal is one sloped line of a roofline: FLOP/s = Rate x intensity.

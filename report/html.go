@@ -43,9 +43,10 @@ type Subject struct {
 	Verdict diagnose.Verdict
 	Plan    advise.Plan
 
-	Live   bool         // the page is served, and asks for itself again
-	Trace  *TraceReport // where the run was read from a profiler's files
-	Before *Before      // where the run is held against an earlier one
+	Live    bool         // the page is served, and asks for itself again
+	Trace   *TraceReport // where the run was read from a profiler's files
+	Picture string       // its roofline, as report/plot draws its Ceilings; "" where there is none
+	Before  *Before      // where the run is held against an earlier one
 }
 
 // Before is the run that came first, and how the two compare.
@@ -54,6 +55,7 @@ type Before struct {
 	Run     *recording.Run
 	Verdict diagnose.Verdict
 	Outcome verify.Outcome
+	Traces  *verify.TraceOutcome // where both are a profiler's
 }
 
 // HTML writes one page that needs nothing else: no network, no file, and no script
@@ -89,7 +91,7 @@ type htmlPage struct {
 	Figures              []figure
 	Step, Inside         *bar
 	InsideClock          string
-	Runs                 []htmlStrip // of the run, and of the one before it
+	Runs                 []htmlStrip // of the run before it, where there is one, and of the run
 	Why, Findings, Notes []string
 	Fixes                []card
 	NoFix                string
@@ -128,12 +130,14 @@ func htmlOf(s Subject) (*htmlPage, error) {
 		p.Runs = append(p.Runs, stripOf(s.Name, s.Run, v))
 		p.WhatIf = whatIfOf(s.Run)
 	} else {
-		p.Trace = htmlTraceOf(*s.Trace)
+		p.Trace = htmlTraceOf(*s.Trace, s.Picture)
 	}
 	if s.Before != nil {
-		p.Outcome = outcomeOf(*s.Before, s.Name)
+		p.Outcome, p.Step = outcomeOf(*s.Before, s, p.Step), nil
+		p.Headline = title(p.Outcome.Title) + ". " + p.Headline
 		if s.Trace == nil {
-			p.Runs = append(p.Runs, stripOf(s.Before.Name, s.Before.Run, s.Before.Verdict))
+			p.Runs = append([]htmlStrip{stripOf(s.Before.Name, s.Before.Run, s.Before.Verdict)}, p.Runs...)
+			sameScale(p.Runs)
 		}
 	}
 	if p.Fixes = cards(s); len(p.Fixes) == 0 {
@@ -143,7 +147,11 @@ func htmlOf(s Subject) (*htmlPage, error) {
 		p.Questions = append(p.Questions, question{string(q.Rule), q.Text, q.Answer, q.Note})
 	}
 	var b bytes.Buffer
-	if err := JSON(&b, s.Run, v, s.Plan); err != nil {
+	write := func() error { return JSON(&b, s.Run, v, s.Plan) }
+	if s.Trace != nil {
+		write = func() error { return TraceJSON(&b, *s.Trace) }
+	}
+	if err := write(); err != nil {
 		return nil, err
 	}
 	p.Object = b.Bytes()
@@ -216,7 +224,9 @@ func subtitle(s Subject) string {
 	if f.Started > 0 {
 		parts = append(parts, time.Unix(int64(f.Started), 0).UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	if end := s.Run.End(); end > 0 {
+	if t := s.Run.Timeline; s.Trace != nil && t.End > t.Start {
+		parts = append(parts, span(t.End-t.Start)+" recorded")
+	} else if end := s.Run.End(); end > 0 {
 		parts = append(parts, stoker.AboutSeconds(end)+" recorded")
 	}
 	return strings.Join(parts, " · ")
@@ -284,7 +294,9 @@ func facts(s Subject) []figure {
 	for _, v := range [][2]string{{"driver", f.Software.Driver}, {"CUDA", f.Software.CUDA}, {"ROCm", f.Software.ROCm}, {"Python", f.Software.Python}, {"PyTorch", f.Software.Torch}, {"kernel", f.Machine.Kernel}} {
 		add(v[0], v[1])
 	}
-	add("recorded by", strings.TrimSpace("stoker "+f.Version))
+	if f.Version != "" {
+		add("recorded by", "stoker "+f.Version)
+	}
 	add("page by", strings.TrimSpace("stoker "+s.Version))
 	if o := f.Overhead; o != nil && o.Wall > 0 {
 		add("observing took", fmt.Sprintf("%s of a core", stoker.Percent(o.CPU/o.Wall)))
@@ -298,6 +310,9 @@ func facts(s Subject) []figure {
 // commands reproduce what the page says.
 func commands(s Subject) []string {
 	name := quoted(s.Name)
+	if s.Trace != nil && s.Before != nil {
+		name = quoted(s.Before.Name) + " " + name
+	}
 	if s.Trace != nil {
 		return []string{"stoker trace " + name, "stoker report " + name}
 	}
@@ -341,7 +356,7 @@ func cards(s Subject) []card {
 			c.Title = strings.Join(changes, ", ")
 		}
 		var b bytes.Buffer
-		if s.Trace == nil && len(f.Changes) > 0 && emit.Torch(&b, f) == nil {
+		if len(f.Changes) > 0 && emit.Torch(&b, f) == nil {
 			c.Lines = b.String()
 		}
 		all = append(all, c)

@@ -13,10 +13,18 @@ import (
 
 // htmlForecast is what a page has of a prediction.
 type htmlForecast struct {
-	Stages  [][]string // part, likely, interval
-	Bound   []string   // what is the limit, and what comes next
+	Stages  []stageRow
+	Bound   []string // what is the limit, and what comes next
+	Sheets  []htmlSheet
 	Wrong   []string
+	Unknown []string
 	Picture template.HTML
+}
+
+// stageRow is a part of a step with a bar: likely, and as long as it may take.
+type stageRow struct {
+	Name, Likely, Interval string
+	Class, Point, High     string
 }
 
 // PredictHTML writes a prediction as a page. The picture is an SVG by report/plot, "" where
@@ -31,33 +39,74 @@ func PredictHTML(w io.Writer, f Prediction, version, picture string) error {
 		Policy: Policy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
 		Title: f.Title, Class: "forecast", Tone: "todo", Headline: f.Title, Sub: "no run was observed: stoker predict " + version,
 		Notes: f.Answer.Notes, Object: object.Bytes(),
-		Forecast: &htmlForecast{Wrong: f.Answer.Wrong, Picture: template.HTML(picture)},
+		Forecast: &htmlForecast{Picture: template.HTML(picture)},
 	}
 	p.Data = p.forScript()
 	for _, in := range f.Inputs {
 		p.Facts = append(p.Facts, figure{Name: in.Name, Value: in.Value + " (" + in.Source + ")"})
 	}
-	if f.Roofline == nil {
+	switch {
+	case f.Roofline != nil:
+	case len(f.Points) > 0:
+		p.sweep(f)
+	default:
 		p.forecast(f)
 	}
 	return pageTemplate.Execute(w, p)
 }
 
-// forecast adds the answer; of a sweep, at its first setting.
+// sweep adds the settings of a sweep; over two settings the picture has them.
+func (p *htmlPage) sweep(f Prediction) {
+	if len(f.Axes) > 1 {
+		return
+	}
+	rows := sweptRows(f, func(float64) string { return "" })
+	for i := range rows {
+		rows[i] = rows[i][:len(rows[i])-1]
+	}
+	p.Forecast.Sheets = []htmlSheet{htmlSheetOf(sheet{Title: "settings", Says: "The likely values, and from where to where throughput lies.", Rows: rows, Align: "rrrrrlr"})}
+}
+
+// forecast adds the answer.
 func (p *htmlPage) forecast(f Prediction) {
-	a := f.Answer
+	a, h := f.Answer, p.Forecast
+	if b := a.Bound; b.Resource != "" {
+		p.Headline = fmt.Sprintf("The device would wait for input %s of the time; %s is the limit (%s).", stoker.Percent(a.Stall.Point), b.Stage, partOf(f, b.Stage, b.Resource))
+		p.Sub = f.Title + "; " + p.Sub
+	}
 	p.Figures = []figure{
 		{"utilisation", stoker.Percent(a.Utilization.Point), stoker.Ranged(a.Utilization, stoker.Percent)},
 		{"waiting for input", stoker.Percent(a.Stall.Point), stoker.Ranged(a.Stall, stoker.Percent)},
 		{"step", stoker.AboutSeconds(a.Step.Point), stoker.Ranged(a.Step, stoker.AboutSeconds)},
 		{"throughput", stoker.AboutSamples(a.Throughput.Point), stoker.Ranged(a.Throughput, stoker.AboutSamples)},
 	}
+	if f.First != nil {
+		p.Figures = append(p.Figures, figure{"first epoch's step", stoker.AboutSeconds(f.First.Step.Point), "nothing is in memory yet"})
+	}
+	longest := 0.0
 	for _, s := range a.Stages {
-		p.Forecast.Stages = append(p.Forecast.Stages, []string{
+		longest = max(longest, zero(s.Time.Point), zero(s.Time.High))
+	}
+	for _, s := range a.Stages {
+		class := "cpu"
+		if s.Stage == a.Bound.Stage && s.Resource == a.Bound.Resource {
+			class = "input"
+		} else if s.Resource == stoker.GPU {
+			class = "kernel"
+		}
+		at := func(v float64) string { return px(across * zero(v) / longest) }
+		h.Stages = append(h.Stages, stageRow{
 			fmt.Sprintf("%s (%s)", s.Stage, partOf(f, s.Stage, s.Resource)), stoker.AboutSeconds(s.Time.Point), stoker.Ranged(s.Time, stoker.AboutSeconds),
+			class, at(s.Time.Point), at(s.Time.High),
 		})
 	}
 	text := &page{style: Style{Width: 1 << 20}} // a paragraph a line
 	text.bound(f)
-	p.Forecast.Bound = strings.Split(strings.TrimSpace(text.b.String()), "\n")
+	h.Bound, h.Wrong, h.Unknown = strings.Split(strings.TrimSpace(text.b.String()), "\n"), a.Wrong, unknownLines(a.Unknown)
+	if f.Sizing != nil {
+		h.Sheets = append(h.Sheets, htmlSheetOf(sizingSheet(*f.Sizing)))
+	}
+	if f.Waste != nil {
+		h.Sheets = append(h.Sheets, htmlSheetOf(wasteSheet(f)))
+	}
 }

@@ -73,16 +73,36 @@ func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
 		s.Ticks = append(s.Ticks, stoker.AboutSeconds(s.To*float64(i)/4))
 	}
 	for _, t := range strip.Cut(run, 0, s.To, columns) {
-		row := htmlTrack{Track: t, Top: strip.Text(t.Most, t.Unit)}
-		if t.States != nil {
-			row.Top, row.Bands = "busy", bandsOf(len(t.States), func(i int) string { return t.States[i] })
-		} else {
-			row.Line, row.Area = curve(t.Values, t.Most, trackHeight, false), curve(t.Values, t.Most, trackHeight, true)
-		}
+		row := htmlTrack{Track: t}
+		row.draw()
 		s.Tracks = append(s.Tracks, row)
 		s.Table = append(s.Table, inWords(t))
 	}
 	return s
+}
+
+func (t *htmlTrack) draw() {
+	if t.States != nil {
+		t.Top, t.Bands = "busy", bandsOf(len(t.States), func(i int) string { return t.States[i] })
+		return
+	}
+	t.Top, t.Line, t.Area = strip.Text(t.Most, t.Unit), curve(t.Values, t.Most, trackHeight, false), curve(t.Values, t.Most, trackHeight, true)
+}
+
+// sameScale gives rows of one name one scale, so that runs can be held beside each other.
+func sameScale(runs []htmlStrip) {
+	most := map[string]float64{}
+	for _, s := range runs {
+		for _, t := range s.Tracks {
+			most[t.Name] = max(most[t.Name], t.Most)
+		}
+	}
+	for _, s := range runs {
+		for i := range s.Tracks {
+			s.Tracks[i].Most = most[s.Tracks[i].Name]
+			s.Tracks[i].draw()
+		}
+	}
 }
 
 // trackHeight is that of a row's picture.

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"html/template"
 	"math"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -12,14 +14,12 @@ import (
 
 // htmlTrace is what a page says of a profiler's files.
 type htmlTrace struct {
-	Size     string
-	Causes   []causeRow
-	Lanes    *htmlLanes
-	Operator [][]string
-	Outside  string
-	Roofline *htmlRoofline
-	NoRoof   string
-	Places   []place
+	Size   string
+	Causes []causeRow
+	Lanes  *htmlLanes
+	Sheets []htmlSheet
+	NoRoof string
+	Places []place
 }
 
 // causeRow is a cause of idle time with a bar.
@@ -32,10 +32,11 @@ type place struct{ Name, Worth, Text, Where, Set string }
 type htmlLanes struct {
 	What         string
 	Device, Host []band
+	Ticks        []string
 	Legend       []figure // Name: class, Value: word
 }
 
-func htmlTraceOf(r TraceReport) *htmlTrace {
+func htmlTraceOf(r TraceReport, picture string) *htmlTrace {
 	t := &htmlTrace{Size: traceSize(r.Source)}
 	steps := 1.0
 	if n := len(r.Verdict.Costs.Window.Steps); r.Verdict.HasSteps && n > 0 {
@@ -58,12 +59,10 @@ func htmlTraceOf(r TraceReport) *htmlTrace {
 		t.Places = append(t.Places, p)
 	}
 	t.Lanes = htmlLanesOf(r)
-	t.operators(r.Operators)
-	if r.Roofline != nil && r.Roofline.Why != "" {
+	if r.Roofline != nil {
 		t.NoRoof = r.Roofline.Why
-	} else if r.Roofline != nil {
-		t.Roofline = htmlRooflineOf(r.Roofline)
 	}
+	t.sheets(r, picture)
 	return t
 }
 
@@ -76,8 +75,14 @@ func causeClass(cause string) string {
 		return "exchange"
 	case idle.CopyIssue.String():
 		return "copy"
-	case idle.Launch.String(), idle.Python.String(), idle.CPUOp.String(), idle.GC.String(), idle.Allocator.String():
+	case idle.Python.String():
+		return "python"
+	case idle.CPUOp.String():
 		return "cpu"
+	case idle.Launch.String(), idle.GC.String(), idle.Allocator.String():
+		return "launch"
+	case idle.Unlinked.String(), idle.Unrecorded.String():
+		return "parked"
 	}
 	return "idle"
 }
@@ -99,6 +104,9 @@ func htmlLanesOf(r TraceReport) *htmlLanes {
 		h.What = fmt.Sprintf("The step with most idle time, number %d", l.Step)
 	}
 	h.What += fmt.Sprintf(": %s, from %s on", span(l.To-l.From), span(l.From))
+	for i := range int64(5) {
+		h.Ticks = append(h.Ticks, span((l.To-l.From)*i/4))
+	}
 	named := map[string]bool{}
 	legend := func(class, word string) {
 		if !named[word] {
@@ -118,74 +126,109 @@ func htmlLanesOf(r TraceReport) *htmlLanes {
 	return h
 }
 
-// shownOperators is how many rows of the table a page has.
-const shownOperators = 15
+// shownRows is how many rows of a long table a page has; JSON has all.
+const shownRows = 15
 
-func (t *htmlTrace) operators(table *operators.Table) {
-	if table == nil {
-		return
-	}
-	for i, row := range table.Rows {
-		if i == shownOperators {
-			break
-		}
-		t.Operator = append(t.Operator, []string{cut(row.Name, 80), fmt.Sprint(row.Calls), span(row.DeviceSelf), span(row.CPUSelf), row.Source})
-	}
+// htmlSheet is a table on the page, with what is drawn above it.
+type htmlSheet struct {
+	Title, Says string
+	Picture     template.HTML
+	Curve, Top  string // a path over the window, and what its top stands for
+	Head        []htmlCell
+	Rows        [][]htmlCell
+	Lines       []string
+	Folded      bool // shown when asked for
 }
 
-// htmlRoofline is a roofline over powers of ten.
-type htmlRoofline struct {
-	Device string
-	Lines  []roofLine
-	Points []roofPoint
-	Ticks  []figure // Name: "x" or "y"; Value: text; Note: position as a percentage
-	About  string
+// htmlCell is a cell of a table: numbers stand at the right.
+type htmlCell struct {
+	Text  string
+	Right bool
 }
 
-type roofLine struct{ Path, Name, Class string }
-
-type roofPoint struct{ X, Y, Radius, Name string }
-
-// htmlRooflineOf draws each precision's roof and the operators below it.
-func htmlRooflineOf(r *operators.Roofline) *htmlRoofline {
-	const high = 500.
-	left, right, low, top := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
-	for _, p := range r.Points {
-		if !(p.Intensity > 0) || !(p.Attained > 0) || !(p.Peak > 0) || !(p.Ridge > 0) {
-			continue
+// htmlSheetOf is a table as the page shows it: what names a row comes first.
+func htmlSheetOf(s sheet) htmlSheet {
+	h := htmlSheet{Title: title(s.Title), Says: s.Says, Lines: s.Lines}
+	last, names := len(s.Align)-1, s.named()
+	for n, row := range s.Rows {
+		var cells []htmlCell
+		for i, text := range row {
+			cells = append(cells, htmlCell{cut(text, 120), s.Align[i] == 'r' && (i > 0 || names)})
 		}
-		left, right = min(left, p.Intensity/3, p.Ridge/30), max(right, p.Intensity*3, p.Ridge*10)
-		low, top = min(low, p.Attained/3), max(top, p.Peak*2)
-	}
-	if !(right > left) || !(top > low) {
-		return nil
-	}
-	x := func(v float64) float64 { return across * math.Log(v/left) / math.Log(right/left) }
-	y := func(v float64) float64 { return high * (1 - math.Log(v/low)/math.Log(top/low)) }
-	h := &htmlRoofline{Device: r.Device, About: fmt.Sprintf("matrix work against the roofs of %s; it covers %s of kernel time", orUnknown(r.Device), stoker.Percent(r.Covered))}
-	drawn := map[string]bool{}
-	for _, p := range r.Points {
-		if !(p.Intensity > 0) || !(p.Attained > 0) || !(p.Peak > 0) || !(p.Ridge > 0) {
-			continue
+		if names {
+			cells = append(cells[last:], cells[:last]...)
 		}
-		if name := string(p.Precision); !drawn[name] {
-			drawn[name] = true
-			begin := max(left, low*p.Ridge/p.Peak)
-			h.Lines = append(h.Lines, roofLine{
-				Path: "M" + px(x(begin)) + " " + px(y(p.Peak*begin/p.Ridge)) + "L" + px(x(p.Ridge)) + " " + px(y(p.Peak)) + "H" + px(across),
-				Name: fmt.Sprintf("%s: %s, ridge at %s FLOP/B", orUnknown(name), stoker.AboutFLOPs(p.Peak), stoker.About(p.Ridge)), Class: fmt.Sprintf("roof%d", len(drawn)%3),
-			})
+		if n == 0 {
+			h.Head = cells
+		} else {
+			h.Rows = append(h.Rows, cells)
 		}
-		h.Points = append(h.Points, roofPoint{
-			px(x(p.Intensity)), px(y(p.Attained)), px(5 + 15*math.Sqrt(p.Seconds/math.Max(r.Seconds, p.Seconds))),
-			fmt.Sprintf("%s, %s: %s at %s FLOP/B, %s of the peak, %s", p.Name, orUnknown(string(p.Precision)), stoker.AboutFLOPs(p.Attained), stoker.About(p.Intensity), stoker.Percent(p.Share), stoker.AboutSeconds(p.Seconds)),
-		})
-	}
-	for e := math.Ceil(math.Log10(left)); e <= math.Log10(right); e++ {
-		h.Ticks = append(h.Ticks, figure{"x", stoker.About(math.Pow(10, e)), px(x(math.Pow(10, e)) / across * 100)})
-	}
-	for e := math.Ceil(math.Log10(low)); e <= math.Log10(top); e++ {
-		h.Ticks = append(h.Ticks, figure{"y", stoker.AboutFLOPs(math.Pow(10, e)), px(y(math.Pow(10, e)) / high * 100)})
 	}
 	return h
+}
+
+// title begins with a large letter.
+func title(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// add puts a table on the page, where it has rows.
+func (t *htmlTrace) add(s sheet, change func(h *htmlSheet)) {
+	if len(s.Rows) < 2 {
+		return
+	}
+	h := htmlSheetOf(s)
+	if change != nil {
+		change(&h)
+	}
+	t.Sheets = append(t.Sheets, h)
+}
+
+// sheets are the tables of a trace, in the order of its text.
+func (t *htmlTrace) sheets(r TraceReport, picture string) {
+	t.add(servingSheet(r, shownRows), nil)
+	t.add(pathSheet(r), nil)
+	t.add(operatorSheet(r.Operators, shownRows), nil)
+	t.add(kernelSheet(r, shownRows), nil)
+	for _, by := range []operators.Within{operators.ByOperator, operators.ByRange} {
+		within := r
+		within.Within = by
+		t.add(groupSheet(within, shownRows), func(h *htmlSheet) { h.Folded = true })
+	}
+	t.add(exchangeSheet(r), nil)
+	t.add(roofSheet(r.Roofline, shownRows), func(h *htmlSheet) {
+		if c := r.Ceilings(); c != nil {
+			h.Picture, h.Lines = template.HTML(picture), c.Sources
+		}
+	})
+	t.add(memorySheet(r), func(h *htmlSheet) { h.memory(r) })
+	if r.Ranks != nil {
+		t.add(rankSheet(r.Ranks), nil)
+	}
+}
+
+// Ceilings are the lines of the trace's roofline; nil without any.
+func (r TraceReport) Ceilings() *operators.Ceilings {
+	d := r.Device()
+	if d == nil || r.Roofline == nil {
+		return nil
+	}
+	return r.Roofline.Ceilings(r.Gaps, d, r.Verdict.Stall)
+}
+
+// memory draws what lay in memory over the window.
+func (h *htmlSheet) memory(r TraceReport) {
+	u, _ := usedMemory(r)
+	var values []float64
+	for _, bytes := range u.Curve {
+		if bytes < 0 {
+			values = append(values, math.NaN())
+		} else {
+			values = append(values, float64(bytes))
+		}
+	}
+	h.Curve, h.Top = curve(values, float64(u.Peak), trackHeight, true), stoker.AboutBytes(float64(u.Peak))
 }

@@ -58,8 +58,14 @@ func whatIfOf(run *recording.Run) *whatIf {
 			if n == now && m == prefetch {
 				w.Now = [2]int{i, k}
 			}
-			row = append(row, cellOf(base.Forecast(
-				stoker.Change{Setting: stoker.NumWorkers, From: now, To: n}, stoker.Change{Setting: stoker.PrefetchFactor, From: prefetch, To: m})))
+			var changes []stoker.Change
+			if n != now {
+				changes = append(changes, stoker.Change{Setting: stoker.NumWorkers, From: now, To: n})
+			}
+			if m != prefetch {
+				changes = append(changes, stoker.Change{Setting: stoker.PrefetchFactor, From: prefetch, To: m})
+			}
+			row = append(row, cellOf(base.Forecast(changes...)))
 		}
 		w.Rows = append(w.Rows, row)
 	}

@@ -39,7 +39,7 @@ const mostFixes = 3
 // OutcomeMarkdown writes what verify found as a summary, with the slow line of the run
 // after.
 func OutcomeMarkdown(w io.Writer, o verify.Outcome, after diagnose.Verdict, failed []string) error {
-	m, page := &markdown{}, outcomeOf(Before{Name: "before", Outcome: o}, "after")
+	m, page := &markdown{}, comparedOf(o, "before", "after")
 	m.heading(page.Title + emulated(o.Emulated))
 	if o.Refused != "" {
 		m.line("%s.", o.Refused)

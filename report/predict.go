@@ -218,25 +218,36 @@ func (p *page) bound(f Prediction) {
 
 // sizing is what a target takes.
 func (p *page) sizing(z predict.Sizing) {
-	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target))))
-	if z.Reached {
-		p.wrapped("  ", "  ", "reached already, by the likely values")
+	s := sizingSheet(z)
+	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+	if s.Says != "" {
+		p.wrapped("  ", "  ", s.Says)
 	}
-	rows := [][]string{{"", "has", "needs", "from", "to"}}
-	for _, n := range z.Changes {
-		text := needText(n)
-		rows = append(rows, []string{n.Input + unitOf(n), text(n.From), text(n.To.Point), text(n.To.Low), text(n.To.High)})
+	if len(s.Rows) > 1 {
+		p.table(s.Rows, s.Align)
 	}
-	if len(rows) > 1 {
-		p.table(rows, "lrrrr")
-	}
-	for _, text := range z.Impossible {
-		p.wrapped("  - ", "    ", cut(text, 600))
-	}
-	for _, m := range z.Unknown {
-		p.wrapped("  - ", "    ", m.Input+" is unknown: what depends on it is not sized")
+	for _, text := range s.Lines {
+		p.wrapped("  - ", "    ", text)
 	}
 	p.b.WriteString("\n")
+}
+
+func sizingSheet(z predict.Sizing) sheet {
+	s := sheet{Title: fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target)), Rows: [][]string{{"", "has", "needs", "from", "to"}}, Align: "lrrrr"}
+	if z.Reached {
+		s.Says = "reached already, by the likely values"
+	}
+	for _, n := range z.Changes {
+		text := needText(n)
+		s.Rows = append(s.Rows, []string{n.Input + unitOf(n), text(n.From), text(n.To.Point), text(n.To.Low), text(n.To.High)})
+	}
+	for _, text := range z.Impossible {
+		s.Lines = append(s.Lines, cut(text, 600))
+	}
+	for _, m := range z.Unknown {
+		s.Lines = append(s.Lines, m.Input+" is unknown: what depends on it is not sized")
+	}
+	return s
 }
 
 func needText(n predict.Need) func(float64) string {
@@ -281,14 +292,12 @@ func (p *page) walls(walls []predict.Wall) {
 
 // waste is what the idle share costs.
 func (p *page) waste(f Prediction) {
-	w := f.Waste
-	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("what idling costs, of %s GPU hours", stoker.About(f.Hours))))
-	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
-	row("idle", stoker.Around(w.GPUHours, stoker.About)+" GPU hours")
-	row("money", stoker.Around(w.Dollars, stoker.About)+" $")
-	row("energy", stoker.Around(w.KWh, stoker.About)+" kWh")
-	row("carbon", stoker.Around(w.KgCO2, stoker.About)+" kg CO2e")
-	for _, note := range w.Notes {
+	s := wasteSheet(f)
+	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+	for _, row := range s.Rows[1:] {
+		fmt.Fprintf(&p.b, "  %-12s %s\n", row[0], row[1])
+	}
+	for _, note := range s.Lines {
 		p.wrapped("  - ", "    ", note)
 	}
 	if f.Prices.Source != "" && f.Sources {
@@ -297,8 +306,25 @@ func (p *page) waste(f Prediction) {
 	p.b.WriteString("\n")
 }
 
+func wasteSheet(f Prediction) sheet {
+	w := f.Waste
+	return sheet{
+		Title: fmt.Sprintf("what idling costs, of %s GPU hours", stoker.About(f.Hours)), Align: "ll", Lines: w.Notes,
+		Rows: [][]string{
+			{"", ""},
+			{"idle", stoker.Around(w.GPUHours, stoker.About) + " GPU hours"},
+			{"money", stoker.Around(w.Dollars, stoker.About) + " $"},
+			{"energy", stoker.Around(w.KWh, stoker.About) + " kWh"},
+			{"carbon", stoker.Around(w.KgCO2, stoker.About) + " kg CO2e"},
+		},
+	}
+}
+
 func (p *page) unknowns(missing []predict.Missing) {
-	var lines []string
+	p.list("unknown, and what the device needs it to be", unknownLines(missing))
+}
+
+func unknownLines(missing []predict.Missing) (lines []string) {
 	for _, m := range missing {
 		line := m.Input
 		if m.Needs != "" {
@@ -306,7 +332,7 @@ func (p *page) unknowns(missing []predict.Missing) {
 		}
 		lines = append(lines, line)
 	}
-	p.list("unknown, and what the device needs it to be", lines)
+	return lines
 }
 
 // Given is the source of an input that the asker named.

@@ -28,9 +28,22 @@ func (p *page) swept(f Prediction) {
 
 // rows is one row per setting with a bar of utilisation.
 func (p *page) rows(f Prediction) {
+	width := max(10, p.width()-76)
+	rows := sweptRows(f, func(use float64) string {
+		return p.colour(useColour(use), bars(stoker.Exactly(use), 1, width))
+	})
+	p.table(rows, "rrrrrlrl")
+	p.b.WriteString("\n")
+	if shown := len(rows) - 1; shown < len(f.Points) {
+		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown; --csv and --json have all", (len(f.Points)+mostRows-1)/mostRows, len(f.Points)))
+		p.b.WriteString("\n")
+	}
+}
+
+// sweptRows are the settings of a sweep over one, with a bar of utilisation each.
+func sweptRows(f Prediction, bar func(use float64) string) [][]string {
 	axis := f.Axes[0]
 	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}
-	width := max(10, p.width()-76)
 	each := (len(f.Points) + mostRows - 1) / mostRows
 	value := func(i int) string {
 		if len(axis.Storages) > 0 {
@@ -44,18 +57,12 @@ func (p *page) rows(f Prediction) {
 			rows = append(rows, []string{value(i), "", "", "", "", "no room", "", ""})
 			continue
 		}
-		bar := p.colour(useColour(q.Utilization.Point), bars(stoker.Exactly(q.Utilization.Point), 1, width))
 		rows = append(rows, []string{
 			value(i), known(q.Step, stoker.AboutSeconds), known(q.Throughput, stoker.About), stoker.About(q.Throughput.Low), stoker.About(q.Throughput.High),
-			Binds(q.BoundStage, q.Bound), known(q.Utilization, stoker.Percent), bar,
+			Binds(q.BoundStage, q.Bound), known(q.Utilization, stoker.Percent), bar(q.Utilization.Point),
 		})
 	}
-	p.table(rows, "rrrrrlrl")
-	p.b.WriteString("\n")
-	if each > 1 {
-		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown; --csv and --json have all", each, len(f.Points)))
-		p.b.WriteString("\n")
-	}
+	return rows
 }
 
 // chart draws throughput over the setting in braille.

@@ -172,6 +172,15 @@ type jsonMonth struct {
 	Priced   int      `json:"priced_jobs"`
 }
 
+type runsObject struct {
+	Schema     int         `json:"schema"`
+	Folder     string      `json:"folder"`
+	Recordings int         `json:"recordings"`
+	Jobs       []jsonJob   `json:"jobs"`
+	Months     []jsonMonth `json:"months"`
+	Warnings   []string    `json:"warnings"`
+}
+
 // RunsJSON writes all jobs as one object.
 func RunsJSON(w io.Writer, r Runs) error {
 	jobs, months := []jsonJob{}, []jsonMonth{}
@@ -193,7 +202,7 @@ func RunsJSON(w io.Writer, r Runs) error {
 		}
 		months = append(months, row)
 	}
-	return Object(w, map[string]any{"schema": schema, "folder": r.Folder, "recordings": r.Recordings, "jobs": jobs, "months": months, "warnings": append([]string{}, r.Notes...)})
+	return Object(w, runsObject{schema, r.Folder, r.Recordings, jobs, months, append([]string{}, r.Notes...)})
 }
 
 // RunsCSV writes a row per job, in base units.

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -42,6 +43,63 @@ func columnWidths(rows [][]string, columns int) []int {
 		}
 	}
 	return widths
+}
+
+// sheet is a table with what stands around it. Text and the HTML page show the same rows.
+type sheet struct {
+	Title string
+	About string     // follows the title in text
+	Says  string     // what it shows, in a sentence: on the page
+	Rows  [][]string // the first is a heading
+	Align string     // a letter per column: l or r
+	Lines []string   // what follows from it
+}
+
+// listed writes a table below its title; a last column of names is cut where the page ends.
+func (p *page) listed(s sheet) {
+	if len(s.Rows) < 2 {
+		return
+	}
+	p.wrapped("", "  ", p.bold(s.Title)+s.About)
+	last, room := len(s.Align)-1, p.width()-2
+	for _, width := range columnWidths(s.Rows, len(s.Align))[:last] {
+		room -= width + 2
+	}
+	if room < leastName && s.Align[last] == 'l' && !s.named() {
+		last--
+	}
+	var rows [][]string
+	for _, row := range s.Rows {
+		row = slices.Clone(row[:last+1])
+		row[last] = cut(row[last], max(leastName, room)-1) // with the sign that it was cut
+		rows = append(rows, row)
+	}
+	p.table(rows, s.Align[:last+1])
+}
+
+// named reports whether the last column names the rows, behind numbers.
+func (s sheet) named() bool {
+	return s.Align != "" && s.Align[0] == 'r' && s.Align[len(s.Align)-1] == 'l'
+}
+
+// sheet writes a table with all that stands around it.
+func (p *page) sheet(s sheet) {
+	if len(s.Rows) < 2 {
+		return
+	}
+	p.listed(s)
+	for _, line := range s.Lines {
+		p.wrapped("  - ", "    ", line)
+	}
+	p.b.WriteString("\n")
+}
+
+// first is the head of a list: all of it where most is 0.
+func first[T any](all []T, most int) []T {
+	if most > 0 {
+		return all[:min(most, len(all))]
+	}
+	return all
 }
 
 // Columns of prose: the last gets what the page leaves, at least so much, the

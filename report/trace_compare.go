@@ -29,8 +29,10 @@ func TracesText(w io.Writer, o verify.TraceOutcome, top int, style Style) error 
 	}
 	p.side("bound by", o.Was+" -> "+p.bold(o.Now))
 	p.b.WriteString("\n")
-	p.stepRows(o.Rows)
-	p.workRows(o.Work, top)
+	steps := stepSheet(o.Rows)
+	steps.Rows, steps.Align = p.fitted(steps.Rows, steps.Align, "least to most", "least to most")
+	p.sheet(steps)
+	p.sheet(workSheet(o.Work, top))
 	p.list("note", o.Warnings)
 	return p.to(w)
 }
@@ -62,24 +64,21 @@ func (p *page) promised(o verify.TraceOutcome) {
 	}
 }
 
-// stepRows is what a step went into, before and after.
-func (p *page) stepRows(all []verify.Row) {
-	if len(all) == 0 {
-		return
+// stepSheet is what a step went into, before and after.
+func stepSheet(all []verify.Row) sheet {
+	s := sheet{
+		Title: "per step", Says: "What a step went into, before and after.", Align: "lrrrrr",
+		Rows: [][]string{{"", "before", "least to most", "after", "least to most", "difference"}},
 	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("per step"))
-	rows := [][]string{{"", "before", "least to most", "after", "least to most", "difference"}}
 	for _, r := range all {
 		name := r.Name
 		if r.Group == "cause" {
 			name = "idle: " + name
 		}
 		say := valueIn(r.Unit)
-		rows = append(rows, []string{cut(name, 30), say(r.Before.Mean), say(r.Before.Least) + " to " + say(r.Before.Most), say(r.After.Mean), say(r.After.Least) + " to " + say(r.After.Most), differenceIn(r)})
+		s.Rows = append(s.Rows, []string{cut(name, 30), say(r.Before.Mean), say(r.Before.Least) + " to " + say(r.Before.Most), say(r.After.Mean), say(r.After.Least) + " to " + say(r.After.Most), differenceIn(r)})
 	}
-	fitted, align := p.fitted(rows, "lrrrrr", "least to most", "least to most")
-	p.table(fitted, align)
-	p.b.WriteString("\n")
+	return s
 }
 
 // valueIn prints values of a unit.
@@ -104,34 +103,18 @@ func differenceIn(r verify.Row) string {
 	return fmt.Sprintf("%+.1f", d)
 }
 
-// workRows are kernels, copies and collectives by name.
-func (p *page) workRows(all []verify.Row, top int) {
-	if len(all) == 0 {
-		return
+// workSheet is kernels, copies and collectives by name.
+func workSheet(all []verify.Row, top int) sheet {
+	shown := first(all, top)
+	s := sheet{
+		Title: "work by name", About: fmt.Sprintf(", %d of %d by what changed", len(shown), len(all)),
+		Says: fmt.Sprintf("Kernels, copies and collectives of a step, most changed first (%d of %d).", len(shown), len(all)),
+		Rows: [][]string{{"work", "", "calls before", "after", "time before", "after", "difference", "name"}}, Align: "llrrrrrl",
 	}
-	shown := all
-	if top > 0 {
-		shown = all[:min(top, len(all))]
-	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("work by name, %d of %d by what changed", len(shown), len(all))))
-	rows := [][]string{{"work", "", "calls before", "after", "time before", "after", "difference", "name"}}
 	for _, r := range shown {
-		rows = append(rows, []string{r.Group, r.Only(), callsOf(r.Calls[0]), callsOf(r.Calls[1]), stoker.AboutSeconds(r.Before.Mean), stoker.AboutSeconds(r.After.Mean), differenceIn(r), ""})
+		s.Rows = append(s.Rows, []string{r.Group, r.Only(), callsOf(r.Calls[0]), callsOf(r.Calls[1]), stoker.AboutSeconds(r.Before.Mean), stoker.AboutSeconds(r.After.Mean), differenceIn(r), r.Name})
 	}
-	room := max(20, p.width()-2-columnsWide(rows))
-	for i, r := range shown {
-		rows[i+1][len(rows[i+1])-1] = cut(r.Name, room)
-	}
-	p.table(rows, "llrrrrrl")
-	p.b.WriteString("\n")
-}
-
-// columnsWide is how wide a table of such rows is.
-func columnsWide(rows [][]string) (width int) {
-	for _, w := range columnWidths(rows, len(rows[0])) {
-		width += w + 2
-	}
-	return width
+	return s
 }
 
 func callsOf(n float64) string { return valueIn("calls")(n) }

@@ -14,73 +14,66 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/operators"
 )
 
-// kernels is the table of kernels by name, and that of collectives: of the judged window.
+// kernels writes the table of kernels, and that of collectives.
 func (p *page) kernels(r TraceReport, top int) {
+	if r.Within.Grouped() {
+		p.sheet(groupSheet(r, top))
+	} else {
+		p.sheet(kernelSheet(r, top))
+	}
+	p.sheet(exchangeSheet(r))
+}
+
+// kernelSheet is the table of kernels by name: of the judged window.
+func kernelSheet(r TraceReport, top int) sheet {
 	d := r.Device()
 	if d == nil {
-		return
+		return sheet{}
 	}
 	k := r.Gaps.Kernels(d)
 	totals := computing(k)
-	p.grouped(r)
-	if len(totals) > 0 && !r.Within.Grouped() {
-		shown := totals
-		if top > 0 {
-			shown = totals[:min(top, len(totals))]
-		}
-		p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by time; the judged window", p.bold("kernels"), len(shown), len(totals)))
-		rows := [][]string{{"calls", "time", "share", "mean", "computes", "on", "kernel"}}
-		for _, t := range shown {
-			rows = append(rows, []string{
-				fmt.Sprint(t.Count), span(t.Time), stoker.Percent(float64(t.Time) / float64(max(1, k.Time))), span(t.Time / int64(max(1, t.Count))),
-				t.Family.String(), coresWord(t), "",
-			})
-		}
-		room := max(20, p.width()-2-columnsWide(rows))
-		for i, t := range shown {
-			rows[i+1][len(rows[i+1])-1] = cut(r.name(t.Name), room)
-		}
-		p.table(rows, "rrrrlll")
-		p.b.WriteString("\n")
+	shown := first(totals, top)
+	s := sheet{
+		Title: "kernels", About: fmt.Sprintf(", %d of %d by time; the judged window", len(shown), len(totals)),
+		Says: fmt.Sprintf("What ran on the device in the judged window, most time first (%d of %d).", len(shown), len(totals)),
+		Rows: [][]string{{"calls", "time", "share", "mean", "computes", "on", "kernel"}}, Align: "rrrrlll",
 	}
-	p.collectives(r, r.Gaps.Exchanges(d))
+	for _, t := range shown {
+		s.Rows = append(s.Rows, []string{
+			fmt.Sprint(t.Count), span(t.Time), stoker.Percent(float64(t.Time) / float64(max(1, k.Time))), span(t.Time / int64(max(1, t.Count))),
+			t.Family.String(), coresWord(t), r.name(t.Name),
+		})
+	}
+	return s
 }
 
 // mostOfGroup is how many kernels text shows of an operator or range.
 const mostOfGroup = 3
 
-// grouped is the table of kernels by the operator or range that launched them.
-func (p *page) grouped(r TraceReport) {
+// groupSheet is the table of kernels by the operator or range that launched them.
+func groupSheet(r TraceReport, top int) sheet {
 	groups := kernelGroups(r)
-	if len(groups) == 0 {
-		return
-	}
-	shown := groups
-	if r.Top > 0 {
-		shown = groups[:min(r.Top, len(groups))]
-	}
+	shown := first(groups, top)
 	all := int64(0)
 	for _, g := range groups {
 		all += g.Time
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by time; the judged window", p.bold("kernels by "+string(r.Within)), len(shown), len(groups)))
-	rows, names := [][]string{{"calls", "time", "share", "mean", string(r.Within) + ", kernel"}}, []string{""}
+	by := string(r.Within)
+	s := sheet{
+		Title: "kernels by " + by, About: fmt.Sprintf(", %d of %d by time; the judged window", len(shown), len(groups)),
+		Says: fmt.Sprintf("The same kernels by the %s that launched them, with the %d of each that took most time.", by, mostOfGroup),
+		Rows: [][]string{{"calls", "time", "share", "mean", by + ", kernel"}}, Align: "rrrrl",
+	}
 	row := func(count int, time int64, name string) {
-		rows = append(rows, []string{fmt.Sprint(count), span(time), stoker.Percent(float64(time) / float64(max(1, all))), span(time / int64(max(1, count))), ""})
-		names = append(names, name)
+		s.Rows = append(s.Rows, []string{fmt.Sprint(count), span(time), stoker.Percent(float64(time) / float64(max(1, all))), span(time / int64(max(1, count))), name})
 	}
 	for _, g := range shown {
 		row(g.Count, g.Time, groupName(g, r))
-		for _, k := range g.Kernels[:min(mostOfGroup, len(g.Kernels))] {
+		for _, k := range first(g.Kernels, mostOfGroup) {
 			row(k.Count, k.Time, "  "+r.name(k.Name))
 		}
 	}
-	room := max(20, p.width()-2-columnsWide(rows)+len(rows[0][4]))
-	for i := range rows[1:] {
-		rows[i+1][4] = cut(names[i+1], room)
-	}
-	p.table(rows, "rrrrl")
-	p.b.WriteString("\n")
+	return s
 }
 
 func groupName(g operators.Group, r TraceReport) string {
@@ -119,13 +112,19 @@ func coresWord(t idle.Total) string {
 	return ""
 }
 
-func (p *page) collectives(r TraceReport, e *idle.Exchanges) {
-	if len(e.Kinds) == 0 {
-		return
+// exchangeSheet is the table of collectives: of the judged window.
+func exchangeSheet(r TraceReport) sheet {
+	d := r.Device()
+	if d == nil {
+		return sheet{}
 	}
+	e := r.Gaps.Exchanges(d)
 	slices.SortStableFunc(e.Kinds, func(a, b idle.Collective) int { return cmp.Compare(b.Time, a.Time) })
-	p.wrapped("", "  ", fmt.Sprintf("%s of the judged window: times hold the waiting for other ranks, so that rates are at least these", p.bold("collectives")))
-	rows := [][]string{{"calls", "time", "mean", "exposed", "bytes", "bus", "collective"}}
+	s := sheet{
+		Title: "collectives", About: " of the judged window: times hold the waiting for other ranks, so that rates are at least these",
+		Says: "What ranks exchange in the judged window. Times hold the waiting for other ranks, so that rates are at least these.",
+		Rows: [][]string{{"calls", "time", "mean", "exposed", "bytes", "bus", "collective"}}, Align: "rrrrrrl",
+	}
 	for _, c := range e.Kinds {
 		bytes, bus := "unknown", "unknown"
 		if c.Bytes > 0 {
@@ -134,14 +133,10 @@ func (p *page) collectives(r TraceReport, e *idle.Exchanges) {
 				bus = stoker.AboutRate(rate)
 			}
 		}
-		rows = append(rows, []string{fmt.Sprint(c.Count), span(c.Time), span(c.Time / int64(c.Count)), stoker.Percent(float64(c.Exposed) / float64(max(1, c.Time))), bytes, bus, ""})
+		exposed := stoker.Percent(float64(c.Exposed) / float64(max(1, c.Time)))
+		s.Rows = append(s.Rows, []string{fmt.Sprint(c.Count), span(c.Time), span(c.Time / int64(c.Count)), exposed, bytes, bus, r.name(c.Name)})
 	}
-	room := max(20, p.width()-2-columnsWide(rows))
-	for i, c := range e.Kinds {
-		rows[i+1][len(rows[i+1])-1] = cut(r.name(c.Name), room)
-	}
-	p.table(rows, "rrrrrrl")
-	p.b.WriteString("\n")
+	return s
 }
 
 // busRate is the bandwidth of the links that a collective needs, in the way of

@@ -16,16 +16,20 @@ const mostOwners = 5
 // farLarger is from how many times as large on nobody asks how many exactly.
 const farLarger = 8
 
-// memory says what lay in the judged device's memory when tensors took most of it.
-func (p *page) memory(r TraceReport) {
+// memorySheet is the table of what lay in the judged device's memory when tensors took
+// most of it.
+func memorySheet(r TraceReport) sheet {
 	u, known := usedMemory(r)
 	if !known {
-		return
+		return sheet{}
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s of the judged window: tensors took %s at most, %s into the trace; of that", p.bold("memory"), stoker.AboutBytes(float64(u.Peak)), span(u.At)))
-	rows := [][]string{{"allocated", "bytes", "share"}}
+	peak := fmt.Sprintf("tensors took %s at most, %s into the trace", stoker.AboutBytes(float64(u.Peak)), span(u.At))
+	s := sheet{
+		Title: "memory", About: " of the judged window: " + peak + "; of that", Says: "In the judged window " + peak + ". Of that:",
+		Rows: [][]string{{"allocated", "bytes", "share"}}, Align: "lrr",
+	}
 	row := func(word string, bytes int64) {
-		rows = append(rows, []string{word, stoker.AboutBytes(float64(bytes)), stoker.Percent(float64(bytes) / float64(max(1, u.Peak)))})
+		s.Rows = append(s.Rows, []string{word, stoker.AboutBytes(float64(bytes)), stoker.Percent(float64(bytes) / float64(max(1, u.Peak)))})
 	}
 	for kind, bytes := range u.Kinds {
 		if bytes > 0 {
@@ -35,18 +39,31 @@ func (p *page) memory(r TraceReport) {
 	for _, o := range u.Owners[:min(mostOwners, len(u.Owners))] {
 		row(fmt.Sprintf("  %s, %s", cut(ownerName(r, o), mostName), stoker.Many(o.Count, "time")), o.Bytes)
 	}
-	p.table(rows, "lrr")
-	curve := ""
-	for _, bytes := range u.Curve {
-		curve += level(float64(bytes) / float64(max(1, u.Peak)))
-	}
-	fmt.Fprintf(&p.b, "  over the window  %s\n", curve)
 	if !math.IsNaN(u.Fits) {
 		times := fmt.Sprintf("about %.1f", u.Fits)
 		if u.Fits >= farLarger {
 			times = fmt.Sprintf("more than %d", farLarger)
 		}
-		p.wrapped("  ", "  ", fmt.Sprintf("a batch %s times as large fits, if all that a step allocates grows with it", times))
+		s.Lines = []string{fmt.Sprintf("a batch %s times as large fits, if all that a step allocates grows with it", times)}
+	}
+	return s
+}
+
+// memory says what lay in the judged device's memory, and how that went over the window.
+func (p *page) memory(r TraceReport) {
+	u, known := usedMemory(r)
+	if !known {
+		return
+	}
+	s := memorySheet(r)
+	p.listed(s)
+	curve := ""
+	for _, bytes := range u.Curve {
+		curve += level(float64(bytes) / float64(max(1, u.Peak)))
+	}
+	fmt.Fprintf(&p.b, "  over the window  %s\n", curve)
+	for _, line := range s.Lines {
+		p.wrapped("  ", "  ", line)
 	}
 	p.b.WriteString("\n")
 }

@@ -25,7 +25,7 @@ func (p *page) operators(t *operators.Table) {
 		return
 	}
 	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s; the whole recording, as key_averages() counts", p.bold("operators"), len(t.Rows), t.Of, orderWord(t)))
-	rows, align := p.operatorRows(t)
+	rows, align := operatorRows(t, p.width()-6)
 	rows, align = p.fitted(rows, align, droppable(t)...)
 	cutNames(rows, p.width())
 	if t.Shapes {
@@ -39,7 +39,22 @@ func (p *page) operators(t *operators.Table) {
 	p.b.WriteString("\n")
 }
 
-func (p *page) operatorRows(t *operators.Table) ([][]string, string) {
+// operatorSheet is the table as the page has it, without shapes.
+func operatorSheet(t *operators.Table, most int) sheet {
+	if t == nil || len(t.Rows) == 0 {
+		return sheet{}
+	}
+	few := *t
+	few.Rows, few.Shapes = first(t.Rows, most), false
+	rows, align := operatorRows(&few, 0)
+	return sheet{
+		Title: "operators", Rows: rows, Align: align,
+		Says: fmt.Sprintf("Of the whole recording, as key_averages() counts; most %[3]s first (%[1]d of %[2]d).", len(few.Rows), t.Of, orderWord(t)),
+	}
+}
+
+// operatorRows are the rows of the table; a line of shapes takes so much room.
+func operatorRows(t *operators.Table, room int) ([][]string, string) {
 	head := []string{"operator", "calls", "CPU total", "CPU self"}
 	align := "lrrr"
 	if t.Device > 0 {
@@ -62,7 +77,7 @@ func (p *page) operatorRows(t *operators.Table) ([][]string, string) {
 		}
 		rows = append(rows, row)
 		if t.Shapes && r.Shapes != "" {
-			rows = append(rows, append([]string{"  " + cut(r.Shapes, max(20, p.width()-6))}, make([]string, len(row)-1)...))
+			rows = append(rows, append([]string{"  " + cut(r.Shapes, max(20, room))}, make([]string, len(row)-1)...))
 		}
 	}
 	return rows, align
@@ -193,31 +208,41 @@ func (p *page) workRoofline(r *operators.Roofline) {
 	if r == nil {
 		return
 	}
+	s := roofSheet(r, mostPoints)
 	if r.Why != "" {
-		fmt.Fprintf(&p.b, "%s\n", p.bold("roofline"))
+		fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
 		p.wrapped("  ", "  ", "unknown: "+r.Why+".")
 		p.b.WriteString("\n")
 		return
+	}
+	p.wrapped("", "  ", p.bold(s.Title)+s.About)
+	rows, align := p.fitted(s.Rows, s.Align, "ridge", "calls", "GPU time", "FLOP/B", "in")
+	cutNames(rows, p.width())
+	p.table(rows, align)
+	p.b.WriteString("\n")
+}
+
+// roofSheet is the table of matrix work against the device; without rows where there is
+// none.
+func roofSheet(r *operators.Roofline, most int) sheet {
+	s := sheet{Title: "roofline"}
+	if r == nil || r.Why != "" {
+		return s
 	}
 	device := "its device is not in the table of hardware, so no peak is known"
 	if r.GPU.Name != "" {
 		device = "against " + r.GPU.Title
 	}
-	p.wrapped("", "  ", p.bold("roofline")+" of matrix work, "+stoker.Percent(r.Covered)+" of kernel time; "+device)
-	rows := [][]string{{"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge", "bound by"}}
-	for i, pt := range r.Points {
-		if i == mostPoints {
-			break
-		}
-		rows = append(rows, []string{
+	s.About = " of matrix work, " + stoker.Percent(r.Covered) + " of kernel time; " + device
+	s.Says = "Matrix work, which is " + stoker.Percent(r.Covered) + " of kernel time: " + device + "."
+	s.Rows, s.Align = [][]string{{"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge", "bound by"}}, "llrrrrrrl"
+	for _, pt := range first(r.Points, most) {
+		s.Rows = append(s.Rows, []string{
 			cut(pt.Name, 36), orUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls), stoker.AboutSeconds(pt.Seconds), stoker.AboutFLOPs(pt.Attained),
 			stoker.Percent(pt.Share), stoker.About(pt.Intensity), stoker.About(pt.Ridge), boundBy(pt),
 		})
 	}
-	rows, align := p.fitted(rows, "llrrrrrrl", "ridge", "calls", "GPU time", "FLOP/B", "in")
-	cutNames(rows, p.width())
-	p.table(rows, align)
-	p.b.WriteString("\n")
+	return s
 }
 
 // mostPoints is how many operators the text's roofline has; JSON has all.

@@ -5,27 +5,22 @@ import (
 	"github.com/stoker-dev/stoker/predict/replay"
 )
 
-// criticalPath is the table of what decided how long the judged steps took.
-func (p *page) criticalPath(r TraceReport) {
+// pathSheet is the table of what decided how long the judged steps took.
+func pathSheet(r TraceReport) sheet {
+	s := sheet{
+		Title: "critical path", About: " of the judged steps: what shortens nothing of it makes no step shorter",
+		Says: "What decided how long the judged steps took: what shortens nothing of it makes no step shorter.",
+		Rows: [][]string{{"part", "per step", "share", "most of it"}}, Align: "lrrl",
+	}
 	c := r.Plan.Replay
-	parts := pathParts(c)
-	if len(parts) == 0 {
-		return
-	}
-	p.wrapped("", "  ", p.bold("critical path")+" of the judged steps: what shortens nothing of it makes no step shorter")
-	rows := [][]string{{"part", "per step", "share", "most of it"}}
-	for _, part := range parts {
-		rows = append(rows, []string{part.Part.String(), span(part.Time / int64(max(1, c.Steps))), stoker.Percent(part.Share), ""})
-	}
-	room := p.width() - 2 - columnsWide(rows) + len("most of it")
-	for i, part := range parts {
-		if len(part.Names) > 0 && room >= leastName {
-			share := " " + stoker.Percent(part.Names[0].Share)
-			rows[i+1][3] = cut(pathName(r, part.Names[0]), room-len(share)) + share
+	for _, part := range pathParts(c) {
+		most := ""
+		if len(part.Names) > 0 {
+			most = stoker.Percent(part.Names[0].Share) + " " + pathName(r, part.Names[0])
 		}
+		s.Rows = append(s.Rows, []string{part.Part.String(), span(part.Time / int64(max(1, c.Steps))), stoker.Percent(part.Share), most})
 	}
-	p.table(rows, "lrrl")
-	p.b.WriteString("\n")
+	return s
 }
 
 // pathPart is a part of the critical path, with the names that it was spent on.

@@ -8,22 +8,30 @@ import (
 
 	"github.com/stoker-dev/stoker"
 
-	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 )
 
 // ranks writes one table over all ranks, and who waits for whom.
-func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
+func (p *page) ranks(t *ranks.Table) {
 	if t == nil {
 		return
 	}
+	s := rankSheet(t)
+	s.Rows, s.Align = p.fitted(s.Rows, s.Align, "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
+	p.sheet(s)
+}
+
+// rankSheet is the table over all ranks.
+func rankSheet(t *ranks.Table) sheet {
 	shown := worstRanks(t)
-	if len(shown) < len(t.Ranks) {
-		p.wrapped("", "  ", fmt.Sprintf("%s, the %d of %d for which the others wait most (--json has all)", p.bold("ranks"), len(shown), len(t.Ranks)))
-	} else {
-		fmt.Fprintf(&p.b, "%s\n", p.bold("ranks"))
+	s := sheet{
+		Title: "ranks", Align: "rrrrrrrlrrr", Lines: rankLines(t),
+		Says: "What each rank's device did, and how long the others waited for it: of the judged steps.",
+		Rows: [][]string{{"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last", "waited", "made wait"}},
 	}
-	rows := [][]string{{"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last", "waited", "made wait"}}
+	if len(shown) < len(t.Ranks) {
+		s.About = fmt.Sprintf(", the %d of %d for which the others wait most (--json has all)", len(shown), len(t.Ranks))
+	}
 	for _, r := range shown {
 		cause := "-"
 		if r.CauseShare > 0 {
@@ -33,17 +41,12 @@ func (p *page) ranks(t *ranks.Table, all *idle.Analysis) {
 		if r.Arrived > 0 {
 			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last, r.Arrived), stoker.AboutSeconds(r.Waited), stoker.AboutSeconds(r.Delayed)
 		}
-		rows = append(rows, []string{
+		s.Rows = append(s.Rows, []string{
 			fmt.Sprint(r.Rank), stoker.AboutSeconds(r.Step), stoker.Percent(r.Kernel), stoker.Percent(r.Copy), stoker.Percent(r.Communication), stoker.Percent(r.Idle), stoker.Percent(r.Input),
 			cause, last, waited, delayed,
 		})
 	}
-	rows, align := p.fitted(rows, "rrrrrrrlrrr", "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
-	p.table(rows, align)
-	for _, line := range rankLines(t) {
-		p.wrapped("  - ", "    ", line)
-	}
-	p.b.WriteString("\n")
+	return s
 }
 
 // mostRanks are shown all; of more of them the worst so many.

@@ -10,30 +10,27 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// serving is the table of a server's passes: what each kind takes on the device.
-func (p *page) serving(r TraceReport, top int) {
+// servingSheet is the table of a server's passes: what each kind takes on the device.
+func servingSheet(r TraceReport, top int) sheet {
 	served := servedBy(r)
-	if len(served) == 0 {
-		return
+	shown := first(served, top)
+	s := sheet{
+		Title: "serving", About: fmt.Sprintf(", %d of %d kinds of passes by time; the judged steps", len(shown), len(served)),
+		Says: "What each kind of a server's passes takes on the device, those with most time first.",
+		Rows: [][]string{{"pass", "requests", "passes", "mean", "kernel", "idle", "tokens/s"}}, Align: "lrrrrrr",
 	}
-	shown := served
-	if top > 0 {
-		shown = served[:min(top, len(served))]
-	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d kinds of passes by time; the judged steps", p.bold("serving"), len(shown), len(served)))
-	rows := [][]string{{"pass", "requests", "passes", "mean", "kernel", "idle", "tokens/s"}}
-	for _, s := range shown {
+	for _, pass := range shown {
 		requests := "unknown"
-		if s.Requests >= 0 {
-			requests = fmt.Sprint(s.Requests)
+		if pass.Requests >= 0 {
+			requests = fmt.Sprint(pass.Requests)
 		}
-		whole := float64(max(1, s.Time))
-		rows = append(rows, []string{
-			cut(s.Phase, mostName), requests, fmt.Sprint(s.Count), span(s.Time / int64(s.Count)), stoker.Percent(float64(s.Kernel) / whole), stoker.Percent(float64(s.Idle) / whole), stoker.About(tokenRate(s)),
+		whole := float64(max(1, pass.Time))
+		s.Rows = append(s.Rows, []string{
+			cut(pass.Phase, mostName), requests, fmt.Sprint(pass.Count), span(pass.Time / int64(pass.Count)),
+			stoker.Percent(float64(pass.Kernel) / whole), stoker.Percent(float64(pass.Idle) / whole), stoker.About(tokenRate(pass)),
 		})
 	}
-	p.table(rows, "lrrrrrr")
-	p.b.WriteString("\n")
+	return s
 }
 
 func servedBy(r TraceReport) []idle.Served {

@@ -170,7 +170,10 @@ func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
 		return interrupted(ctx, err)
 	}
 	if f.json {
-		err = report.Object(a.stdout, r)
+		err = report.Object(a.stdout, struct {
+			Schema int `json:"schema"`
+			check.Report
+		}{1, r})
 	} else {
 		err = printCheck(a.stdout, r)
 	}

@@ -10,8 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/plot"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 func (a *app) report() *cobra.Command {
@@ -21,8 +24,9 @@ func (a *app) report() *cobra.Command {
 		Short: "Write one page about a run, to look at and to send round",
 		Long: `Write one HTML page about a run: the verdict in a sentence, where the time goes, the whole run as
 a strip, what to change and what that is worth. The page is one file: it needs no network, no other file,
-and no script to be read. RUN is a recording (default: the newest here) or a profiler's trace. With two
-recordings the page holds the second against the first, and against what had been promised.`,
+and no script to be read. RUN is a recording (default: the newest here), a profiler's trace, or what
+stoker tune --json printed. With two recordings or two traces the page holds the second against the
+first, and against what had been promised. (stoker predict -o forecast.html makes a page of a forecast.)`,
 		Example: `  stoker report
   stoker report -o run.html stoker-runs/2026-11-21T101500-train.jsonl.gz
   stoker report -o helped.html BEFORE AFTER
@@ -67,14 +71,12 @@ func pageName(run string) string {
 	return name + ".html"
 }
 
-// subject reads what a page is about.
+// subject reads what a page is about: recordings, or else a profiler's files.
 func (a *app) subject(ctx context.Context, args []string) (report.Subject, error) {
 	now, err := a.judge(args[max(0, len(args)-1):])
 	if err != nil {
-		if len(args) == 1 {
-			if s, bad := a.traceSubject(ctx, args[0]); bad == nil {
-				return s, nil
-			}
+		if s, bad := a.traceSubject(ctx, args); len(args) > 0 && bad == nil {
+			return s, nil
 		}
 		return report.Subject{}, err
 	}
@@ -90,17 +92,34 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 	return s, nil
 }
 
-// traceSubject reads a profiler's file.
-func (a *app) traceSubject(ctx context.Context, file string) (report.Subject, error) {
-	runs, err := a.readTraces(ctx, []string{file}, false)
+// traceSubject reads a profiler's files: of one run, or of one before and one after.
+func (a *app) traceSubject(ctx context.Context, files []string) (report.Subject, error) {
+	runs, err := a.readTraces(ctx, files, true)
 	if err != nil {
 		return report.Subject{}, err
 	}
-	run := runs[0]
+	run, name := runs[len(runs)-1], files[len(files)-1:]
+	if len(runs) == 1 {
+		name = files
+	}
 	r, err := a.inspectUntil(ctx, run, operators.Options{By: operators.BySelf})
 	if err != nil {
 		return report.Subject{}, errors.Join(err, ctx.Err())
 	}
-	r.Source.Files, r.Source.Bytes = []string{file}, bytesOf([]string{file})
-	return report.Subject{Name: file, Version: version, Run: run, Verdict: r.Verdict, Plan: r.Plan, Trace: &r}, nil
+	r.Source.Files, r.Source.Bytes = name, bytesOf(name)
+	s := report.Subject{Name: name[0], Version: version, Run: run, Verdict: r.Verdict, Plan: r.Plan, Trace: &r}
+	if c := r.Ceilings(); c != nil {
+		var picture strings.Builder
+		if err := plot.Roofline(&picture, plot.Words{Title: "What " + c.GPU.Title + " can do, and what these steps did"}, c.Roofline); err != nil {
+			return s, err
+		}
+		s.Picture = picture.String()
+	}
+	if len(runs) == 2 {
+		was := judgedTraces(runs[:1])
+		o := verify.Traces(was, []verify.Traced{{Run: run, Gaps: r.Gaps, Verdict: r.Verdict}}, promisesOf(advise.Rank(runs[0], was[0].Verdict)))
+		o.Refused = "" // two traces are shown beside each other all the same
+		s.Before = &report.Before{Name: files[0], Run: runs[0], Verdict: was[0].Verdict, Outcome: o.Outcome, Traces: &o}
+	}
+	return s, nil
 }

@@ -160,12 +160,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		a.say("no patch: %v", err)
 	}
 	if f.json {
-		return report.Object(a.stdout, struct {
-			Schema int `json:"schema"`
-			tune.Result
-			Patch string   `json:"patch"`
-			Left  []string `json:"left"`
-		}{1, result, diff, left})
+		return report.Object(a.stdout, tuneObject{1, result, diff, left})
 	}
 	return a.tuned(f, result, diff, left)
 }
@@ -181,6 +176,15 @@ func (a *app) runLive(f tuneFlags, command []string) error {
 	}
 	a.say("tuned while it trains; what is decided, and the plan: %s", folder)
 	return a.runApplied(command, map[string]string{"STOKER_LIVE": folder, "STOKER_APPLY_ALLOW": strings.Join(f.allow, ",")})
+}
+
+// tuneObject is what --json prints.
+type tuneObject struct {
+	Schema int `json:"schema"`
+	tune.Result
+
+	Patch string   `json:"patch"`
+	Left  []string `json:"left"` // what the patch could not change
 }
 
 // tuneFolder is a new folder for what this tuning writes.

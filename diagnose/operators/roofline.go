@@ -21,6 +21,15 @@ type Roofline struct {
 	Seconds float64      // of device time
 	Covered float64      // part of the time of all kernels that points speak of, 0 to 1; NaN without kernels
 	Why     string       // why there is no point, "" where there are some
+
+	done []launched // the calls that points add up
+}
+
+// launched is a call's matrix work on its device.
+type launched struct {
+	device      int32
+	start, time int64 // of its kernels
+	flop, bytes float64
 }
 
 // Point is one operator in one precision. NaN is unknown.
@@ -75,6 +84,8 @@ type counted struct {
 	bytes         float64
 	time          int64 // of its kernels
 	tensor, plain int64 // of it, on Tensor Cores and known not to be
+	device        int32 // that its first kernel ran on
+	start         int64 // of its first kernel
 }
 
 func coresOf(all *idle.Analysis) map[int32]idle.Cores {
@@ -245,6 +256,9 @@ func (m *measure) attribute(all *idle.Analysis) {
 			if c == nil {
 				continue
 			}
+			if c.time == 0 {
+				c.device, c.start = w.Device[i], w.Start[i]
+			}
 			c.time += length
 			switch m.cores[w.Name[i]] {
 			case idle.TensorCores:
@@ -295,6 +309,7 @@ func (r *Roofline) points(m *measure) {
 		p.FLOP += c.flop
 		p.Bytes += c.bytes
 		p.Seconds += float64(c.time) / 1e9
+		r.done = append(r.done, launched{c.device, c.start, c.time, c.flop, c.bytes})
 	}
 	for i := range r.Points {
 		r.place(&r.Points[i])

@@ -96,9 +96,9 @@ const start = () => {
       document.getElementById("prefetch-out").textContent = table.prefetch[k];
       workers.setAttribute("aria-valuetext", table.workers[i]);
       prefetch.setAttribute("aria-valuetext", table.prefetch[k]);
-      const as = i === table.now[0] && k === table.now[1] ? "as it is: " : "";
+      const as = i === table.now[0] && k === table.now[1];
       document.getElementById("what-if-answer").textContent = cell.point === null ? "unknown" :
-        `${as}${cell.point.toFixed(2)}x (${cell.low.toFixed(2)} to ${cell.high.toFixed(2)})` +
+        (as ? "as it is" : `${cell.point.toFixed(2)}x (${cell.low.toFixed(2)} to ${cell.high.toFixed(2)})`) +
         (cell.throughput === null ? "" : `, ${digits(cell.throughput)} samples/s`) +
         (cell.stall === null || as ? "" : `, waiting for input ${words(cell.stall, "share")}`) + (cell.binds ? `; ${cell.binds}` : "");
     }

@@ -127,7 +127,11 @@ func (s *sheet) write(w io.Writer) error {
 		p.draw(c, box{margin, top + float64(i)*each, width - margin, top + float64(i+1)*each - 18})
 	}
 	end := bottom + 18
-	for _, line := range wrap("Source: "+s.words.Source, small, width-2*margin) {
+	source := ""
+	if s.words.Source != "" {
+		source = "Source: " + s.words.Source
+	}
+	for _, line := range wrap(source, small, width-2*margin) {
 		c.text(dot{margin, end}, words{small, grey, "start", false}, line)
 		end += small * 1.35
 	}

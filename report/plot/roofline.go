@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
@@ -32,11 +33,22 @@ func Roofline(w io.Writer, title Words, r predict.Roofline) error {
 		}
 	}
 	for i, point := range r.Points {
-		s.explain(fmt.Sprintf("%s, batch %s", point.Name, stoker.About(point.Batch)), markThumb(black, i))
+		name := point.Name
+		if stat.Finite(point.Batch) {
+			name += ", batch " + stoker.About(point.Batch)
+		}
+		s.explain(name, markThumb(black, i))
 	}
 	p.inner = func(c *canvas, at func(dot) dot) {
 		for i, d := range r.Diagonals {
 			diagonal(c, at, p, r, d, i)
+		}
+		peakLabel(c, at, p, r.Precision, r.Peak)
+		for _, slower := range r.Slower {
+			if start := math.Log10(slower.Peak / r.Diagonals[0].Rate); slower.Peak > 0 {
+				c.line([]dot{at(dot{math.Max(start, p.x.min), math.Log10(slower.Peak)}), at(dot{p.x.max, math.Log10(slower.Peak)})}, stroke{grey, 1, "4 3"})
+				peakLabel(c, at, p, slower.Precision, slower.Peak)
+			}
 		}
 		for i, point := range r.Points {
 			workpoint(c, at, point, i)
@@ -44,6 +56,13 @@ func Roofline(w io.Writer, title Words, r predict.Roofline) error {
 	}
 	s.panels = []panel{p}
 	return s.write(w)
+}
+
+// peakLabel names a flat line, below its right end.
+func peakLabel(c *canvas, at func(dot) dot, p panel, in hardware.Precision, peak float64) {
+	end, text := at(dot{p.x.max, math.Log10(peak)}), fmt.Sprintf("peak, %s: %s", in, stoker.AboutFLOPs(peak))
+	c.rect(box{end.x - wide(text, 9.5), end.y + 3, end.x, end.y + 15}, white, white) // a diagonal may lie there
+	c.text(dot{end.x, end.y + 9}, words{9.5, grey, "end", false}, text)
 }
 
 // colourOfLine is the colour of a kind of byte, on lines and points.

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/tune"
+	"github.com/stoker-dev/stoker/verify"
+)
+
+// valid reports what a published schema has against an object that was printed.
+func valid(t *testing.T, schema, printed string) {
+	t.Helper()
+	compiled, err := jsonschema.NewCompiler().Compile("../../docs/schema/" + schema + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(printed))
+	if err == nil {
+		err = compiled.Validate(value)
+	}
+	if err != nil {
+		t.Errorf("%s: %v\n%.400s", schema, err, printed)
+	}
+}
+
+// Every verb with --json prints what a published schema says, and every schema is some
+// verb's.
+func TestEveryJSONHasASchema(t *testing.T) {
+	const before, after, traced = "../../testdata/cases/feed-before/run.jsonl.gz", "../../testdata/cases/feed-after/run.jsonl.gz", "../../testdata/cases/trace-loader/trace.json.gz"
+	folder := t.TempDir()
+	copied, err := os.ReadFile(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "run.jsonl.gz"), copied, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{"observe": true, "tune": true} // they start a program; the one prints what diagnose does, the other see below
+	used := map[string]bool{"tune": true}
+	for _, c := range []struct{ schema, line string }{
+		{"diagnose", "diagnose " + before}, {"diagnose", "advise " + before}, {"verify", "verify " + before + " " + after},
+		{"trace", "trace " + traced}, {"trace-compare", "trace " + traced + " ../../testdata/cases/trace-workers/trace.json.gz"},
+		{"runs", "runs " + folder}, {"doctor", "doctor"}, {"feed-check", "feed --check " + pictures(t)},
+		{"predict", "predict --gpu h100-sxm --model resnet50 --batch 256"}, {"predict-tutorial", "predict --tutorial"}, {"predict-list", "predict --list gpus"},
+		{"predict-transformation", "predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms"},
+		{"predict-data", "predict data --demand 300MB/s --storage 1.2GB/s"},
+	} {
+		words := strings.Fields(c.line)
+		verb := words[0]
+		if verb == "predict" && !strings.HasPrefix(words[1], "-") {
+			verb += " " + words[1]
+		}
+		code, out, errs := call(t, append(words, "--json")...)
+		if !slices.Contains([]int{exitFine, exitError}, code) || out == "" {
+			t.Errorf("%s: code %d: %s", c.line, code, errs)
+			continue
+		}
+		valid(t, c.schema, out)
+		tried[verb], used[c.schema] = true, true
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if name := strings.TrimPrefix(cmd.CommandPath(), "stoker "); cmd.LocalFlags().Lookup("json") != nil && !tried[name] {
+			t.Errorf("%s --json is held against no schema", name)
+		}
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk((&app{}).root())
+	files, err := filepath.Glob("../../docs/schema/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".json"); !used[name] {
+			t.Errorf("%s is what no verb prints", file)
+		}
+	}
+}
+
+// tuned is a tuning: one fix that helped, one that did not.
+func tuned(t *testing.T) tuneObject {
+	t.Helper()
+	var sides []judged
+	for _, file := range []string{"feed-before", "feed-after"} {
+		j, err := (&app{}).judge([]string{"../../testdata/cases/" + file + "/run.jsonl.gz"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sides = append(sides, j)
+	}
+	o := compareAll(sides[:1], sides[1:])
+	worth := stoker.Interval{Low: 2.7, Point: 3.5, High: 3.6}
+	changes := []stoker.Change{{Setting: stoker.NumWorkers, From: 0, To: 2}}
+	return tuneObject{1, tune.Result{
+		Stopped: "nothing more has a measurable gain", Starts: 3, Baseline: "run.jsonl.gz", Emulated: true, Outcome: &o,
+		Trials: []tune.Trial{
+			{Fix: "num_workers", Changes: changes, Promised: worth, Pairs: []verify.Outcome{o}, Kept: true},
+			{Fix: "pin_memory", Changes: []stoker.Change{{Setting: stoker.PinMemory, From: false, To: true}}, Promised: stoker.Interval{Low: 1, Point: 1.1, High: 1.2}, Why: "CMD failed with code 1"},
+		},
+		Plan: tune.Plan{Format: 1, By: "0.1.0", Of: "run.jsonl.gz", Command: []string{"python", "train.py"}, Loaders: []tune.Loader{{Call: "/train.py:1", Changes: changes, Worth: &worth}}},
+	}, "--- train.py\n+++ train.py\n", nil}
+}
+
+// What tune --json prints is what its schema says.
+func TestTuneSchema(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.Object(&b, tuned(t)); err != nil {
+		t.Fatal(err)
+	}
+	valid(t, "tune", b.String())
+}
