@@ -931,7 +931,7 @@ def job(title, fed, place, steps):
     make = PIPELINES[title](place)
     if steps:
         seed()
-        return {"digests": _losses(make, steps)}
+        return {"digests": _losses(make, steps), "made": list(counts)}
     found = []
     for workers in (0, 2):
         seed()
@@ -1052,7 +1052,7 @@ def judged(title, alone, fed):
         return {"pipeline": title, "result": "absent" if missing else "broken alone" if "error" in alone else "BROKEN", "why": error}
     row = {"pipeline": title, "equal": alone["digests"] == fed["digests"], "said": fed["said"][:2]}
     if "cpu" not in alone:
-        return row | {"losses": alone["digests"]}
+        return row | {"losses": alone["digests"], "batched": fed["made"][0]}
     batched, at_once, pillow = fed["made"]
     share = batched / max(1, batched + at_once + pillow)
     result = "none" if batched + at_once == 0 else "whole" if share >= 0.9 else "part"

@@ -150,7 +150,7 @@ def _fetch_in_place_of(original: Any) -> Any:
             return _compared(self, lambda: original(self, index))
         if isinstance(self, loading.fetch._MapDatasetFetcher):
             return _deferred_or_again(lambda: original(self, index))
-        return _deferred(lambda: original(self, index), again=False)
+        return _deferred(lambda: original(self, index), Recording(again=False))
 
     return fetch
 
@@ -160,20 +160,27 @@ def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
 
     Its own errors come again, as the script alone has them. Where they do not, they were ours: then nothing is deferred any more.
     """
-    before = states()
+    before, recording = states(), Recording(again=True)
     try:
-        return _deferred(fetch, again=True)
+        return _deferred(fetch, recording)
     except Exception as error:
-        restore(before)
-        batch = fetch()
-        assert _making.daemon is not None
-        _making.daemon.close()
-        _say(f"{type(error).__name__} ({str(error):.200}) where pictures waited, and none without: from here on this process is not fed")
-        return batch
+        if not recording.used:  # nothing of ours was there
+            raise
+        why = f"{type(error).__name__} ({str(error):.200})"
+    restore(before)
+    batch = fetch()  # out here, so that an error of its own has none of ours behind it
+    assert _making.daemon is not None
+    _making.daemon.close()
+    _say(f"{why} where pictures waited, and none without: from here on this process is not fed")
+    return batch
 
 
-def _deferred(fetch: Callable[[], Any], again: bool) -> Any:
-    Recording.now = recording = Recording(again)
+_unfed = 3  # batches in which nothing waits, until that is said
+
+
+def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
+    global _unfed
+    Recording.now = recording
     try:
         return fetch()
     finally:
@@ -181,6 +188,9 @@ def _deferred(fetch: Callable[[], Any], again: bool) -> Any:
             _making.finish(recording)
         finally:
             Recording.now = None
+        _unfed = -1 if recording.used else max(_unfed - 1, -1)
+        if _unfed == 0:
+            _say("no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs that Pillow opens are fed; OpenCV, torchvision.io, video, audio and text are left as they are)")
         if recording.failed:
             raise OSError("a file that seemed sound is not")
 
@@ -195,7 +205,7 @@ def _compared(fetcher: Any, fetch: Callable[[], Any]) -> Any:
     _making.checked = differing = []
     try:
         again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
-        batch, equal = twice(fetch, lambda: _deferred(fetch, again)) if again else (_deferred(fetch, again), True)
+        batch, equal = twice(fetch, lambda: _deferred(fetch, Recording(again))) if again else (_deferred(fetch, Recording(again)), True)
     finally:
         _making.checked = None
     if differing or not equal:
@@ -241,7 +251,7 @@ def _ready() -> bool:
     """Whether pictures can be made elsewhere. What it takes is put in place as soon as the program has imported what it is for."""
     if _making.daemon is None or not _making.daemon.alive():
         return False
-    if "PIL.Image" not in sys.modules or not _pictures.install():
+    if not (_pictures.install() if "PIL.Image" in sys.modules else _unfed > 0):
         return False
     _tensors.install(sys.modules)
     return True

@@ -43,6 +43,7 @@ class Recording:
 
     def __init__(self, again: bool) -> None:
         self.again = again  # whether it can be done once more
+        self.used = False  # there was something to record
         self.failed = False  # something cannot be made: Pillow would have said so before
         self.thread = threading.get_ident()
         self.recipes: list[weakref.ref[Recipe]] = []
@@ -90,6 +91,7 @@ class Recipe:
         self.value: Any = None  # the real core, once made
         self.lent = 0  # the thread in which one of Pillow's methods may call this
         if found := recording():
+            found.used = True
             found.recipes.append(weakref.ref(self))
 
     @property

@@ -12,12 +12,13 @@ import random
 import struct
 import sys
 import warnings
+import weakref
 import zlib
 
 import deferred_odd
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps, PngImagePlugin
+from PIL import Image, ImageDraw, ImageEnhance, ImageFile, ImageFilter, ImageOps, JpegImagePlugin, PngImagePlugin
 from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, default_collate, get_worker_info
 from torchvision import transforms as T
 from torchvision import tv_tensors
@@ -207,6 +208,77 @@ def touched(path):
     pasted.paste(small, (5, 6))
     facts = (again == small, small.getextrema()[0], pixels[1, 2], image.info == Image.open(path).convert("RGB").info, type(small).__name__, repr(image.size))
     return torch.stack([F.to_tensor(small), F.to_tensor(drawn), F.to_tensor(again), F.to_tensor(pasted.resize((32, 32)))]), str(facts)
+
+
+class Darker(JpegImagePlugin.JpegImageFile):
+    """A class of the program's own, opened by itself."""
+
+    def load(self):
+        super().load()
+        self.im = self.im.point([value // 2 for value in range(256)] * len(self.getbands()), None)
+
+
+class Tagged(Image.Image):
+    """A class that the program gives to pictures of Pillow's."""
+
+    def resize(self, size, *rest, **more):
+        return super().resize(size[::-1], *rest, **more)
+
+
+class Named(torch.Tensor):
+    """A class of tensors."""
+
+
+def subclassed(path):
+    """Classes of the program's own of pictures and tensors, and a picture within an object that passes on what it is asked."""
+    other = opened(path)
+    other.__class__ = Tagged
+    tensor = F.to_tensor(opened(path).resize((21, 22)))
+    named, weak = tensor.as_subclass(Named), weakref.ref(tensor)
+    darker = Darker(path) if path.endswith(".jpg") else opened(path)
+    return F.to_tensor(darker.convert("RGB").resize((21, 22))), F.to_tensor(other.resize((11, 12))), named.mul(2).as_subclass(torch.Tensor), type(named + 1).__name__, weak().sum().item()
+
+
+def sent(path):
+    """Tensors and pictures that are copied, pickled, saved, and sent to threads."""
+    image = opened(path).resize((21, 22))
+    tensor, file = F.to_tensor(image), io.BytesIO()
+    torch.save(tensor, file)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        there = pool.submit(lambda: (image.getpixel((3, 4)), F.to_tensor(image.rotate(90)), tensor.mean().item())).result()
+    return copy.copy(tensor), copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor)), torch.load(io.BytesIO(file.getvalue())), F.to_tensor(pickle.loads(pickle.dumps(image))), *there
+
+
+class Opened(Pictures):
+    """Pictures that were opened before the first fetch, and wait for it; one of them has been kept by a list as well."""
+
+    def __init__(self, root):
+        super().__init__(root, None)
+        self.images = []
+        for path, _ in self.files:
+            with open(path, "rb") as file:
+                self.images.append(Image.open(io.BytesIO(file.read())))
+        self.seen = []
+
+    def __getitem__(self, index):
+        image = self.images[index]
+        self.seen.append(image.convert("RGB").resize((20, 20)))
+        return F.to_tensor(self.seen[-1]), F.to_tensor(self.seen[len(self.seen) // 2]), image.mode, image.fp is None
+
+
+class Replaced(Pictures):
+    """Functions of Pillow's and torchvision's that the program replaces for good."""
+
+    def __getitem__(self, index):
+        path, label = self.files[index]
+        image_open, load, to_tensor = Image.open, ImageFile.ImageFile.load, F.to_tensor
+        Image.open = lambda *args: ImageOps.mirror(image_open(*args))
+        ImageFile.ImageFile.load = lambda image: load(image) and None
+        F.to_tensor = lambda picture: to_tensor(picture).flip(1)
+        try:
+            return F.to_tensor(opened(path).resize((20, 20))), Image.open(path).load()[1, 2], T.ToTensor()(opened(path).resize((20, 20)))[:, :3].clone(), label
+        finally:
+            Image.open, ImageFile.ImageFile.load, F.to_tensor = image_open, load, to_tensor
 
 
 def written(path):
@@ -421,6 +493,10 @@ PIPELINES = {
     "cached": lambda root: (Cached(root, None), {"persistent_workers": True}),
     "patched": lambda root: (Patched(root, None), {}),
     "touched": custom(touched),
+    "subclassed": custom(subclassed),
+    "sent": custom(sent, collate_fn=list),
+    "opened before": lambda root: (Opened(root), {}),
+    "replaced": lambda root: (Replaced(root, None), {"collate_fn": list}),
     "written": custom(written),
     "odd tensors": custom(odd_tensors),
     "enhanced": custom(enhanced),

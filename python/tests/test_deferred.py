@@ -23,6 +23,7 @@ try:
     import deferred_pipelines as pipelines
     import numpy
     import torch
+    import torchvision
 
     from stoker import _defer, _jpeg, _line, _making
 except ImportError:
@@ -112,10 +113,37 @@ class RecordedTest(DeferredCase):
         with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(self.here, "close") as close:
             data = pipelines.loader("folder", self.root, 0).dataset
             data.samples[3] = ("absent.jpg", 0)
-            with self.assertRaisesRegex(FileNotFoundError, "absent.jpg"):
+            with self.assertRaisesRegex(FileNotFoundError, "absent.jpg") as caught:
                 list(torch.utils.data.DataLoader(data, 5))
+            self.assertIsNone(caught.exception.__context__)
         self.assertEqual(stderr.getvalue(), "")
         close.assert_not_called()
+
+    def test_own_errors_once(self):
+        """Where nothing waited an error is the program's own, and nothing is asked for twice."""
+        asked = []
+
+        class Failing(torch.utils.data.Dataset):
+            __len__ = lambda self: 5
+
+            def __getitem__(self, index):
+                asked.append(index)
+                raise KeyError("gone")
+
+        with self.assertRaisesRegex(KeyError, "gone"):
+            list(torch.utils.data.DataLoader(Failing()))
+        self.assertEqual(asked, [0])
+
+    def test_nothing_waits(self):
+        """What has no pictures, or others read them, is as without us, which is said once."""
+        def said(read):
+            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_defer, "_unfed", 3):
+                list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, read), collate_fn=list))
+            return stderr.getvalue()
+
+        for read in (len, torchvision.io.read_file):
+            self.assertRegex(said(read), "^stoker: feed: no picture of the first batches can wait: they are made as without stoker .*\n$")
+        self.assertEqual(said(pipelines.opened), "")
 
     def test_losses(self):
         for name in ("folder", "reference", "mixup"):

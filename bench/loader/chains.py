@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Random chains of what programs ask of pictures, by Pillow and torchvision alone and with pictures that wait for the daemon.
+
+    python/.venv/bin/python bench/loader/chains.py --count 30000 --seed 3
+
+feed/picture/testdata/chains.py draws them, each of a file; its Go test holds the daemon's operations against them, this the way there as
+well: what is recorded, what is raised at once, what is warned of. A chain is made twice from one seed; whatever differs is printed.
+"""
+
+import argparse
+import os
+import random
+import sys
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:1] = [str(ROOT / "python"), str(ROOT / "feed/picture/testdata")]  # not this folder, whose chains is this
+
+
+def drawn(chains, seed):
+    """What a chain gives or raises, and the warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            out = chains.chain(random.Random(seed), files=1.0)
+        except Exception as error:
+            out = f"{type(error).__name__}: {error}"
+    return out, [f"{each.category.__name__}: {each.message}" for each in said]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", default="1")
+    arguments = parser.parse_args()
+    sys.argv[1:] = []  # which chains.py looks at
+    os.environ["STOKER_BIN"] = str(ROOT / "bin/stoker")
+    import chains
+    import torch
+
+    from stoker import _defer, _making
+    from stoker._line import Line
+    from stoker._pictures import Recording
+
+    torch.set_num_threads(1)
+    _defer._install()
+    _defer._needs |= {1, 2, 3}  # nothing is said of pixels that are asked for
+    assert _defer._connected() and _defer._ready()
+    made, differ, call = 0, 0, Line.__call__
+
+    def counting(line, jobs):
+        nonlocal made
+        left = call(line, jobs)
+        made += len(jobs) - len(left)
+        return left
+
+    Line.__call__ = counting
+    for number in range(arguments.count):
+        seed = f"{arguments.seed} {number}"
+        alone, recording = drawn(chains, seed), Recording(again=True)
+        fed = _defer._deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
+        if alone != fed:
+            differ += 1
+            print(f"chain {number} differs: {str(alone)[:600]}\n  {str(fed)[:600]}", flush=True)
+    print(f"{arguments.count} chains, {made} pictures made by the daemon; {differ} differ")
+    sys.exit(differ > 0)
+
+
+if __name__ == "__main__":
+    main()
