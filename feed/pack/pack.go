@@ -136,7 +136,7 @@ func newPacker(from Source, folder string, o Options) *packer {
 // plan stands for all that decides the shards' bytes but the files' own.
 func (p *packer) plan() string {
 	digest := p.from.Digest()
-	text, _ := json.Marshal([]any{format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Options.Bytes, p.Options.Samples}) // numbers and texts
+	text, _ := json.Marshal([]any{format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Bytes, p.Samples}) // numbers and texts
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -239,7 +239,7 @@ func (p *packer) write(ctx context.Context, at int) error {
 // full says whether a sample does not go into a shard any more.
 func (p *packer) full(w *writer, more int) bool {
 	n := len(w.list.Samples)
-	return n > 0 && (w.at+int64(more) > p.Options.Bytes || n == p.Options.Samples)
+	return n > 0 && (w.at+int64(more) > p.Bytes || n == p.Samples)
 }
 
 func (p *packer) close(w *writer) error {

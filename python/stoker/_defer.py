@@ -11,6 +11,7 @@ import functools
 import inspect
 import math
 import multiprocessing.reduction as reduction
+import opcode
 import os
 import platform
 import socket
@@ -164,7 +165,7 @@ def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
     try:
         return _deferred(fetch, recording)
     except Exception as error:
-        if not recording.used:  # nothing of ours was there
+        if not recording.used or _own(error):  # nothing of ours was there
             raise
         why = f"{type(error).__name__} ({str(error):.200})"
     restore(before)
@@ -173,6 +174,24 @@ def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
     _making.daemon.close()
     _say(f"{why} where pictures waited, and none without: from here on this process is not fed")
     return batch
+
+
+def _own(error: Exception) -> bool:
+    """Whether Python code raised it with nothing in hand that waits: then it is the script's, which must not be asked again."""
+    trace = error.__traceback__
+    if trace is None or error.__context__ is not None or error.__cause__ is not None:
+        return False
+    while not any(map(_waits, list(trace.tb_frame.f_locals.values()))):
+        if trace.tb_next is None:
+            return opcode.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+        trace = trace.tb_next
+    return False
+
+
+def _waits(value: Any) -> bool:
+    """Whether it is a picture or tensor to be made later, or a list of such."""
+    inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else (value,)
+    return any(isinstance(each, _tensors.Later) or isinstance(each, sys.modules["PIL.Image"].Image) and type(each._im) is _pictures.Recipe for each in inside)
 
 
 _unfed = 3  # batches in which nothing waits, until that is said

@@ -360,6 +360,13 @@ class DaemonTest(DeferredCase):
         self.assertEqual((done.returncode, done.stdout.strip()), (7, str(self.plain["mixup/2"])), done.stderr)
         self.assertIn("verify: the first batches are equal, bit by bit", done.stderr)
 
+    def test_alone(self):
+        """Without workers: what the data set keeps, prints and raises, and what the loop draws in between, is as it was."""
+        script = [sys.executable, "-W", "ignore", os.path.join(HERE, "deferred_alone.py"), self.root]
+        plain, fed = (subprocess.run([*before, *script], capture_output=True, text=True) for before in ([], [BINARY, "feed", "--"]))
+        self.assertIn("raised call", plain.stdout, plain.stderr)
+        self.assertEqual((fed.returncode, fed.stdout), (0, plain.stdout), fed.stderr)
+
     def test_many_at_once(self):
         """More memory and more pictures than go into one packet, or into as many as may be under way."""
         with mock.patch.object(_line, "_PICTURES", 3), mock.patch.object(_line, "_AT_ONCE", 2), mock.patch.object(_line, "_VECTORS", 2), mock.patch.object(_line, "_KEPT", 0):
