@@ -9,8 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -21,23 +19,7 @@ func stateOf(t *testing.T, file string) State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := diagnose.Judge(run)
-	return State{Name: "run.jsonl.gz", Run: run, Verdict: v, Plan: advise.Rank(run, v)}
-}
-
-// cells is the width of a line without colours.
-func cells(line string) int {
-	n := 0
-	for i := 0; i < len(line); i++ {
-		if line[i] == 0x1b {
-			i += strings.IndexByte(line[i:], 'm')
-			continue
-		}
-		if utf8.RuneStart(line[i]) {
-			n++
-		}
-	}
-	return n
+	return Judged(State{Name: "run.jsonl.gz"}, run)
 }
 
 // Whatever is shown fits, in any size, with and without colours: a line too long
@@ -52,12 +34,12 @@ func TestScreenFits(t *testing.T) {
 		for _, look := range []Look{{Width: 80, Height: 24}, {Width: 160, Height: 50}, {Width: 60, Height: 16}, {Width: 20, Height: 5}, {Width: 1, Height: 1}, {Width: 200, Height: 30, Help: true}, {Width: 80, Height: 24, Span: 30, Back: 1000}} {
 			for _, look.Colour = range []bool{false, true} {
 				for _, look.ASCII = range []bool{false, true} {
-					lines := Screen(s, look)
+					lines := Screen([]State{s}, look)
 					if len(lines) > look.Height {
 						t.Errorf("%s, %+v: %d lines", file, look, len(lines))
 					}
 					for _, line := range lines {
-						if n := cells(line); n > look.Width {
+						if n := cellsOf(line); n > look.Width {
 							t.Errorf("%s, %+v: %d cells: %q", file, look, n, line)
 						}
 						if last := strings.LastIndex(line, "\x1b["); last >= 0 && !strings.HasPrefix(line[last:], "\x1b[0m") {
@@ -79,7 +61,7 @@ func TestScreenFits(t *testing.T) {
 // The smallest usual terminal holds what counts: class, waiting, the best fix.
 func TestScreenHoldsWhatCounts(t *testing.T) {
 	s := stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
-	text := strings.Join(Screen(s, Look{Width: 80, Height: 24}), "\n")
+	text := strings.Join(Screen([]State{s}, Look{Width: 80, Height: 24}), "\n")
 	for _, want := range []string{string(s.Verdict.Class), "waiting for input", "GPU 0 busy", "pipeline", "best fix", s.Plan.Fixes[0].Changes[0].String(), "q quit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q on\n%s", want, text)
@@ -96,7 +78,7 @@ func TestScreenIsSafe(t *testing.T) {
 	}
 	for _, at := range append([]string{""}, paths...) {
 		poison.Into(&s, at)
-		if leak := poison.Leak(strings.Join(Screen(s, Look{Width: 200, Height: 60}), " ")); leak != "" {
+		if leak := poison.Leak(strings.Join(Screen([]State{s}, Look{Width: 200, Height: 60}), " ")); leak != "" {
 			t.Errorf("%s stands raw: %s", at, leak)
 		}
 		poison.Out(&s, at)
@@ -132,11 +114,11 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	m.Update(State{Name: "new"})
-	if m.state.Name != "" {
+	if len(m.states) > 0 {
 		t.Error("a held screen changes")
 	}
 	press("space")
-	if m.state.Name != "new" {
+	if len(m.states) != 1 || m.states[0].Name != "new" {
 		t.Error("what came meanwhile is lost")
 	}
 	for _, key := range []string{"q", "ctrl+c", "esc"} {
