@@ -57,6 +57,8 @@ func (d *drawing) view(s State, from, to float64) *view {
 		switch {
 		case t.Kind == strip.Waiting && waits > 1:
 			rank = 8
+		case t.Kind == strip.Others && t.Subject != "":
+			rank = 6
 		case t.Kind == strip.Thread && t.Subject == recording.RoleTrainer:
 			rank = threadRank
 		}

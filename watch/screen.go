@@ -378,7 +378,7 @@ func (d *drawing) axis(v *view) string {
 		line = []rune(strings.Repeat(" ", columns))
 		line[min(v.at, columns-1)] = '▲'
 	case d.ended:
-		of = "mean"
+		of = "(mean)"
 	}
 	return d.quiet(strings.Repeat(" ", nameWidth+1) + string(line) + " " + of)
 }
