@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sort"
 	"strconv"
@@ -58,12 +59,17 @@ type source struct {
 	runs     func(ctx context.Context, to chan<- *recording.Run) error
 }
 
+// screenMemory is what Go may take for a run before it is collected sooner: one that its
+// Writer keeps as much of as it does is 30 MB, with what is concluded from it.
+const screenMemory = 64 << 20
+
 func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 	runtime.GOMAXPROCS(1)
 	sources, err := toWatch(args)
 	if err != nil {
 		return err
 	}
+	debug.SetMemoryLimit(int64(len(sources)) * screenMemory)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal has gone, or is to be left
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
