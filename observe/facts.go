@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stoker-dev/stoker/internal/coretime"
 	"github.com/stoker-dev/stoker/observe/cpu"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -233,10 +234,6 @@ func (r *recorder) left() {
 
 // overhead is what observing cost, by the kernel's account of our own process.
 func (r *recorder) overhead() *recording.Overhead {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return nil
-	}
-	cpu := float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+	cpu := coretime.Used().Seconds()
 	return &recording.Overhead{CPU: math.Round(cpu*1e6) / 1e6, Wall: r.clock.now(), Dropped: r.intake.Dropped()}
 }

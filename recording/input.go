@@ -32,6 +32,15 @@ func (in *input) mark() {
 // release gives up going back to the mark.
 func (in *input) release() { in.free = true }
 
+// back goes to the mark, unless that was given up or some bytes stand behind it.
+func (in *input) back(unless []byte) bool {
+	if in.free || bytes.Contains(in.held[min(1, len(in.held)):], unless) {
+		return false
+	}
+	in.next = 0
+	return true
+}
+
 // fill reads on; false at the end.
 func (in *input) fill() bool {
 	if in.err != nil {

@@ -79,9 +79,16 @@ func Open(path string) (*Run, error) {
 // newest is kept, which is what a verdict is about, and Run.Warnings says so.
 func Read(in io.Reader) (*Run, error) { return read(in, usual) }
 
-func read(in io.Reader, most limits) (*Run, error) {
+func read(in io.Reader, most limits) (*Run, error) { return newReader(in, most).run() }
+
+func newReader(in io.Reader, most limits) *reader {
 	r := &reader{in: &input{from: in}, limits: most, build: newBuilder()}
 	r.full = func() { r.build.fit(most.kept) }
+	return r
+}
+
+// run reads what there is, and hands out all that was read so far.
+func (r *reader) run() (*Run, error) {
 	if err := r.read(); err != nil {
 		return nil, err
 	}
@@ -94,10 +101,10 @@ func read(in io.Reader, most limits) (*Run, error) {
 // read reads the whole file.
 func (r *reader) read() error {
 	magic, err := r.in.peek(len(gzipMagic))
-	if len(magic) == 0 && errors.Is(err, io.EOF) {
+	if len(magic) == 0 && errors.Is(err, io.EOF) && !r.build.header {
 		return errors.New("the file is empty: no second of it was ever written")
 	}
-	if bytes.HasPrefix(magic, gzipMagic[:2]) {
+	if r.packed = r.packed || bytes.HasPrefix(magic, gzipMagic[:2]); r.packed {
 		err = r.members()
 	} else {
 		err = r.plain()
@@ -153,6 +160,8 @@ type reader struct {
 	full      func() // what is held weighs more than is to be kept
 	zip       gzip.Reader
 	text      []byte // of a member, used again for the next
+	packed    bool   // in gzip members
+	follows   bool   // what is missing may come yet
 	lines     int
 	total     int64 // bytes of lines
 	ended     bool  // by the limit of lines
@@ -164,6 +173,10 @@ type reader struct {
 // gzipMagic begins a member as package compress/gzip writes it: ID1, ID2,
 // deflate (RFC 1952, 2.3.1).
 var gzipMagic = []byte{0x1f, 0x8b, 0x08}
+
+// memberBegins begins a Writer's member: no flags and no time. By chance it stands
+// nowhere else, as the magic does now and then.
+var memberBegins = append(slices.Clone(gzipMagic), 0, 0, 0, 0, 0)
 
 // members reads gzip members one by one. Behind a damaged one it goes on at the
 // next.
@@ -180,6 +193,9 @@ func (r *reader) members() error {
 		}
 		if fatal := (*fatalError)(nil); errors.As(err, &fatal) {
 			return fatal.error
+		}
+		if r.waits(err) {
+			return nil
 		}
 		found := r.in.seek(gzipMagic)
 		if !found && errors.Is(err, io.ErrUnexpectedEOF) {

@@ -1,14 +1,13 @@
 // Package watch is the live screen: what a run does now, over its last minutes, on
 // one page of a terminal.
 //
-// Screen draws a State as lines of text and knows nothing of a terminal; Show keeps
-// a terminal up to date with it.
+// Screen draws States as lines of text and knows nothing of a terminal; Show keeps
+// a terminal up to date with them.
 package watch
 
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,19 +17,33 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
-	"github.com/stoker-dev/stoker/report/strip"
 )
 
 // State is what is known of a run at some moment.
 type State struct {
 	Name    string // of the recording or process
 	Run     *recording.Run
-	Verdict diagnose.Verdict
+	Verdict diagnose.Verdict // of this run, or of an earlier moment of it
 	Plan    advise.Plan
 	// Attached says that the process was there before it was looked at.
 	Attached bool
 	Note     string // where it comes from, or what is wrong with it
+
+	parts []part // of its pipeline
+}
+
+// Judged is a state with all that is concluded from a run.
+func Judged(s State, run *recording.Run) State {
+	s.Run, s.Verdict, s.Note = run, diagnose.Judge(run), ""
+	s.Plan = advise.Rank(run, s.Verdict)
+	if len(run.Warnings) > 0 {
+		s.Note = run.Warnings[0]
+	}
+	s.parts = nil
+	if s.Verdict.HasSteps {
+		s.parts = partsOf(predict.From(run).Setup)
+	}
+	return s
 }
 
 // Look is how a State is looked at.
@@ -42,30 +55,36 @@ type Look struct {
 	Back          int     // columns that the cursor stands behind the newest; 0 is now
 	Help          bool
 	Paused        bool
+	Chosen        int // of several states, the one that is shown
 }
 
-// The smallest screen that is drawn on; a smaller one is told so.
+// The smallest screen that all is drawn on; on a smaller one stands the verdict.
 const (
 	leastWidth  = 60
 	leastHeight = 16
 )
 
-// Screen draws a state in at most Look.Height lines of at most Look.Width cells.
-func Screen(s State, look Look) []string {
-	safe.Values(&s.Name, &s.Note, &s.Run, &s.Verdict, &s.Plan)
+// Screen draws states in at most Look.Height lines of at most Look.Width cells.
+func Screen(states []State, look Look) []string {
+	safe.Values(&states)
 	d := &drawing{Look: look}
+	s := State{Note: "looking …"}
+	if len(states) > 0 {
+		s = states[min(max(0, look.Chosen), len(states)-1)]
+	}
 	d.ended = s.Run != nil && s.Run.Facts.Exit != nil
 	switch {
-	case look.Width < leastWidth || look.Height > 0 && look.Height < leastHeight:
-		d.line(fmt.Sprintf("needs %d x %d cells", leastWidth, leastHeight))
 	case look.Help:
 		d.help()
 	case s.Run == nil:
 		d.line(d.bold("stoker watch") + "  " + s.Name)
+		d.peers(states)
 		d.line("")
-		d.line(s.Note)
+		d.broken(s.Note)
+	case look.Width < leastWidth || look.Height > 0 && look.Height < leastHeight:
+		d.small(s)
 	default:
-		d.state(s)
+		d.state(s, states)
 	}
 	if look.Height > 0 && len(d.lines) > look.Height {
 		d.lines = d.lines[:look.Height]
@@ -87,6 +106,14 @@ func inASCII(line string) string {
 			return r
 		case r == '…' || r == '·':
 			return '.'
+		case r == '◀':
+			return '<'
+		case r == '▶':
+			return '>'
+		case r == '▲':
+			return '^'
+		case r == '▆':
+			return '='
 		}
 		return '?'
 	}, line)
@@ -101,8 +128,17 @@ type drawing struct {
 
 func (d *drawing) line(text string) { d.lines = append(d.lines, text) }
 
+// broken adds a text in as many lines as it takes.
+func (d *drawing) broken(text string) {
+	for text := range strings.SplitSeq(text, "\n") {
+		for _, part := range wrapped(text, d.Width) {
+			d.line(part)
+		}
+	}
+}
+
 func (d *drawing) colour(code, text string) string {
-	if !d.Colour || text == "" {
+	if !d.Colour || code == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -137,77 +173,32 @@ func clip(line string, width int) string {
 	return line
 }
 
-// nameWidth is that of the left column, valueWidth that of the right one.
-const (
-	nameWidth  = 19
-	valueWidth = 16
-)
-
-// state draws the whole screen: what must be there first, then rows over time as far
-// as there is room.
-func (d *drawing) state(s State) {
-	d.headline(s)
-	foot := d.foot(s)
-	from, to := d.span(s.Run)
-	tracks := strip.Cut(s.Run, from, to, d.columns())
-	below := d.below(s)
-	if d.Height > 0 {
-		tracks = fitting(tracks, d.Height-len(d.lines)-len(below)-len(foot)-1)
+// cellsOf is the width of a text. Colours take no cells.
+func cellsOf(text string) int {
+	n := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] == 0x1b {
+			i += max(0, strings.IndexByte(text[i:], 'm'))
+		} else if utf8.RuneStart(text[i]) {
+			n++
+		}
 	}
-	rows := append(d.rows(tracks), d.axis(from, to))
-	if d.Height == 0 {
-		d.lines = append(append(d.lines, rows...), below...)
-		return
-	}
-	d.lines = append(d.lines, rows...)
-	if room := d.Height - len(d.lines) - len(foot); room < len(below) {
-		below = below[:max(0, room)]
-	}
-	d.lines = append(d.lines, below...)
-	for len(d.lines) < d.Height-len(foot) {
-		d.line("")
-	}
-	d.lines = append(d.lines, foot...)
+	return n
 }
 
-func (d *drawing) headline(s State) {
-	code := "1;33"
-	switch {
-	case s.Verdict.Class.Is(diagnose.GPUBound):
-		code = "1;32"
-	case s.Verdict.Class.Starves():
-		code = "1;31"
+// nameWidth is that of the left column.
+const nameWidth = 17
+
+// valueWidth is that of the right column.
+func (l Look) valueWidth() int {
+	if l.Width < 100 {
+		return 20
 	}
-	left := d.bold("stoker watch") + "  " + s.Name + d.quiet("  "+stoker.AboutSeconds(s.Run.End()))
-	if exit := s.Run.Facts.Exit; exit != nil {
-		left += d.quiet(fmt.Sprintf("  ended with %d", exit.Code))
-	}
-	if s.Run.Emulated() {
-		left += "  [emulated device]"
-	}
-	d.line(left)
-	text := "the evidence does not decide"
-	if rule, ok := diagnose.RuleOf(s.Verdict.Class); ok {
-		text = rule.Title
-	}
-	d.line(d.colour(code, string(s.Verdict.Class)) + "  " + text)
-	v := s.Verdict
-	if v.HasSteps {
-		d.line(fmt.Sprintf("waiting for input %s, idle %s, step %s%s", stoker.Percent(v.Stall), stoker.Percent(v.Idle), stoker.AboutSeconds(v.Costs.Step), d.cost(v)))
-	}
-	if s.Note != "" {
-		d.line(d.colour("33", s.Note))
-	}
-	d.line("")
+	return 24
 }
 
-// cost is what idling costs in an hour.
-func (d *drawing) cost(v diagnose.Verdict) string {
-	if h := v.Cost.Hour.Dollars; h.Known() && h.Point > 0 {
-		return fmt.Sprintf(", idle costs %s an hour per GPU", stoker.AboutDollars(h.Point))
-	}
-	return ""
-}
+// columns are the cells of a row over time.
+func (l Look) columns() int { return max(8, l.Width-nameWidth-l.valueWidth()-2) }
 
 // span is what is shown of a run.
 func (l Look) span(run *recording.Run) (from, to float64) {
@@ -218,309 +209,190 @@ func (l Look) span(run *recording.Run) (from, to float64) {
 	return from, to
 }
 
-// columns are the cells of a row over time.
-func (l Look) columns() int { return max(8, l.Width-nameWidth-valueWidth-2) }
+// classColour is green where the device works, red where it starves.
+func classColour(v diagnose.Verdict) string {
+	switch {
+	case v.Class.Is(diagnose.GPUBound):
+		return green
+	case v.Class.Starves():
+		return red
+	}
+	return orange
+}
 
-// expendable are kinds of rows in the order in which they go where there is no room.
-var expendable = []strip.Kind{strip.Memory, strip.Power, strip.Disk, strip.Thread}
+// title is a class in words.
+func title(v diagnose.Verdict) string {
+	if rule, ok := diagnose.RuleOf(v.Class); ok {
+		return rule.Title
+	}
+	return "the evidence does not decide"
+}
 
-// fitting leaves out rows until there is room for the others.
-func fitting(tracks []strip.Track, room int) []strip.Track {
-	for _, kind := range expendable {
-		for i := len(tracks) - 1; i >= 0 && len(tracks) > max(0, room); i-- {
-			if tracks[i].Kind == kind {
-				tracks = slices.Delete(tracks, i, i+1)
-			}
+// small is what counts where there is no room for more.
+func (d *drawing) small(s State) {
+	family, kind, _ := strings.Cut(string(s.Verdict.Class), "/")
+	d.line(d.colour("1;"+classColour(s.Verdict), family))
+	if kind != "" {
+		d.line(d.colour("1;"+classColour(s.Verdict), kind))
+	}
+	if s.Verdict.HasSteps {
+		d.line("waits " + stoker.Percent(s.Verdict.Stall))
+		d.line("step " + stoker.AboutSeconds(s.Verdict.Costs.Step))
+	}
+	d.line(d.quiet(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
+}
+
+// headline is what there is to know first.
+func (d *drawing) headline(s State, states []State) {
+	parts := []string{d.bold("stoker watch"), s.Name, stoker.AboutSeconds(s.Run.End()) + " so far"}
+	if exit := s.Run.Facts.Exit; exit != nil {
+		parts[2] = fmt.Sprintf("%s, ended with %d", stoker.AboutSeconds(s.Run.End()), exit.Code)
+	}
+	if s.Run.Emulated() {
+		parts = append(parts, "[emulated device]")
+	}
+	d.fitted(parts)
+	d.peers(states)
+	d.line(d.colour("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict))
+	if v := s.Verdict; v.HasSteps {
+		parts := []string{"waits for input " + stoker.Percent(v.Stall), "idle " + stoker.Percent(v.Idle), "step " + stoker.AboutSeconds(v.Costs.Step)}
+		if rate := v.Costs.Rate(); rate > 0 {
+			parts = append(parts, stoker.AboutSamples(rate))
+		}
+		if h := v.Cost.Hour.Dollars; h.Known() && h.Point > 0 {
+			parts = append(parts, "idle costs "+stoker.AboutDollars(h.Point)+" an hour per GPU")
+		}
+		d.fitted(parts)
+	}
+	if s.Note != "" {
+		d.line(d.colour(orange, s.Note))
+	}
+	d.line("")
+}
+
+// fitted is a line of as many parts as there is room for; no part is cut but the first.
+func (d *drawing) fitted(parts []string) {
+	line := parts[0]
+	for _, part := range parts[1:] {
+		if cellsOf(line)+3+cellsOf(part) <= d.Width {
+			line += "   " + part
 		}
 	}
-	return tracks[:min(len(tracks), max(0, room))]
+	d.line(line)
 }
 
-// rows draws everything over time.
-func (d *drawing) rows(tracks []strip.Track) []string {
-	at := d.columns() - 1 - min(d.columns()-1, max(0, d.Back))
-	var all []string
-	for _, t := range tracks {
-		value := t.Values[at]
-		if d.Back == 0 {
-			value = newest(t.Values)
-		}
-		text := strip.Text(value, t.Unit)
-		if t.Unit == "B" || t.Unit == "W" || t.Unit == "cores" {
-			text = strip.Text(value, t.Unit) + d.quiet(" of "+strings.TrimSuffix(strip.Text(t.Most, t.Unit), " "+t.Unit))
-		}
-		row := d.spark(t, at)
-		if t.States != nil {
-			row, text = d.states(t.States, at), t.States[at]
-			if d.Back == 0 {
-				text = lastState(t.States)
-			}
-		}
-		all = append(all, pad(t.Name, nameWidth)+" "+row+" "+text)
+// peers is a line for each of several runs, around the chosen one where not all fit.
+func (d *drawing) peers(states []State) {
+	if len(states) < 2 {
+		return
 	}
-	return all
-}
-
-// newest is the last value that is known.
-func newest(values []float64) float64 {
-	for i := len(values) - 1; i >= 0; i-- {
-		if !math.IsNaN(values[i]) {
-			return values[i]
+	room := len(states)
+	if d.Height > 0 {
+		room = min(room, max(2, d.Height/6))
+	}
+	from := min(max(0, d.Chosen-room/2), len(states)-room)
+	for i, s := range states[from : from+room] {
+		mark := "  "
+		if from+i == d.Chosen {
+			mark = d.bold("▶ ")
 		}
-	}
-	return math.NaN()
-}
-
-func lastState(states []string) string {
-	for i := len(states) - 1; i >= 0; i-- {
-		if states[i] != "" {
-			return states[i]
+		text := []string{pad("looking …", 32)}
+		switch {
+		case s.Run == nil && s.Note != "":
+			text = []string{s.Note}
+		case s.Run != nil:
+			text = []string{d.colour(classColour(s.Verdict), pad(string(s.Verdict.Class), 28))}
 		}
-	}
-	return ""
-}
-
-// pad fills text up with spaces, or cuts it.
-func pad(text string, width int) string {
-	n := utf8.RuneCountInString(text)
-	if n > width {
-		return string([]rune(text)[:width-1]) + "…"
-	}
-	return text + strings.Repeat(" ", width-n)
-}
-
-// Steps of a row's height.
-var (
-	blocks = []rune(" ▁▂▃▄▅▆▇█")
-	plain  = []rune(" .:-=+*#@")
-)
-
-// kindColours are those of rows.
-var kindColours = map[strip.Kind]string{
-	strip.Waiting: "31", strip.Throughput: "32", strip.Busy: "32", strip.Memory: "36", strip.Power: "36", strip.JobCores: "34", strip.Others: "35", strip.Disk: "33",
-}
-
-// spark draws values as heights, with the cursor's column turned around.
-func (d *drawing) spark(t strip.Track, at int) string {
-	levels := blocks
-	if d.ASCII {
-		levels = plain
-	}
-	cells := make([]string, len(t.Values))
-	for i, v := range t.Values {
-		level := 0
-		if t.Most > 0 && v > 0 {
-			level = min(len(levels)-1, max(1, int(math.Round(v/t.Most*float64(len(levels)-1)))))
+		if v := s.Verdict; v.HasSteps {
+			text = append(text, "waits "+pad(stoker.Percent(v.Stall), 6), "step "+stoker.AboutSeconds(v.Costs.Step))
 		}
-		cells[i] = string(levels[level])
-		if math.IsNaN(v) {
-			cells[i] = " "
+		d.line(mark + pad(s.label(), max(18, d.Width-62)) + " " + strings.Join(text, "  "))
+	}
+}
+
+// label is the machine of a run and its ranks, where it tells, else its name.
+func (s State) label() string {
+	if s.Run == nil || s.Run.Facts.Host == "" {
+		return s.Name
+	}
+	least, most := math.MaxInt, -1
+	for _, p := range s.Run.Facts.Processes {
+		if p.Role == recording.RoleTrainer {
+			least, most = min(least, p.Rank), max(most, p.Rank)
 		}
 	}
-	return d.cursor(cells, at, func(int) string { return kindColours[t.Kind] })
-}
-
-// stateMarks are letters and colours of what a thread does: they differ without
-// colours.
-var stateMarks = map[string]struct{ letter, colour string }{
-	"parked": {"·", "2"}, "running": {"R", "32"}, "storage": {"D", "33"}, "network": {"N", "35"}, "asleep": {"s", "34"}, "": {" ", ""},
-}
-
-func (d *drawing) states(states []string, at int) string {
-	cells := make([]string, len(states))
-	for i, state := range states {
-		cells[i] = stateMarks[state].letter
+	switch {
+	case most < 0:
+		return s.Run.Facts.Host
+	case least == most:
+		return fmt.Sprintf("%s rank %d", s.Run.Facts.Host, most)
 	}
-	return d.cursor(cells, at, func(i int) string { return stateMarks[states[i]].colour })
+	return fmt.Sprintf("%s ranks %d-%d", s.Run.Facts.Host, least, most)
 }
 
-// cursor joins cells, neighbours of one colour in one, and marks the cursor's.
-func (d *drawing) cursor(cells []string, at int, colour func(i int) string) string {
-	var b strings.Builder
-	for i := 0; i < len(cells); {
-		if d.Back > 0 && i == at {
-			b.WriteString(d.colour("7", cells[i]))
-			i++
-			continue
-		}
-		from, code := i, colour(i)
-		for i < len(cells) && colour(i) == code && (d.Back == 0 || i != at) {
-			i++
-		}
-		b.WriteString(d.colour(code, strings.Join(cells[from:i], "")))
+// state draws the whole screen: what must be there first, then rows over time as far
+// as there is room.
+func (d *drawing) state(s State, states []State) {
+	d.headline(s, states)
+	from, to := d.span(s.Run)
+	v := d.view(s, from, to)
+	fixes := d.fixes(s)
+	if d.Height == 0 {
+		v.keep(len(v.tracks))
+		d.lines = append(d.lines, d.rows(v, 1)...)
+		d.line(d.axis(v))
+		d.lines = append(append(append(d.lines, ""), d.pipeline(s, len(s.parts))...), fixes...)
+		return
 	}
-	return b.String()
+	room := d.Height - len(d.lines) - 3 - len(fixes) // the axis, a line free and the keys
+	stages := min(len(s.parts), max(2, room-v.essential()-1))
+	below := append(d.pipeline(s, stages), fixes...)
+	room -= len(below) - len(fixes)
+	v.keep(max(1, room))
+	d.lines = append(d.lines, d.rows(v, v.lines(room))...)
+	d.line(d.axis(v))
+	if left := d.Height - len(d.lines) - len(below) - 1; left > 1 {
+		d.line("")
+	}
+	d.lines = append(d.lines, below...)
+	for len(d.lines) < d.Height-1 {
+		d.line("")
+	}
+	d.lines = append(d.lines[:min(len(d.lines), d.Height-1)], d.foot(len(states)))
 }
 
-// axis says which time the columns are.
-func (d *drawing) axis(from, to float64) string {
+// axis says which time the columns are, and what the values at the right are of.
+func (d *drawing) axis(v *view) string {
 	columns := d.columns()
-	left, right := "", "now"
+	left, right := stoker.AboutSeconds(v.from), "now"
 	if d.ended {
 		right = "the end"
+	} else if v.from > 0 {
+		left = "-" + stoker.AboutSeconds(v.to-v.from)
 	}
-	if from > 0 {
-		left = "-" + stoker.AboutSeconds(to-from)
+	line := []rune(left + strings.Repeat(" ", max(1, columns-cellsOf(left)-cellsOf(right))) + right)
+	of := ""
+	switch {
+	case d.Back > 0:
+		of = fmt.Sprintf("at the mark, %s", stoker.AboutSeconds(v.from+(float64(v.at)+0.5)*(v.to-v.from)/float64(columns)))
+		line = []rune(strings.Repeat(" ", columns))
+		line[min(v.at, columns-1)] = '▲'
+	case d.ended:
+		of = "(mean)"
 	}
-	if d.Back > 0 {
-		back := float64(min(columns-1, d.Back)) * (to - from) / float64(columns)
-		right = fmt.Sprintf("the mark is %s before %s", stoker.AboutSeconds(back), right)
-	}
-	gap := max(1, columns-utf8.RuneCountInString(left)-utf8.RuneCountInString(right))
-	return d.quiet(strings.Repeat(" ", nameWidth+1) + left + strings.Repeat(" ", gap) + right)
+	return d.quiet(strings.Repeat(" ", nameWidth+1) + string(line) + " " + of)
 }
 
-// below is what stands under the rows: the pipeline, who takes cores, the best fix.
-func (d *drawing) below(s State) []string {
-	var all []string
-	add := func(name, text string) {
-		if text != "" {
-			all = append(all, pad(name, nameWidth)+" "+text)
-		}
-	}
-	for i, text := range d.pipeline(s) {
-		add([]string{"pipeline", ""}[min(i, 1)], text)
-	}
-	add("workers", workers(s))
-	for i, f := range s.Plan.Fixes {
-		if i == 2 {
-			break
-		}
-		title := f.Title
-		if len(f.Changes) > 0 {
-			title = f.Changes[0].String()
-		}
-		add([]string{"best fix", "next"}[i], d.bold(title)+"  "+f.Worth())
-	}
-	if len(s.Plan.Fixes) == 0 && len(s.Verdict.Evidence) > 0 {
-		add("why", s.Verdict.Evidence[0].Text)
-	}
-	return all
-}
-
-// pipeline is what each part of a step could do alone, the one that binds marked, in
-// two lines: the parts, and bars as wide as they are slow.
-func (d *drawing) pipeline(s State) []string {
-	if !s.Verdict.HasSteps {
-		return nil
-	}
-	setup := predict.From(s.Run).Setup
-	answer, err := setup.Solve()
-	if err != nil {
-		return nil
-	}
-	longest := 0.0
-	for _, part := range answer.Stages {
-		if part.Time.Known() {
-			longest = max(longest, part.Time.Point)
-		}
-	}
-	var names, bars []string
-	for _, part := range answer.Stages {
-		if !part.Time.Known() || part.Time.Point < longest/1000 {
-			continue
-		}
-		text := partNames[part.Resource] + " " + stoker.AboutSeconds(part.Time.Point)
-		if setup.Batch > 0 {
-			text = partNames[part.Resource] + " " + stoker.About(setup.Batch/part.Time.Point) + "/s"
-		}
-		width := utf8.RuneCountInString(text)
-		full := int(math.Round(float64(width) * part.Time.Point / longest))
-		mark, code := "▬", "32"
-		if d.ASCII {
-			mark = "="
-		}
-		if part.Time.Point == longest {
-			code = "31"
-		}
-		names = append(names, d.colour(map[bool]string{true: "1", false: ""}[part.Time.Point == longest], text))
-		bars = append(bars, d.colour(code, strings.Repeat(mark, max(1, full)))+strings.Repeat(" ", width-max(1, full)))
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	arrow := " → "
-	if d.ASCII {
-		arrow = " > "
-	}
-	return []string{strings.Join(names, arrow), strings.Join(bars, "   ")}
-}
-
-// partNames are short names of what a part of a step is done by.
-var partNames = map[stoker.Resource]string{
-	stoker.Storage: "storage", stoker.CPU: "cores", stoker.Worker: "workers", stoker.MainThread: "main thread", stoker.Link: "link", stoker.GPU: "GPU", stoker.Network: "exchange",
-}
-
-// workers counts what the worker processes do now.
-func workers(s State) string {
-	count := map[string]int{}
-	n := 0
-	_, to := Look{}.span(s.Run)
-	for _, p := range s.Run.Facts.Processes {
-		series := s.Run.Find(recording.ThreadState, fmt.Sprintf("thread/%d", p.PID))
-		if p.Role != recording.RoleWorker || series == nil || len(series.T) == 0 || series.T[len(series.T)-1] < to-lately {
-			continue
-		}
-		n++
-		switch recording.State(series.Last()) {
-		case recording.Parked:
-			count["parked"]++
-		case recording.Running:
-			count["running"]++
-		case recording.OnDisk:
-			count["on storage"]++
-		case recording.Remote:
-			count["on the network"]++
-		case recording.Asleep:
-			count["asleep"]++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	var parts []string
-	for _, what := range []string{"running", "on storage", "on the network", "asleep", "parked"} {
-		if count[what] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[what], what))
-		}
-	}
-	return fmt.Sprintf("%d: %s", n, strings.Join(parts, ", "))
-}
-
-// lately is how long ago a worker was seen that is still there, seconds.
-const lately = 3
-
-func (d *drawing) foot(State) []string {
+func (d *drawing) foot(runs int) string {
 	text := "q quit   ? what is what   ←→ time   +- span   space hold"
 	if d.ASCII {
 		text = "q quit   ? what is what   arrows time   +- span   space hold"
 	}
+	if runs > 1 {
+		text += "   Tab next"
+	}
 	if d.Paused {
 		text = "held: space goes on   " + text
 	}
-	return []string{d.quiet(text)}
-}
-
-// help explains each row and where it comes from.
-func (d *drawing) help() {
-	d.line(d.bold("what is what") + "   any key goes back")
-	d.line("")
-	for _, row := range [][2]string{
-		{"waiting for input", "share of the time in which the device waited for a batch, by the device's own clock; where that is unknown, in which the loop waited"},
-		{"throughput", "samples that the steps took, all ranks together (start-up hook)"},
-		{"GPU busy", "share of the time in which some kernel ran (NVML utilisation); a busy GPU may still be slow"},
-		{"memory, power", "of the device, beside what it has (NVML); much memory in use is not much work"},
-		{"cores of the job", "core time of its processes (/proc), beside the cores that it may use; of others: what everybody else takes of them"},
-		{"launches, worker", "what the thread did most: R running, D storage, N network, s asleep, · parked (/proc/PID/task, 10 times a second)"},
-		{"pipeline", "samples/s that each part could do alone, by the run's own costs; the slowest is marked, and the bars are as long as the parts take"},
-		{"best fix", "what advise ranks first, with its interval (stoker advise has all of them, and the lines to paste)"},
-	} {
-		for i, text := range report.Broken(row[1], d.Width-nameWidth-1) {
-			name := row[0]
-			if i > 0 {
-				name = ""
-			}
-			d.line(pad(name, nameWidth) + " " + text)
-		}
-	}
+	return d.quiet(text)
 }

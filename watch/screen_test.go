@@ -9,8 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -21,23 +20,7 @@ func stateOf(t *testing.T, file string) State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := diagnose.Judge(run)
-	return State{Name: "run.jsonl.gz", Run: run, Verdict: v, Plan: advise.Rank(run, v)}
-}
-
-// cells is the width of a line without colours.
-func cells(line string) int {
-	n := 0
-	for i := 0; i < len(line); i++ {
-		if line[i] == 0x1b {
-			i += strings.IndexByte(line[i:], 'm')
-			continue
-		}
-		if utf8.RuneStart(line[i]) {
-			n++
-		}
-	}
-	return n
+	return Judged(State{Name: "run.jsonl.gz"}, run)
 }
 
 // Whatever is shown fits, in any size, with and without colours: a line too long
@@ -52,12 +35,12 @@ func TestScreenFits(t *testing.T) {
 		for _, look := range []Look{{Width: 80, Height: 24}, {Width: 160, Height: 50}, {Width: 60, Height: 16}, {Width: 20, Height: 5}, {Width: 1, Height: 1}, {Width: 200, Height: 30, Help: true}, {Width: 80, Height: 24, Span: 30, Back: 1000}} {
 			for _, look.Colour = range []bool{false, true} {
 				for _, look.ASCII = range []bool{false, true} {
-					lines := Screen(s, look)
+					lines := Screen([]State{s}, look)
 					if len(lines) > look.Height {
 						t.Errorf("%s, %+v: %d lines", file, look, len(lines))
 					}
 					for _, line := range lines {
-						if n := cells(line); n > look.Width {
+						if n := cellsOf(line); n > look.Width {
 							t.Errorf("%s, %+v: %d cells: %q", file, look, n, line)
 						}
 						if last := strings.LastIndex(line, "\x1b["); last >= 0 && !strings.HasPrefix(line[last:], "\x1b[0m") {
@@ -79,7 +62,7 @@ func TestScreenFits(t *testing.T) {
 // The smallest usual terminal holds what counts: class, waiting, the best fix.
 func TestScreenHoldsWhatCounts(t *testing.T) {
 	s := stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
-	text := strings.Join(Screen(s, Look{Width: 80, Height: 24}), "\n")
+	text := strings.Join(Screen([]State{s}, Look{Width: 80, Height: 24}), "\n")
 	for _, want := range []string{string(s.Verdict.Class), "waiting for input", "GPU 0 busy", "pipeline", "best fix", s.Plan.Fixes[0].Changes[0].String(), "q quit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q on\n%s", want, text)
@@ -96,7 +79,7 @@ func TestScreenIsSafe(t *testing.T) {
 	}
 	for _, at := range append([]string{""}, paths...) {
 		poison.Into(&s, at)
-		if leak := poison.Leak(strings.Join(Screen(s, Look{Width: 200, Height: 60}), " ")); leak != "" {
+		if leak := poison.Leak(strings.Join(Screen([]State{s}, Look{Width: 200, Height: 60}), " ")); leak != "" {
 			t.Errorf("%s stands raw: %s", at, leak)
 		}
 		poison.Out(&s, at)
@@ -132,11 +115,11 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	m.Update(State{Name: "new"})
-	if m.state.Name != "" {
+	if len(m.states) > 0 {
 		t.Error("a held screen changes")
 	}
 	press("space")
-	if m.state.Name != "new" {
+	if len(m.states) != 1 || m.states[0].Name != "new" {
 		t.Error("what came meanwhile is lost")
 	}
 	for _, key := range []string{"q", "ctrl+c", "esc"} {
@@ -147,5 +130,95 @@ func TestKeys(t *testing.T) {
 	press("?")
 	if press("ctrl+c") == nil {
 		t.Error("Ctrl-C does not end the page of explanations")
+	}
+}
+
+// What must be there is there, in states that differ most: starved, healthy, many GPUs,
+// none.
+func TestScreenOfStates(t *testing.T) {
+	eight := Judged(State{Name: "eight"}, ranks(8, "node-a"))
+	for name, c := range map[string]struct {
+		state State
+		look  Look
+		want  []string
+	}{
+		"starved, small": {stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz"), Look{Width: 80, Height: 24}, []string{"waiting for input", "◀", "  workers", "  GPU", "cores of others", "vda at work"}},
+		"healthy, large": {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Look{Width: 160, Height: 50}, []string{"gpu-bound", "most 100 %", "why"}},
+		"a limited disk": {stateOf(t, "../testdata/cases/labelled-slow-disk/run.jsonl.gz"), Look{Width: 80, Height: 24}, []string{"10.6 of 12 MB/s"}},
+		"a mark":         {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Look{Width: 80, Height: 24, Back: 5}, []string{"▲", "at the mark, "}},
+		"8 GPUs, small":  {eight, Look{Width: 80, Height: 24}, []string{"worst rank waits", "GPU 0 busy", "GPU 7 busy", "50 % 40 GB 300 W"}},
+		"8 GPUs, large":  {eight, Look{Width: 160, Height: 60}, []string{"rank 7 waits", "GPU 7 memory", "40 of 80 GB", "GPU 7 power", "GPU 3 others", "500 KB/s of 10 MB/s"}},
+		"no GPU":         {Judged(State{}, &recording.Run{Facts: recording.Facts{Absent: []recording.Absence{{What: "gpu", Why: "no driver is here"}}}}), Look{Width: 80, Height: 24}, []string{"no driver is here"}},
+		"nothing yet":    {State{Name: "x"}, Look{Width: 80, Height: 24}, []string{"stoker watch  x"}},
+	} {
+		text := strings.Join(Screen([]State{c.state}, c.look), "\n")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q on\n%s", name, want, text)
+			}
+		}
+	}
+}
+
+// ranks is a run of several ranks, each with a GPU of its own.
+func ranks(n int, host string) *recording.Run {
+	run := &recording.Run{Facts: recording.Facts{Host: host, Machine: recording.Machine{Allowed: 8, NetSpeed: map[string]float64{"net/eth0": 1e7}}}}
+	size, limit := 80e9, 700.0
+	add := func(signal recording.Signal, subject string, of func(t float64) float64) {
+		s := recording.Series{Signal: signal, Subject: subject}
+		for at := range 60 {
+			s.T, s.V = append(s.T, float64(at)), append(s.V, of(float64(at)))
+		}
+		run.Series = append(run.Series, s)
+	}
+	for i := range n {
+		subject := fmt.Sprintf("gpu/%d", i)
+		run.Facts.GPUs = append(run.Facts.GPUs, recording.GPU{Index: i, Name: "NVIDIA H100", MemoryBytes: &size, PowerLimit: &limit})
+		run.Facts.Processes = append(run.Facts.Processes, recording.Process{PID: 10 + i, Role: recording.RoleTrainer, Rank: i, World: n, Device: i})
+		for k := range 60 {
+			run.Steps = append(run.Steps, recording.Step{PID: 10 + i, Rank: i, Device: i, N: k, Start: float64(k), Period: 1, Wait: 0.5, Samples: 8, Phase: recording.Train, Idle: 0.5, DevicePeriod: 1})
+		}
+		add(recording.GPUUtilisation, subject, func(float64) float64 { return 0.5 })
+		add(recording.GPUOthers, subject, func(float64) float64 { return 0.1 })
+		add(recording.GPUMemory, subject, func(float64) float64 { return 40e9 })
+		add(recording.GPUPower, subject, func(float64) float64 { return 300 })
+	}
+	add(recording.NetReceived, "net/eth0", func(t float64) float64 { return 5e5 * t })
+	return run
+}
+
+// Of several runs each has a line, and Tab shows the next.
+func TestScreenOfSeveral(t *testing.T) {
+	m := &model{look: Look{Width: 80, Height: 24}}
+	for _, name := range []string{"b", "a", "c"} {
+		m.Update(Judged(State{Name: name}, ranks(2, "node-"+name)))
+	}
+	for _, want := range []string{"▶ node-a ranks 0-1", "▶ node-b", "▶ node-c", "▶ node-a"} {
+		text := strings.Join(Screen(m.states, m.look), "\n")
+		for _, all := range []string{want, "node-a", "node-b", "node-c", "Tab next"} {
+			if !strings.Contains(text, all) {
+				t.Errorf("no %q on\n%s", all, text)
+			}
+		}
+		m.key("tab")
+	}
+}
+
+// Bars are as wide as what a part can do, up to four times the limit; what is far from
+// any limit is left out.
+func TestPipelineIsAsWideAsItsRates(t *testing.T) {
+	d := &drawing{Look: Look{Width: 80 + nameWidth + 22}}
+	s := State{Run: &recording.Run{}, parts: []part{{stoker.Storage, 400, true}, {stoker.Worker, 100, true}, {stoker.CPU, 900, true}, {stoker.MainThread, 1e9, true}, {stoker.GPU, 200, true}}}
+	var got []string
+	for _, line := range d.pipeline(s, 9)[1:] {
+		got = append(got, fmt.Sprintf("%s %d%s", strings.Fields(line)[0], strings.Count(line, "▆"), map[bool]string{true: " limit"}[strings.Contains(line, "◀")]))
+	}
+	full := d.columns()
+	want := fmt.Sprintf("storage %d,workers %d limit,cores %d,GPU %d", full, (full+2)/4, full-1, full/2)
+	if strings.Join(got, ",") != want {
+		t.Errorf("%s, want %s", strings.Join(got, ","), want)
+	}
+	if few := d.pipeline(s, 2); len(few) != 3 || !strings.Contains(few[1], "workers") || !strings.Contains(few[2], "GPU") {
+		t.Errorf("%q", few)
 	}
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,14 +16,15 @@ type Options struct {
 	Env    []string
 	Colour bool
 	ASCII  bool
+	Stops  bool // Ctrl-Z stops us: somebody is there who lets us go on
 }
 
 // Show keeps a terminal up to date until ctx ends or the user quits, and leaves it as
-// it was. Updates are states, newest last.
+// it was. Updates are states of one or several runs, which are told apart by their names.
 func Show(ctx context.Context, o Options, updates <-chan State) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := tea.NewProgram(&model{look: Look{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, state: State{Note: "looking …"}},
+	p := tea.NewProgram(&model{look: Look{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, stops: o.Stops},
 		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithFPS(framesPerSecond))
 	go func() {
 		for {
@@ -51,10 +53,11 @@ const firstSpan = 1
 
 // model is the screen and how it is looked at.
 type model struct {
-	look  Look
-	span  int
-	state State
-	held  *State // what came while the screen is held
+	look   Look
+	span   int
+	stops  bool
+	states []State
+	held   []State // what came while the screen is held
 }
 
 // Init starts nothing.
@@ -67,14 +70,35 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.look.Width, m.look.Height = msg.Width, msg.Height
 	case State:
 		if m.look.Paused {
-			m.held = &msg
+			m.held = with(m.held, msg)
 			break
 		}
-		m.state = msg
+		m.take(msg)
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String())
 	}
 	return m, nil
+}
+
+// take shows a state. A run that had ended when it was first looked at is shown whole.
+func (m *model) take(s State) {
+	if len(m.states) == 0 && s.Run != nil && s.Run.Facts.Exit != nil {
+		m.zoom(len(spans))
+	}
+	m.states = with(m.states, s)
+}
+
+// with has a state in the place of that of the same run.
+func with(states []State, s State) []State {
+	for i, known := range states {
+		if known.Name == s.Name {
+			states[i] = s
+			return states
+		}
+	}
+	states = append(states, s)
+	slices.SortFunc(states, func(a, b State) int { return strings.Compare(a.Name, b.Name) })
+	return states
 }
 
 // key does what a key asks for.
@@ -102,11 +126,20 @@ func (m *model) key(key string) tea.Cmd {
 		m.zoom(-1)
 	case "-":
 		m.zoom(1)
+	case "tab":
+		m.look.Chosen = (m.look.Chosen + 1) % max(1, len(m.states))
+	case "shift+tab":
+		m.look.Chosen = (m.look.Chosen + max(1, len(m.states)) - 1) % max(1, len(m.states))
+	case "ctrl+z":
+		if m.stops {
+			return tea.Suspend
+		}
 	case "space":
 		m.look.Paused = !m.look.Paused
-		if !m.look.Paused && m.held != nil {
-			m.state, m.held = *m.held, nil
+		for _, s := range m.held {
+			m.take(s)
 		}
+		m.held = nil
 	}
 	return nil
 }
@@ -118,7 +151,7 @@ func (m *model) zoom(by int) {
 
 // View draws the screen.
 func (m *model) View() tea.View {
-	v := tea.NewView(strings.Join(Screen(m.state, m.look), "\n"))
+	v := tea.NewView(strings.Join(Screen(m.states, m.look), "\n"))
 	v.AltScreen = true
 	return v
 }

@@ -1,20 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/coretime"
 	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/watch"
@@ -23,17 +30,18 @@ import (
 func (a *app) watch() *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
-		Use:   "watch [RUN|PID]",
+		Use:   "watch [RUN...|PID]",
 		Short: "Live screen: GPUs, workers, disks, the pipeline, the verdict so far",
 		Long: `Show on one screen what a run does now and did over its last minutes: how long the device waits for input,
 each GPU, the cores of the job and of others, what each worker does, the pipeline with the part that binds, the
-verdict so far and the best fix. RUN is a recording, also one that observe is writing; PID is a running process;
-without either it is the newest recording here if that is being written, else this machine. ? explains each row.`,
+verdict so far and the best fix. RUN is a recording, also one that observe is writing, or a folder of them; of several,
+as of the nodes of a job, each has a line, and Tab shows the next. PID is a running process. Without either it shows the
+recordings here that are being written, else this machine. ? explains each row.`,
 		Example: `  stoker watch                                   beside stoker observe in another terminal
   stoker watch stoker-runs/2026-11-21T101500-train.jsonl.gz
+  stoker watch /shared/stoker-runs               all nodes of a job
   stoker watch 4711                              a process that is already going
   stoker watch --once | head -20                 one screen, for scripts`,
-		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
 			return a.runWatch(cmd.Context(), args, once)
@@ -43,49 +51,77 @@ without either it is the newest recording here if that is being written, else th
 	return cmd
 }
 
-// source hands on states until ctx ends.
-type source func(ctx context.Context, to chan<- watch.State) error
+// source is what is watched: it hands on the run so far until ctx ends.
+type source struct {
+	name     string
+	attached bool // the process was there before it was looked at
+	alone    bool // there is no other
+	runs     func(ctx context.Context, to chan<- *recording.Run) error
+}
+
+// screenMemory is what Go may take for a run before it is collected sooner: one that its
+// Writer keeps as much of as it does is 30 MB, with what is concluded from it.
+const screenMemory = 64 << 20
 
 func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
-	frugal()
-	from, err := toWatch(args)
+	runtime.GOMAXPROCS(1)
+	sources, err := toWatch(args)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	debug.SetMemoryLimit(int64(len(sources)) * screenMemory)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal has gone, or is to be left
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	states := make(chan watch.State)
-	ended := make(chan error, 1)
-	go func() { ended <- from(ctx, states) }()
+	var all sync.WaitGroup
+	for _, s := range sources {
+		s.alone = len(sources) == 1
+		all.Go(func() { s.watched(ctx, states, cancel) })
+	}
 	style := a.style(a.stdout)
-	ascii := !strings.Contains(strings.ToUpper(os.Getenv("LC_ALL")+os.Getenv("LC_CTYPE")+os.Getenv("LANG")), "UTF")
+	ascii := !strings.Contains(strings.ToUpper(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))), "UTF")
 	if once {
-		return a.watchOnce(states, ended, watch.Look{Width: style.Width, Colour: style.Colour, ASCII: ascii})
+		return a.watchOnce(ctx, states, len(sources), watch.Look{Width: style.Width, Colour: style.Colour, ASCII: ascii})
 	}
 	if out, is := a.stdout.(*os.File); !is || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return usageError{errors.New("watch needs a terminal; --once prints one screen to anything")}
 	}
-	err = watch.Show(ctx, watch.Options{In: os.Stdin, Out: os.Stdout, Env: os.Environ(), Colour: style.Colour, ASCII: ascii}, states)
-	cancel()
-	return errors.Join(err, ignoreEnd(<-ended))
+	err = watch.Show(ctx, watch.Options{In: os.Stdin, Out: os.Stdout, Env: os.Environ(), Colour: style.Colour, ASCII: ascii, Stops: shellBehind()}, states)
+	why := context.Cause(ctx)
+	cancel(nil)
+	all.Wait()
+	if why != nil {
+		return ignoreEnd(why)
+	}
+	return err
 }
 
 // firstScreen is how long a process is looked at for the one screen of --once, seconds.
 const firstScreen = 3
 
-func (a *app) watchOnce(states <-chan watch.State, ended <-chan error, look watch.Look) error {
-	for {
+// watchOnce prints a screen of each source as soon as it has one.
+func (a *app) watchOnce(ctx context.Context, states <-chan watch.State, n int, look watch.Look) error {
+	seen := map[string]bool{}
+	for len(seen) < n {
 		select {
 		case s := <-states:
-			if s.Attached && s.Run.End() < firstScreen {
+			if seen[s.Name] || s.Attached && s.Run != nil && s.Run.End() < firstScreen {
 				continue
 			}
-			_, err := fmt.Fprintln(a.stdout, strings.Join(watch.Screen(s, look), "\n"))
-			return err
-		case err := <-ended:
-			return err
+			if len(seen) > 0 {
+				s.Name = "\n" + s.Name
+			}
+			seen[s.Name] = true
+			if _, err := fmt.Fprintln(a.stdout, strings.Join(watch.Screen([]watch.State{s}, look), "\n")); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
+	return nil
 }
 
 func ignoreEnd(err error) error {
@@ -96,20 +132,44 @@ func ignoreEnd(err error) error {
 }
 
 // toWatch finds out what is to be watched.
-func toWatch(args []string) (source, error) {
+func toWatch(args []string) ([]source, error) {
+	var sources []source
 	if len(args) == 0 {
-		if file, err := newest(); err == nil && beingWritten(file) {
-			return followed(file), nil
+		if files := recordings(runsFolder, beingWritten); len(files) > 0 {
+			return followed(files), nil
 		}
-		return attached(os.Getpid(), "this machine"), nil
+		return []source{attached(os.Getpid(), "this machine")}, nil
 	}
-	if _, err := os.Stat(args[0]); err == nil {
-		return followed(args[0]), nil
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		pid, noNumber := strconv.Atoi(arg)
+		switch {
+		case err == nil && info.IsDir():
+			files := recordings(arg, beingWritten)
+			if len(files) == 0 {
+				files = recordings(arg, func(string) bool { return true })
+				files = files[:min(1, len(files))]
+			}
+			if len(files) == 0 {
+				return nil, fmt.Errorf("watch %s: no recording (*.jsonl.gz) is in that folder", arg)
+			}
+			sources = append(sources, followed(files)...)
+		case err == nil:
+			sources = append(sources, followed([]string{arg})...)
+		case noNumber == nil && pid > 0:
+			sources = append(sources, attached(pid, fmt.Sprintf("process %d", pid)))
+		default:
+			return nil, fmt.Errorf("watch %s: neither a recording nor a process: name a file, a PID, or nothing for the newest recording here", arg)
+		}
 	}
-	if pid, err := strconv.Atoi(args[0]); err == nil && pid > 0 {
-		return attached(pid, fmt.Sprintf("process %d", pid)), nil
-	}
-	return nil, fmt.Errorf("watch %s: neither a recording nor a process: name a file, a PID, or nothing for the newest recording here", args[0])
+	return sources, nil
+}
+
+// recordings are those of a folder that are wanted, newest first.
+func recordings(folder string, wanted func(file string) bool) []string {
+	files, _ := filepath.Glob(filepath.Join(escapedGlob(folder), "*.jsonl.gz"))
+	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
+	return slices.DeleteFunc(files, func(file string) bool { return !wanted(file) })
 }
 
 // beingWritten reports whether a recording grew in the last seconds.
@@ -118,44 +178,42 @@ func beingWritten(file string) bool {
 	return err == nil && time.Since(info.ModTime()) < 5*time.Second
 }
 
-// followed reads a recording again as it grows, and takes no more than a fiftieth of
-// a core for it.
-func followed(file string) source {
-	return func(ctx context.Context, to chan<- watch.State) error {
-		var size int64 = -1
-		for {
-			info, err := os.Stat(file)
+// watchCost is how many times as long as what we did took passes until we do it again:
+// all of it together takes no more than a fiftieth of a core.
+const watchCost = 50
+
+// followed are recordings, read on as they grow.
+func followed(files []string) []source {
+	var sources []source
+	for _, file := range files {
+		sources = append(sources, source{name: filepath.Base(file), runs: func(ctx context.Context, to chan<- *recording.Run) error {
+			in, err := recording.Follow(file)
 			if err != nil {
-				return fmt.Errorf("watch: %w", err)
+				return err
 			}
-			began := time.Now()
-			if info.Size() != size {
-				run, err := recording.Open(file)
-				if err != nil && size < 0 {
+			defer func() { _ = in.Close() }()
+			for used := coretime.Used(); ; used = coretime.Used() {
+				run, err := in.Next()
+				if err != nil {
 					return err
 				}
-				if err == nil {
-					size = info.Size()
-					if !handOn(ctx, to, stateOf(filepath.Base(file), run)) {
-						return ctx.Err()
-					}
+				if run != nil && !handOn(ctx, to, run) {
+					return nil
+				}
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(max(time.Second, watchCost*(coretime.Used()-used))):
 				}
 			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(max(time.Second, watchCost*time.Since(began))):
-			}
-		}
+		}})
 	}
+	return sources
 }
-
-// watchCost is how many times as long as a look takes passes until the next.
-const watchCost = 50
 
 // attached observes a process that is already going, and writes nothing.
 func attached(pid int, name string) source {
-	return func(ctx context.Context, to chan<- watch.State) error {
+	return source{name: name, attached: true, runs: func(ctx context.Context, to chan<- *recording.Run) error {
 		var next float64
 		_, err := observe.Record(ctx, observe.Options{
 			PID: pid, Version: version, Emulate: os.Getenv("STOKER_EMULATE") == "1", Warn: func(string) {},
@@ -163,30 +221,94 @@ func attached(pid int, name string) source {
 				if now < next {
 					return
 				}
-				began := time.Now()
-				s := stateOf(name, sofar())
-				s.Attached = true
-				handOn(ctx, to, s)
-				next = now + watchCost*time.Since(began).Seconds()
+				used := coretime.Used()
+				select {
+				case to <- sofar():
+				default: // what came before is still being looked at, and nobody may wait for that
+				}
+				next = now + watchCost*(coretime.Used()-used).Seconds()
 			},
 		})
 		return err
+	}}
+}
+
+// watched hands on states of a source until ctx ends, and then why it has none.
+func (s source) watched(ctx context.Context, to chan<- watch.State, fail func(error)) {
+	runs, ended := make(chan *recording.Run), make(chan error, 1)
+	go func() {
+		defer close(runs)
+		ended <- s.guarded(func() error { return s.runs(ctx, runs) })
+	}()
+	state := watch.State{Name: s.name, Attached: s.attached}
+	err := s.guarded(func() error {
+		s.states(ctx, &state, runs, to)
+		return <-ended
+	})
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	if s.alone && state.Run == nil {
+		fail(err)
+		return
+	}
+	state.Note = err.Error()
+	handOn(ctx, to, state)
+}
+
+// guarded makes an error of a fault of our own, which else would end us with the terminal
+// as it is.
+func (s source) guarded(do func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("watch %s: a fault of stoker's own: %v", s.name, fault)
+		}
+	}()
+	return do()
+}
+
+// states judges runs, no more often than is cheap: between two judgements what is over
+// time goes on.
+func (s source) states(ctx context.Context, state *watch.State, runs <-chan *recording.Run, to chan<- watch.State) {
+	var due time.Time
+	stale := false // the newest was not judged
+	for open := true; open || stale; {
+		run := state.Run
+		var again <-chan time.Time
+		if stale {
+			again = time.After(time.Until(due))
+		}
+		select {
+		case next, more := <-runs:
+			if open = more; more {
+				run = next
+			} else if runs = nil; !stale {
+				return
+			}
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+		if stale = time.Now().Before(due); stale {
+			state.Run = run
+		} else {
+			used := coretime.Used()
+			*state = judgeForWatch(*state, run)
+			due = time.Now().Add(2 * watchCost * (coretime.Used() - used))
+		}
+		if !handOn(ctx, to, *state) {
+			return
+		}
 	}
 }
 
-func stateOf(name string, run *recording.Run) watch.State {
-	v := diagnose.Judge(run)
-	s := watch.State{Name: name, Run: run, Verdict: v, Plan: advise.Rank(run, v)}
-	if len(run.Warnings) > 0 {
-		s.Note = run.Warnings[0]
-	}
-	return s
-}
+// judgeForWatch is replaced by a test that plants a fault.
+var judgeForWatch = watch.Judged
 
 // handOn reports whether somebody took it.
-func handOn(ctx context.Context, to chan<- watch.State, s watch.State) bool {
+func handOn[T any](ctx context.Context, to chan<- T, what T) bool {
 	select {
-	case to <- s:
+	case to <- what:
 		return true
 	case <-ctx.Done():
 		return false

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoker-dev/stoker/internal/leash"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/watch"
 )
 
 const watching = "STOKER_TEST_WATCHES"
@@ -25,6 +27,9 @@ const watching = "STOKER_TEST_WATCHES"
 // TestWatchItself is what the other tests start on a terminal of their own.
 func TestWatchItself(t *testing.T) {
 	if args := os.Getenv(watching); args != "" {
+		if os.Getenv("STOKER_TEST_FAULT") != "" {
+			judgeForWatch = func(watch.State, *recording.Run) watch.State { panic("planted") }
+		}
 		os.Exit(run(context.Background(), strings.Fields(args), os.Stdin, os.Stdout, os.Stderr))
 	}
 }
@@ -33,42 +38,67 @@ func TestWatchItself(t *testing.T) {
 type terminal struct {
 	t     *testing.T
 	ours  *os.File
+	fd    int // of ours
 	its   *os.File
 	cmd   *exec.Cmd
 	mutex sync.Mutex
 	shown bytes.Buffer
+	seen  int // of what was shown, by the last has
 }
 
-func newTerminal(t *testing.T, columns, lines uint16, args string) *terminal {
+func openTerminal(t *testing.T, columns, lines uint16) *terminal {
 	t.Helper()
-	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skip("no pseudo-terminal: ", err)
 	}
-	number, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	ours := os.NewFile(uintptr(fd), "/dev/ptmx") // does not block: a read ends when it is closed
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
 	its, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &terminal{t: t, ours: ours, its: its}
+	c := &terminal{t: t, ours: ours, fd: fd, its: its}
 	c.resize(columns, lines)
-	c.cmd = exec.Command(os.Args[0], "-test.run=^TestWatchItself$")
-	c.cmd.Env = append(os.Environ(), watching+"="+args, "TERM=xterm-256color", "LANG=C.UTF-8")
-	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = its, its, its
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
-	go func() { _, _ = io.Copy(c, ours) }()
-	t.Cleanup(func() { _, _ = its.Close(), ours.Close() })
+	t.Cleanup(c.close)
 	return c
+}
+
+// newTerminal is a terminal on which stoker runs.
+func newTerminal(t *testing.T, columns, lines uint16, args string, env ...string) *terminal {
+	t.Helper()
+	c := openTerminal(t, columns, lines)
+	c.start(exec.Command(os.Args[0], "-test.run=^TestWatchItself$"), append([]string{watching + "=" + args}, env...)...)
+	return c
+}
+
+func (c *terminal) start(cmd *exec.Cmd, env ...string) {
+	c.t.Helper()
+	leash.Hold(c.t)
+	c.cmd = cmd
+	cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8"), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.its, c.its, c.its
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(c, c.ours) }()
+}
+
+// close closes both ends: the kernel tells who runs there.
+func (c *terminal) close() { _, _ = c.its.Close(), c.ours.Close() }
+
+// text is all that was shown.
+func (c *terminal) text() string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.shown.String()
 }
 
 // Write takes what the program shows.
@@ -82,20 +112,19 @@ func (c *terminal) Write(p []byte) (int, error) {
 func (c *terminal) has(text string) {
 	c.t.Helper()
 	leash.Wait(c.t, text, func() bool {
-		c.mutex.Lock()
-		defer c.mutex.Unlock()
-		found := strings.Contains(c.shown.String(), text)
-		if found {
-			c.shown.Reset()
+		shown := c.text()
+		at := strings.Index(shown[c.seen:], text)
+		if at >= 0 {
+			c.seen += at + len(text)
 		}
-		return found
+		return at >= 0
 	})
 }
 
 func (c *terminal) press(keys string) { _, _ = c.ours.WriteString(keys) }
 
 func (c *terminal) resize(columns, lines uint16) {
-	_ = unix.IoctlSetWinsize(int(c.ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: lines})
+	_ = unix.IoctlSetWinsize(c.fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: lines})
 }
 
 func (c *terminal) modes() unix.Termios {
@@ -106,20 +135,33 @@ func (c *terminal) modes() unix.Termios {
 	return *modes
 }
 
-// However it ends, the terminal is as it was, and the other screen is left.
+// However it ends, the terminal is as it was, its cursor is shown, and the other screen
+// is left.
 func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 	file, err := filepath.Abs(liveRun)
 	if err != nil {
 		t.Fatal(err)
 	}
+	signals := func(s syscall.Signal) func(c *terminal) {
+		return func(c *terminal) { _ = c.cmd.Process.Signal(s) }
+	}
 	for name, end := range map[string]func(c *terminal){
 		"q":       func(c *terminal) { c.press("q") },
 		"Ctrl-C":  func(c *terminal) { c.press("\x03") },
-		"SIGTERM": func(c *terminal) { _ = c.cmd.Process.Signal(syscall.SIGTERM) },
-		"SIGINT":  func(c *terminal) { _ = c.cmd.Process.Signal(syscall.SIGINT) },
+		"SIGTERM": signals(syscall.SIGTERM),
+		"SIGINT":  signals(syscall.SIGINT),
+		"SIGHUP":  signals(syscall.SIGHUP),
 		"a small window, then q": func(c *terminal) {
-			c.resize(20, 4)
-			c.has("needs")
+			c.resize(20, 6)
+			c.has("shows all")
+			c.resize(120, 40)
+			c.has("pipeline")
+			c.press("q")
+		},
+		"sizes without end, then q": func(c *terminal) {
+			for n := range uint16(300) {
+				c.resize(1+n*37%211, 1+n*53%67)
+			}
 			c.resize(120, 40)
 			c.has("pipeline")
 			c.press("q")
@@ -131,17 +173,130 @@ func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newTerminal(t, 100, 30, "watch "+file)
+			c := newTerminal(t, 100, 30, "watch "+file, "LANG=C.UTF-8")
 			was := c.modes()
 			c.has("cpu-bound")
 			end(c)
 			_ = c.cmd.Wait()
-			if now := c.modes(); now != was {
-				t.Errorf("the terminal's modes were %+v and are %+v", was, now)
-			}
-			c.has("\x1b[?1049l")
+			c.whole(was)
 		})
 	}
+}
+
+// whole holds the terminal against what it was.
+func (c *terminal) whole(was unix.Termios) {
+	c.t.Helper()
+	if now := c.modes(); now != was {
+		c.t.Errorf("the terminal's modes were %+v and are %+v", was, now)
+	}
+	leash.Wait(c.t, "a cursor on the first screen", func() bool {
+		text := c.text()
+		return strings.LastIndex(text, "\x1b[?1049l") >= strings.LastIndex(text, "\x1b[?1049h") && strings.LastIndex(text, "\x1b[?25h") >= strings.LastIndex(text, "\x1b[?25l")
+	})
+}
+
+// A fault of our own says so on the screen, and leaves the terminal whole.
+func TestWatchSurvivesAFault(t *testing.T) {
+	c := newTerminal(t, 100, 30, "watch "+abs(t, liveRun), "STOKER_TEST_FAULT=1")
+	was := c.modes()
+	if err := c.cmd.Wait(); err == nil {
+		t.Error("a fault ends with 0")
+	}
+	c.has("planted")
+	c.whole(was)
+}
+
+// A recording that is none is said at once.
+func TestWatchOfNoRecording(t *testing.T) {
+	c := newTerminal(t, 100, 30, "watch "+abs(t, "watch_test.go"))
+	was := c.modes()
+	_ = c.cmd.Wait()
+	c.has("expected a recording of Stoker")
+	c.whole(was)
+}
+
+// A terminal that is closed ends us.
+func TestWatchEndsWithItsTerminal(t *testing.T) {
+	c := newTerminal(t, 100, 30, "watch "+abs(t, liveRun))
+	c.has("cpu-bound")
+	c.close()
+	_ = c.cmd.Wait()
+}
+
+// The job that is watched ends, and its last screen stays until q.
+func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	facts := recording.Facts{Started: 1.7e9, Command: []string{"train.py"}}
+	out, err := recording.Create(path, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newTerminal(t, 100, 30, "watch "+path)
+	was := c.modes()
+	c.has("so far")
+	out.Sample(recording.TreeCPU, "tree", 1, 1)
+	facts.Exit = &recording.Exit{At: 2, Code: 7}
+	out.Facts(facts)
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.has("ended with 7")
+	c.press("q")
+	_ = c.cmd.Wait()
+	c.whole(was)
+}
+
+// Ctrl-Z under a shell with jobs leaves the shell its terminal, and fg brings the screen
+// back; where nobody could let it go on it does nothing.
+func TestWatchStopsAndGoesOn(t *testing.T) {
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	c := openTerminal(t, 100, 30)
+	c.start(exec.Command(shell, "--norc", "--noprofile", "-i"), watching+"=watch "+abs(t, liveRun), "PS1=ready>")
+	c.has("ready>")
+	was := c.modes()
+	c.press("'" + os.Args[0] + "' '-test.run=^TestWatchItself$'\r")
+	c.has("cpu-bound")
+	c.press("\x1a")
+	c.has("Stopped")
+	c.has("ready>")
+	c.whole(was)
+	c.press("fg\r")
+	c.has("cpu-bound")
+	c.press("q")
+	c.has("ready>")
+	c.whole(was)
+	c.press("exit\r")
+	_ = c.cmd.Wait()
+
+	alone := newTerminal(t, 100, 30, "watch "+abs(t, liveRun))
+	alone.has("cpu-bound")
+	alone.press("\x1a?")
+	alone.has("what is what")
+	alone.press("xq")
+	_ = alone.cmd.Wait()
+}
+
+// Without UTF-8 nothing but ASCII comes.
+func TestWatchInASCII(t *testing.T) {
+	c := newTerminal(t, 80, 24, "watch "+abs(t, liveRun), "LC_ALL=C")
+	c.has("pipeline")
+	c.press("q")
+	_ = c.cmd.Wait()
+	if i := strings.IndexFunc(c.text(), func(r rune) bool { return r > '~' }); i >= 0 {
+		t.Errorf("%q", c.text()[i:])
+	}
+}
+
+func abs(t *testing.T, file string) string {
+	t.Helper()
+	path, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Without a terminal it says what would do.

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,7 +61,7 @@ func (a *app) runWeb(ctx context.Context, folder string, port int) error {
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", folder, err)
 	}
-	handler := web.New(&shelf{folder: folder, judged: map[string]shelved{}}, listener.Addr())
+	handler := web.New(&shelf{folder: folder, judged: map[string]shelved{}, grows: map[string]*growing{}}, listener.Addr())
 	server := closed.Server(handler)
 	if _, err := fmt.Fprintln(a.stdout, handler.Address()); err != nil {
 		return errors.Join(err, listener.Close())
@@ -83,6 +82,38 @@ type shelf struct {
 	folder string
 	mutex  sync.Mutex
 	judged map[string]shelved
+	grows  map[string]*growing
+}
+
+// growing is a recording that is being written, as far as it was read.
+type growing struct {
+	in  *recording.Follower
+	run *recording.Run
+}
+
+// open reads a recording, one that is being written from where it was left.
+func (s *shelf) open(file string) (*recording.Run, error) {
+	g := s.grows[file]
+	if !beingWritten(file) {
+		if g != nil {
+			_ = g.in.Close()
+			delete(s.grows, file)
+		}
+		return recording.Open(file)
+	}
+	if g == nil {
+		in, err := recording.Follow(file)
+		if err != nil {
+			return nil, err
+		}
+		g = &growing{in: in}
+		s.grows[file] = g
+	}
+	run, err := g.in.Next()
+	if run != nil {
+		g.run = run
+	}
+	return g.run, err
 }
 
 // shelved is a row and what it was made of.
@@ -99,19 +130,15 @@ const mostRows = 200
 func (s *shelf) List() ([]web.Row, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	files, err := s.files()
-	if err != nil {
-		return nil, err
-	}
 	var rows []web.Row
-	for _, file := range files {
+	for _, file := range s.files() {
 		info, err := os.Stat(file)
 		if err != nil {
 			continue // it has gone
 		}
 		known, seen := s.judged[file]
 		if !seen || known.size != info.Size() || !known.when.Equal(info.ModTime()) {
-			known = shelved{info.Size(), info.ModTime(), rowOf(file)}
+			known = shelved{info.Size(), info.ModTime(), s.row(file)}
 			s.judged[file] = known
 		}
 		rows = append(rows, known.row)
@@ -120,10 +147,9 @@ func (s *shelf) List() ([]web.Row, error) {
 }
 
 // files are the newest recordings of the folder, newest first.
-func (s *shelf) files() ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(escapedGlob(s.folder), "*.jsonl.gz"))
-	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
-	return files[:min(len(files), mostRows)], err
+func (s *shelf) files() []string {
+	files := recordings(s.folder, func(string) bool { return true })
+	return files[:min(len(files), mostRows)]
 }
 
 // escapedGlob is a folder's name that stands for itself in a pattern.
@@ -131,9 +157,9 @@ func escapedGlob(folder string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
 }
 
-func rowOf(file string) web.Row {
+func (s *shelf) row(file string) web.Row {
 	row := web.Row{Name: filepath.Base(file), Class: "cannot be read", Tone: "todo"}
-	run, err := recording.Open(file)
+	run, err := s.open(file)
 	if err != nil {
 		return row
 	}
@@ -153,15 +179,13 @@ func rowOf(file string) web.Row {
 
 // Page reads and judges a recording of the list.
 func (s *shelf) Page(name string) (report.Subject, error) {
-	files, err := s.files()
-	if err != nil {
-		return report.Subject{}, err
-	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	file := filepath.Join(s.folder, name)
-	if !slices.Contains(files, file) { // a name with a folder in it is none of these
+	if !slices.Contains(s.files(), file) { // a name with a folder in it is none of these
 		return report.Subject{}, fs.ErrNotExist
 	}
-	run, err := recording.Open(file)
+	run, err := s.open(file)
 	if err != nil {
 		return report.Subject{}, err
 	}

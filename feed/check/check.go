@@ -13,7 +13,7 @@ import (
 
 	"github.com/stoker-dev/stoker/feed"
 	"github.com/stoker-dev/stoker/feed/transform"
-	"github.com/stoker-dev/stoker/internal/usage"
+	"github.com/stoker-dev/stoker/internal/coretime"
 )
 
 // Options are what is asked for.
@@ -72,9 +72,9 @@ func Run(ctx context.Context, root string, o Options) (Report, error) {
 	}
 	r.ListSeconds = time.Since(started).Seconds()
 	r.Samples, r.Classes, r.Notes = loader.Samples(), len(loader.Classes()), loader.Notes()
-	begun, cpu := time.Now(), usage.Processor()
+	begun, cpu := time.Now(), coretime.Used()
 	err = r.read(ctx, loader, o.Progress)
-	r.Seconds, r.CPUSeconds = time.Since(begun).Seconds(), (usage.Processor() - cpu).Seconds()
+	r.Seconds, r.CPUSeconds = time.Since(begun).Seconds(), (coretime.Used() - cpu).Seconds()
 	slices.SortFunc(r.Bad, func(a, b feed.Bad) int { return cmp.Compare(a.Index, b.Index) })
 	slices.SortFunc(r.Inexact, func(a, b feed.Inexact) int { return cmp.Compare(a.Index, b.Index) })
 	return r, errors.Join(err, loader.Close())

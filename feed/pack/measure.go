@@ -7,8 +7,8 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/internal/coretime"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/internal/usage"
 )
 
 // Estimate is what a pack would cost and save, by a part of the files, drawn by chance.
@@ -85,11 +85,11 @@ func (e *Estimate) one(m *maker, from Source, i int) (was, is int, err error) {
 	}
 	var spent [4]float64
 	for k, step := range steps {
-		begun := usage.Processor()
+		begun := coretime.Used()
 		if err := step.do(); err != nil {
 			return 0, 0, err
 		}
-		spent[k] = (usage.Processor() - begun).Seconds()
+		spent[k] = (coretime.Used() - begun).Seconds()
 	}
 	for k, step := range steps {
 		*step.sum += spent[k]

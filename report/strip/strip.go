@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -19,6 +20,7 @@ type Track struct {
 	Kind    Kind
 	Subject string  // of the series: "gpu/0", "worker 4711"; "" of the whole job
 	Most    float64 // what a full row stands for
+	Limited bool    // Most is all that there can be, and not the largest value
 	Values  []float64
 	States  []string // of a thread: what it did most in each column, "" unknown; nil of other rows
 }
@@ -36,6 +38,7 @@ const (
 	JobCores   Kind = "cpu"
 	Others     Kind = "others"
 	Disk       Kind = "copy"
+	Network    Kind = "exchange"
 	Thread     Kind = "states"
 )
 
@@ -82,16 +85,16 @@ func (c *cutter) each(of func(from, to float64) float64) []float64 {
 
 // add adds a row, with the largest value as its most where none is given. One of
 // which nothing is known is left out; so is memory and power that is always 0, as of
-// an emulated device.
+// an emulated device, and what others do on a device where they do nothing.
 func (c *cutter) add(t Track) {
 	largest := -1.0
 	for _, v := range t.Values {
 		largest = max(largest, stat.Or(v, -1))
 	}
-	if largest < 0 || largest == 0 && (t.Kind == Memory || t.Kind == Power) {
+	if largest < 0 || largest == 0 && (t.Kind == Memory || t.Kind == Power || t.Kind == Others && t.Subject != "") {
 		return
 	}
-	if t.Most == 0 {
+	if t.Limited = t.Most > 0; !t.Limited {
 		t.Most = largest
 	}
 	c.tracks = append(c.tracks, t)
@@ -126,7 +129,11 @@ func (c *cutter) sumsOf(steps []recording.Step) sums {
 func (c *cutter) steps() {
 	ranks := map[int][]recording.Step{}
 	for _, step := range c.run.Steps {
-		ranks[step.Rank] = append(ranks[step.Rank], step)
+		if step.Start < c.to && !(step.Start+step.Period <= c.from) {
+			ranks[step.Rank] = append(ranks[step.Rank], step)
+		} else if _, seen := ranks[step.Rank]; !seen {
+			ranks[step.Rank] = nil
+		}
 	}
 	var order []int
 	for rank := range ranks {
@@ -172,6 +179,7 @@ func (c *cutter) devices() {
 			})
 		}
 		add("busy", "share", Busy, recording.GPUUtilisation, 1)
+		add("others", "share", Others, recording.GPUOthers, 1)
 		add("memory", "B", Memory, recording.GPUMemory, known(g.MemoryBytes))
 		add("power", "W", Power, recording.GPUPower, known(g.PowerLimit))
 	}
@@ -226,15 +234,28 @@ func (c *cutter) cores() {
 		all[i] = max(0, all[i]-job[i])
 	}
 	c.add(Track{Name: "cores of others", Unit: "cores", Kind: Others, Most: cores, Values: all})
-	for _, series := range c.run.All(recording.DiskRead) {
-		if len(series.V) > 0 && series.Last() > series.V[0] {
-			c.add(Track{Name: "read from " + series.Subject, Unit: "B/s", Kind: Disk, Subject: series.Subject, Values: rates(recording.DiskRead, series.Subject)})
+	c.counters(Disk, "read from %s", recording.DiskRead, "B/s", func(string) float64 { return c.run.Facts.Machine.DiskLimit })
+	c.counters(Disk, "%s at work", recording.DiskBusy, "share", func(string) float64 { return 1 })
+	speed := func(subject string) float64 { return c.run.Facts.Machine.NetSpeed[subject] }
+	c.counters(Network, "received by %s", recording.NetReceived, "B/s", speed)
+	c.counters(Network, "sent by %s", recording.NetSent, "B/s", speed)
+}
+
+// counters cuts how fast something grew of each subject of which it grew at all, beside
+// what it can.
+func (c *cutter) counters(kind Kind, name string, signal recording.Signal, unit string, limit func(subject string) float64) {
+	for _, series := range c.run.All(signal) {
+		if part := series.Between(c.from, c.to); len(part.V) == 0 || part.Last() <= part.V[0] {
+			continue
 		}
+		values := c.each(func(from, to float64) float64 { return growth(&series, from, to) })
+		_, short, _ := strings.Cut(series.Subject, "/")
+		c.add(Track{Name: fmt.Sprintf(name, short), Unit: unit, Kind: kind, Subject: series.Subject, Most: limit(series.Subject), Values: values})
 	}
 }
 
-// stateNames are words for a thread's states.
-var stateNames = map[recording.State]string{
+// StateNames are words for a thread's states.
+var StateNames = map[recording.State]string{
 	recording.Parked: "parked", recording.Running: "running", recording.OnDisk: "storage", recording.Remote: "network", recording.Asleep: "asleep",
 }
 
@@ -273,13 +294,13 @@ func (c *cutter) mostly(series *recording.Series, i int) string {
 	most, best := 0.0, ""
 	if math.IsNaN(series.Mean(c.at(i), c.at(i+1))) {
 		if v := held(series, c.at(i), c.at(i+1)); !math.IsNaN(v) {
-			return stateNames[recording.State(v)]
+			return StateNames[recording.State(v)]
 		}
 		return ""
 	}
 	for state := recording.Parked; state <= recording.Asleep; state++ {
 		if share := series.Share(c.at(i), c.at(i+1), state); share > most {
-			most, best = share, stateNames[state]
+			most, best = share, StateNames[state]
 		}
 	}
 	return best

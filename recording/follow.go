@@ -1,0 +1,93 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Follower reads a recording that is being written as it grows, each byte once, and
+// holds no more of it than Open does. One that was written anew meanwhile, as a Writer
+// does with a long one, is read anew.
+type Follower struct {
+	path   string
+	file   *os.File
+	size   int64 // of the file when it was read last
+	reader *reader
+}
+
+// Follow opens the recording in a file.
+func Follow(path string) (*Follower, error) {
+	f := &Follower{path: path}
+	if err := f.begin(); err != nil {
+		return nil, fmt.Errorf("follow recording: %w", err)
+	}
+	return f, nil
+}
+
+// begin reads from the first byte.
+func (f *Follower) begin() error {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	if f.file != nil {
+		_ = f.file.Close()
+	}
+	f.file, f.size, f.reader = file, -1, nil // what was held is let go first
+	f.reader = newReader(file, usual)
+	f.reader.follows = true
+	return nil
+}
+
+// Next is the run as far as it is written now; nil where that is what it was.
+func (f *Follower) Next() (*Run, error) {
+	run, err := f.next()
+	if err != nil {
+		return nil, fmt.Errorf("follow recording %s: %w", f.path, err)
+	}
+	return run, nil
+}
+
+func (f *Follower) next() (*Run, error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return nil, err
+	}
+	own, err := f.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	switch anew := !os.SameFile(info, own) || info.Size() < f.size; {
+	case info.IsDir():
+		return nil, errors.New("it is a folder; name the .jsonl.gz file in it")
+	case !anew && info.Size() == f.size:
+		return nil, nil
+	case anew, f.size >= 0 && !f.reader.packed: // plain lines are nothing that a Writer writes
+		if err := f.begin(); err != nil {
+			return nil, err
+		}
+	}
+	f.size = info.Size()
+	f.reader.goOn()
+	return f.reader.run()
+}
+
+// Close closes the file.
+func (f *Follower) Close() error { return f.file.Close() }
+
+// goOn makes ready to read what has been added.
+func (r *reader) goOn() {
+	r.torn = false
+	if r.in.failed() == nil {
+		r.in.err = nil
+	}
+}
+
+// waits reports whether the member that ends too early is one that is being written;
+// then reading goes on at its begin. It is none where another begins behind it.
+func (r *reader) waits(err error) bool {
+	r.torn = r.follows && errors.Is(err, io.ErrUnexpectedEOF) && r.in.back(memberBegins)
+	return r.torn
+}

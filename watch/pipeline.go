@@ -1,0 +1,158 @@
+package watch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/strip"
+)
+
+// part is a part of a pipeline, and how much it could do alone in a second.
+type part struct {
+	by      stoker.Resource
+	rate    float64
+	samples bool // are what it is a rate of, else steps
+}
+
+// partNames are short names of what a part of a step is done by.
+var partNames = map[stoker.Resource]string{
+	stoker.Storage: "storage", stoker.CPU: "cores", stoker.Worker: "workers", stoker.MainThread: "main thread", stoker.Link: "link", stoker.GPU: "GPU", stoker.Network: "exchange",
+}
+
+// partsOf are the parts that are known, in the order in which a batch passes them.
+func partsOf(setup predict.Setup) []part {
+	answer, err := setup.Solve()
+	if err != nil {
+		return nil
+	}
+	batch, samples := setup.Batch, true
+	if !(batch > 0) {
+		batch, samples = 1, false
+	}
+	var parts []part
+	for _, stage := range answer.Stages {
+		if stage.Time.Known() && stage.Time.Point > 0 {
+			parts = append(parts, part{stage.Resource, batch / stage.Time.Point, samples})
+		}
+	}
+	return parts
+}
+
+// negligible is how many times the limit's rate a part is that nobody asks about.
+const negligible = 1000
+
+// beyond is how many times the limit's rate a bar is wide at most: a pipe's bore counts
+// where it is narrow.
+const beyond = 4
+
+// pipeline draws so many parts, those that are narrowest, as bars as wide as their rate,
+// the narrowest marked.
+func (d *drawing) pipeline(s State, most int) []string {
+	var rates []float64
+	for _, p := range s.parts {
+		rates = append(rates, p.rate)
+	}
+	slices.Sort(rates)
+	if len(rates) == 0 || most < 1 {
+		return d.workers(s)
+	}
+	limit, last := rates[0], min(negligible*rates[0], rates[min(most, len(rates))-1])
+	full := min(beyond*limit, rates[len(rates)-1])
+	lines := []string{"pipeline"}
+	if text := d.workers(s); text != nil {
+		lines = text
+	}
+	shown := 0
+	for _, p := range s.parts {
+		if p.rate > last || shown == most {
+			continue
+		}
+		shown++
+		wide := min(d.columns(), max(1, int(math.Round(p.rate/full*float64(d.columns())))))
+		bar, code, text := strings.Repeat("▆", wide), "34", stoker.AboutSamples(p.rate)
+		if !p.samples {
+			text = stoker.About(p.rate) + " steps/s"
+		}
+		if p.rate > full {
+			bar = bar[:len(bar)-len("▆")] + "▶"
+		}
+		if p.rate == limit {
+			code = red
+			text = d.colour("1;"+red, text) + " ◀"
+		}
+		lines = append(lines, pad("  "+partNames[p.by], nameWidth)+" "+d.colour(code, bar)+strings.Repeat(" ", d.columns()-wide)+" "+text)
+	}
+	return lines
+}
+
+// workers counts what the worker processes do now.
+func (d *drawing) workers(s State) []string {
+	count := map[string]int{}
+	n, to := 0, s.Run.End()
+	for _, p := range s.Run.Facts.Processes {
+		series := s.Run.Find(recording.ThreadState, fmt.Sprintf("thread/%d", p.PID))
+		if p.Role != recording.RoleWorker || series == nil || len(series.T) == 0 || series.T[len(series.T)-1] < to-lately {
+			continue
+		}
+		n++
+		count[strip.StateNames[recording.State(series.Last())]]++
+	}
+	if n == 0 {
+		return nil
+	}
+	var parts []string
+	for state := recording.Parked; state <= recording.Asleep; state++ {
+		if name := strip.StateNames[state]; count[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[name], name))
+		}
+	}
+	return []string{pad("pipeline", nameWidth) + " " + stoker.Many(n, "worker") + ": " + strings.Join(parts, ", ")}
+}
+
+// lately is how long ago a worker was seen that is still there, seconds.
+const lately = 3
+
+// mostFixes is how many fixes are named.
+const mostFixes = 2
+
+// fixes are what to change, or why nothing is.
+func (d *drawing) fixes(s State) []string {
+	all := absent(s.Run)
+	for i, f := range s.Plan.Fixes[:min(mostFixes, len(s.Plan.Fixes))] {
+		title := f.Title
+		if len(f.Changes) > 0 {
+			title = f.Changes[0].String()
+		}
+		all = append(all, pad([]string{"best fix", "next"}[i], nameWidth)+" "+d.bold(title)+"  "+f.Worth())
+	}
+	if len(s.Plan.Fixes) > 0 || len(s.Verdict.Evidence) == 0 {
+		return all
+	}
+	why := wrapped(s.Verdict.Evidence[0].Text, d.Width-nameWidth-1)
+	if len(why) > mostFixes {
+		why = append(why[:mostFixes-1], pad(why[mostFixes-1]+" …", d.Width-nameWidth-1))
+	}
+	for i, text := range why {
+		all = append(all, pad([]string{"why", ""}[min(i, 1)], nameWidth)+" "+text)
+	}
+	return all
+}
+
+// absent says why there is no row of a GPU.
+func absent(run *recording.Run) []string {
+	for _, a := range run.Facts.Absent {
+		if a.What == "gpu" && len(run.Facts.GPUs) == 0 {
+			return []string{pad("GPU", nameWidth) + " " + a.Why}
+		}
+	}
+	return nil
+}
+
+// wrapped is a text in lines of so many cells.
+func wrapped(text string, width int) []string { return report.Broken(text, max(8, width)) }

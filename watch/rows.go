@@ -1,0 +1,363 @@
+package watch
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report/strip"
+)
+
+// Colours of 16, which are those that the user chose, but for orange: their yellow is not
+// to be read on white.
+const (
+	red    = "31"
+	green  = "32"
+	orange = "38;5;166"
+)
+
+// kindColours are those of rows.
+var kindColours = map[strip.Kind]string{
+	strip.Waiting: red, strip.Throughput: green, strip.Busy: green, strip.Memory: "36", strip.Power: "36", strip.JobCores: "34", strip.Others: "35", strip.Disk: orange, strip.Network: orange,
+}
+
+// view is what is shown of a run over time.
+type view struct {
+	tracks   []strip.Track
+	folded   []strip.Track // left out
+	ranks    []int         // of the tracks: the less, the longer it stays where there is no room
+	from, to float64
+	at       int // the cursor's column
+}
+
+// essentialRank is the last of what has to be there, threadRank the first of threads.
+const (
+	essentialRank = 4
+	threadRank    = 9
+)
+
+// view cuts a run, and says what matters most.
+func (d *drawing) view(s State, from, to float64) *view {
+	v := &view{from: from, to: to, at: d.columns() - 1 - min(d.columns()-1, max(0, d.Back))}
+	tracks := strip.Cut(s.Run, from, to, d.columns())
+	waits := 0
+	for _, t := range tracks {
+		if t.Kind == strip.Waiting {
+			waits++
+		}
+	}
+	if waits > 1 {
+		v.add(worst(tracks), 0)
+	}
+	for _, t := range tracks {
+		rank := map[strip.Kind]int{strip.Waiting: 0, strip.Throughput: 1, strip.Busy: 2, strip.JobCores: 3, strip.Others: 4, strip.Disk: 5, strip.Network: 5, strip.Memory: 6, strip.Power: 7, strip.Thread: threadRank + 1}[t.Kind]
+		switch {
+		case t.Kind == strip.Waiting && waits > 1:
+			rank = 8
+		case t.Kind == strip.Others && t.Subject != "":
+			rank = 6
+		case t.Kind == strip.Thread && t.Subject == recording.RoleTrainer:
+			rank = threadRank
+		}
+		v.add(t, rank)
+	}
+	return v
+}
+
+func (v *view) add(t strip.Track, rank int) {
+	v.tracks, v.ranks = append(v.tracks, t), append(v.ranks, rank)
+}
+
+// worst is how long the rank waits that waits most.
+func worst(tracks []strip.Track) strip.Track {
+	most := strip.Track{Name: "worst rank waits", Unit: "share", Kind: strip.Waiting, Most: 1, Limited: true}
+	for _, t := range tracks {
+		if t.Kind != strip.Waiting {
+			continue
+		}
+		if most.Values == nil {
+			most.Values = slices.Clone(t.Values)
+		}
+		for i, value := range t.Values {
+			if !(most.Values[i] >= value) && !math.IsNaN(value) {
+				most.Values[i] = value
+			}
+		}
+	}
+	return most
+}
+
+// essential is how many rows have to be there.
+func (v *view) essential() int {
+	n := 0
+	for _, rank := range v.ranks {
+		if rank <= essentialRank {
+			n++
+		}
+	}
+	return n
+}
+
+// keep keeps the rows that matter most: of GPUs and ranks all or none.
+func (v *view) keep(most int) {
+	for len(v.tracks) > most {
+		last := slices.Max(v.ranks)
+		together := last > essentialRank+1 && last < threadRank
+		for i := len(v.tracks) - 1; i >= 0; i-- {
+			if v.ranks[i] != last {
+				continue
+			}
+			v.folded = append(v.folded, v.tracks[i])
+			v.tracks, v.ranks = slices.Delete(v.tracks, i, i+1), slices.Delete(v.ranks, i, i+1)
+			if !together {
+				break
+			}
+		}
+	}
+}
+
+// tallest is how many lines a row may have.
+const tallest = 4
+
+// lines is how many lines each row of values can have.
+func (v *view) lines(room int) int {
+	values := 0
+	for _, t := range v.tracks {
+		if t.States == nil {
+			values++
+		}
+	}
+	if values == 0 {
+		return 1
+	}
+	return min(tallest, max(1, 1+(room-len(v.tracks))/values))
+}
+
+// rows draws everything over time, values so many lines high.
+func (d *drawing) rows(v *view, high int) []string {
+	var all []string
+	for _, t := range v.tracks {
+		if t.States != nil {
+			all = append(all, pad(t.Name, nameWidth)+" "+d.states(t.States, v.at)+" "+d.doing(t, v.at))
+			continue
+		}
+		for i, row := range d.spark(t, v.at, high) {
+			name, text := "", ""
+			switch i {
+			case 0:
+				name, text = t.Name, d.value(v, t)
+			case 1:
+				text = d.quiet("most " + d.short(largest(t.Values), t.Unit))
+			}
+			all = append(all, pad(name, nameWidth)+" "+row+" "+text)
+		}
+	}
+	return all
+}
+
+// value is what stands at the right of a row: the value at the cursor, else the newest, of
+// a run that has ended the mean.
+func (d *drawing) value(v *view, t strip.Track) string {
+	text := d.short(d.pick(t.Values, v.at), t.Unit)
+	if t.Limited && t.Unit != "share" {
+		text = d.among(text, d.short(t.Most, t.Unit), d.short(d.pick(t.Values, v.at)/t.Most, "share"))
+	}
+	if t.Kind != strip.Busy {
+		return text
+	}
+	for _, kind := range []strip.Kind{strip.Memory, strip.Power} {
+		for _, o := range v.folded { // it has no row
+			if more := " " + d.short(d.pick(o.Values, v.at), o.Unit); o.Kind == kind && o.Subject == t.Subject && cellsOf(text+more) <= d.valueWidth() {
+				text += more
+			}
+		}
+	}
+	return text
+}
+
+// among is a value beside the most that it can be, "0.8 of 2.0 cores", or its share of that
+// where there is no room.
+func (d *drawing) among(text, most, share string) string {
+	alone := text
+	if number, unit, _ := strings.Cut(text, " "); strings.HasSuffix(most, " "+unit) {
+		text = number
+	}
+	if text += d.quiet(" of " + most); cellsOf(text) > d.valueWidth() {
+		return alone + d.quiet(" ("+share+")")
+	}
+	return text
+}
+
+// pick is the value that is shown of a row.
+func (d *drawing) pick(values []float64, at int) float64 {
+	if d.Back > 0 {
+		return values[at]
+	}
+	if !d.ended {
+		return newest(values)
+	}
+	sum, n := 0.0, 0.0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / n
+}
+
+// short is a value of a row as it stands beside it: shares in whole per cent.
+func (d *drawing) short(v float64, unit string) string {
+	switch unit {
+	case "share":
+		return stoker.Percent(math.Round(100*v) / 100)
+	case "cores":
+		return stoker.AboutCores(v) + " cores"
+	}
+	return strip.Text(v, unit)
+}
+
+// newest is the last value that is known.
+func newest(values []float64) float64 {
+	for i := len(values) - 1; i >= 0; i-- {
+		if !math.IsNaN(values[i]) {
+			return values[i]
+		}
+	}
+	return math.NaN()
+}
+
+// largest is the largest value that is known.
+func largest(values []float64) float64 {
+	most := math.NaN()
+	for _, v := range values {
+		if !(most >= v) && !math.IsNaN(v) {
+			most = v
+		}
+	}
+	return most
+}
+
+// doing is what a thread does, or where the run has ended how much of the time it ran.
+func (d *drawing) doing(t strip.Track, at int) string {
+	switch {
+	case d.Back > 0:
+		return t.States[at]
+	case d.ended:
+		return strip.StateNames[recording.Running] + " " + d.short(d.pick(t.Values, at), t.Unit)
+	}
+	for i := len(t.States) - 1; i >= 0; i-- {
+		if t.States[i] != "" {
+			return t.States[i]
+		}
+	}
+	return ""
+}
+
+// pad fills text up with spaces, or cuts it.
+func pad(text string, width int) string {
+	n := utf8.RuneCountInString(text)
+	if n > width {
+		return string([]rune(text)[:width-1]) + "…"
+	}
+	return text + strings.Repeat(" ", width-n)
+}
+
+// Steps of a line's height.
+var (
+	blocks = []rune(" ▁▂▃▄▅▆▇█")
+	plain  = []rune(" .:-=+*#@")
+)
+
+// spark draws values as heights of so many lines, the top line first. What is full leaves
+// a step free, so that rows do not run into each other.
+func (d *drawing) spark(t strip.Track, at, high int) []string {
+	levels := blocks
+	if d.ASCII {
+		levels = plain
+	}
+	steps := len(levels) - 1
+	lines := make([]string, high)
+	for n := range lines {
+		cells := make([]string, len(t.Values))
+		for i, v := range t.Values {
+			cells[i] = " "
+			if t.Most > 0 && v > 0 {
+				level := min(high*steps-1, max(1, int(math.Round(v/t.Most*float64(high*steps-1)))))
+				cells[i] = string(levels[min(steps, max(0, level-(high-1-n)*steps))])
+			}
+		}
+		lines[n] = d.cursor(cells, at, func(int) string { return kindColours[t.Kind] })
+	}
+	return lines
+}
+
+// stateMarks are letters and colours of what a thread does: they differ without
+// colours.
+var stateMarks = map[string]struct{ letter, colour string }{
+	strip.StateNames[recording.Parked]:  {"·", "2"},
+	strip.StateNames[recording.Running]: {"R", green},
+	strip.StateNames[recording.OnDisk]:  {"D", orange},
+	strip.StateNames[recording.Remote]:  {"N", "35"},
+	strip.StateNames[recording.Asleep]:  {"s", "34"},
+	"":                                  {" ", ""},
+}
+
+func (d *drawing) states(states []string, at int) string {
+	cells := make([]string, len(states))
+	for i, state := range states {
+		cells[i] = stateMarks[state].letter
+	}
+	return d.cursor(cells, at, func(i int) string { return stateMarks[states[i]].colour })
+}
+
+// cursor joins cells, neighbours of one colour in one, and marks the cursor's.
+func (d *drawing) cursor(cells []string, at int, colour func(i int) string) string {
+	var b strings.Builder
+	for i := 0; i < len(cells); {
+		if d.Back > 0 && i == at {
+			b.WriteString(d.colour("7", cells[i]))
+			i++
+			continue
+		}
+		from, code := i, colour(i)
+		for i < len(cells) && colour(i) == code && (d.Back == 0 || i != at) {
+			i++
+		}
+		b.WriteString(d.colour(code, strings.Join(cells[from:i], "")))
+	}
+	return b.String()
+}
+
+// help explains each row and where it comes from.
+func (d *drawing) help() {
+	var letters []string
+	for state := recording.Parked; state <= recording.Asleep; state++ {
+		name := strip.StateNames[state]
+		letters = append(letters, stateMarks[name].letter+" "+name)
+	}
+	d.line(d.bold("what is what") + "   any key goes back")
+	d.line("")
+	for _, row := range [][2]string{
+		{"waiting for input", "share of the time in which the device waited for a batch, by its own clock; where that is unknown, in which the loop waited"},
+		{"throughput", "samples that the steps took, all ranks together (start-up hook)"},
+		{"GPU busy, others", "share of the time in which some kernel ran, and one of a program outside the job (NVML); a busy GPU may still be slow"},
+		{"memory, power", "of the device (NVML); much memory in use is not much work"},
+		{"cores", "time that the job's processes and all others take (/proc), of the cores that the job may use"},
+		{"read, at work", "what a disk gave; share of the time it had something to do (/proc/diskstats)"},
+		{"received, sent", "by an interface, of what it can (/proc/net/dev, /sys/class/net)"},
+		{"launches, worker", "what the thread did most (/proc): " + strings.Join(letters, ", ")},
+		{"pipeline", "what each part could do alone, by the run's own costs (stoker predict): bars are as wide as that, the narrowest is the limit"},
+		{"best fix", "what advise ranks first, with its interval (stoker advise has all)"},
+	} {
+		for i, text := range wrapped(row[1], d.Width-nameWidth-1) {
+			name := row[0]
+			if i > 0 {
+				name = ""
+			}
+			d.line(pad(name, nameWidth) + " " + text)
+		}
+	}
+}
