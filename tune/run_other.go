@@ -13,12 +13,12 @@ import (
 
 // Command needs Linux, as observing does.
 type Command struct {
-	Words, Env, Args, Allow []string
-	Folder, Version         string
-	Longest                 time.Duration
-	Hook                    fs.FS
-	Emulate                 bool
-	Warn                    func(text string)
+	Words, Env, Args, Allow, Feed []string
+	Folder, Version               string
+	Longest                       time.Duration
+	Hook                          fs.FS
+	Emulate                       bool
+	Warn                          func(text string)
 }
 
 // Start needs Linux.

@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -180,6 +181,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--starts", type=int, default=5)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours end with us
     every = scenarios()
     results = json.loads(options.results.read_text()) if options.results.exists() else {}
     if options.list:

@@ -43,6 +43,7 @@ runs with its own. The exit code is CMD's.`,
 			}
 			command := args[1:]
 			if err == nil && plan.Feeds() {
+				a.say("apply: stoker feed makes the pictures")
 				command, err = fedCommand(command)
 			}
 			if err != nil {

@@ -100,15 +100,20 @@ func keepSummary(j judged) error {
 		return nil
 	}
 	s.of(j)
-	var first, line bytes.Buffer
-	if err := errors.Join(json.NewEncoder(&first).Encode(c.header), json.NewEncoder(&line).Encode(s)); err != nil {
+	if s.Class == "" { // a fault of ours, which was told
+		return nil
+	}
+	first, err1 := json.Marshal(c.header)
+	line, err2 := json.Marshal(s)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
+	first, line = append(first, '\n'), append(line, '\n')
 	path := filepath.Join(c.folder, cacheName)
 	flags := os.O_RDWR | os.O_APPEND
 	if info, err := os.Lstat(path); os.IsNotExist(err) && filepath.Base(c.folder) == runsFolder {
 		flags |= os.O_CREATE | os.O_EXCL
-		line = *bytes.NewBuffer(append(bytes.Clone(first.Bytes()), line.Bytes()...))
+		line = append(bytes.Clone(first), line...)
 	} else if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -117,11 +122,11 @@ func keepSummary(j judged) error {
 		return nil // a folder that takes no file is read anew each time
 	}
 	defer func() { _ = file.Close() }()
-	begins := make([]byte, first.Len())
-	if n, _ := file.ReadAt(begins, 0); n > 0 && !bytes.Equal(begins, first.Bytes()) {
+	begins := make([]byte, len(first))
+	if n, _ := file.ReadAt(begins, 0); n > 0 && !bytes.Equal(begins, first) {
 		return nil
 	}
-	_, err = file.Write(line.Bytes()) // at once: others may append as well
+	_, err = file.Write(line) // at once: others may append as well
 	return err
 }
 
