@@ -41,9 +41,10 @@ type Options struct {
 type Agent struct {
 	o Options
 
+	owners map[uint32]owner // of the last look, by process; of the goroutine that looks
+
 	mutex   sync.Mutex // guards what follows
 	devices []*device  // in order of their index
-	owners  map[uint32]owner
 	figures []figure
 	looked  time.Time // when the driver answered last
 	failing bool      // it said since that there is nothing to see
@@ -97,6 +98,7 @@ func (a *Agent) readFigures(ctx context.Context) {
 
 // take notes what the GPUs did.
 func (a *Agent) take(news observe.GPUNews) {
+	a.owners = a.owning(news.Readings) // before the lock: no scrape waits for /proc
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if news.Err != nil {
@@ -111,15 +113,35 @@ func (a *Agent) take(news observe.GPUNews) {
 	for _, facts := range news.Facts.Devices {
 		a.device(facts)
 	}
-	here := map[uint32]owner{}
+	if left := len(a.devices) - a.shown(); left > 0 {
+		a.warn(fmt.Sprintf("of %d GPUs %d are left out: a scrape may have %d series (--most-series)", len(a.devices), left, a.o.Most))
+	}
 	for _, reading := range news.Readings {
 		for _, d := range a.devices {
 			if d.facts.Index == reading.Index {
-				a.look(d, reading, news.At, here)
+				a.look(d, reading, news.At)
 			}
 		}
 	}
-	a.owners = here
+}
+
+// owning looks at all processes on GPUs.
+func (a *Agent) owning(readings []gpu.Reading) map[uint32]owner {
+	here := map[uint32]owner{}
+	if a.o.Proc == "" {
+		return here
+	}
+	for _, reading := range readings {
+		for _, pid := range reading.Processes {
+			if _, known := here[pid]; known {
+				continue
+			}
+			if o, alive := owning(a.o.Proc, pid, a.owners[pid]); alive {
+				here[pid] = o
+			}
+		}
+	}
+	return here
 }
 
 // device notes a GPU. One that lies in the place of another (a board was changed, the
@@ -136,9 +158,6 @@ func (a *Agent) device(facts gpu.Device) {
 	}
 	a.devices = append(a.devices, a.newDevice(facts))
 	slices.SortFunc(a.devices, func(a, b *device) int { return cmp.Compare(a.facts.Index, b.facts.Index) })
-	if left := len(a.devices) - a.shown(); left > 0 {
-		a.warn(fmt.Sprintf("%d GPUs are left out: a scrape may have %d series (--most-series)", left, a.o.Most))
-	}
 }
 
 func (a *Agent) newDevice(facts gpu.Device) *device {
@@ -151,14 +170,10 @@ func (a *Agent) newDevice(facts gpu.Device) *device {
 }
 
 // look notes what one GPU did, and who was on it.
-func (a *Agent) look(d *device, reading gpu.Reading, at time.Time, here map[uint32]owner) {
+func (a *Agent) look(d *device, reading gpu.Reading, at time.Time) {
 	var owners []owner
 	for _, pid := range reading.Processes {
-		if a.o.Proc == "" {
-			break
-		}
-		if o, alive := owning(a.o.Proc, pid, a.owners[pid]); alive {
-			here[pid] = o
+		if o, alive := a.owners[pid]; alive {
 			owners = append(owners, o)
 		}
 	}
@@ -178,12 +193,13 @@ func (a *Agent) seen(d *device, at time.Time) string {
 	return fed
 }
 
-// verdict is what a `stoker observe` says of the job on a GPU: one that still speaks, and
-// whose file belongs to root, to us, or to who runs on that GPU.
+// verdict is what a `stoker observe` says of the job on a GPU: one that still speaks, has
+// spoken since the processes there came, and whose file belongs to root, to us, or to who
+// runs on that GPU.
 func (a *Agent) verdict(d *device, at time.Time) (newest figure, found bool) {
 	for _, f := range a.figures {
 		theirs := f.uid == 0 || f.uid == uint32(os.Getuid()) || slices.ContainsFunc(d.owners, func(o owner) bool { return o.uid == f.uid })
-		if f.gpu == d.facts.UUID && theirs && at.Sub(f.at).Abs() <= stale && (!found || f.at.After(newest.at)) {
+		if f.gpu == d.facts.UUID && theirs && at.Sub(f.at).Abs() <= stale && f.at.After(d.changed) && (!found || f.at.After(newest.at)) {
 			newest, found = f, true
 		}
 	}

@@ -218,13 +218,22 @@ func TestByTheVerdict(t *testing.T) {
 	}
 	says(t, page(t, a, 30), `state="starved",class="cpu-bound/too-few-workers"`, "stall_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.4\n", "step_seconds{gpu=\"0\",UUID=\"GPU-a\"} 0.2\n")
 	tell(0.02, 30)
-	for s := 30; s < 95; s++ {
+	for s := 30; s < 60; s++ {
 		look(a, s, 0.9, 100)
-		if s == 60 {
-			says(t, page(t, a, s), `state="fed"`)
-		}
 	}
-	says(t, page(t, a, 95), `state="in-use"`, "no class=", "no stall_ratio{")
+	says(t, page(t, a, 60), `state="fed"`)
+	look(a, 60, 0.9, 100, 101)
+	look(a, 61, 0.9, 101)
+	says(t, page(t, a, 61), `state="fed"`) // of a job one process has ended
+	look(a, 62, 0.9, 102)
+	says(t, page(t, a, 62), `state="in-use"`, "no class=", "no stall_ratio{") // another program: that verdict was not on it
+	tell(0.3, 63)
+	look(a, 64, 0.9, 102)
+	says(t, page(t, a, 64), `state="starved"`)
+	for s := 65; s < 400; s += 4 {
+		look(a, s, 0.9, 102)
+	}
+	says(t, page(t, a, 400), `state="in-use"`, "no class=", "no stall_ratio{")
 }
 
 // Whoever runs on a GPU, root and we speak of it, and nobody else.
@@ -232,6 +241,7 @@ func TestWhoIsBelieved(t *testing.T) {
 	a, _ := node(t)
 	look(a, 0, 1, 100)
 	d := a.devices[0]
+	d.changed = time.Time{}
 	for uid, want := range map[uint32]bool{0: true, uint32(os.Getuid()): true, 65534: false} {
 		a.figures = []figure{{gpu: "GPU-a", uid: uid, at: begin}}
 		if _, found := a.verdict(d, begin); found != want {
@@ -285,7 +295,7 @@ func TestCap(t *testing.T) {
 			uuid := fmt.Sprint("GPU-", i)
 			news.Facts.Devices = append(news.Facts.Devices, gpu.Device{Index: i, UUID: uuid, Name: "NVIDIA H100" + poison.Text, MIG: true, Emulated: true})
 			news.Readings = append(news.Readings, gpu.Reading{Index: i, Utilisation: []gpu.UtilSample{{Ratio: 0.5}}, Active: 0.5, SlowedKnown: true, Slowed: recording.ByHeat, Processes: []uint32{100}})
-			a.figures = append(a.figures, figure{gpu: uuid, uid: uint32(os.Getuid()), at: begin, class: "straggler", stall: 0.5, step: 1, rate: 1})
+			a.figures = append(a.figures, figure{gpu: uuid, uid: uint32(os.Getuid()), at: begin.Add(time.Second), class: "straggler", stall: 0.5, step: 1, rate: 1})
 		}
 		for s := range 12 {
 			news.At = begin.Add(time.Duration(s) * time.Second)

@@ -38,8 +38,9 @@ type device struct {
 	facts     gpu.Device
 	price     float64 // dollars per hour, NaN unknown
 	moments   []moment
-	processes []uint32 // as the driver tells, nil unknown
-	owners    []owner  // of those that can be seen
+	processes []uint32  // as the driver tells, nil unknown
+	owners    []owner   // of those that can be seen
+	changed   time.Time // when no process of before was on it any more
 
 	observed, idle float64 // seconds since we began: looked at, and no kernel ran
 
@@ -72,6 +73,10 @@ func (d *device) add(r gpu.Reading, owners []owner, at time.Time) {
 	if since := at.Sub(d.lastLooked); stat.Finite(m.busy) && since > 0 && since <= longest {
 		d.observed += since.Seconds()
 		d.idle += since.Seconds() * (1 - m.busy)
+	}
+	stays := func(pid uint32) bool { return slices.Contains(d.processes, pid) }
+	if r.Processes != nil && !slices.ContainsFunc(r.Processes, stays) {
+		d.changed = at
 	}
 	d.lastLooked, d.processes, d.owners = at, r.Processes, owners
 	d.moments = slices.DeleteFunc(append(d.moments, m), func(m moment) bool { return at.Sub(m.at) >= window || m.at.After(at) })

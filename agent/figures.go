@@ -32,9 +32,9 @@ type figure struct {
 }
 
 const (
-	stale       = time.Minute // after which figures are of a run that has ended or hangs
-	mostFigures = 256         // files
-	mostText    = 1 << 18     // bytes of one: ours have some 5 kB
+	stale       = 5 * time.Minute // after which figures are of a run that has ended or hangs; of a long one they come seldom
+	mostFigures = 256             // files
+	mostText    = 1 << 18         // bytes of one: ours have some 5 kB
 )
 
 // figuresIn reads the files of a folder. A file of a stranger is bounded, is read without
@@ -103,13 +103,13 @@ func gauge(f *dto.MetricFamily) float64 {
 
 // labelOf is a label of the first metric of a family.
 func labelOf(f *dto.MetricFamily, name string) string {
-	for _, m := range f.GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == name {
-				return l.GetValue()
-			}
+	if len(f.GetMetric()) == 0 {
+		return ""
+	}
+	for _, l := range f.GetMetric()[0].GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
 		}
-		break
 	}
 	return ""
 }

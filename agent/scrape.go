@@ -67,7 +67,9 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 		does = d.does()
 	}
 	f, judged := a.verdict(d, now)
-	judged = judged && answers
+	if !answers {
+		f, judged = figure{}, false
+	}
 	set("state_info", "What the GPU does, with the value 1: starved, fed (its job's verdict), low-use, in-use, unallocated, unknown.", 1,
 		"state", state, "class", f.class, "main_thread", does)
 	set("state_since_timestamp_seconds", "Unix time from which on that is so.", unixTime(since))

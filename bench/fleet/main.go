@@ -62,7 +62,8 @@ func main() {
 	list := flag.String("list", "targets.json", "file for Prometheus' file_sd_configs")
 	flag.Parse()
 	if err := serve(*nodes, *list); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, "fleet: error:", err)
+		os.Exit(1)
 	}
 }
 
