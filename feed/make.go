@@ -13,7 +13,8 @@ type Drawing struct {
 	Program *picture.Program
 	Pixels  int                                 // of the file's picture
 	Read    func(memory []byte) ([]byte, error) // the file, into memory where that is large enough
-	Write   func(made []byte) error             // what the program makes
+	To      []byte                              // what the program makes; nil: Write takes it
+	Write   func(made []byte) error
 }
 
 // Make makes pictures, as urgent as a batch that is wanted now, and calls done with
@@ -23,13 +24,13 @@ func (p *Pool) Make(drawings []Drawing, done func(errs []error)) *Job {
 	job := &Job{pool: p, wanted: time.Now(), count: len(drawings)}
 	job.file = func(int) string { return "a picture of a script's" }
 	job.finish = func() { done(errs) }
-	job.fill = func(w *worker, k int) { errs[k] = w.draw(&drawings[k]) }
+	job.fill = func(w *worker, k int) { errs[k] = w.draw(job, &drawings[k]) }
 	p.submit(job)
 	return job
 }
 
 // draw makes a picture. A panic is a fault of ours, and who asked makes it otherwise.
-func (w *worker) draw(d *Drawing) (err error) {
+func (w *worker) draw(job *Job, d *Drawing) (err error) {
 	defer w.giveBack()
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -45,6 +46,13 @@ func (w *worker) draw(d *Drawing) (err error) {
 	w.file = file[:0]
 	if w.pictures == nil {
 		w.pictures = picture.NewWorker(decode.Limits{Pixels: w.pool.budget.pixels})
+	}
+	if d.To != nil {
+		if !job.enter() {
+			return nil
+		}
+		defer job.leave()
+		return w.pictures.Run(d.Program, picture.Source{File: file}, d.To)
 	}
 	size := d.Program.Output.Bytes()
 	w.drawn = slices.Grow(w.drawn[:0], size)[:size]

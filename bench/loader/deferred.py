@@ -22,7 +22,7 @@ from pathlib import Path
 import account
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "numpy")
+KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "numpy", "collate", "simclr")
 
 
 def job(arguments: argparse.Namespace) -> None:
@@ -41,6 +41,7 @@ def job(arguments: argparse.Namespace) -> None:
     twice = T.Compose([
         crop, T.RandomApply([T.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8), T.RandomGrayscale(0.2), T.RandomApply([T.Lambda(blurred)], p=0.5), flip, *tail,
     ])  # fmt: skip
+    torched = T.Compose([crop, flip, T.RandomApply([T.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8), T.RandomGrayscale(0.2), T.GaussianBlur(23), T.ToTensor()])
     transforms = {
         "folder": T.Compose([crop, flip, *tail]),
         "evaluation": T.Compose([T.Resize(256), T.CenterCrop(224), *tail]),
@@ -50,13 +51,16 @@ def job(arguments: argparse.Namespace) -> None:
         "v2": v2.Compose([v2.RandomResizedCrop(224), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]),
         "bytes": T.Compose([crop, flip, *tail]),
         "numpy": lambda image: torch.from_numpy(np.asarray(image.resize((224, 224))).transpose(2, 0, 1).copy()),
+        "collate": T.Compose([crop, flip, T.PILToTensor()]),
+        "simclr": lambda image: [torched(image), torched(image)],
     }
     data = ImageFolder(arguments.folder, transforms[arguments.job])
     if arguments.job == "bytes":
         data.loader = lambda path: Image.open(io.BytesIO(Path(path).read_bytes())).convert("RGB")
     torch.manual_seed(1)
     seen = hashlib.sha256()
-    loader = torch.utils.data.DataLoader(data, arguments.batch, shuffle=True, num_workers=arguments.workers, persistent_workers=True)
+    settings = {"shuffle": True, "num_workers": arguments.workers, "persistent_workers": True, "collate_fn": mixed if arguments.job == "collate" else None}
+    loader = torch.utils.data.DataLoader(data, arguments.batch, **settings)
     for images, _ in loader:
         for part in images if isinstance(images, list) else [images]:
             seen.update(part.numpy().tobytes())
@@ -76,6 +80,17 @@ def blurred(image):
     from PIL import ImageFilter
 
     return image.filter(ImageFilter.GaussianBlur(1.0))
+
+
+def mixed(samples):
+    """As timm's fast_collate with mixup has it: each picture's values are read on their own."""
+    import torch
+
+    batch = torch.zeros((len(samples), *samples[0][0].shape), dtype=torch.uint8)
+    for i, (image, _) in enumerate(samples):
+        other = samples[len(samples) - i - 1][0]
+        batch[i] += torch.round(image.float() * 0.7 + other.float() * 0.3).to(torch.uint8)
+    return batch, torch.tensor([label for _, label in samples])
 
 
 def measure(kind: str, fed: bool, arguments: argparse.Namespace) -> list:

@@ -22,6 +22,7 @@ type conversation struct {
 	opening sync.WaitGroup // at most one
 	making  sync.WaitGroup // pictures
 	makes   atomic.Int32
+	rooms   rooms
 	asked   bool // open has come
 
 	mu      sync.Mutex // guards what follows
@@ -39,6 +40,7 @@ func (c *conversation) run() {
 	close(c.gone)
 	c.opening.Wait()
 	c.making.Wait()
+	c.rooms.close()
 	if c.session != nil {
 		c.daemon.left(c.session)
 		if err := c.session.close(); err != nil {

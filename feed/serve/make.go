@@ -76,7 +76,9 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 	if err != nil {
 		return err
 	}
-	work, places, refused, err := read(text, r, info.Size())
+	memory, back := c.rooms.lend(r.to, info.Size())
+	defer back()
+	work, places, refused, err := read(text, r, info.Size(), memory)
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 
 // read checks the text of a make. What is refused as a program is for the client to
 // make; what no client writes is an error.
-func read(text []byte, r *request, room int64) (work []feed.Drawing, places []int, refused []unmade, err error) {
+func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawing, places []int, refused []unmade, err error) {
 	var d drawings
 	if err := decode(text, &d); err != nil || len(d.Pictures) > maxDrawings {
 		return nil, nil, nil, fmt.Errorf("a text of %d pictures that cannot be read: %w", len(d.Pictures), err)
@@ -112,7 +114,7 @@ func read(text []byte, r *request, room int64) (work []feed.Drawing, places []in
 		}
 	}
 	for i, text := range d.Pictures {
-		drawing, err := drawingOf(text, tables, r, room)
+		drawing, err := drawingOf(text, tables, r, room, memory)
 		if refusal := new(picture.Refusal); errors.As(err, &refusal) {
 			refused = append(refused, unmade{i, brief([]byte(refusal.Error()), quoted)})
 			continue
@@ -125,7 +127,7 @@ func read(text []byte, r *request, room int64) (work []feed.Drawing, places []in
 	return work, places, refused, nil
 }
 
-func drawingOf(text []byte, tables []*picture.Table, r *request, room int64) (feed.Drawing, error) {
+func drawingOf(text []byte, tables []*picture.Table, r *request, room int64, memory []byte) (feed.Drawing, error) {
 	var t pictureText
 	if err := json.Unmarshal(text, &t); err != nil {
 		return feed.Drawing{}, err
@@ -146,6 +148,10 @@ func drawingOf(text []byte, tables []*picture.Table, r *request, room int64) (fe
 	if t.To < 0 || int64(t.To) > room-int64(size) || t.File[0] < 0 || t.File[1] < 1 || t.File[1] > maxPicture {
 		return feed.Drawing{}, fmt.Errorf("a file of %d bytes at %d, a place for %d bytes at %d of %d", t.File[1], t.File[0], size, t.To, room)
 	}
+	var to []byte
+	if memory != nil {
+		to = memory[t.To:][:size]
+	}
 	return feed.Drawing{
 		Program: program, Pixels: t.Size[0] * t.Size[1],
 		Read: func(own []byte) ([]byte, error) {
@@ -153,8 +159,9 @@ func drawingOf(text []byte, tables []*picture.Table, r *request, room int64) (fe
 			_, err := r.file.ReadAt(own, int64(t.File[0]))
 			return own, err
 		},
-		// Written, not mapped: a page that is written as a whole costs half of one that
-		// is faulted in, and memory that shrinks is an error and no signal.
+		To: to,
+		// Memory that is new is written, not mapped: a page that is written as a whole
+		// costs half of one that is faulted in.
 		Write: func(made []byte) error {
 			_, err := r.to.WriteAt(made, int64(t.To))
 			return err

@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func photograph(t *testing.T) []byte {
 // room is a memfd, mapped.
 func room(t *testing.T, size int) (fd int, memory []byte) {
 	t.Helper()
-	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err == nil {
 		err = unix.Ftruncate(fd, int64(size))
 	}
@@ -93,7 +94,21 @@ func TestMake(t *testing.T) {
 		`{"tables":[TABLE],"pictures":[{PROGRAM,"file":WHOLE,"to":64},{PROGRAM,"file":WHOLE,"to":4096,"table":0},{PROGRAM,"file":CUT,"to":1024},
 		{"mode":"RGB","size":[40,30],"ops":[["effect_spread",3]],"file":WHOLE,"to":0},{PROGRAM,"file":BEYOND,"to":1024}]}`)
 	fd, memory := room(t, 1<<14)
-	s.ask(t, file, text, fd)
+	for _, seals := range []int{0, unix.F_SEAL_SHRINK, 0, 0} { // written, written, mapped, mapped
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+			t.Fatal(err)
+		}
+		clear(memory)
+		s.ask(t, file, text, fd)
+		checkMade(t, s, memory, want)
+	}
+	s.close()
+	s.over(t)
+}
+
+// checkMade holds what was made against what feed/picture gives.
+func checkMade(t *testing.T, s *started, memory, want []byte) {
+	t.Helper()
 	a, err := s.expect("made")
 	if err != nil {
 		t.Fatal(err)
@@ -110,8 +125,47 @@ func TestMake(t *testing.T) {
 			t.Fatalf("place %d: %v of the table, want %v", i, got, number)
 		}
 	}
-	s.close()
-	s.over(t)
+}
+
+// TestRooms: memory that cannot shrink is mapped when it comes again, and let go when it comes no more.
+func TestRooms(t *testing.T) {
+	var r rooms
+	defer r.close()
+	sealed := func() *os.File {
+		fd, _ := room(t, 4096)
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
+			t.Fatal(err)
+		}
+		twice, err := unix.Dup(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := os.NewFile(uintptr(twice), "room")
+		t.Cleanup(func() { _ = file.Close() })
+		return file
+	}
+	first := sealed()
+	lend := func(file *os.File, size int64) []byte {
+		memory, back := r.lend(file, size)
+		back()
+		return memory
+	}
+	if lend(first, 4096) != nil || len(lend(first, 4096)) != 4096 || lend(first, 8192) != nil {
+		t.Error("mapped at once, or not the second time, or where it has grown")
+	}
+	_, back := r.lend(first, 4096)
+	other := sealed()
+	for range unwanted + 1 {
+		lend(other, 4096)
+	}
+	if len(r.seen) != 2 {
+		t.Errorf("%d rooms, one of which is written to", len(r.seen))
+	}
+	back()
+	lend(other, 4096)
+	if len(r.seen) != 1 {
+		t.Errorf("%d rooms, of which one is wanted", len(r.seen))
+	}
 }
 
 // TestMakeRefusals: what no client sends ends the connection, and the daemon.

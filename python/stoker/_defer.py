@@ -27,7 +27,7 @@ from torch.utils.data import dataloader
 from . import _making, _pictures, _tensors
 from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
-from ._pictures import PILLOW, Recording
+from ._pictures import PILLOW, Recording, Tally
 from ._place import here
 from ._room import Rooms
 from ._verify import restore, states, twice
@@ -147,21 +147,23 @@ def _fetch_in_place_of(original: Any) -> Any:
         wanted = getattr(self, "_stoker", False) or loading.worker.get_worker_info() is not None
         if not wanted or Recording.now is not None or not _ready():  # a data set may iterate a loader of its own
             return original(self, index)
+        tally = vars(self).setdefault("_stoker_tally", Tally())
+        if not tally.worth():
+            return original(self, index)
+        again = isinstance(self, loading.fetch._MapDatasetFetcher)
         if _left > 0:
-            return _compared(self, lambda: original(self, index))
-        if isinstance(self, loading.fetch._MapDatasetFetcher):
-            return _deferred_or_again(lambda: original(self, index))
-        return _deferred(lambda: original(self, index), Recording(again=False))
+            return _compared(lambda: original(self, index), again, tally)
+        return (_deferred_or_again if again else _deferred)(lambda: original(self, index), Recording(again, tally))
 
     return fetch
 
 
-def _deferred_or_again(fetch: Callable[[], Any]) -> Any:
+def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
     """A batch; where it fails, fetched once more as without us, with the same random numbers: a library may not take what is deferred.
 
     Its own errors come again, as the script alone has them. Where they do not, they were ours: then nothing is deferred any more.
     """
-    before, recording = states(), Recording(again=True)
+    before = states()
     try:
         return _deferred(fetch, recording)
     except Exception as error:
@@ -217,14 +219,14 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
 _left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
 
 
-def _compared(fetcher: Any, fetch: Callable[[], Any]) -> Any:
+def _compared(fetch: Callable[[], Any], again: bool, tally: Tally) -> Any:
     """A batch of which every picture is made by Pillow as well, and where samples can be asked for again all of it by the script alone."""
     global _left
     _left -= 1
     _making.checked = differing = []
     try:
-        again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
-        batch, equal = twice(fetch, lambda: _deferred(fetch, Recording(again))) if again else (_deferred(fetch, Recording(again)), True)
+        recording = Recording(again, tally)
+        batch, equal = twice(fetch, lambda: _deferred(fetch, recording)) if again else (_deferred(fetch, recording), True)
     finally:
         _making.checked = None
     if differing or not equal:

@@ -75,7 +75,7 @@ def make(cells: list[Cell]) -> None:
     """Give these cells their values."""
     with lock:
         work = _Work()
-        waiting = [(cell, work.plan(cell.plan)) for cell in cells if cell.plan is not None]
+        waiting = [(cell, work.plan(cell.plan)) for cell in dict.fromkeys(cells) if cell.plan is not None]
         work.run()
         for cell, value in waiting:
             if cell.plan is not None:

@@ -32,7 +32,21 @@ _CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
 _MOST = 64 << 20  # bytes of a file
+_TRIED = 16  # pictures of a data set, before it is judged
 lock = threading.RLock()  # renewed in a forked child
+
+
+class Tally:
+    """What became of the pictures that one data set has opened in this process."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.single = 0  # made by the daemon one by one
+        self.pillow = 0  # made by Pillow after all
+
+    def worth(self) -> bool:
+        """Whether it pays to wait with more of them; one by one the daemon takes about three quarters of what Pillow does."""
+        return self.opened < _TRIED or 0.75 * self.single + self.pillow < 0.9 * self.opened
 
 
 class Recording:
@@ -41,9 +55,11 @@ class Recording:
     now: Recording | None = None
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
 
-    def __init__(self, again: bool) -> None:
+    def __init__(self, again: bool, tally: Tally) -> None:
         self.again = again  # whether it can be done once more
         self.used = False  # there was something to record
+        self.tally = tally
+        self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
         self.thread = threading.get_ident()
         self.recipes: list[weakref.ref[Recipe]] = []
@@ -105,6 +121,8 @@ class Recipe:
         """The real core; from here on it stands for the recipe."""
         with lock:
             if self.value is None:
+                if found := recording():
+                    found.tally.pillow += 1
                 self.value = by_pillow(self.source, self.ops)
             return self.value
 
@@ -192,7 +210,8 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
 
 def _defer(image: Any) -> Recipe | None:
     """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
-    if recording() is None or not _plain(image):
+    found = recording()
+    if found is None or not found.tally.worth() or not _plain(image):
         return None
     file = image.fp
     try:
@@ -207,7 +226,8 @@ def _defer(image: Any) -> Recipe | None:
     except (OSError, ValueError, AttributeError):
         return None  # Pillow meets it as well
     _as_loaded(image)
-    source = Source(data, image.format, image._mode, image._size)
+    found.newest = source = Source(data, image.format, image._mode, image._size)
+    found.tally.opened += 1
     image._im = Recipe(source, (), image._mode, image._size)
     image.tile, image.map, image.readonly = [], None, 0
     if image._exclusive_fp and image._close_exclusive_fp_after_loading:

@@ -17,17 +17,18 @@ _REACH = 6  # fetches: torch's workers are two batches ahead; a trainer or a thr
 
 def memory(size: int) -> int:
     """A memfd of so many bytes."""
-    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC)
+    descriptor = os.memfd_create("stoker-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size)
     return descriptor
 
 
 class Room:
-    """Memory that other processes can be given."""
+    """Memory that other processes can be given. It cannot shrink, so that the daemon may keep it mapped."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.descriptor = memory(size)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
         self.fetch = 0  # that it was lent in
         weakref.finalize(self, os.close, self.descriptor)
 

@@ -178,7 +178,7 @@ class Later(torch.Tensor):
 
             if recording():
                 Recording.needed("the values of a tensor")
-            make([cell])
+            make([cell, *_beside(cell)])
         assert cell.value is not None
         return cell.value
 
@@ -218,6 +218,18 @@ class Later(torch.Tensor):
         else:
             made = _stacked(args[0]) if func is _aten.stack.default and not kwargs and args[1:] in ((), (0,)) else None
         return func(*_real(args), **_real(kwargs)) if made is None else made
+
+
+def _beside(cell: Cell) -> list[Cell]:
+    """What is made together with it: all pictures that wait, where the program goes through some that it has read before."""
+    found, plan = recording(), cell.plan
+    if found is None or plan is None or plan.recipe is None:
+        return []
+    if plan.recipe.source is found.newest:
+        found.tally.single += 1
+        return []
+    laters = [later for later in (seen() for seen in found.tensors) if later is not None]
+    return [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
 
 
 def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:

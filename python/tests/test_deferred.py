@@ -25,7 +25,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _jpeg, _line, _making
+    from stoker import _defer, _jpeg, _line, _making, _pictures
 except ImportError:
     torch = None
 
@@ -71,6 +71,7 @@ class DeferredCase(unittest.TestCase):
         leash.hold(self)
         self.addCleanup(let_go)
         self.enterContext(mock.patch.object(_defer, "_needs", {1, 2, 3}))  # nothing more is said
+        self.enterContext(mock.patch.object(_pictures, "_TRIED", 1000))  # nothing is given up
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
@@ -149,6 +150,29 @@ class RecordedTest(DeferredCase):
         for name in ("folder", "reference", "mixup"):
             with self.subTest(name):
                 self.assertEqual(pipelines.losses(name, self.root, 2), self.plain[f"losses/{name}"])
+
+    def test_made_together(self):
+        """Pictures that a collate function reads one after the other are made at once."""
+        requests = []
+        with mock.patch.object(_making, "daemon", mock.Mock(side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
+            self.assertEqualToPlain("in turn", 0)
+        self.assertEqual(len(requests), 10)
+
+    def test_given_up(self):
+        """What is read picture by picture costs no less than Pillow where that happens twice to a file, or by Pillow once."""
+        read = {
+            "once": lambda image: pipelines.F.pil_to_tensor(image).sum(),
+            "twice": lambda image: [pipelines.F.pil_to_tensor(image.crop((0, 0, side, side))).sum() for side in (30, 40)],
+            "array": lambda image: int(numpy.asarray(image).sum()),
+        }
+        for name, made, pillow in (("once", 20, 20), ("twice", 8, 8), ("array", 0, 4)):
+            data = pipelines.Pictures(self.root, lambda path: read[name](pipelines.opened(path)))  # noqa: B023
+            data.files = data.files[:1] * 20
+            self.here.count.value = 0
+            by_pillow = mock.Mock(side_effect=_pictures.by_pillow)
+            with self.subTest(name), mock.patch.multiple(_pictures, _TRIED=4, by_pillow=by_pillow), mock.patch.object(_making, "by_pillow", by_pillow):
+                list(torch.utils.data.DataLoader(data, 5))
+                self.assertEqual((self.here.count.value, by_pillow.call_count), (made, pillow))
 
     def test_said(self):
         """What was not deferred is said once, with its place."""

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// rooms are the memory that a client has batches written to, again and again. From
+// the second time on they are mapped: then their pages are there, and mapping them
+// costs less than copying what was made.
+type rooms struct {
+	mu   sync.Mutex
+	uses int
+	seen map[roomID]*mapping
+}
+
+type roomID struct{ device, inode uint64 }
+
+type mapping struct {
+	memory []byte // nil: not mapped
+	last   int    // use
+	lent   int    // makes that write to it
+}
+
+const unwanted = 64 // uses of others, after which a room is forgotten
+
+// lend returns a file's memory, nil where it is not mapped, and what to call when
+// nothing is written to it any more. Only what cannot shrink is mapped: it would be a
+// signal here, and no error.
+func (r *rooms) lend(file *os.File, size int64) (memory []byte, back func()) {
+	var stat unix.Stat_t
+	fd := int(file.Fd())
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil || seals&unix.F_SEAL_SHRINK == 0 || unix.Fstat(fd, &stat) != nil {
+		return nil, func() {}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.uses++
+	r.forget(func(m *mapping) bool { return r.uses-m.last > unwanted })
+	id := roomID{stat.Dev, stat.Ino}
+	known := r.seen[id]
+	if known == nil {
+		if r.seen == nil {
+			r.seen = map[roomID]*mapping{}
+		}
+		r.seen[id] = &mapping{last: r.uses}
+		return nil, func() {}
+	}
+	known.last = r.uses
+	if known.memory == nil {
+		known.memory, _ = unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	}
+	if int64(len(known.memory)) != size {
+		return nil, func() {}
+	}
+	known.lent++
+	return known.memory, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		known.lent--
+	}
+}
+
+// forget unmaps the rooms that nobody writes to, of those that are not wanted.
+func (r *rooms) forget(not func(*mapping) bool) {
+	for id, m := range r.seen {
+		if m.lent > 0 || !not(m) {
+			continue
+		}
+		if m.memory != nil {
+			_ = unix.Munmap(m.memory)
+		}
+		delete(r.seen, id)
+	}
+}
+
+// close unmaps them all, when nothing is made any more.
+func (r *rooms) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget(func(*mapping) bool { return true })
+}
