@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/source"
 )
 
 // What is done about bad samples (Spec.OnError).
@@ -52,7 +53,7 @@ func (s Spec) check() error {
 	switch {
 	case s.Name == "":
 		return errors.New("name is empty: it tells the loaders of a job apart, for example \"train\"")
-	case !filepath.IsAbs(s.Root):
+	case !filepath.IsAbs(s.Root) && (!source.InBucket(s.Root) || s.List != ""):
 		return fmt.Errorf("root is %q: an absolute path is needed, since the daemon may run in another folder", s.Root)
 	case s.OnError != Fail && s.OnError != substitute && s.OnError != Mask:
 		return fmt.Errorf("on_error is %q: %q stops at a bad sample, %q puts another in its place, %q leaves its place zero and flags it",

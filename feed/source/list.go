@@ -44,6 +44,13 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if o.Extensions == nil {
 		o.Extensions = images
 	}
+	if InBucket(root) {
+		f, err := listBucket(ctx, root, o)
+		if err != nil {
+			return nil, fmt.Errorf("list data set: %w", err)
+		}
+		return f, nil
+	}
 	f, err := openRoot(root, o)
 	if err != nil {
 		return nil, fmt.Errorf("list data set: %w", err)

@@ -22,13 +22,19 @@ var errNoFile = errors.New("it is not a regular file")
 // any file read that the user can read; it is decoded as an image or is a bad
 // sample, and its bytes go nowhere else.
 func (f *Folder) Open(i int) (File, error) {
+	if f.bucket != nil {
+		if size := f.bucket.objects[i].size; size > f.maxFile {
+			return File{}, f.tooLarge(size)
+		}
+		return f.get(i)
+	}
 	file, err := f.openBelow(f.Below(i))
 	if err != nil {
 		return File{}, err
 	}
 	if file.Size > f.maxFile {
 		file.Close()
-		return File{}, fmt.Errorf("%w: the file has %d bytes, at most %d are read", ErrTooLarge, file.Size, f.maxFile)
+		return File{}, f.tooLarge(file.Size)
 	}
 	return file, nil
 }
@@ -51,6 +57,10 @@ func (f *Folder) Read(i int, buffer []byte) ([]byte, error) {
 	}
 	defer file.Close()
 	return file.Read(buffer)
+}
+
+func (f *Folder) tooLarge(size int64) error {
+	return fmt.Errorf("%w: the file has %d bytes, at most %d are read", ErrTooLarge, size, f.maxFile)
 }
 
 // Read reads the whole file into buffer, which grows where it is too small, and

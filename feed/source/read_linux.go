@@ -54,6 +54,10 @@ func (f *File) readAt(buffer []byte, offset int64) (n int, err error) {
 // Announce has the kernel fetch the file of sample i into the page cache, without
 // waiting for its bytes. That it cannot is for the reader to find.
 func (f *Folder) Announce(i int) {
+	if f.bucket != nil {
+		f.ahead(i)
+		return
+	}
 	file, err := f.openBelow(f.Below(i))
 	if err != nil {
 		return

@@ -4,7 +4,8 @@
 //
 // A data set is a folder with one subfolder per class, as torchvision's
 // ImageFolder reads it (List: name by name what ImageFolder.samples has), a tar file
-// of such a folder (ListTar), or the paths and labels that a client has in its hands (Parse).
+// of such a folder (ListTar), the paths and labels that a client has in its hands (Parse),
+// or objects of an S3-compatible store below s3://BUCKET/PREFIX, laid out like such a folder.
 package source
 
 import (
@@ -37,6 +38,7 @@ type Folder struct {
 	ends    []uint32 // where each name ends in names
 	maxFile int64
 	notes   []string
+	bucket  *bucket // where the samples lie in a store; root is then open at the cache
 }
 
 // run is samples in a row that lie in one folder and have one label.
@@ -62,7 +64,12 @@ func (f *Folder) Label(i int) int { return f.of(i).label }
 func (f *Folder) Path(i int) string { return join(f.root, f.Below(i)) }
 
 // Close gives the root back. Reads after it fail.
-func (f *Folder) Close() error { return f.open.Close() }
+func (f *Folder) Close() error {
+	if f.bucket != nil {
+		f.bucket.close()
+	}
+	return f.open.Close()
+}
 
 // Below is the path of sample i from the root, or from "/".
 func (f *Folder) Below(i int) string { return f.of(i).path + string(f.names[f.begin(i):f.ends[i]]) }

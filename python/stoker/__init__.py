@@ -33,6 +33,10 @@ the binary and return its JSON::
 
     stoker.feed()
 
+`Decode` makes pictures of bytes for Ray Data, with the same bits::
+
+    ray.data.read_binary_files("s3://...").map_batches(stoker.Decode(transform), batch_size=64)
+
 `watch` has input timed that `stoker observe` does not know::
 
     for batch in stoker.watch(batches): ...
@@ -58,6 +62,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ._count import count
+    from ._decode import Decode
     from ._defer import enable as feed
     from ._loader import Batch, Loader
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
@@ -69,6 +74,7 @@ __all__ = [
     "Batch",
     "DataLoader",
     "DataModel",
+    "Decode",
     "DataSupply",
     "Loader",
     "StokerError",
@@ -95,6 +101,8 @@ def __getattr__(name: str) -> Any:
         from . import _loader as module
     elif name in ("DataModel", "DataSupply", "Transformation", "TransformationModel"):
         from . import _models as module
+    elif name == "Decode":
+        from . import _decode as module
     elif name == "count":
         from . import _count as module
     elif name == "DataLoader":

@@ -278,8 +278,8 @@ def _ready() -> bool:
     return True
 
 
-def _ends(count: int) -> list[socket.socket]:
-    """Connections to the daemon; none where there cannot be any, which is said once."""
+def _ends(count: int, job: str | None = None) -> list[socket.socket]:
+    """Connections to the daemon, of this job's processes on this node; none where there cannot be any, which is said once."""
     global _daemon, _lost
     if _lost:
         return []
@@ -291,7 +291,7 @@ def _ends(count: int) -> list[socket.socket]:
             wait = Wait(math.inf, warn)
             if _daemon is None or fresh:
                 place = here()
-                job = place.job()
+                job = job or place.job()
                 _daemon = daemon_of(None if job is None else meeting_place(job + "-pictures"), place.local_world, wait, fresh)
             return [_daemon.connect(wait).detach() for _ in range(count)]
         except (StokerError, OSError) as error:
@@ -302,10 +302,17 @@ def _ends(count: int) -> list[socket.socket]:
     return []
 
 
-def _connected() -> bool:
+def fed(fetch: Callable[[], Any], job: str | None) -> Any:
+    """What fetch gives, outside of a loader: its pictures are made by the daemon that the job's processes on this node share."""
+    if Recording.now is None and _connected(job) and _ready():
+        return _deferred_or_again(fetch)
+    return fetch()
+
+
+def _connected(job: str | None = None) -> bool:
     """Whether this process itself has a line, which it gets where it has none."""
     if _making.daemon is None or not _making.daemon.alive():
-        for end in _ends(1):
+        for end in _ends(1, job):
             _making.daemon = Line(end)
     return _making.daemon is not None and _making.daemon.alive()
 

@@ -222,7 +222,7 @@ def make_spec(
         dtype = "float32" if floats else "uint8"
     _one_of("dtype", dtype, ("float16", "bfloat16", "float32") if floats else ("uint8",))
     spec = {
-        "root": os.path.join(os.getcwd(), os.fspath(root)),  # not normalised: behind a symbolic link ".." is not what it seems
+        "root": root if str(root).startswith("s3://") else os.path.join(os.getcwd(), os.fspath(root)),  # not normalised: behind a symbolic link ".." is not what it seems
         "ops": ops,
         "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw", **_pillow()},
         "fast": bool(fast),

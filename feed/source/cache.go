@@ -1,0 +1,226 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stoker-dev/stoker"
+)
+
+const (
+	// cacheBudget is what objects may take on this machine's disk, unless STOKER_CACHE says.
+	cacheBudget = 20e9
+	// mostAhead is what may lie beyond the budget because it is about to be read.
+	mostAhead = 256e6
+)
+
+// cache keeps objects as files. What a process has asked for stays while it runs: every
+// epoch reads all samples once, where throwing out the oldest would throw out each one
+// just before it is asked for again. What earlier processes left makes room, the oldest
+// first. All loaders of a process share it.
+type cache struct {
+	folder string
+	budget int64
+
+	mu      sync.Mutex
+	arrived sync.Cond // an object is there, or could not be had
+	entries map[string]*entry
+	kept    int64    // bytes within the budget
+	passing int64    // bytes beyond it, until they were read
+	left    []string // by earlier processes, the oldest first
+}
+
+// entry is an object in the cache.
+type entry struct {
+	size    int64
+	coming  bool // somebody fetches it
+	passing bool // it goes once it was opened
+	left    bool // by an earlier process, and not asked for since
+}
+
+var shared struct {
+	sync.Mutex
+
+	cache *cache
+}
+
+// theCache is the one of this process, in $STOKER_CACHE_DIR, else the user's cache.
+func theCache() (*cache, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cache != nil {
+		return shared.cache, nil
+	}
+	folder := os.Getenv("STOKER_CACHE_DIR")
+	if folder == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("find a cache for objects: %w; set STOKER_CACHE_DIR", err)
+		}
+		folder = filepath.Join(base, "stoker", "objects")
+	}
+	budget := int64(cacheBudget)
+	if text := os.Getenv("STOKER_CACHE"); text != "" {
+		size, err := stoker.ParseBytes(text)
+		if err != nil {
+			return nil, fmt.Errorf("STOKER_CACHE: %w", err)
+		}
+		budget = int64(size)
+	}
+	c, err := openCache(folder, budget)
+	if err == nil {
+		shared.cache = c
+	}
+	return c, err
+}
+
+// openCache takes what an earlier process left, as far as the budget goes.
+func openCache(folder string, budget int64) (*cache, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make a cache for objects: %w", err)
+	}
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("cache objects in %s: others can write there: chmod go-w %s", folder, folder)
+	}
+	c := &cache{folder: folder, budget: budget, entries: map[string]*entry{}}
+	c.arrived.L = &c.mu
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("open the cache of objects: %w", err)
+	}
+	ages := map[string]time.Time{}
+	for _, file := range files {
+		name := file.Name()
+		if info, err := file.Info(); err == nil && len(name) == nameLength {
+			c.entries[name] = &entry{size: info.Size(), left: true}
+			c.kept, ages[name], c.left = c.kept+info.Size(), info.ModTime(), append(c.left, name)
+		} else {
+			_ = os.Remove(filepath.Join(folder, name)) // a piece
+		}
+	}
+	slices.SortFunc(c.left, func(a, b string) int { return ages[a].Compare(ages[b]) })
+	c.makeRoom(0)
+	return c, nil
+}
+
+// makeRoom drops what earlier processes left until there is room, or nothing of it. mu is held.
+func (c *cache) makeRoom(size int64) {
+	for ; c.kept+size > c.budget && len(c.left) > 0; c.left = c.left[1:] {
+		if e := c.entries[c.left[0]]; e != nil && e.left {
+			c.drop(c.left[0], e)
+		}
+	}
+}
+
+// nameLength is how long the names of whole objects are.
+const nameLength = 2 * sha256.Size
+
+// nameOf is an object's file: of another content it is another one.
+func (b *bucket) nameOf(below string, o object) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s%s\n%s\n%d", b.client.endpoint.Host, b.name, b.prefix, below, o.etag, o.size))
+	return hex.EncodeToString(hash[:])
+}
+
+// get has an object in the cache and opens it; where it is not worth room, or none is
+// left, its file is gone as soon as it is closed.
+func (f *Folder) get(i int) (File, error) {
+	b, c := f.bucket, f.bucket.cache
+	want, below := b.objects[i], f.Below(i)
+	name := b.nameOf(below, want)
+	for range 2 {
+		if err := c.have(b, name, below, want); err != nil {
+			return File{}, err
+		}
+		c.mu.Lock()
+		file, err := f.openBelow(name)
+		if err == nil && file.Size != want.size {
+			file.Close()
+			err = errNoFile // somebody wrote to it
+		}
+		if e := c.entries[name]; e != nil && !e.coming && (e.passing || err != nil) {
+			c.drop(name, e)
+		}
+		c.mu.Unlock()
+		if err == nil {
+			return file, nil
+		}
+	}
+	return File{}, fmt.Errorf("read the cache %s: somebody removes or changes what is in it", c.folder)
+}
+
+// drop removes an object. mu is held.
+func (c *cache) drop(name string, e *entry) {
+	_ = os.Remove(filepath.Join(c.folder, name))
+	delete(c.entries, name)
+	if e.passing {
+		c.passing -= e.size
+	} else {
+		c.kept -= e.size
+	}
+}
+
+// have fetches an object unless it is there or on its way.
+func (c *cache) have(b *bucket, name, below string, want object) error {
+	c.mu.Lock()
+	for e := c.entries[name]; e != nil; e = c.entries[name] {
+		if !e.coming {
+			e.left = false
+			c.mu.Unlock()
+			return nil
+		}
+		c.arrived.Wait()
+	}
+	c.makeRoom(want.size)
+	e := &entry{size: want.size, coming: true, passing: c.kept+want.size > c.budget}
+	if c.entries[name] = e; e.passing {
+		c.passing += e.size
+	} else {
+		c.kept += e.size
+	}
+	c.mu.Unlock()
+	err := c.write(b, name, below, want)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.coming = false
+	if err != nil {
+		c.drop(name, e)
+	}
+	c.arrived.Broadcast()
+	return err
+}
+
+// write fetches an object to a file that has its name when it is whole.
+func (c *cache) write(b *bucket, name, below string, want object) error {
+	file, err := os.CreateTemp(c.folder, "coming-*")
+	if err != nil {
+		return fmt.Errorf("cache an object: %w", err)
+	}
+	err = b.fetch(below, want, file)
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(c.folder, name))
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
+
+// ahead fetches an object that will be read soon, where there is room for it.
+func (f *Folder) ahead(i int) {
+	c, want := f.bucket.cache, f.bucket.objects[i]
+	c.mu.Lock()
+	c.makeRoom(want.size)
+	room := c.kept+want.size <= c.budget || c.passing+want.size <= mostAhead
+	c.mu.Unlock()
+	if room && want.size <= f.maxFile {
+		_ = c.have(f.bucket, f.bucket.nameOf(f.Below(i), want), f.Below(i), want) // that it cannot is for the reader to find
+	}
+}

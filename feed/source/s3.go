@@ -1,0 +1,204 @@
+package source
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// client asks an S3-compatible store the two things that a loader asks: what is below a
+// prefix, and an object. minio-go, which knows all of S3, brings eleven modules and newer
+// versions of those that draw the screen.
+type client struct {
+	endpoint *url.URL
+	region   string
+	http     *http.Client
+}
+
+// newClient takes the store from where AWS's own tools look.
+func newClient() (*client, error) {
+	c := &client{region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")}
+	at := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3."+c.region+".amazonaws.com")
+	var err error
+	c.endpoint, err = url.Parse(at)
+	if err != nil || c.endpoint.Host == "" || c.endpoint.User != nil || c.endpoint.Scheme != "http" && c.endpoint.Scheme != "https" {
+		return nil, errors.New("AWS_ENDPOINT_URL names no store: expected http(s)://HOST[:PORT]") // not what it says: that may hold a secret
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout, transport.MaxIdleConnsPerHost = stalls, 2*readers
+	transport.DisableCompression = true // bytes as they lie there
+	c.http = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // what is signed goes nowhere else
+	}
+	return c, nil
+}
+
+// answer is what a store says instead of what it was asked for.
+type answer struct {
+	status        int
+	Code, Message string
+}
+
+func (a answer) Error() string {
+	return strings.TrimRight(fmt.Sprintf("%d %s: %s", a.status, cmp.Or(a.Code, http.StatusText(a.status)), a.Message), ": ")
+}
+
+// get asks for a path of the store. The caller closes the body.
+func (c *client) get(ctx context.Context, path string, query url.Values, match string) (*http.Response, error) {
+	u := *c.endpoint
+	u.Path, u.RawPath, u.RawQuery = "/"+path, "/"+escaped(path, true), canonical(query)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.URL = &u
+	if match != "" {
+		request.Header.Set("If-Match", `"`+match+`"`)
+	}
+	if k := findKeys(); k.id != "" {
+		k.sign(request, c.region, time.Now().UTC())
+	}
+	response, err := c.http.Do(request)
+	if err != nil || response.StatusCode == http.StatusOK {
+		return response, err
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	a := answer{status: response.StatusCode}
+	_ = xml.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&a) // the status alone says enough
+	return nil, a
+}
+
+// page is a part of a listing.
+type page struct {
+	EncodingType          string
+	NextContinuationToken string
+	Contents              []struct {
+		Key, ETag string
+		Size      int64
+	}
+}
+
+// list asks for the next objects below a prefix, in the order of their keys.
+func (c *client) list(ctx context.Context, bucket, prefix, token string) (p page, err error) {
+	query := url.Values{"list-type": {"2"}, "prefix": {prefix}, "encoding-type": {"url"}}
+	if token != "" {
+		query.Set("continuation-token", token)
+	}
+	response, err := c.get(ctx, bucket, query, "")
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	if err := xml.NewDecoder(io.LimitReader(response.Body, 1<<24)).Decode(&p); err != nil {
+		return p, fmt.Errorf("read the listing: %w", err)
+	}
+	for i := range p.Contents {
+		at := &p.Contents[i]
+		at.ETag = strings.Trim(at.ETag, `"`)
+		if p.EncodingType == "url" {
+			if at.Key, err = url.QueryUnescape(at.Key); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// keys are what opens a store; without an id it is asked as anybody.
+type keys struct{ id, secret, token string }
+
+// findKeys reads them from the environment, else from AWS's file, each time: who renews
+// them there is heard.
+func findKeys() keys {
+	if k := (keys{os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}); k.id != "" {
+		return k
+	}
+	home, _ := os.UserHomeDir()
+	file, err := os.Open(cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, ".aws", "credentials")))
+	if err != nil {
+		return keys{}
+	}
+	defer func() { _ = file.Close() }() // only read
+	found, inside := map[string]string{}, false
+	for lines := bufio.NewScanner(io.LimitReader(file, 1<<20)); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(line, "[") {
+			inside = strings.Trim(line, "[] ") == cmp.Or(os.Getenv("AWS_PROFILE"), "default")
+		} else if name, value, ok := strings.Cut(line, "="); ok && inside {
+			found[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+		}
+	}
+	return keys{found["aws_access_key_id"], found["aws_secret_access_key"], found["aws_session_token"]}
+}
+
+// nothing is the digest of a request without a body.
+const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// sign adds AWS's signature (version 4) to a request without a body.
+func (k keys) sign(r *http.Request, region string, now time.Time) {
+	date, day := now.Format("20060102T150405Z"), now.Format("20060102")
+	r.Header.Set("X-Amz-Date", date)
+	r.Header.Set("X-Amz-Content-Sha256", nothing)
+	if k.token != "" {
+		r.Header.Set("X-Amz-Security-Token", k.token)
+	}
+	values := map[string]string{"host": r.URL.Host}
+	for name := range r.Header {
+		values[strings.ToLower(name)] = r.Header.Get(name)
+	}
+	names, headers := slices.Sorted(maps.Keys(values)), ""
+	for _, name := range names {
+		headers += name + ":" + values[name] + "\n"
+	}
+	signed := strings.Join(names, ";")
+	request := sha256.Sum256([]byte(strings.Join([]string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, headers, signed, nothing}, "\n")))
+	scope := day + "/" + region + "/s3/aws4_request"
+	key := []byte("AWS4" + k.secret)
+	for _, part := range []string{day, region, "s3", "aws4_request", "AWS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hex.EncodeToString(request[:])} {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(part))
+		key = mac.Sum(nil)
+	}
+	r.Header.Set("Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%x", k.id, scope, signed, key))
+}
+
+// canonical is a query as it is signed and sent.
+func canonical(query url.Values) string {
+	var parts []string
+	for name, values := range query {
+		parts = append(parts, escaped(name, false)+"="+escaped(values[0], false))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "&")
+}
+
+// escaped is text as AWS escapes it in an address: other than in Go's, all but letters,
+// digits and -._~ are, and in a path not the slash.
+func escaped(text string, path bool) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 || path && c == '/' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
