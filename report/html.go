@@ -93,6 +93,7 @@ type htmlPage struct {
 	InsideClock          string
 	Runs                 []htmlStrip // of the run before it, where there is one, and of the run
 	Why, Findings, Notes []string
+	Tried                bool // the fixes were
 	Fixes                []card
 	NoFix                string
 	Rejected             []advise.Rejected
@@ -278,7 +279,7 @@ func facts(s Subject) []figure {
 	var all []figure
 	add := func(name, value string) {
 		if value != "" {
-			all = append(all, figure{Name: name, Value: value})
+			all = append(all, figure{Name: cut(name, 120), Value: cut(value, 400)})
 		}
 	}
 	for _, g := range f.GPUs {
