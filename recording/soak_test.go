@@ -174,6 +174,32 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// The first minute is as small as any: nobody knows yet how fast the run is.
+func TestFirstMinute(t *testing.T) {
+	j := &job{workers: 1, period: 1 / 20_000., chance: rand.New(rand.NewPCG(1, 2))}
+	w, err := Create(filepath.Join(t.TempDir(), "run.jsonl.gz"), j.facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := range 60 {
+		j.second(w, float64(now))
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := Open(w.path)
+	if err != nil || len(run.Warnings) > 0 {
+		t.Fatal(err, run.Warnings)
+	}
+	sameWindows(t, w.Snapshot(), run)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w.size > 1_000_000 {
+		t.Errorf("%d bytes", w.size)
+	}
+}
+
 // Which steps are kept is the same whether they are thinned once or twice.
 func TestKeeps(t *testing.T) {
 	const blocks = 1 << 14

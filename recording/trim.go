@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
 	"sort"
 	"sync/atomic"
+	"time"
 )
 
 // A recording is one file however long the run is. When it has grown by segment, what
@@ -281,7 +283,7 @@ func rewrite(path string, parts []thinned, every float64) (size int64, err error
 		return 0, err
 	}
 	defer func() { _ = from.Close() }()
-	into, err := os.OpenFile(path+beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	into, err := besideIt(path)
 	if err != nil {
 		return 0, err
 	}
@@ -295,4 +297,20 @@ func rewrite(path string, parts []thinned, every float64) (size int64, err error
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+// abandoned is how long nobody wrote to what a killed stoker left beside a recording.
+const abandoned = 5 * time.Minute
+
+// besideIt makes the file beside a recording in which it is written anew, by one stoker at a time.
+func besideIt(path string) (*os.File, error) {
+	name := path + beside
+	if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > abandoned {
+		_ = os.Remove(name)
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("another stoker writes it anew in %s: wait until it has ended (what a killed one left is taken away after %.0f minutes)", name, abandoned.Minutes())
+	}
+	return file, err
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // long writes a run of some seconds into a file, as a Writer does that trims at a size.
@@ -183,6 +184,33 @@ func TestTrimRefuses(t *testing.T) {
 	}
 	if _, err := trim(failing{}, bytes.NewReader([]byte(header)), nil, oldEvery); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// What a killed stoker left beside a recording is taken away, and what one writes is not.
+func TestTrimBesideAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	if err := long(t, path, 1200, segment).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+beside, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Trim(path, 1); err == nil || !strings.Contains(err.Error(), "another stoker") {
+		t.Errorf("what another writes: %v", err)
+	}
+	if text, _ := os.ReadFile(path + beside); string(text) != "half" {
+		t.Error("what another writes was touched")
+	}
+	old := time.Now().Add(-2 * abandoned)
+	if err := os.Chtimes(path+beside, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if before, after, err := Trim(path, 1); err != nil || after >= before {
+		t.Errorf("%d bytes, before %d: %v", after, before, err)
+	}
+	if _, err := os.Lstat(path + beside); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left beside it: %v", err)
 	}
 }
 

@@ -31,7 +31,8 @@ const (
 	// Lines that may be written in a minute: about half a megabyte, packed, of each.
 	stepsAMinute  = 10_000
 	valuesAMinute = 80_000
-	countOver     = 3 // seconds over which lines are counted at least
+	countOver     = 3 // seconds over which lines are counted, but where soonOver steps came
+	soonOver      = stepsAMinute / 4
 )
 
 // Snapshot holds what a verdict is about (Run.Newest) and the present; the file keeps
@@ -83,7 +84,8 @@ func Create(path string, facts Facts) (*Writer, error) {
 		return nil, fmt.Errorf("create recording: %w", err)
 	}
 	w := newWriter(file, path, facts)
-	_ = w.Flush() // the disk may have room later
+	_ = w.Flush()  // the disk may have room later
+	go file.Sync() //nolint:errcheck // a power cut leaves the header, without which nothing is read; nobody waits for a slow disk
 	return w, nil
 }
 
@@ -187,9 +189,13 @@ func plain[T string | []byte](text T) bool {
 
 // Step adds a step. Of very many not all are kept.
 func (w *Writer) Step(s Step) {
-	if keeps(w.live.density().OneIn, s.N) {
-		w.steps++
-		w.add(stepLine(s))
+	if !keeps(w.live.density().OneIn, s.N) {
+		return
+	}
+	w.steps++
+	w.add(stepLine(s))
+	if w.steps == soonOver { // before the second ends: the first one has no rate yet
+		w.slow(w.live.run.End())
 	}
 }
 
@@ -301,7 +307,7 @@ func (w *Writer) forget() {
 // slow keeps fewer of what comes faster than may be written.
 func (w *Writer) slow(end float64) {
 	seconds := max(1, end-w.counted)
-	if seconds < countOver && w.steps < stepsAMinute/4 && w.values < valuesAMinute/4 {
+	if seconds < countOver && w.steps < soonOver && w.values < valuesAMinute/4 {
 		return
 	}
 	next := w.live.density()

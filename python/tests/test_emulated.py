@@ -191,10 +191,11 @@ class Queue(unittest.TestCase):
         self.assertGreaterEqual(turns[0], 100)
 
     def test_busy_is_in_order_and_named(self):
-        device = Device()
-        device.launch(0.001, "a")
-        device.copy(25_000, pinned=True)
-        device.launch(0.002, "b")
+        device, now = Device(), time.monotonic_ns()
+        with mock.patch.object(emulated, "monotonic_ns", lambda: now):  # all at once, however busy the machine is
+            device.launch(0.001, "a")
+            device.copy(25_000, pinned=True)
+            device.launch(0.002, "b")
         device.synchronize()
         found = device.busy()
         self.assertEqual(

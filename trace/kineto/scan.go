@@ -199,15 +199,20 @@ func (s *scanner) argumentsOf(b []byte, i int) (end int, ok bool) {
 
 // unread is where the object at b[i] ends, 0 where that takes a closer look: nobody asks
 // for the arguments of a Python frame, and most of a trace with stacks is frames. Between
-// whole strings, without an escape or another object, the first closing brace is its own.
+// whole strings, without an escape, another object or a list, the first closing brace is its own.
 func unread(b []byte, i int) (end int) {
 	k := bytes.IndexByte(b[i:], '}')
 	if k < 0 {
 		return 0
 	}
 	inner := b[i+1 : i+k]
-	if bytes.Count(inner, quote)&1 != 0 || bytes.IndexByte(inner, '\\') >= 0 || bytes.IndexByte(inner, '{') >= 0 {
+	if bytes.Count(inner, quote)&1 != 0 {
 		return 0
+	}
+	for _, c := range []byte{'\\', '{', '[', ']'} {
+		if bytes.IndexByte(inner, c) >= 0 {
+			return 0
+		}
 	}
 	return i + k + 1
 }
