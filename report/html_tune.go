@@ -33,7 +33,8 @@ type Tried struct {
 
 // TuneHTML writes a tuning as a page.
 func TuneHTML(w io.Writer, t Tuned) error {
-	safe.Values(&t.Name, &t.Version, &t.Stopped, &t.Outcome, &t.Trials, &t.Patch, &t.Command)
+	patch := strings.Split(t.Patch, "\n") // whose lines stay lines
+	safe.Values(&t.Name, &t.Version, &t.Stopped, &t.Outcome, &t.Trials, &patch, &t.Command)
 	p := &htmlPage{
 		Policy: Policy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Title: t.Name, Class: "tuned", Tone: "todo",
 		Headline: "Nothing is changed: " + t.Stopped + ".", Sub: cut(strings.Join(append([]string{t.Name, "·"}, t.Command...), " "), 200),
@@ -49,7 +50,7 @@ func TuneHTML(w io.Writer, t Tuned) error {
 	}
 	p.trials(t.Trials)
 	if t.Patch != "" {
-		p.Fixes = append(p.Fixes, card{Title: "The script's change, as a patch", Lines: t.Patch})
+		p.Fixes = append(p.Fixes, card{Title: "The script's change, as a patch", Lines: strings.Join(patch, "\n")})
 	}
 	p.Facts = []figure{{Name: "page by", Value: "stoker " + t.Version}}
 	p.Data = p.forScript()
