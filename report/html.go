@@ -225,8 +225,8 @@ func subtitle(s Subject) string {
 	if f.Started > 0 {
 		parts = append(parts, time.Unix(int64(f.Started), 0).UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	if t := s.Run.Timeline; s.Trace != nil && t.End > t.Start {
-		parts = append(parts, span(t.End-t.Start)+" recorded")
+	if s.Trace != nil {
+		parts = append(parts, s.Trace.recorded()+" recorded")
 	} else if end := s.Run.End(); end > 0 {
 		parts = append(parts, stoker.AboutSeconds(end)+" recorded")
 	}
