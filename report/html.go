@@ -93,6 +93,7 @@ type htmlPage struct {
 	InsideClock          string
 	Runs                 []htmlStrip // of the run before it, where there is one, and of the run
 	Why, Findings, Notes []string
+	Tried                bool // the fixes were
 	Fixes                []card
 	NoFix                string
 	Rejected             []advise.Rejected
@@ -224,8 +225,8 @@ func subtitle(s Subject) string {
 	if f.Started > 0 {
 		parts = append(parts, time.Unix(int64(f.Started), 0).UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	if t := s.Run.Timeline; s.Trace != nil && t.End > t.Start {
-		parts = append(parts, span(t.End-t.Start)+" recorded")
+	if s.Trace != nil {
+		parts = append(parts, s.Trace.recorded()+" recorded")
 	} else if end := s.Run.End(); end > 0 {
 		parts = append(parts, stoker.AboutSeconds(end)+" recorded")
 	}
@@ -278,7 +279,7 @@ func facts(s Subject) []figure {
 	var all []figure
 	add := func(name, value string) {
 		if value != "" {
-			all = append(all, figure{Name: name, Value: value})
+			all = append(all, figure{Name: cut(name, 120), Value: cut(value, 400)})
 		}
 	}
 	for _, g := range f.GPUs {

@@ -73,6 +73,7 @@ func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
 		s.Ticks = append(s.Ticks, stoker.AboutSeconds(s.To*float64(i)/4))
 	}
 	for _, t := range strip.Cut(run, 0, s.To, columns) {
+		t.Name = cut(t.Name, 80)
 		row := htmlTrack{Track: t}
 		row.draw()
 		s.Tracks = append(s.Tracks, row)

@@ -110,6 +110,10 @@ var everyFace = map[string]func(io.Writer, shown, report.Style) error{
 		p.Sources = style.Colour // with and without
 		return report.PredictText(w, p, style)
 	}),
+	"TuneHTML": func(w io.Writer, s shown, _ report.Style) error {
+		text := s.Rows[0][0]
+		return report.TuneHTML(w, report.Tuned{Name: text, Stopped: text, Outcome: &s.Outcome, Command: []string{text}, Trials: []report.Tried{{Settings: text, Why: text}}})
+	},
 	"PredictHTML": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictHTML(w, p, "", "") }),
 	"PredictJSON": foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictJSON(w, p) }),
 	"PredictCSV":  foreseen(func(w io.Writer, p report.Prediction, _ report.Style) error { return report.PredictCSV(w, p) }),

@@ -83,6 +83,9 @@ func (r TraceReport) Device() *idle.Device {
 // name is a name of the trace, by its index.
 func (r TraceReport) name(index int32) string { return r.Run.Timeline.Names[index] }
 
+// recorded is how long the profiler recorded.
+func (r TraceReport) recorded() string { return span(r.Run.Timeline.End - r.Run.Timeline.Start) }
+
 func (p *page) traceFacts(r TraceReport) {
 	d := r.Device()
 	exchange, leads := exchanging(r, d)

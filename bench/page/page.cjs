@@ -30,7 +30,7 @@ const pages = {
   forecast: [...predict, '--batch', '256', '--for', '95%'],
   sweep: [...predict, '--batch', '32..1024'],
   roofline: [...predict, '--batch', '256', '--roofline'],
-  tune: ['report', path.join(root, 'report/testdata/tuned.json')],
+  tune: ['report', path.join(root, 'cmd/stoker/testdata/tuned/object.json')],
   long: ['report', path.join(out, 'long.jsonl')],
   hostile: ['report', path.join(out, 'hostile.jsonl')],
 };
@@ -66,6 +66,12 @@ function hostile() {
 const faults = [];
 const fault = (page, text) => { faults.push(`${page}: ${text}`); };
 
+// Chromium takes pictures of 16,384 pixels at most.
+async function picture(p, name) {
+  const [width, height] = await p.evaluate(() => [innerWidth, document.documentElement.scrollHeight]);
+  await p.screenshot({ path: path.join(out, name + '.png'), fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(height, 16000) } });
+}
+
 async function looked(browser, name) {
   const file = path.join(out, name + '.html'), url = 'file://' + file;
   const text = fs.readFileSync(file, 'utf8');
@@ -89,7 +95,7 @@ async function looked(browser, name) {
       await open({ viewport: { width, height: 900 }, colorScheme }, async (p) => {
         const wide = await p.evaluate(() => document.documentElement.scrollWidth);
         if (wide > width) fault(name, `${wide} pixels wide at ${width}`);
-        await p.screenshot({ path: path.join(out, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+        await picture(p, `${name}-${width}-${colorScheme}`);
       });
     }
   }
@@ -105,7 +111,7 @@ async function looked(browser, name) {
   await open({ javaScriptEnabled: false }, async (p) => {
     const hidden = await p.$$eval('main :not(script):not(.copy):not(.hint)[hidden]', (all) => all.map((e) => e.className));
     if (hidden.some((c) => c !== 'sliders')) fault(name, 'without script not shown: ' + hidden);
-    await p.screenshot({ path: path.join(out, `${name}-noscript.png`), fullPage: true });
+    await picture(p, name + '-noscript');
   });
   await open({}, (p) => p.pdf({ path: path.join(out, `${name}.pdf`), format: 'A4' }));
   const keys = await open({ viewport: { width: 1100, height: 900 } }, byKeys(name));

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -42,24 +44,55 @@ first, and against what had been promised. (stoker predict -o forecast.html make
 }
 
 func (a *app) runReport(ctx context.Context, args []string, file string) error {
-	subject, err := a.subject(ctx, args)
+	name, page, err := a.page(ctx, args)
 	if err != nil {
 		return err
 	}
 	if file == "-" {
-		return report.HTML(a.stdout, subject)
+		return page(a.stdout)
 	}
 	if file == "" {
-		file = pageName(subject.Name)
+		file = pageName(name)
 	}
 	if strings.HasSuffix(file, ".gz") {
 		return usageError{fmt.Errorf("-o %s: a browser opens no packed page; name it .html", file)}
 	}
-	if err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error { return report.HTML(w, subject) }}); err != nil {
+	if err := writeFiles(ctx, output{file, toOthers, page}); err != nil {
 		return err
 	}
 	a.say("%s is written", file)
 	return nil
+}
+
+// page reads what a page is about, and returns how it is written.
+func (a *app) page(ctx context.Context, args []string) (name string, write func(io.Writer) error, err error) {
+	if len(args) == 1 {
+		if t, is := tunedPage(args[0]); is {
+			return args[0], func(w io.Writer) error { return report.TuneHTML(w, t) }, nil
+		}
+	}
+	s, err := a.subject(ctx, args)
+	return s.Name, func(w io.Writer) error { return report.HTML(w, s) }, err
+}
+
+// mostTuned is how large a file may be that stoker tune --json printed.
+const mostTuned = 16 << 20
+
+// tunedPage reads what stoker tune --json printed; false where the file is something else.
+func tunedPage(file string) (report.Tuned, bool) {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > mostTuned {
+		return report.Tuned{}, false
+	}
+	text, err := os.ReadFile(file)
+	var o tuneObject
+	if err != nil || json.Unmarshal(text, &o) != nil || o.Schema != 1 || o.Plan.Format == 0 {
+		return report.Tuned{}, false
+	}
+	t := report.Tuned{Name: file, Version: version, Stopped: o.Stopped, Outcome: o.Outcome, Patch: o.Patch, Command: o.Plan.Command, Object: text}
+	for _, trial := range o.Trials {
+		t.Trials = append(t.Trials, report.Tried{Settings: trial.Settings(), Promised: trial.Promised, Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why})
+	}
+	return t, true
 }
 
 // pageName is a page's name for that of a recording or trace.

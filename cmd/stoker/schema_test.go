@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/tune"
 	"github.com/stoker-dev/stoker/verify"
@@ -120,4 +123,25 @@ func TestTuneSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	valid(t, "tune", b.String())
+	golden.Open(t, "testdata/tuned", ".json").Check(t, "object", b.String())
+}
+
+// stoker report makes a page of what tune --json printed: what each fix was promised, what
+// it achieved, and the patch.
+func TestPageOfATuning(t *testing.T) {
+	code, out, errs := call(t, "report", "testdata/tuned/object.json", "-o", "-")
+	if code != exitFine {
+		t.Fatal(code, errs)
+	}
+	for _, want := range []string{
+		"<h1>Faster: 3.34x (3.22 to 3.47).</h1>", "num_workers 0 -&gt; 2", "promised 3.50x (2.70 to 3.60), achieved by itself 3.34x (3.22 to 3.47); kept",
+		"not kept", "CMD failed with code 1", "--- train.py\n&#43;&#43;&#43; train.py\n", `class="achieved"`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if code, _, _ := call(t, "report", "testdata/tuned/absent.json", "-o", "-"); code != exitError {
+		t.Errorf("a file that is not there: code %d", code)
+	}
 }

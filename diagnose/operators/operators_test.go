@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -345,4 +346,39 @@ func TestRooflineSaysWhyThereIsNone(t *testing.T) {
 // measureRun finds the matrix work of a run with a Timeline.
 func measureRun(run *recording.Run, all *idle.Analysis) *Roofline {
 	return measured(run, all, nestOf(run.Timeline))
+}
+
+// The lines of a trace's roofline: device memory from the table, the link as copies ran, and
+// input only where the device waited for it.
+func TestCeilings(t *testing.T) {
+	m := timeline()
+	mm := m.call(0, recording.Op, "aten::mm", 5, 20, "[[4096,4096],[4096,4096]]", "[c10::BFloat16,c10::BFloat16]")
+	m.kernel(mm, "sm80_xmma_gemm_bf16bf16_bf16f32", 1100, 2100)
+	run := m.run("NVIDIA A100-SXM4-80GB")
+	all := idle.Analyse(run)
+	d := &all.Devices[0]
+	r := measureRun(run, all)
+	for stall, want := range map[float64]int{0.5: 2, 0: 2, math.NaN(): 2} { // next to nothing was copied
+		c := r.Ceilings(all, d, stall)
+		if c == nil || len(c.Diagonals) != want || len(c.Sources) != 3 || len(c.Points) != 2 {
+			t.Fatalf("stall %g: %+v", stall, c)
+		}
+		if got := c.Points[0]; math.Abs(got.Attained.Point-1.374e14) > 1e11 || !math.IsNaN(got.Copied) || math.Abs(got.Delivered.Point*float64(d.Window())/1e9-r.FLOP) > 1 {
+			t.Errorf("the steps: %+v", got)
+		}
+	}
+	c := &Ceilings{}
+	down := idle.Direction{Bytes: 50e6, Sized: 5e6} // 10 GB/s
+	if got := c.link(r.GPU, down); got != 1e10 {
+		t.Errorf("link %g", got)
+	}
+	if got := c.supply(down, 2, 0.5); got != 25e6 {
+		t.Errorf("supply %g", got)
+	}
+	if got := c.supply(down, 2, 0.01); !math.IsNaN(got) || !strings.Contains(c.Sources[2], "no line") {
+		t.Errorf("supply %g of a fed device: %v", got, c.Sources)
+	}
+	if run.Facts.GPUs[0].Name = "unheard of"; measureRun(run, all).Ceilings(all, d, 0) != nil {
+		t.Error("lines of an unknown device")
+	}
 }
