@@ -75,10 +75,9 @@ func JudgeJob(members []Member) (Job, error) {
 	rows, how := j.align()
 	j.Lead = j.worst(members)
 	v := members[j.Lead].Verdict
-	switch j.Steps = len(rows); {
-	case j.Steps == 0:
+	if j.Steps = len(rows); j.Steps == 0 {
 		notes = append(notes, how)
-	default:
+	} else {
 		v = j.waits(members, rows, how)
 	}
 	v.Warnings = slices.Concat(notes, v.Warnings)

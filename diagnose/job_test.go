@@ -80,7 +80,9 @@ func TestJobs(t *testing.T) {
 	}{
 		"one rank starves": {
 			func() []node { all := nodes(4); all[2].starve(); return all },
-			diagnose.DeviceSaturated, []int{2}, 2, "rank 2 on node-2 waits for input 66 % of a step, the others 0.5 % at most: they wait for it in collectives, 65.5 ms of each 100 ms step",
+			diagnose.DeviceSaturated,
+			[]int{2},
+			2, "rank 2 on node-2 waits for input 66 % of a step, the others 0.5 % at most: they wait for it in collectives, 65.5 ms of each 100 ms step",
 		},
 		"one node starves": {
 			func() []node {
@@ -92,7 +94,9 @@ func TestJobs(t *testing.T) {
 				}
 				return all
 			},
-			diagnose.DeviceSaturated, []int{2, 3}, 1, "ranks 2 and 3 on node-1 wait for input 66 % of a step",
+			diagnose.DeviceSaturated,
+			[]int{2, 3},
+			1, "ranks 2 and 3 on node-1 wait for input 66 % of a step",
 		},
 		"nobody is late": {
 			func() []node { return nodes(3) },
@@ -132,7 +136,9 @@ func TestJobs(t *testing.T) {
 				all[1].steps = inside(0.06)
 				return all
 			},
-			diagnose.StragglerRank, []int{1}, 1, "the forward pass takes 60 ms on rank 1 on node-1, 20 ms at most on the others",
+			diagnose.StragglerRank,
+			[]int{1},
+			1, "the forward pass takes 60 ms on rank 1 on node-1, 20 ms at most on the others",
 		},
 		"one device is at work": {
 			func() []node {
@@ -143,7 +149,9 @@ func TestJobs(t *testing.T) {
 				all[2].made = all[2].ranks(0.9)
 				return all
 			},
-			diagnose.StragglerRank, []int{2}, 2, "90 % of that of rank 2 on node-2 is at work, and 40 % at most of the others'",
+			diagnose.StragglerRank,
+			[]int{2},
+			2, "90 % of that of rank 2 on node-2 is at work, and 40 % at most of the others'",
 		},
 		"one is throttled": {
 			func() []node {
@@ -155,7 +163,9 @@ func TestJobs(t *testing.T) {
 				all[0].levels["gpu.clock gpu/0"], all[0].levels["gpu.slowed gpu/0"] = 900, float64(recording.ByHeat)
 				return all
 			},
-			diagnose.ThrottledGPU, []int{0}, 0, "the forward pass takes 60 ms on rank 0",
+			diagnose.ThrottledGPU,
+			[]int{0},
+			0, "the forward pass takes 60 ms on rank 0",
 		},
 		"not in step": {
 			func() []node { all := nodes(2); all[1].step = 0.04; return all },
@@ -176,7 +186,9 @@ func TestJobs(t *testing.T) {
 				all[2].seconds, all[2].end = 0.3, 20
 				return all
 			},
-			diagnose.DeviceSaturated, []int{1}, 1, "rank 2 has too few steps to be compared",
+			diagnose.DeviceSaturated,
+			[]int{1},
+			1, "rank 2 has too few steps to be compared",
 		},
 		"one is cut": {
 			func() []node {
@@ -185,7 +197,9 @@ func TestJobs(t *testing.T) {
 				all[2].seconds, all[2].end = 10, 20
 				return all
 			},
-			diagnose.DeviceSaturated, []int{1}, 1, "of 3 ranks were compared by their numbers",
+			diagnose.DeviceSaturated,
+			[]int{1},
+			1, "of 3 ranks were compared by their numbers",
 		},
 		"one joined later": {
 			func() []node {
@@ -200,7 +214,9 @@ func TestJobs(t *testing.T) {
 				}
 				return all
 			},
-			diagnose.DeviceSaturated, []int{1}, 1, "counted from the last one",
+			diagnose.DeviceSaturated,
+			[]int{1},
+			1, "counted from the last one",
 		},
 		"a rank started again": {
 			func() []node {
@@ -234,7 +250,9 @@ func TestJobs(t *testing.T) {
 				}
 				return all
 			},
-			diagnose.DeviceSaturated, []int{1}, 1, "waits for input",
+			diagnose.DeviceSaturated,
+			[]int{1},
+			1, "waits for input",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -257,8 +257,8 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // Trim writes a recording anew so that it has at most so many bytes: what no verdict is
-// about is thinned until it fits. It returns the sizes before and after.
-func Trim(path string, most int64) (before, after int64, err error) {
+// about is thinned until it fits. now is the clock's. It returns the sizes before and after.
+func Trim(path string, most int64, now time.Time) (before, after int64, err error) {
 	run, err := Open(path)
 	if err != nil {
 		return 0, 0, err
@@ -269,7 +269,7 @@ func Trim(path string, most int64) (before, after int64, err error) {
 	}
 	before, after = info.Size(), info.Size()
 	for every := oldEvery; after > most && every < sparsest; every *= 2 {
-		if after, err = rewrite(path, run.notJudged(), every); err != nil {
+		if after, err = rewrite(path, run.notJudged(), every, now); err != nil {
 			return before, before, fmt.Errorf("trim recording %s: %w", path, err)
 		}
 	}
@@ -277,13 +277,13 @@ func Trim(path string, most int64) (before, after int64, err error) {
 }
 
 // rewrite writes a file anew and lets it take its place.
-func rewrite(path string, parts []thinned, every float64) (size int64, err error) {
+func rewrite(path string, parts []thinned, every float64, now time.Time) (size int64, err error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = from.Close() }()
-	into, err := besideIt(path)
+	into, err := besideIt(path, now)
 	if err != nil {
 		return 0, err
 	}
@@ -303,9 +303,9 @@ func rewrite(path string, parts []thinned, every float64) (size int64, err error
 const abandoned = 5 * time.Minute
 
 // besideIt makes the file beside a recording in which it is written anew, by one stoker at a time.
-func besideIt(path string) (*os.File, error) {
+func besideIt(path string, now time.Time) (*os.File, error) {
 	name := path + beside
-	if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > abandoned {
+	if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > abandoned {
 		_ = os.Remove(name)
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -43,7 +43,7 @@ func TestTrim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after, err := Trim(path, 900_000)
+	before, after, err := Trim(path, 900_000, time.Now())
 	if err != nil || before < 1_000_000 || after > 900_000 {
 		t.Fatalf("%d bytes, %d before: %v", after, before, err)
 	}
@@ -93,7 +93,7 @@ func TestTrimKeepsWhatIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	was, _ := Open(path)
-	if _, _, err := Trim(path, 0); err != nil {
+	if _, _, err := Trim(path, 0, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	is, err := Open(path)
@@ -175,7 +175,7 @@ func TestTrimRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Trim(path, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := Trim(path, 0, time.Now()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if text, _ := os.ReadFile(path); string(text) != c.text {
@@ -196,7 +196,7 @@ func TestTrimBesideAnother(t *testing.T) {
 	if err := os.WriteFile(path+beside, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Trim(path, 1); err == nil || !strings.Contains(err.Error(), "another stoker") {
+	if _, _, err := Trim(path, 1, time.Now()); err == nil || !strings.Contains(err.Error(), "another stoker") {
 		t.Errorf("what another writes: %v", err)
 	}
 	if text, _ := os.ReadFile(path + beside); string(text) != "half" {
@@ -206,7 +206,7 @@ func TestTrimBesideAnother(t *testing.T) {
 	if err := os.Chtimes(path+beside, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if before, after, err := Trim(path, 1); err != nil || after >= before {
+	if before, after, err := Trim(path, 1, time.Now()); err != nil || after >= before {
 		t.Errorf("%d bytes, before %d: %v", after, before, err)
 	}
 	if _, err := os.Lstat(path + beside); !errors.Is(err, os.ErrNotExist) {

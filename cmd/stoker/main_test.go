@@ -79,10 +79,10 @@ func TestBadInput(t *testing.T) {
 	}{
 		{[]string{"diagnos"}, exitUsage, "unknown command"},
 		{[]string{"diagnose", "--nope"}, exitUsage, "unknown flag"},
-		{[]string{"diagnose", "a", "b"}, exitUsage, "at most 1"},
+		{[]string{"diagnose", "a", "b"}, exitError, "no such file"},
 		{[]string{"doctor", "me"}, exitUsage, "at most 0"},
 		{[]string{"diagnose", filepath.Join(dir, "absent")}, exitError, "no such file"},
-		{[]string{"diagnose", dir}, exitError, "it is a folder"},
+		{[]string{"diagnose", dir}, exitError, "none in"},
 		{[]string{"diagnose", file("empty", "")}, exitError, "the file is empty"},
 		{[]string{"diagnose", file("text", "hello\nworld\n")}, exitError, "expected a recording of Stoker"},
 		{[]string{"diagnose", file("json", "{\"a\":1}\n")}, exitError, "expected a recording of Stoker"},

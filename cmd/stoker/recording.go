@@ -118,7 +118,7 @@ func (a *app) trimFile(path string, most int64) error {
 	if info, err := os.Stat(path); err == nil && run.Facts.Exit == nil && time.Since(info.ModTime()) < writing {
 		return fmt.Errorf("trim recording %s: its run has no end and was written to %.0f s ago: it may go on", path, time.Since(info.ModTime()).Seconds())
 	}
-	before, after, err := recording.Trim(path, most)
+	before, after, err := recording.Trim(path, most, time.Now())
 	if err != nil {
 		return err
 	}

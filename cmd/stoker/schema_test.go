@@ -49,12 +49,21 @@ func TestEveryJSONHasASchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{"observe": true, "tune": true} // they start a program; the one prints what diagnose does, the other see below
-	used := map[string]bool{"tune": true}
+	used := map[string]bool{"tune": true, "pack-shard": true} // a list that lies beside a shard, printed by none
 	for _, c := range []struct{ schema, line string }{
-		{"diagnose", "diagnose " + before}, {"diagnose", "advise " + before}, {"verify", "verify " + before + " " + after},
-		{"trace", "trace " + traced}, {"trace-compare", "trace " + traced + " ../../testdata/cases/trace-workers/trace.json.gz"},
-		{"runs", "runs " + folder}, {"doctor", "doctor"}, {"feed-check", "feed --check " + pictures(t)},
-		{"predict", "predict --gpu h100-sxm --model resnet50 --batch 256"}, {"predict-tutorial", "predict --tutorial"}, {"predict-list", "predict --list gpus"},
+		{"diagnose", "diagnose " + before},
+		{"diagnose", "advise " + before},
+		{"verify", "verify " + before + " " + after},
+		{"trace", "trace " + traced},
+		{"trace-compare", "trace " + traced + " ../../testdata/cases/trace-workers/trace.json.gz"},
+		{"runs", "runs " + folder},
+		{"doctor", "doctor"},
+		{"feed-check", "feed --check " + pictures(t)},
+		{"pack-dry-run", "pack --dry-run " + pictures(t)},
+		{"pack", "pack -o " + filepath.Join(t.TempDir(), "packed") + " " + pictures(t)},
+		{"predict", "predict --gpu h100-sxm --model resnet50 --batch 256"},
+		{"predict-tutorial", "predict --tutorial"},
+		{"predict-list", "predict --list gpus"},
 		{"predict-transformation", "predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms"},
 		{"predict-data", "predict data --demand 300MB/s --storage 1.2GB/s"},
 	} {

@@ -40,6 +40,7 @@ type terminal struct {
 	ours  *os.File
 	fd    int // of ours
 	its   *os.File
+	was   unix.Termios // before the program began
 	cmd   *exec.Cmd
 	mutex sync.Mutex
 	shown bytes.Buffer
@@ -85,6 +86,7 @@ func (c *terminal) start(cmd *exec.Cmd, env ...string) {
 	cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8"), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.its, c.its, c.its
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	c.was = c.modes()
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -174,20 +176,19 @@ func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTerminal(t, 100, 30, "watch "+file, "LANG=C.UTF-8")
-			was := c.modes()
 			c.has("cpu-bound")
 			end(c)
 			_ = c.cmd.Wait()
-			c.whole(was)
+			c.whole()
 		})
 	}
 }
 
 // whole holds the terminal against what it was.
-func (c *terminal) whole(was unix.Termios) {
+func (c *terminal) whole() {
 	c.t.Helper()
-	if now := c.modes(); now != was {
-		c.t.Errorf("the terminal's modes were %+v and are %+v", was, now)
+	if now := c.modes(); now != c.was {
+		c.t.Errorf("the terminal's modes were %+v and are %+v", c.was, now)
 	}
 	leash.Wait(c.t, "a cursor on the first screen", func() bool {
 		text := c.text()
@@ -198,21 +199,19 @@ func (c *terminal) whole(was unix.Termios) {
 // A fault of our own says so on the screen, and leaves the terminal whole.
 func TestWatchSurvivesAFault(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, liveRun), "STOKER_TEST_FAULT=1")
-	was := c.modes()
 	if err := c.cmd.Wait(); err == nil {
 		t.Error("a fault ends with 0")
 	}
 	c.has("planted")
-	c.whole(was)
+	c.whole()
 }
 
 // A recording that is none is said at once.
 func TestWatchOfNoRecording(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, "watch_test.go"))
-	was := c.modes()
 	_ = c.cmd.Wait()
 	c.has("expected a recording of Stoker")
-	c.whole(was)
+	c.whole()
 }
 
 // A terminal that is closed ends us.
@@ -232,7 +231,6 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newTerminal(t, 100, 30, "watch "+path)
-	was := c.modes()
 	c.has("so far")
 	out.Sample(recording.TreeCPU, "tree", 1, 1)
 	facts.Exit = &recording.Exit{At: 2, Code: 7}
@@ -243,7 +241,7 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	c.has("ended with 7")
 	c.press("q")
 	_ = c.cmd.Wait()
-	c.whole(was)
+	c.whole()
 }
 
 // Ctrl-Z under a shell with jobs leaves the shell its terminal, and fg brings the screen
@@ -256,18 +254,17 @@ func TestWatchStopsAndGoesOn(t *testing.T) {
 	c := openTerminal(t, 100, 30)
 	c.start(exec.Command(shell, "--norc", "--noprofile", "-i"), watching+"=watch "+abs(t, liveRun), "PS1=ready>")
 	c.has("ready>")
-	was := c.modes()
 	c.press("'" + os.Args[0] + "' '-test.run=^TestWatchItself$'\r")
 	c.has("cpu-bound")
 	c.press("\x1a")
 	c.has("Stopped")
 	c.has("ready>")
-	c.whole(was)
+	c.whole()
 	c.press("fg\r")
 	c.has("cpu-bound")
 	c.press("q")
 	c.has("ready>")
-	c.whole(was)
+	c.whole()
 	c.press("exit\r")
 	_ = c.cmd.Wait()
 
