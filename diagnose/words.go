@@ -23,7 +23,7 @@ var (
 		{string(CgroupThrottled), "loading waits for cores, and a CPU quota holds the job back", "raise the CPU quota (docker run --cpus, limits.cpu, --cpus-per-task)"},
 		{string(IOBound), "loading waits for storage", "bring the data set closer: into memory, or onto a faster disk"},
 		{string(DeviceSaturated), "of these, the disk that holds the data set is at its limit, or the control group's limit is reached", "a faster disk or a larger limit, fewer bytes (smaller or better packed samples), or as much of it in memory as fits"},
-		{string(SmallFiles), "of these, small requests are waited for (opening, looking up, small reads), not bytes", "pack samples into large files that are read in order (WebDataset, tar, Arrow, FFCV, LMDB), and more workers, so that more requests are in flight"},
+		{string(SmallFiles), "of these, small requests are waited for (opening, looking up, small reads), not bytes", "pack samples into large files that are read in order (stoker pack, WebDataset, tar, Arrow, FFCV, LMDB), and more workers, so that more requests are in flight"},
 		{string(RemoteFS), "of these, answers come over a network, or from a program that serves files (FUSE)", "copy the data set onto a local disk at the start; else large files read in order, and more workers, so that more requests are in flight"},
 		{string(MemoryPressure), "of these, memory is short: what was read is thrown out and fetched again", "a larger memory limit; fewer workers, a smaller prefetch_factor; no copies of the data set in workers"},
 		{string(TransferBound), "copies to the device take a good part of the step", "pin_memory=True with .to(device, non_blocking=True), and fewer bytes (uint8, and normalising on the device)"},

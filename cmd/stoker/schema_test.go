@@ -48,7 +48,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "run.jsonl.gz"), copied, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tried := map[string]bool{"observe": true, "tune": true} // they start a program; the one prints what diagnose does, the other see below
+	tried := map[string]bool{"observe": true, "tune": true}   // they start a program; the one prints what diagnose does, the other see below
 	used := map[string]bool{"tune": true, "pack-shard": true} // a list that lies beside a shard, printed by none
 	for _, c := range []struct{ schema, line string }{
 		{"diagnose", "diagnose " + before},

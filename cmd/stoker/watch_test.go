@@ -254,6 +254,7 @@ func TestWatchStopsAndGoesOn(t *testing.T) {
 	c := openTerminal(t, 100, 30)
 	c.start(exec.Command(shell, "--norc", "--noprofile", "-i"), watching+"=watch "+abs(t, liveRun), "PS1=ready>")
 	c.has("ready>")
+	c.was = c.modes() // bash's own, at its prompt
 	c.press("'" + os.Args[0] + "' '-test.run=^TestWatchItself$'\r")
 	c.has("cpu-bound")
 	c.press("\x1a")
