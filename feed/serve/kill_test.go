@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -94,12 +95,12 @@ func rankRole(args []string) int {
 	world, _ := strconv.Atoi(args[1])
 	epoch, _ := strconv.ParseInt(args[2], 10, 64)
 	consumed, _ := strconv.Atoi(args[3])
-	c, err := join(args[4], world)
-	if err == nil && os.Getenv("STOKER_TEST_CHILD") != "" {
-		err = startChild(c)
+	c, err := enter(args[4], rank, world)
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) { // it met a daemon that was just ending
+		c, err = enter(args[4], rank, world)
 	}
 	if err == nil {
-		err = train(c, rank, world, epoch, consumed)
+		err = train(c, epoch, consumed)
 	}
 	if err != nil {
 		fmt.Println("error", err)
@@ -123,14 +124,23 @@ func startChild(c *client) error {
 	return err
 }
 
-func train(c *client, rank, world int, epoch int64, consumed int) error {
+// enter connects and begins a session.
+func enter(path string, rank, world int) (*client, error) {
+	c, err := join(path, world)
+	if err == nil && os.Getenv("STOKER_TEST_CHILD") != "" {
+		err = startChild(c)
+	}
+	if err != nil {
+		return nil, err
+	}
 	fmt.Println("at connected")
 	spec := aSpec("train", killBatch, world)
 	spec.Root = os.Getenv("STOKER_TEST_ROOT")
 	spec.Ops = []transform.Op{{Name: "resize", Size: []int{4, 4}}, {Name: "pil_to_tensor"}}
-	if err := c.open(spec, rank); err != nil {
-		return err
-	}
+	return c, c.open(spec, rank)
+}
+
+func train(c *client, epoch int64, consumed int) error {
 	fmt.Println("at opened")
 	if err := c.start(1, epoch, consumed, true); err != nil {
 		return err
@@ -325,6 +335,7 @@ type trial struct {
 	victim   string         // who was killed, and what the ranks were at
 	states   map[int]string // by rank: what it said it was at
 	ranks    []*exec.Cmd
+	errors   []string               // of ranks
 	steps    []map[int]order.Digest // by rank, by what is consumed after the step
 	children []int
 	first    sync.Once // closes stepped
@@ -360,7 +371,7 @@ func (j *trial) run(life time.Duration, spared bool) {
 		})
 	}
 	if rand.IntN(3) > 0 { // else it may be killed while it starts
-		leash.Receive(j.t, "the first batch", j.stepped)
+		j.begin(ended)
 	}
 	if spared {
 		reading.Wait()
@@ -382,6 +393,23 @@ func (j *trial) run(life time.Duration, spared bool) {
 	}
 	j.ending = time.Since(killed)
 	j.settle()
+}
+
+// begin waits for the first batch.
+func (j *trial) begin(ended chan int) {
+	leash.Wait(j.t, "the first batch", func() bool {
+		select {
+		case <-j.stepped:
+			return true
+		default:
+		}
+		if len(ended) == j.world {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.t.Fatalf("all ranks ended without a batch: %q", j.errors)
+		}
+		return false
+	})
 }
 
 // kill kills one process at random, and then, as a launcher does when one rank has
@@ -440,6 +468,8 @@ func (j *trial) read(rank int, out io.Reader) {
 			j.first.Do(func() { close(j.stepped) })
 		} else if n, _ := fmt.Sscanf(lines.Text(), "at %s", &at); n == 1 {
 			j.states[rank] = at
+		} else if text, found := strings.CutPrefix(lines.Text(), "error "); found {
+			j.errors = append(j.errors, text)
 		} else if n, _ := fmt.Sscanf(lines.Text(), "daemon %d", &pid); n == 1 {
 			j.daemon = pid
 		} else if n, _ := fmt.Sscanf(lines.Text(), "child %d", &pid); n == 1 {
