@@ -95,12 +95,12 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 		case "hidden-sync", "explicit-sync":
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case "launch-bound":
-			add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
+			add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
 			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
 		case "small-grids":
 			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
 		case "elementwise-chains":
-			add("fuse elementwise kernels", Code, NoRisk, f.Advice, to(stoker.Compile, "default"))
+			add("fuse elementwise kernels", Code, NumericsRisk, f.Advice, to(stoker.Compile, "default"))
 		case "no-tensor-cores":
 			for _, c := range f.Settings {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)

@@ -94,7 +94,7 @@ func riskOf(f diagnose.Finding) Risk {
 	switch {
 	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize}, first):
 		return MemoryRisk
-	case first == stoker.TF32 || first == stoker.Precision:
+	case first == stoker.TF32 || first == stoker.Precision || first == stoker.Compile: // Inductor's kernels round in their own order
 		return NumericsRisk
 	}
 	return NoRisk
