@@ -16,6 +16,7 @@ from time import monotonic
 hook = hook  # noqa: F821 sitecustomize.py, put here before this runs
 
 STEPS, SECONDS = 20, 2.0  # of an epoch that says something
+MOST = 20_000  # steps of an epoch that are looked at
 WAITING = 0.05  # of a step, from which on there is something to gain
 GAIN = 0.97  # of the step's time, at which a setting stays
 PREFETCH = 8  # at most
@@ -56,7 +57,7 @@ def follow(iterator, loader):
 def next_in_place_of(original):
     def __next__(self):
         epoch = vars(self).get("_stoker_epoch")
-        if epoch is None:
+        if epoch is None or len(epoch.got) == MOST:
             return original(self)
         asked = monotonic()
         batch = original(self)
