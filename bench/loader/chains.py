@@ -41,7 +41,7 @@ def main():
 
     from stoker import _defer, _making
     from stoker._line import Line
-    from stoker._pictures import Recording
+    from stoker._pictures import Recording, Tally
 
     torch.set_num_threads(1)
     _defer._install()
@@ -58,7 +58,7 @@ def main():
     Line.__call__ = counting
     for number in range(arguments.count):
         seed = f"{arguments.seed} {number}"
-        alone, recording = drawn(chains, seed), Recording(again=True)
+        alone, recording = drawn(chains, seed), Recording(True, Tally())
         fed = _defer._deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
         if alone != fed:
             differ += 1

@@ -305,7 +305,7 @@ def _ends(count: int, job: str | None = None) -> list[socket.socket]:
 def fed(fetch: Callable[[], Any], job: str | None) -> Any:
     """What fetch gives, outside of a loader: its pictures are made by the daemon that the job's processes on this node share."""
     if Recording.now is None and _connected(job) and _ready():
-        return _deferred_or_again(fetch)
+        return _deferred_or_again(fetch, Recording(True, Tally()))
     return fetch()
 
 
