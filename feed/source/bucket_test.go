@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"crypto/md5"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -104,7 +105,7 @@ func aStore(t *testing.T, budget string) (s *store, folder string) {
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "the secret")
-	t.Setenv("STOKER_CACHE_DIR", filepath.Join(t.TempDir(), "objects"))
+	t.Setenv("STOKER_CACHE_DIR", t.TempDir())
 	t.Setenv("STOKER_CACHE", budget)
 	shared.cache, pause, stalls = nil, time.Millisecond, 30*time.Second
 	return s, folder
@@ -161,7 +162,7 @@ func TestBucketIsTheFolder(t *testing.T) {
 		if len(s.asked) != again || !s.signed.Load() {
 			t.Errorf("budget %s: the second epoch asked for %v", budget, s.asked)
 		}
-		left, _ := os.ReadDir(os.Getenv("STOKER_CACHE_DIR"))
+		left, _ := os.ReadDir(filepath.Join(os.Getenv("STOKER_CACHE_DIR"), "objects"))
 		if len(left) != 6-again {
 			t.Errorf("budget %s: %d objects are left in the cache", budget, len(left))
 		}
@@ -285,13 +286,52 @@ func TestBucketFaults(t *testing.T) {
 			case c.want != "" && (!strings.Contains(err.Error(), "get s3://pictures/"+key+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "the secret")):
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
-			left, _ := os.ReadDir(os.Getenv("STOKER_CACHE_DIR"))
+			left, _ := os.ReadDir(filepath.Join(os.Getenv("STOKER_CACHE_DIR"), "objects"))
 			for _, file := range left {
 				if strings.HasPrefix(file.Name(), "coming-") {
 					t.Errorf("%s is left", file.Name())
 				}
 			}
 		})
+	}
+}
+
+// A cache lies where nobody else can put files, and takes away nothing but its own.
+func TestCacheIsOurs(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	for _, name := range []string{"thesis.tex", "coming-1", "coming-2"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(folder, "coming-2"), now, now.Add(-2*abandoned)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCache(folder, 1, now); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	files, _ := os.ReadDir(folder)
+	for _, file := range files {
+		left = append(left, file.Name())
+	}
+	if !slices.Equal(left, []string{"coming-1", "thesis.tex"}) {
+		t.Errorf("left: %q", left)
+	}
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCache(folder, 1, now); err == nil || !strings.Contains(err.Error(), "others can write to "+folder) {
+		t.Errorf("a folder that all can write to: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to make a folder of somebody else")
+	}
+	if err := errors.Join(os.Chmod(folder, 0o755), os.Chown(folder, 1, -1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCache(folder, 1, now); err == nil || !strings.Contains(err.Error(), "belongs to user 1") {
+		t.Errorf("a folder of somebody else: %v", err)
 	}
 }
 

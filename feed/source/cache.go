@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,8 +65,9 @@ func theCache() (*cache, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a cache for objects: %w; set STOKER_CACHE_DIR", err)
 		}
-		folder = filepath.Join(base, "stoker", "objects")
+		folder = filepath.Join(base, "stoker")
 	}
+	folder = filepath.Join(folder, "objects") // of our own: what lies in it may go
 	budget := int64(cacheBudget)
 	if text := os.Getenv("STOKER_CACHE"); text != "" {
 		size, err := stoker.ParseBytes(text)
@@ -74,20 +76,27 @@ func theCache() (*cache, error) {
 		}
 		budget = int64(size)
 	}
-	c, err := openCache(folder, budget)
+	c, err := openCache(folder, budget, time.Now())
 	if err == nil {
 		shared.cache = c
 	}
 	return c, err
 }
 
+// coming begins the name of a piece of an object; one that nobody has written to for so
+// long is of a process that was killed.
+const (
+	coming    = "coming-"
+	abandoned = time.Hour
+)
+
 // openCache takes what an earlier process left, as far as the budget goes.
-func openCache(folder string, budget int64) (*cache, error) {
+func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make a cache for objects: %w", err)
 	}
-	if info, err := os.Stat(folder); err != nil || info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("cache objects in %s: others can write there: chmod go-w %s", folder, folder)
+	if err := ours(folder); err != nil {
+		return nil, fmt.Errorf("cache objects: %w", err)
 	}
 	c := &cache{folder: folder, budget: budget, entries: map[string]*entry{}}
 	c.arrived.L = &c.mu
@@ -101,8 +110,8 @@ func openCache(folder string, budget int64) (*cache, error) {
 		if info, err := file.Info(); err == nil && len(name) == nameLength {
 			c.entries[name] = &entry{size: info.Size(), left: true}
 			c.kept, ages[name], c.left = c.kept+info.Size(), info.ModTime(), append(c.left, name)
-		} else {
-			_ = os.Remove(filepath.Join(folder, name)) // a piece
+		} else if err == nil && strings.HasPrefix(name, coming) && now.Sub(info.ModTime()) > abandoned {
+			_ = os.Remove(filepath.Join(folder, name))
 		}
 	}
 	slices.SortFunc(c.left, func(a, b string) int { return ages[a].Compare(ages[b]) })
@@ -198,7 +207,7 @@ func (c *cache) have(b *bucket, name, below string, want object) error {
 
 // write fetches an object to a file that has its name when it is whole.
 func (c *cache) write(b *bucket, name, below string, want object) error {
-	file, err := os.CreateTemp(c.folder, "coming-*")
+	file, err := os.CreateTemp(c.folder, coming+"*")
 	if err != nil {
 		return fmt.Errorf("cache an object: %w", err)
 	}
