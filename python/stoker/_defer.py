@@ -210,7 +210,7 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
         finally:
             Recording.now = None
         _unfed = -1 if recording.used else max(_unfed - 1, -1)
-        if _unfed == 0:
+        if _unfed == 0 and _everywhere:
             _say("no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs that Pillow opens are fed; OpenCV, torchvision.io, video, audio and text are left as they are)")
         if recording.failed:
             raise OSError("a file that seemed sound is not")
