@@ -53,9 +53,9 @@ recordings here that are being written, else this machine. ? explains each row.`
 
 // source is what is watched: it hands on the run so far until ctx ends.
 type source struct {
-	name     string
-	attached bool // the process was there before it was looked at
-	alone    bool // there is no other
+	name     string // no other has it
+	attached bool   // the process was there before it was looked at
+	alone    bool   // there is no other
 	runs     func(ctx context.Context, to chan<- *recording.Run) error
 }
 
@@ -110,11 +110,12 @@ func (a *app) watchOnce(ctx context.Context, states <-chan watch.State, n int, l
 			if seen[s.Name] || s.Attached && s.Run != nil && s.Run.End() < firstScreen {
 				continue
 			}
+			text := strings.Join(watch.Screen([]watch.State{s}, look), "\n")
 			if len(seen) > 0 {
-				s.Name = "\n" + s.Name
+				text = "\n" + text
 			}
 			seen[s.Name] = true
-			if _, err := fmt.Fprintln(a.stdout, strings.Join(watch.Screen([]watch.State{s}, look), "\n")); err != nil {
+			if _, err := fmt.Fprintln(a.stdout, text); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -134,8 +135,9 @@ func ignoreEnd(err error) error {
 // toWatch finds out what is to be watched.
 func toWatch(args []string) ([]source, error) {
 	var sources []source
+	var files []string
 	if len(args) == 0 {
-		if files := recordings(runsFolder, beingWritten); len(files) > 0 {
+		if files := beingWrittenOf(recordings(runsFolder)); len(files) > 0 {
 			return followed(files), nil
 		}
 		return []source{attached(os.Getpid(), "this machine")}, nil
@@ -145,31 +147,36 @@ func toWatch(args []string) ([]source, error) {
 		pid, noNumber := strconv.Atoi(arg)
 		switch {
 		case err == nil && info.IsDir():
-			files := recordings(arg, beingWritten)
-			if len(files) == 0 {
-				files = recordings(arg, func(string) bool { return true })
-				files = files[:min(1, len(files))]
-			}
-			if len(files) == 0 {
+			all := recordings(arg)
+			if len(all) == 0 {
 				return nil, fmt.Errorf("watch %s: no recording (*.jsonl.gz) is in that folder", arg)
 			}
-			sources = append(sources, followed(files)...)
+			if grow := beingWrittenOf(all); len(grow) > 0 {
+				files = append(files, grow...)
+			} else {
+				files = append(files, all[0])
+			}
 		case err == nil:
-			sources = append(sources, followed([]string{arg})...)
+			files = append(files, arg)
 		case noNumber == nil && pid > 0:
 			sources = append(sources, attached(pid, fmt.Sprintf("process %d", pid)))
 		default:
 			return nil, fmt.Errorf("watch %s: neither a recording nor a process: name a file, a PID, or nothing for the newest recording here", arg)
 		}
 	}
-	return sources, nil
+	return append(sources, followed(files)...), nil
 }
 
-// recordings are those of a folder that are wanted, newest first.
-func recordings(folder string, wanted func(file string) bool) []string {
+// recordings are those of a folder, newest first.
+func recordings(folder string) []string {
 	files, _ := filepath.Glob(filepath.Join(escapedGlob(folder), "*.jsonl.gz"))
 	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
-	return slices.DeleteFunc(files, func(file string) bool { return !wanted(file) })
+	return files
+}
+
+// beingWrittenOf are those of some recordings that grow.
+func beingWrittenOf(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !beingWritten(file) })
 }
 
 // beingWritten reports whether a recording grew in the last seconds.
@@ -185,8 +192,13 @@ const watchCost = 50
 // followed are recordings, read on as they grow.
 func followed(files []string) []source {
 	var sources []source
-	for _, file := range files {
-		sources = append(sources, source{name: filepath.Base(file), runs: func(ctx context.Context, to chan<- *recording.Run) error {
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		name := filepath.Base(file)
+		if slices.ContainsFunc(files, func(other string) bool { return other != file && filepath.Base(other) == name }) {
+			name = file
+		}
+		sources = append(sources, source{name: name, runs: func(ctx context.Context, to chan<- *recording.Run) error {
 			in, err := recording.Follow(file)
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -295,6 +296,27 @@ func abs(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Each of several recordings has one screen, also where two files have one name.
+func TestWatchOnceOfSeveral(t *testing.T) {
+	alone(t)
+	text, err := os.ReadFile(liveRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, name := range []string{"a/run.jsonl.gz", "b/run.jsonl.gz", "c/other.jsonl.gz"} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	code, out, errs := call(t, append([]string{"watch", "--once", files[0]}, files...)...)
+	if code != exitFine || strings.Count(out, "stoker watch ") != 3 || strings.Count(out, "other.jsonl.gz") != 1 {
+		t.Errorf("code %d, %s\n%s", code, errs, out)
+	}
 }
 
 // Without a terminal it says what would do.

@@ -148,7 +148,7 @@ func (s *shelf) List() ([]web.Row, error) {
 
 // files are the newest recordings of the folder, newest first.
 func (s *shelf) files() []string {
-	files := recordings(s.folder, func(string) bool { return true })
+	files := recordings(s.folder)
 	return files[:min(len(files), mostRows)]
 }
 
