@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/observe/gpu"
@@ -187,7 +188,7 @@ func (a *Agent) seen(d *device, at time.Time) string {
 	switch {
 	case !found || math.IsNaN(f.stall):
 		return d.outside()
-	case f.stall > starvedStall:
+	case f.stall > diagnose.FedStall:
 		return starved
 	}
 	return fed

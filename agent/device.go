@@ -24,8 +24,7 @@ const (
 )
 
 const (
-	starvedStall = 0.10 // what `stoker observe --check` holds a job to
-	lowBusy      = 0.30 // [J] below it a GPU is low-use
+	lowBusy = 0.30 // [J] below it a GPU is low-use
 
 	window  = 60 * time.Second // over which a state and shares are told
 	least   = 10 * time.Second // of it that must have been seen

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/internal/coretime"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -41,9 +40,8 @@ func (a *Agent) metrics(now time.Time) *export.Metrics {
 	}
 	m.Set("stoker_agent_gpus", "GPUs of the node.", float64(len(a.devices)))
 	m.Set("stoker_agent_gpus_left_out", "GPUs that this page has no room for (--most-series).", float64(len(a.devices)-a.shown()))
-	processor, memory := ourselves()
-	m.Set("process_cpu_seconds_total", "Core time of the agent.", processor)
-	m.Set("process_resident_memory_bytes", "Memory of the agent.", memory)
+	m.Set("process_cpu_seconds_total", "Core time of the agent.", coretime.Used().Seconds())
+	m.Set("process_resident_memory_bytes", "Memory of the agent.", ownMemory())
 	for _, d := range a.devices[:a.shown()] {
 		a.tell(m, d, now, answers == 1)
 	}
@@ -109,18 +107,13 @@ func unixTime(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// ourselves is what the agent takes: core time, seconds, and memory, bytes.
-func ourselves() (processor, memory float64) {
-	processor, memory = math.NaN(), math.NaN()
-	var usage unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &usage) == nil {
-		processor = float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
-	}
+// ownMemory is what the agent takes, bytes; NaN unknown.
+func ownMemory() float64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if words := strings.Fields(string(text)); err == nil && len(words) > 1 {
 		if pages, err := strconv.Atoi(words[1]); err == nil {
-			memory = float64(pages * os.Getpagesize())
+			return float64(pages * os.Getpagesize())
 		}
 	}
-	return processor, memory
+	return math.NaN()
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
-
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
@@ -341,18 +340,17 @@ func hasOwn(c Class) bool {
 func (j *Job) waits(members []Member, rows [][]recording.Step, how string) Verdict {
 	took := meanTime(rows, 0)
 	input, alike := j.inputs(rows)
+	forward, effort := each(j.Ranks, func(r JobRank) float64 { return r.forward }), each(j.Ranks, func(r JobRank) float64 { return r.effort })
 	said := ""
 	if j.Late = upper(alike, lateLow*took); j.Late != nil {
 		j.Delay = j.behind(input)
 		said = fmt.Sprintf("%s %s for input %s of a step, the others %s at most", j.named(j.Late), stoker.Ending(len(j.Late), "waits", "wait"),
 			stoker.Percent(j.most(alike, true)/took), stoker.Percent(j.most(alike, false)/took))
-	} else if forward := each(j.Ranks, func(r JobRank) float64 { return r.forward }); upper(forward, lateLow*took) != nil {
-		j.Late = upper(forward, lateLow*took)
+	} else if j.Late = upper(forward, lateLow*took); j.Late != nil {
 		j.Delay = j.most(forward, true) - j.most(forward, false)
 		said = fmt.Sprintf("the forward pass takes %s on %s, %s at most on the others",
 			stoker.AboutSeconds(j.most(forward, true)), j.named(j.Late), stoker.AboutSeconds(j.most(forward, false)))
-	} else if effort := each(j.Ranks, func(r JobRank) float64 { return r.effort }); upper(effort, ranksApart) != nil {
-		j.Late = upper(effort, ranksApart)
+	} else if j.Late = upper(effort, ranksApart); j.Late != nil {
 		j.Delay = took * (j.most(effort, true) - j.most(effort, false))
 		said = fmt.Sprintf("all devices look busy, but %s of that of %s is at work, and %s at most of the others'",
 			stoker.Percent(j.most(effort, true)), j.named(j.Late), stoker.Percent(j.most(effort, false)))

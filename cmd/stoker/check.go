@@ -43,9 +43,8 @@ const (
 	faster     = "faster"      // the speed-up
 )
 
-// fedBounds are the bounds of fed. [J] A tenth is what several published tools call
-// a busy device; verdicts of runs that need nothing lie below 5 %.
-var fedBounds = []bound{{"stall", true, 0.10}, {"idle", true, 0.10}}
+// fedBounds are the bounds of fed.
+var fedBounds = []bound{{"stall", true, diagnose.FedStall}, {"idle", true, diagnose.FedStall}}
 
 // Words of --check.
 const (

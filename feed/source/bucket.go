@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 )
@@ -119,15 +118,10 @@ func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]
 	for class := range classes {
 		f.classes = append(f.classes, class)
 	}
-	if sortNames(f.classes); len(f.classes) == 0 {
+	if len(f.classes) == 0 {
 		return fmt.Errorf("no class folder in %s: a data set has one subfolder per class, with its images in it", f.root)
 	}
-	var folders []folder
-	for path, names := range below {
-		class, _, _ := strings.Cut(path, "/")
-		folders = append(folders, pack(place{strings.TrimSuffix(path, "/"), slices.Index(f.classes, class)}, names))
-	}
-	if err := f.gather(folders, o); err != nil {
+	if err := f.gatherBelow(below, o); err != nil {
 		return err
 	}
 	for i := range f.Len() {

@@ -175,6 +175,17 @@ type folder struct {
 	ends  []int  // where each name ends in names
 }
 
+// gatherBelow is gather for names by the folder that they lie in, as "class/below/".
+func (f *Folder) gatherBelow(names map[string][]string, o Options) error {
+	sortNames(f.classes)
+	var folders []folder
+	for path, in := range names {
+		class, _, _ := strings.Cut(path, "/")
+		folders = append(folders, pack(place{strings.TrimSuffix(path, "/"), slices.Index(f.classes, class)}, in))
+	}
+	return f.gather(folders, o)
+}
+
 // place is a folder to be listed.
 type place struct {
 	path  string // below the root, without a slash at its end

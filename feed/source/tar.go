@@ -143,13 +143,7 @@ func (a *Archive) arrange(o Options) error {
 	if len(a.classes) == 0 {
 		return errors.New("no image in a folder: a data set has one folder per class, with its images in it")
 	}
-	sortNames(a.classes)
-	var folders []folder
-	for at, bases := range names {
-		class, _, _ := strings.Cut(at, "/")
-		folders = append(folders, pack(place{at[:len(at)-1], slices.Index(a.classes, class)}, bases))
-	}
-	return a.gather(folders, o)
+	return a.gatherBelow(names, o)
 }
 
 // Size is how many bytes the image of sample i has.
@@ -159,7 +153,7 @@ func (a *Archive) Size(i int) (int64, error) { return a.places[a.Below(i)].size,
 func (a *Archive) Read(i int, buffer []byte) ([]byte, error) {
 	place := a.places[a.Below(i)]
 	if place.size > a.maxFile {
-		return nil, fmt.Errorf("%w: the file has %d bytes, at most %d are read", ErrTooLarge, place.size, a.maxFile)
+		return nil, a.tooLarge(place.size)
 	}
 	buffer = slices.Grow(buffer[:0], int(place.size))[:place.size]
 	_, err := a.open.ReadAt(buffer, place.at)
