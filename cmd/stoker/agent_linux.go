@@ -16,6 +16,9 @@ import (
 )
 
 func (a *app) runAgent(ctx context.Context, o agentFlags) error {
+	if o.mostSeries < 1 {
+		return usageError{fmt.Errorf("--most-series %d: one series at least is expected", o.mostSeries)}
+	}
 	frugal()
 	own, err := o.own()
 	if err != nil {

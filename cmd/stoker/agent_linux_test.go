@@ -73,6 +73,7 @@ func TestAgentStaysShut(t *testing.T) {
 		{[]string{"--token-file", short}, exitError, "at least 16 characters"},
 		{[]string{"--token-file", short + "x"}, exitError, "no such file"},
 		{[]string{"--price", "cheap"}, exitUsage, "price"},
+		{[]string{"--most-series", "-3"}, exitUsage, "one series at least"},
 	} {
 		var errs shared
 		if code := run(t.Context(), append([]string{"agent"}, test.args...), strings.NewReader(""), io.Discard, &errs); code != test.code || !strings.Contains(errs.String(), test.says) {

@@ -21,6 +21,7 @@ import (
 	"github.com/stoker-dev/stoker/feed"
 	"github.com/stoker-dev/stoker/feed/check"
 	"github.com/stoker-dev/stoker/feed/serve"
+	set "github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -153,9 +154,12 @@ func (a *app) serveFeed(ctx context.Context, f feedFlags) error {
 
 // checkFolder reads a data set once.
 func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
-	root, err := filepath.Abs(f.check)
-	if err != nil {
-		return err
+	root := f.check
+	if !set.InBucket(root) {
+		var err error
+		if root, err = filepath.Abs(root); err != nil {
+			return err
+		}
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

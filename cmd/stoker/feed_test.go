@@ -109,6 +109,14 @@ func TestFeedCheck(t *testing.T) {
 	}
 }
 
+// A store is no folder below this one.
+func TestFeedCheckOfAStore(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL", "nowhere")
+	if code, _, errs := call(t, "feed", "--check", "s3://pictures/train"); code != exitError || !strings.Contains(errs, "AWS_ENDPOINT_URL names no store") {
+		t.Errorf("code %d, %s", code, errs)
+	}
+}
+
 // TestFeedServes opens a session as a client does, and looks at a pixel.
 func TestFeedServes(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
