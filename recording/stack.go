@@ -92,18 +92,20 @@ func placeOf(text string) (p Place) {
 // how often their threads were looked at in them, in all: of some that load, or of all.
 func (r *Run) Stacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
 	wanted := func(l Loading) bool { return len(who) == 0 || slices.Contains(who, l) }
+	written := map[Loading][]float64{}
+	for _, series := range r.All(FetchLooks) {
+		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {
+			written[s.Loading] = series.T
+			looks += series.added(from, to, series.T)
+		}
+	}
 	for _, series := range r.All(FetchStack) {
 		s, ok := stackOf(series.Subject)
 		if !ok || !wanted(s.Loading) {
 			continue
 		}
-		if s.Seconds = series.added(from, to); s.Seconds > 0 {
+		if s.Seconds = series.added(from, to, written[s.Loading]); s.Seconds > 0 {
 			stacks = append(stacks, s)
-		}
-	}
-	for _, series := range r.All(FetchLooks) {
-		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {
-			looks += series.added(from, to)
 		}
 	}
 	slices.SortStableFunc(stacks, func(a, b Stack) int { return cmp.Compare(b.Seconds, a.Seconds) })
@@ -111,16 +113,22 @@ func (r *Run) Stacks(from, to float64, who ...Loading) (stacks []Stack, looks fl
 }
 
 // added is by how much a counter grew from one time to another that has a sample only
-// where it grew: in between it stands still.
-func (s *Series) added(from, to float64) float64 {
-	var before, after float64
-	for i, t := range s.T {
-		if t <= from || i == 0 {
-			before = s.V[i]
+// where it grew. It grew evenly since its last sample, or since the last of the times at
+// which such counters were written.
+func (s *Series) added(from, to float64, written []float64) (sum float64) {
+	for i := 1; i < len(s.T); i++ {
+		begin, end := s.T[i-1], s.T[i]
+		if j, _ := slices.BinarySearch(written, end); j > 0 {
+			begin = max(begin, written[j-1])
 		}
-		if t <= to || i == 0 {
-			after = s.V[i]
+		share := 0.0
+		switch inside := min(end, to) - max(begin, from); {
+		case inside > 0:
+			share = inside / (end - begin)
+		case begin == end && from < end && end <= to:
+			share = 1
 		}
+		sum += share * (s.V[i] - s.V[i-1])
 	}
-	return after - before
+	return sum
 }

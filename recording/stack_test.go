@@ -31,7 +31,7 @@ func TestStacks(t *testing.T) {
 	early, late := Stack{Loading: Loading{PID: 7}, Places: []Place{{"/a.py", 1, "f"}}}, Stack{Loading: Loading{PID: 7}, Asleep: true, Places: []Place{{"/a.py", 2, "<lambda>"}}}
 	other := Stack{Loading: Loading{7, true}, Places: []Place{{"/a.py", 3, "f"}}}
 	run := &Run{Series: []Series{
-		{Signal: FetchLooks, Subject: "process/7;main", T: []float64{0, 5, 20, 25}, V: []float64{0, 40, 80, 90}},
+		{Signal: FetchLooks, Subject: "process/7;main", T: []float64{0, 5, 15, 20, 25}, V: []float64{0, 40, 60, 80, 90}},
 		{Signal: FetchLooks, Subject: "process/7;worker", T: []float64{0, 5}, V: []float64{0, 9}},
 		{Signal: FetchStack, Subject: early.Subject(), T: []float64{0, 5}, V: []float64{0, 4}},
 		{Signal: FetchStack, Subject: late.Subject(), T: []float64{15, 20, 25}, V: []float64{0, 1, 3}},
@@ -53,8 +53,10 @@ func TestStacks(t *testing.T) {
 		looks    float64
 	}{
 		{[]Loading{{PID: 7}}, 0, 25, []Stack{with(early, 4), with(late, 3)}, 90},
-		{[]Loading{{PID: 7}}, 6, 30, []Stack{with(late, 3)}, 50},
-		{[]Loading{{PID: 7}}, 10, 22, []Stack{with(late, 1)}, 40},
+		{[]Loading{{PID: 7}}, 6, 30, []Stack{with(late, 3)}, 48},
+		{[]Loading{{PID: 7}}, 10, 22.5, []Stack{with(late, 2)}, 35},
+		{[]Loading{{PID: 7}}, 2.5, 4.5, []Stack{with(early, 1.6)}, 16}, // between two writes
+		{[]Loading{{7, true}}, 2.5, 30, []Stack{with(other, 1)}, 4.5},
 		{[]Loading{{PID: 7}}, 30, 40, nil, 0},
 		{nil, math.Inf(-1), math.Inf(1), []Stack{with(early, 4), with(late, 3), with(other, 2)}, 99},
 	} {

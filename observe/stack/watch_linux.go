@@ -54,6 +54,7 @@ type Watch struct {
 
 	mu     sync.Mutex
 	counts map[recording.Loading]*counts
+	last   float64 // when what was seen was written last
 	why    string // nothing could be read so far; "" where something was
 }
 
@@ -107,10 +108,11 @@ func (w *Watch) Write(now float64, to Sink) {
 	for who, c := range w.counts {
 		c.write(who.String(), now, to)
 	}
+	w.last = now
 }
 
 func (c *counts) write(subject string, now float64, to Sink) {
-	changed := false
+	changed, first := false, c.told == 0
 	byTime := slices.SortedFunc(maps.Keys(c.stacks), func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.stacks[b].seconds, c.stacks[a].seconds), cmp.Compare(a, b))
 	})
@@ -127,6 +129,9 @@ func (c *counts) write(subject string, now float64, to Sink) {
 		to.Sample(recording.FetchStack, name, now, s.seconds)
 	}
 	if changed {
+		if first {
+			to.Sample(recording.FetchLooks, subject, c.last, 0)
+		}
 		to.Sample(recording.FetchLooks, subject, now, c.looks)
 		c.last = now
 	}
@@ -186,7 +191,7 @@ func (w *Watch) add(s recording.Stack) {
 		return
 	}
 	if c == nil {
-		c = &counts{stacks: map[string]*tally{}}
+		c = &counts{stacks: map[string]*tally{}, last: w.last}
 		w.counts[s.Loading] = c
 	}
 	c.looks++
