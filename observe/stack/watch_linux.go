@@ -55,7 +55,7 @@ type Watch struct {
 	mu     sync.Mutex
 	counts map[recording.Loading]*counts
 	last   float64 // when what was seen was written last
-	why    string // nothing could be read so far; "" where something was
+	why    string  // nothing could be read so far; "" where something was
 }
 
 // counts are what was seen of those that load for one trainer.
