@@ -58,7 +58,7 @@ type loop struct {
 // Run tunes. Where ctx ends it returns the best so far, and says so in Stopped. An
 // error means that the command as it is could not be judged.
 func Run(ctx context.Context, o Options) (Result, error) {
-	l := loop{Options: o}
+	l := loop{Options: o, result: Result{Trials: []Trial{}}}
 	first, file, err := l.start(ctx, "baseline", nil)
 	if err != nil {
 		return l.result, err

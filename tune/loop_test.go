@@ -97,6 +97,9 @@ func TestLoop(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
+		if r.Trials == nil {
+			t.Errorf("%s: in JSON trials are null", c.name)
+		}
 		kept := 0
 		for _, trial := range r.Trials {
 			if trial.Kept {

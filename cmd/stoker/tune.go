@@ -160,7 +160,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		a.say("no patch: %v", err)
 	}
 	if f.json {
-		return report.Object(a.stdout, tuneObject{1, result, diff, left})
+		return report.Object(a.stdout, tuneObject{1, result, diff, append([]string{}, left...)})
 	}
 	return a.tuned(f, result, diff, left)
 }
