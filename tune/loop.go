@@ -106,7 +106,7 @@ func (l *loop) start(ctx context.Context, name string, plan *Plan) (Best, string
 	case ctx.Err() != nil:
 		return Best{}, file, ctx.Err()
 	case len(times(run)) < leastSteps/3: // verify's own least
-		return Best{}, file, fmt.Errorf("judge the run: %d steady training steps were seen: CMD has to train for longer than that, some %.0f s at least", len(times(run)), leastSteps/6+leastSeconds)
+		return Best{}, file, fmt.Errorf("judge the run: %d steady training steps were seen in %.0f s: some %.0f s of them are needed: CMD has to train for that long, and --longest has to leave it the time", len(times(run)), run.End(), leastSteps/6+leastSeconds)
 	}
 	return judged(run), file, nil
 }

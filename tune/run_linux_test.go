@@ -48,3 +48,14 @@ open(mark, "w").close()
 		t.Errorf("the second start: %v", err)
 	}
 }
+
+// A command that never comes to a step is ended, and cannot be judged.
+func TestNeverAStep(t *testing.T) {
+	leash.Hold(t)
+	privatetest.Folder(t)
+	c := Command{Words: []string{"sleep", "1000"}, Folder: t.TempDir(), Longest: 100 * time.Millisecond, Warn: func(string) {}}
+	_, err := Run(t.Context(), Options{Most: 5, Start: c.Start, Say: func(string) {}})
+	if err == nil || !strings.Contains(err.Error(), "0 steady training steps were seen") || !strings.Contains(err.Error(), "--longest") {
+		t.Error(err)
+	}
+}

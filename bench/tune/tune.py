@@ -135,7 +135,7 @@ def told(words: list[object], folder: Path | None = None) -> str:
 
 def tuned(folder: Path, arguments: list[str], options: argparse.Namespace) -> dict[str, object]:
     command = [sys.executable, LOOP, *arguments, "--seconds", "600"]
-    return json.loads(told([STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "60s", "-o", "tuned.json", "--", *command], folder))
+    return json.loads(told([STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "90s", "-o", "tuned.json", "--", *command], folder))
 
 
 def judge(scenario: dict[str, object], options: argparse.Namespace) -> dict[str, object]:
