@@ -17,8 +17,8 @@ TOGETHER = 50  # of a device: each reading waits for it
 
 autocasts = False  # whether passes run under our autocast
 _wanted = {}  # settings of the plan that were not set yet
-_set = {}  # and that were
 _losses = None
+_calls = []  # Module.__call__: torch's, and ours
 
 
 def begin(program, losses):
@@ -34,10 +34,11 @@ def patch(torch):
 
     if _losses is not None:
         torch.autograd.backward = _backward_in_place_of(torch.autograd.backward)
-        atexit.register(_losses.read)
+        atexit.register(_note, None)
     if _wanted:
         kind, own = torch.nn.Module, os.getpid()
-        kind.__call__ = _call_in_place_of(torch, kind.__call__)
+        _calls[:] = kind.__call__, _call_in_place_of(torch, kind.__call__)
+        kind.__call__ = _calls[1]
         atexit.register(lambda: os.getpid() == own and _unmet())
 
 
@@ -73,12 +74,14 @@ class _Losses(object):
             self.read()
 
     def read(self):
-        found, self.device = self.device, []
+        torch, found, self.device = sys.modules["torch"], self.device, []
         if not found or os.getpid() != self.pid:
             return
+        if found[0].is_cuda:
+            torch.cuda.synchronize()  # each was copied on the stream on which it was made
         if self.file is None:
             self.file = open(self.path, "x")  # the first process that trains
-        self.file.write("".join("%r\n" % loss for loss in sys.modules["torch"].stack(found).tolist()))
+        self.file.write("".join("%r\n" % loss for loss in torch.stack(found).tolist()))
         self.file.flush()
 
 
@@ -92,10 +95,13 @@ def _backward_in_place_of(original):
 
 
 def _note(loss):
+    """Write a loss down; None is the end."""
     global _losses
     try:
-        if _losses is not None:
+        if _losses is not None and loss is not None:
             _losses.note(loss)
+        elif _losses is not None:
+            _losses.read()
     except Exception as error:
         if hook._raised_by_signal_handler(error):
             raise
@@ -150,6 +156,8 @@ def _begins(torch, module, passed):
             return None
         for name in list(_wanted):
             _setters[name](torch, parameter)
+        if not autocasts and vars(torch.nn.Module)["__call__"] is _calls[1]:
+            torch.nn.Module.__call__ = _calls[0]  # all is set that can be
         if not autocasts or torch.is_autocast_enabled(parameter.device.type):
             return None
         return torch.autocast(parameter.device.type, torch.bfloat16), None if passed.get(module) else _undo(torch, module)
