@@ -41,10 +41,10 @@ open(mark, "w").close()
 `, port)
 	folder := t.TempDir()
 	c := Command{Words: []string{"python3", "-c", script}, Env: []string{"MARK=" + folder + "/mark"}, Folder: folder, Longest: time.Minute, Warn: func(string) {}}
-	if _, _, err := c.Start(t.Context(), "first", nil); err != nil {
+	if _, err := c.Start(t.Context(), "first", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time (") {
+	if _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time (") {
 		t.Errorf("the second start: %v", err)
 	}
 }
