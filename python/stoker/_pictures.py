@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable, Container
 from typing import Any
 
-from . import _files, _jpeg, _png
+from . import _files, _jpeg, _png, _share
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
@@ -54,6 +54,7 @@ class Recording:
 
     now: Recording | None = None
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
+    asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
 
     def __init__(self, again: bool, tally: Tally) -> None:
         self.again = again  # whether it can be done once more
@@ -76,12 +77,13 @@ def recording() -> Recording | None:
 class Source:
     """A file's bytes, and what its header says."""
 
-    __slots__ = ("data", "format", "mode", "size", "files", "at", "__weakref__")
+    __slots__ = ("data", "format", "mode", "size", "files", "at", "went", "__weakref__")
 
     def __init__(self, data: bytes | memoryview, format: str, mode: str, size: tuple[int, int]) -> None:
         self.data, self.format, self.mode, self.size = data, format, mode, size
         self.files: _files.Files | None = None  # where data lies, at a place
         self.at = 0
+        self.went = -1  # nowhere yet; what _share counts it as
 
     def decode(self) -> Any:
         """Pillow's core image of it, without what was patched; what a header is warned of has been said."""
@@ -126,6 +128,7 @@ class Recipe:
             if self.value is None:
                 if found := recording():
                     found.tally.pillow += 1
+                _share.went(self.source, _share.PILLOW)
                 self.value = by_pillow(self.source, self.ops)
             return self.value
 
@@ -447,7 +450,11 @@ def _load_in_place_of(original: Any) -> Any:
 def _load_file_in_place_of(original: Any) -> Any:
     @like(original)
     def load(self: Any) -> Any:
-        return _Pixels(self) if deferred(self, BANDS) else original(self)
+        if deferred(self, BANDS):
+            return _Pixels(self)
+        if self.tile:
+            _share.loaded(self, Recording.asking if recording() else None)
+        return original(self)
 
     return load
 

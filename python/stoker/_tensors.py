@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
+from . import _share
 from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace
 
 _aten = torch.ops.aten
@@ -31,6 +32,7 @@ _KNOWN = set(
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
     " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip".split()
 )
+VALUES = "the values of a tensor"  # what may be asked for
 _OWN = {"cell", "real", "made", "face", "as_subclass", "requires_grad_", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
 
 
@@ -179,8 +181,10 @@ class Later(torch.Tensor):
             from ._making import make
 
             if recording():
-                Recording.needed("the values of a tensor")
-            make([cell, *_beside(cell)])
+                Recording.needed(VALUES)
+            beside = _beside(cell)
+            alone = not beside and cell.plan is not None and not cell.plan.parts
+            make([cell, *beside], _share.PART if alone else _share.WHOLE)
         assert cell.value is not None
         return cell.value
 

@@ -25,7 +25,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _jpeg, _line, _making, _pictures
+    from stoker import _defer, _files, _jpeg, _line, _making, _pictures, _share
 except ImportError:
     torch = None
 
@@ -399,6 +399,7 @@ class DaemonTest(DeferredCase):
         done = subprocess.run([BINARY, "feed", "--verify", "2", "--", sys.executable, "-c", script], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout.strip()), (7, str(self.plain["mixup/2"])), done.stderr)
         self.assertIn("verify: the first batches are equal, bit by bit", done.stderr)
+        self.assertRegex(done.stderr, r"\nstoker: feed: 9\d % of the pixels' work was done by Go: 46 of 48 pictures whole, 2 by Pillow \(such as CMYK JPEG at .*deferred_pipelines.py:\d+.*\)\n$")
 
     def test_alone(self):
         """Without workers: what the data set keeps, prints and raises, and what the loop draws in between, is as it was."""
@@ -418,9 +419,13 @@ class DaemonTest(DeferredCase):
         # What multiprocessing keeps for them goes with the test, and is waited for: others count the children of this process.
         for kept in (multiprocessing.resource_tracker._resource_tracker, multiprocessing.forkserver._forkserver):
             self.addCleanup(lambda kept=kept: (getattr(kept, "_pid", None) or getattr(kept, "_forkserver_pid", None)) and kept._stop())
-        for method in ("spawn", "forkserver"):
-            with self.subTest(method):
-                self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
+        with tempfile.TemporaryFile() as page:
+            self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
+            _share.share(page.fileno())
+            for method in ("spawn", "forkserver"):
+                with self.subTest(method):
+                    self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
+            self.assertRegex(_share.sentence(*_share.counted()), "^9. % .*: 92 of 96 pictures whole, 4 by Pillow")
 
 
 if __name__ == "__main__":
