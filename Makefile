@@ -70,7 +70,7 @@ race: ## the Go tests of what has goroutines, under the race detector (needs cc)
 
 .PHONY: lint
 lint: ## golangci-lint with .golangci.yml, built at its pinned version
-	go run $(GOLANGCI) run
+	go run $(GOLANGCI) run --allow-serial-runners
 
 .PHONY: golden
 golden: ## rewrite the golden files; look at the difference before you commit it

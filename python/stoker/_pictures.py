@@ -219,10 +219,9 @@ def _defer(image: Any) -> Recipe | None:
     found = recording()
     if found is None or not found.tally.worth() or not _plain(image):
         return None
-    file, files = image.fp, found.files
-    if files is None:
-        files = found.files = _files.take()
+    file = image.fp
     try:
+        files = found.files = found.files or _files.take()
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
         data = files.read(file, size) if size <= _MOST else b""  # not read(): who asks for much more than there is pays for it
