@@ -367,7 +367,7 @@ func plainStep(text []byte) (l line, found bool) {
 	}
 	for found && string(rest) != "}" {
 		if rest, found = bytes.CutPrefix(rest, []byte(`,"`)); found {
-			key, rest, found = leadingWord(rest)
+			key, rest, _ = leadingWord(rest)
 		}
 		if rest, found = bytes.CutPrefix(rest, []byte(":")); found {
 			rest, found = l.plainField(string(key), rest)
