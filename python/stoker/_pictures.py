@@ -392,11 +392,11 @@ _load_file: Callable[[Any], Any]  # ImageFile.load of Pillow itself
 def install() -> bool:
     """Put it in place in this process where Pillow is there and known; once. False: pictures stay real."""
     global _load_file
-    from PIL import Image, ImageFile, JpegImagePlugin, features  # noqa: F401 # they are there from here on
+    from PIL import Image, ImageFile, JpegImagePlugin  # noqa: F401 # they are there from here on
 
     if "_load_file" in globals():
         return True
-    known = Image.__version__.startswith(PILLOW) and features.check("libjpeg_turbo") and isinstance(vars(Image.Image).get("im"), property)
+    known = Image.__version__.startswith(PILLOW) and getattr(Image.core, "HAVE_LIBJPEGTURBO", False) and isinstance(vars(Image.Image).get("im"), property)
     if not known or not _of(Image.Image.load, Image) or not _of(ImageFile.ImageFile.load, ImageFile):
         return False
     _load_file = ImageFile.ImageFile.load

@@ -127,7 +127,7 @@ def _flush() -> None:
 
 def _end() -> None:
     """The line; of several ranks the first's."""
-    if _owner != os.getpid() or _page is None or os.environ.get("RANK", "0") != "0":
+    if _owner != os.getpid() or _page is None or (os.environ.get("RANK") or "0") != "0":
         return
     _flush()
     if line := sentence(*counted()):

@@ -1,12 +1,19 @@
 """What share of the pixels' work the daemon did, in words and as it is counted."""
 
+import importlib.util
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import types
 import unittest
 from unittest import mock
 
+import leash
 from stoker import _share
+
+BINARY = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bin", "stoker")
 
 
 class SentenceTest(unittest.TestCase):
@@ -58,6 +65,41 @@ class CountTest(unittest.TestCase):
         with _share.counting():
             pass
         self.assertEqual(_share.counted()[0], [3, 0, 1, 12, 0, 1])
+
+
+WORKER = """
+import json, sys
+import torch
+from PIL import Image
+from torchvision.transforms import functional as F
+
+class Pictures(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        picture = F.pil_to_tensor(Image.open(sys.argv[1]).convert("RGB"))
+        return picture, index
+def collate(samples):
+    return torch.stack([picture for picture, _ in samples]), list(sys.modules)
+
+batches = list(torch.utils.data.DataLoader(Pictures(), 2, num_workers=1, collate_fn=collate))
+print(json.dumps(sorted(set(batches[1][1]) - set(sys.modules))))
+"""
+
+
+@unittest.skipUnless(importlib.util.find_spec("torchvision") and os.access(BINARY, os.X_OK), "needs torchvision and bin/stoker (make build)")
+class ImportsTest(unittest.TestCase):
+    def test_workers_import_no_more(self):
+        """A fed worker imports nothing that its trainer has not imported and a worker without us does not import."""
+        from PIL import Image
+
+        leash.hold(self)
+        with tempfile.NamedTemporaryFile(suffix=".jpg") as file:
+            Image.new("RGB", (40, 30)).save(file.name)
+            script = [sys.executable, "-W", "ignore", "-c", WORKER, file.name]
+            plain, fed = (subprocess.run([*before, *script], capture_output=True, text=True) for before in ([], [BINARY, "feed", "--"]))
+        self.assertIn("100 % of the pixels' work was done by Go: 4 of 4 pictures whole", fed.stderr)
+        self.assertLessEqual(set(json.loads(fed.stdout)), set(json.loads(plain.stdout)), fed.stderr)
 
 
 if __name__ == "__main__":
