@@ -177,6 +177,7 @@ func (c Column[R]) element() []byte {
 	case Moment:
 		micros := object(2, object(2))
 		fields = append(fields, short(6, 10), object(10, object(8, yes(1), micros)))
+	case Number, Count, Flag: // the physical type says it
 	}
 	return encode(fields...)
 }
@@ -244,6 +245,7 @@ func (c *chunk) data(kind Kind) []byte {
 			packed[i/8] |= bit << (i % 8)
 		}
 		return packed
+	case Number, Moment, Count:
 	}
 	return c.values
 }
