@@ -1,8 +1,9 @@
 """The same pictures from a folder and from a bucket of a store on loopback: bytes, seconds, and what the store was asked.
 
-    python bench/loader/bucket.py [--images 512] [--rounds 3]
+    python bench/loader/bucket.py [--images 512] [--rounds 3] [--store http://127.0.0.1:9000]
 
-needs a Python with stoker, NumPy, Pillow and moto[server] (a store by others; it answers like AWS's). Turns are: the folder, the
+needs a Python with stoker, NumPy, Pillow and boto3. Without --store it starts moto (moto[server], a store by others that answers like
+AWS's and checks no signature); with it, the store there is asked, with the keys and the region of AWS's variables. Turns are: the folder, the
 bucket with an empty cache, the bucket with a full one. Prints one JSON object.
 """
 
@@ -66,31 +67,38 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--store", help="of which the bucket stoker-bench is made, filled and emptied")
     o = parser.parse_args()
-    server, address = serve()
+    server, address = (None, o.store) if o.store else serve()
     try:
         with tempfile.TemporaryDirectory() as folder:
             root = os.path.join(folder, "train")
             pictures(root, o.images)
-            os.environ.update(AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing", AWS_DEFAULT_REGION="us-east-1", AWS_ENDPOINT_URL=address)
+            os.environ["AWS_ENDPOINT_URL"] = address
+            if server:
+                os.environ.update(AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing", AWS_DEFAULT_REGION="us-east-1")
             store = boto3.client("s3")
-            store.create_bucket(Bucket="pictures")
+            store.create_bucket(Bucket="stoker-bench")
             for place, _, names in os.walk(root):
                 for name in names:
                     path = os.path.join(place, name)
-                    store.upload_file(path, "pictures", os.path.relpath(path, folder))
+                    store.upload_file(path, "stoker-bench", os.path.relpath(path, folder))
             runs = []
             for n in range(o.rounds):
                 cache = {"STOKER_CACHE_DIR": os.path.join(folder, "cache%d" % n)}
-                for way, where in (("folder", root), ("bucket, empty cache", "s3://pictures/train"), ("bucket, full cache", "s3://pictures/train")):
+                for way, where in (("folder", root), ("bucket, empty cache", "s3://stoker-bench/train"), ("bucket, full cache", "s3://stoker-bench/train")):
                     out = subprocess.run([sys.executable, "-c", CHILD, where], env={**os.environ, **cache}, check=True, capture_output=True, text=True)
                     runs.append({"way": way, "round": n, **json.loads(out.stdout)})
             alike = len({run["digest"] for run in runs}) == 1
+            for each in store.get_paginator("list_objects_v2").paginate(Bucket="stoker-bench").search("Contents[].Key"):
+                store.delete_object(Bucket="stoker-bench", Key=each)
+            store.delete_bucket(Bucket="stoker-bench")
             print(json.dumps({"images": o.images, "same_bytes": alike, "runs": runs}, indent=1))
             sys.exit(not alike)
     finally:
-        server.terminate()
-        server.wait()
+        if server:
+            server.terminate()
+            server.wait()
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ const scheme = "s3://"
 func InBucket(root string) bool { return strings.HasPrefix(root, scheme) }
 
 const (
-	tries    = 5          // of one object
-	mostList = 20_000_000 // objects below a prefix
+	triesToList = 5          // a wrong address is told in seconds
+	tries       = 9          // of one object, for about a minute: a store that starts again is no end of a training
+	mostList    = 20_000_000 // objects below a prefix
 )
 
 // Tests have less patience.
@@ -51,8 +52,11 @@ type object struct {
 // listBucket is List of s3://BUCKET/PREFIX: classes are what stands before the first
 // slash behind the prefix.
 func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
+	name, prefix, _ := strings.Cut(strings.TrimRight(strings.TrimPrefix(root, scheme), "/"), "/")
+	if name == "" {
+		return nil, fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX", root)
+	}
 	root = strings.TrimRight(root, "/")
-	name, prefix, _ := strings.Cut(strings.TrimPrefix(root, scheme), "/")
 	if prefix != "" {
 		prefix += "/"
 	}
@@ -84,7 +88,7 @@ func (b *bucket) list(ctx context.Context, f *Folder, o Options) error {
 	classes := map[string]bool{}
 	for token, more := "", true; more; {
 		var page page
-		err := b.again(ctx, b.prefix, func(ctx context.Context) (err error) {
+		err := b.again(ctx, b.prefix, triesToList, func(ctx context.Context) (err error) {
 			page, err = b.client.list(ctx, b.name, b.prefix, token)
 			return err
 		})
@@ -135,7 +139,7 @@ func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]
 // was listed, whole, or there is an error.
 func (b *bucket) fetch(below string, want object, to *os.File) (sum uint32, err error) {
 	key := b.prefix + below
-	err = b.again(b.ctx, key, func(ctx context.Context) error {
+	err = b.again(b.ctx, key, tries, func(ctx context.Context) error {
 		if _, err := to.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
@@ -184,7 +188,7 @@ func (a *alive) Read(p []byte) (int, error) {
 }
 
 // again tries until it works, is not worth another try, or was tried often enough.
-func (b *bucket) again(ctx context.Context, key string, try func(context.Context) error) error {
+func (b *bucket) again(ctx context.Context, key string, tries int, try func(context.Context) error) error {
 	for n := 1; ; n++ {
 		err := try(ctx)
 		if err == nil {
@@ -219,6 +223,10 @@ func explain(err error) (says string, passing bool) {
 	switch code := a.status; {
 	case errors.Is(err, errChanged) || code == http.StatusPreconditionFailed:
 		return errChanged.Error(), false
+	case a.Code == "RequestTimeTooSkewed":
+		return a.Error() + ": set this machine's clock", false
+	case a.Code == "AuthorizationHeaderMalformed": // the scope of a signature has the region
+		return a.Error() + ": set AWS_REGION", false
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
 		return a.Error() + ": these credentials may not list or read it; see AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL where the script starts", false
 	case code == http.StatusNotFound:

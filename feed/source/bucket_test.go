@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -78,7 +79,7 @@ func (s *store) list(w http.ResponseWriter, query url.Values) {
 
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>it says</Message></Error>", code)
+	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>it says.</Message></Error>", code)
 }
 
 func etag(data []byte) string { return fmt.Sprintf(`"%x"`, md5.Sum(data)) }
@@ -107,7 +108,7 @@ func aStore(t *testing.T, budget string) (s *store, folder string) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "the secret")
 	t.Setenv("STOKER_CACHE_DIR", t.TempDir())
 	t.Setenv("STOKER_CACHE", budget)
-	shared.cache, pause, stalls = nil, time.Millisecond, 30*time.Second
+	shared.cache, pause, stalls = nil, 50*time.Microsecond, 30*time.Second
 	return s, folder
 }
 
@@ -165,6 +166,26 @@ func TestBucketIsTheFolder(t *testing.T) {
 		left, _ := os.ReadDir(filepath.Join(os.Getenv("STOKER_CACHE_DIR"), "objects"))
 		if len(left) != 6-again {
 			t.Errorf("budget %s: %d objects are left in the cache", budget, len(left))
+		}
+	}
+}
+
+// A store may lie below a path of its host; a root without a bucket is none.
+func TestBucketWhere(t *testing.T) {
+	aStore(t, "1GB")
+	server, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := httptest.NewServer(http.StripPrefix("/storage/s3", httputil.NewSingleHostReverseProxy(server)))
+	t.Cleanup(below.Close)
+	t.Setenv("AWS_ENDPOINT_URL", below.URL+"/storage/s3/")
+	if _, err := readAll(listed(t, "s3://pictures/train")); err != nil {
+		t.Error(err)
+	}
+	for _, root := range []string{"s3://", "s3:///train"} {
+		if _, err := List(t.Context(), root, Options{}); err == nil || !strings.Contains(err.Error(), "names no bucket: expected s3://BUCKET/PREFIX") {
+			t.Errorf("%s: %v", root, err)
 		}
 	}
 }
@@ -262,15 +283,17 @@ func TestBucketFaults(t *testing.T) {
 			}
 			return n <= 2
 		}, ""},
-		"500 for ever": {func(w http.ResponseWriter, _ int) bool { refuse(w, 503, "SlowDown"); return true }, "503 SlowDown: it says, after 5 tries"},
+		"500 for ever": {func(w http.ResponseWriter, _ int) bool { refuse(w, 503, "SlowDown"); return true }, "503 SlowDown: it says, after 9 tries"},
 		"cut": {func(w http.ResponseWriter, n int) bool {
 			w.Header().Set("Content-Length", "10006")
 			some(w)
 			return true
-		}, "after 5 tries"},
+		}, "after 9 tries"},
 		"too short":  {func(w http.ResponseWriter, _ int) bool { some(w); return true }, "100 bytes came, and 10006 were listed"},
 		"wrong ETag": {func(w http.ResponseWriter, _ int) bool { w.Header().Set("ETag", `"other"`); some(w); return true }, "it was changed since it was listed"},
 		"403":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "AccessDenied"); return true }, "403 AccessDenied: it says: these credentials may not"},
+		"clock":      {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "RequestTimeTooSkewed"); return true }, "it says: set this machine's clock"},
+		"region":     {func(w http.ResponseWriter, _ int) bool { refuse(w, 400, "AuthorizationHeaderMalformed"); return true }, "it says: set AWS_REGION"},
 		"404":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 404, "NoSuchKey"); return true }, "404 NoSuchKey: it says: it is not there"},
 		"412":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 412, "PreconditionFailed"); return true }, "start the run again"},
 		"elsewhere": {func(w http.ResponseWriter, _ int) bool {

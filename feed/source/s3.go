@@ -56,13 +56,14 @@ type answer struct {
 }
 
 func (a answer) Error() string {
-	return strings.TrimRight(fmt.Sprintf("%d %s: %s", a.status, cmp.Or(a.Code, http.StatusText(a.status)), a.Message), ": ")
+	return strings.TrimRight(fmt.Sprintf("%d %s: %s", a.status, cmp.Or(a.Code, http.StatusText(a.status)), a.Message), ".: ")
 }
 
 // get asks for a path of the store. The caller closes the body.
 func (c *client) get(ctx context.Context, path string, query url.Values, match string) (*http.Response, error) {
 	u := *c.endpoint
-	u.Path, u.RawPath, u.RawQuery = "/"+path, "/"+escaped(path, true), canonical(query)
+	path = strings.TrimRight(u.Path, "/") + "/" + path
+	u.Path, u.RawPath, u.RawQuery = path, escaped(path, true), canonical(query)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err

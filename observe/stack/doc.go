@@ -6,7 +6,7 @@
 // PyTorch's fetch, whichever process it runs in. A thread that waits to be given
 // something to do is not counted. Stacks are read with process_vm_readv: the
 // program is not stopped, runs no code of ours, gets no signal and waits for no
-// lock of ours, so its results cannot change. CPython 3.13 and 3.14 carry a table
+// lock of ours, so its results cannot change. CPython 3.13 to 3.15 carry a table
 // of where to look (_Py_DebugOffsets); for 3.10 to 3.12 the table is ours, from
 // their headers.
 //

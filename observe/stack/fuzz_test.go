@@ -36,14 +36,14 @@ func FuzzStack(f *testing.F) {
 	for i := 0; i < len(circle); i += 8 {
 		circle[i] = 64
 	}
-	for minor := range uint64(5) {
+	for minor := range uint64(6) {
 		f.Add(circle, 10+minor)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, version uint64) {
 		if len(data) == 0 {
 			return
 		}
-		version = 10 + version%5
+		version = 10 + version%6
 		l, known := layouts[version]
 		if !known {
 			var err error
@@ -94,8 +94,8 @@ func TestFreeThreaded(t *testing.T) {
 	if _, _, err := ownLayout(b); err == nil {
 		t.Error("without a lock it is read")
 	}
-	if _, _, err := ownLayout(table(15, []byte{1})); err == nil {
-		t.Error("3.15 is read")
+	if _, _, err := ownLayout(table(16, []byte{1})); err == nil {
+		t.Error("3.16 is read")
 	}
 	binary.LittleEndian.PutUint64(b[16:], 0)
 	binary.LittleEndian.PutUint64(b[8*30:], 1<<40)

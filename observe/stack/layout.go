@@ -76,6 +76,7 @@ const (
 var tables = map[uint64][tableGroups]int{
 	13: {3, 13, 9, 6, 10, 2, 4, 3, 3, 0, 3, 2, 3, 3, 4},
 	14: {3, 16, 9, 8, 11, 2, 4, 3, 3, 4, 3, 2, 3, 3, 4},
+	15: {3, 16, 17, 8, 11, 2, 8, 3, 3, 4, 3, 2, 3, 3, 5}, // a group behind that of threads and one behind that of types count with them
 }
 
 const (
@@ -86,7 +87,7 @@ const (
 )
 
 // errUnknown says that a Python is of a kind that is not read.
-var errUnknown = errors.New("stacks are read of CPython 3.10 to 3.14")
+var errUnknown = errors.New("stacks are read of CPython 3.10 to 3.15")
 
 // ownLayout reads the table that begins the runtime of a newer CPython. False where
 // there is none.
@@ -115,9 +116,13 @@ func ownLayout(runtime []byte) (l layout, has bool, err error) {
 		}
 	}
 	in := func(group, field int) uint64 { return word(at[group] + field) }
+	number := 5
+	if minor >= 15 { // three more fields stand before it
+		number = 8
+	}
 	return layout{
 		minor: minor, interpreters: in(inRuntime, 2), nextInterpreter: in(inInterpreter, 2), threads: in(inInterpreter, 3),
-		nextThread: in(inThread, 2), frame: in(inThread, 4), thread: in(inThread, 5), native: in(inThread, 6),
+		nextThread: in(inThread, 2), frame: in(inThread, 4), thread: in(inThread, number), native: in(inThread, number+1),
 		previous: in(inFrame, 1), code: in(inFrame, 2), instruction: in(inFrame, 3), owner: in(inFrame, 5),
 		file: in(inCode, 1), name: in(inCode, 3), table: in(inCode, 4), firstLine: in(inCode, 5), bytecode: in(inCode, 9),
 		bytesSize: in(inBytes, 1), bytesValue: in(inBytes, 2), textLength: in(inText, 2), textValue: in(inText, 3),

@@ -296,9 +296,6 @@ func (p *python) text(at uint64) (string, error) {
 		return "", err
 	}
 	width := int(state >> 2 & 7)
-	if p.minor >= 14 {
-		width = int(state >> 16 & 7)
-	}
 	if width != 1 && width != 2 && width != 4 {
 		return "", errTorn
 	}

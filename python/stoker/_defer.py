@@ -24,7 +24,7 @@ import torch
 import torch.utils.data._utils as loading
 from torch.utils.data import dataloader
 
-from . import _making, _pictures, _share, _tensors
+from . import _files, _making, _pictures, _share, _tensors
 from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
 from ._pictures import PILLOW, Recording, Tally
@@ -75,12 +75,19 @@ def _forked() -> None:
     _starting = threading.Lock()
     _making.lock = threading.RLock()
     _making.rooms = Rooms()
+    _files.forked()
     _pictures.lock = threading.RLock()
     _share.forked()
     Recording.now = None
 
 
-os.register_at_fork(after_in_child=_forked)
+def _forking() -> None:
+    """Before a fork: what a child would see of the fetch under way, the parent writes anew."""
+    if Recording.now is not None and Recording.now.files is not None:
+        Recording.now.files.part()
+
+
+os.register_at_fork(before=_forking, after_in_child=_forked)
 
 
 def _asked() -> bool:

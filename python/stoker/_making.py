@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from . import _share
+from . import _files, _pictures, _share
 from ._pictures import Recipe, Recording, by_pillow
 from ._room import Room, Rooms
 from ._tensors import Call, Cell, Later, Plan, set_item
@@ -96,6 +96,9 @@ def finish(recording: Recording) -> None:
             recipe.make()
     recording.recipes.clear()
     rooms.turn()
+    if recording.files is not None:
+        with lock, _pictures.lock:  # a thread of the program's may be making one
+            _files.give(recording.files)
 
 
 def _settle(later: Later) -> None:

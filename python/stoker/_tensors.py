@@ -85,10 +85,12 @@ class Plan(NamedTuple):
             return (1, columns * channels, channels)
         return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
-    def then(self, call: Call) -> Plan | None:
-        """With a further call, which is elementwise; None where it has to be seen what comes of it."""
-        looks = None if self.parts else _looks(self.shape[0], self.dtype, self.rows, call)
-        return None if looks is None else self._replace(calls=(*self.calls, call), dtype=looks[0], rows=looks[1])
+    def then(self, *calls: Call) -> Plan | None:
+        """With further calls, which are elementwise; None where it has to be seen what comes of one."""
+        looks: tuple[torch.dtype, bool] | None = None if self.parts else (self.dtype, self.rows)
+        for call in calls:
+            looks = looks and _looks(self.shape[0], *looks, call)
+        return None if looks is None else Plan(self.recipe, self.parts, (*self.calls, *calls), self.shape, *looks)
 
     def flipped(self, call: Call) -> Plan | None:
         """As torch's flip; what is done to each value may as well be done after it."""
@@ -353,9 +355,14 @@ def _to_tensor(original: Any, pic: Any) -> Any:
     plan = _plan_of(pic, rows=False)
     if plan is None:
         return original(pic)
-    for call in (call_of(_aten._to_copy.default, (), {"dtype": torch.get_default_dtype()}), call_of(_aten.div.Tensor, (255,), {})):
-        plan = plan and plan.then(call)
-    return original(pic) if plan is None else Later(Cell(plan))
+    after = plan.then(*_scalers(torch.get_default_dtype()))
+    return original(pic) if after is None else Later(Cell(after))
+
+
+@functools.lru_cache(64)
+def _scalers(dtype: torch.dtype) -> list[Call]:
+    """The calls of F.to_tensor."""
+    return [call_of(_aten._to_copy.default, (), {"dtype": dtype}), call_of(_aten.div.Tensor, (255,), {})]
 
 
 def _pil_to_tensor(original: Any, pic: Any) -> Any:
@@ -370,9 +377,8 @@ def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = F
     if plan is None or inplace or not lists or not plan.dtype.is_floating_point or 0 in std:
         return original(tensor, mean, std, inplace)
     calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
-    for call in calls:
-        plan = plan and plan.then(call)
-    return original(tensor, mean, std, inplace) if not calls or plan is None else Later(Cell(plan))
+    after = plan.then(*calls) if calls else None
+    return original(tensor, mean, std, inplace) if after is None else Later(Cell(after))
 
 
 @functools.lru_cache(64)

@@ -25,7 +25,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _jpeg, _line, _making, _pictures, _share
+    from stoker import _defer, _files, _jpeg, _line, _making, _pictures, _share
 except ImportError:
     torch = None
 
@@ -346,6 +346,22 @@ class DaemonTest(DeferredCase):
                 self.assertEqual(len({place for _, _, place in kept}), len(kept))
                 self.assertLess(len(set(places)), len(places))
 
+    def test_memory_of_files(self):
+        """Read over once the fetch has ended, but what somebody still has, or a child of a fork may see, has bytes of its own before."""
+        with mock.patch.object(_files, "_spare", []), tempfile.NamedTemporaryFile() as file:
+            file.write(b"first")
+            file.flush()
+            for end in (_files.give, lambda _: os.waitpid(os.fork() or os._exit(0), 0)):
+                files = _files.take()
+                with open(file.name, "rb") as opened:
+                    source = _pictures.Source(files.read(opened, 5), "JPEG", "L", (1, 1))
+                files.keep(source)
+                self.assertEqual((type(source.data), source.files, files.end), (memoryview, files, 5))
+                with mock.patch.object(_pictures.Recording, "now", mock.Mock(files=files)):
+                    end(files)
+                files.read(io.BytesIO(b"other"), 5)
+                self.assertEqual((source.data, source.files), (b"first", None))
+
     def test_line_broken(self):
         """A daemon that was not waited for may still write where it was told to: never again there."""
         _making.rooms.forget()
@@ -394,7 +410,7 @@ class DaemonTest(DeferredCase):
 
     def test_many_at_once(self):
         """More memory and more pictures than go into one packet, or into as many as may be under way."""
-        with mock.patch.object(_line, "_PICTURES", 3), mock.patch.object(_line, "_AT_ONCE", 2), mock.patch.object(_line, "_VECTORS", 2), mock.patch.object(_line, "_KEPT", 0):
+        with mock.patch.object(_line, "_PICTURES", 3), mock.patch.object(_line, "_AT_ONCE", 2), mock.patch.object(_line, "_VECTORS", 2), mock.patch.object(_files, "SIZE", 50_000), mock.patch.object(_files, "_spare", []):
             for name in ("moco", "crops"):
                 self.assertEqualToPlain(name, 0)
         self.assertEqual(self.left.value, 0)
