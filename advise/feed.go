@@ -80,6 +80,39 @@ func (a adviser) feed() (Fix, string) {
 	return fix, ""
 }
 
+// deferred proposes stoker feed for an unchanged script, where stoker.DataLoader does not
+// translate what is there. It promises no more than the work on pixels that was seen.
+func (a adviser) deferred() (Fix, string) {
+	l := a.loader()
+	if l == nil || l.Reader == folderReader && unfed(l) == "" || a.costs.Feed != nil || a.costs.Uncounted || a.idleKnown() && !a.starved() {
+		return Fix{}, ""
+	}
+	p, seen := diagnose.PixelsOf(a.run, a.costs)
+	if !seen {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: "feed", Title: "have stoker feed make the pictures of the script as it is", Effort: Flag, Risk: NoRisk}
+	switch {
+	case p.Asks.File != "":
+		return fix, fmt.Sprintf("stoker feed gains little or nothing where the values of each picture are asked for on their own, as by %s", p.Asks)
+	case !a.base.PrepareCPU.Known():
+		return fix, "the cost of preparing a batch was not measured"
+	}
+	cost := predict.DeferredCost()
+	left := func(share, cost float64) float64 { return 1 - share*(1-cost) }
+	fix.Forecast = a.base.Cheaper(stoker.Interval{
+		Low: left(p.Share.High, cost.Low), Point: left(p.Share.Point, cost.Point), High: left(p.Share.Low, cost.High),
+	})
+	fix.Notes = []string{
+		"stoker feed -- CMD, nothing else changes: the batches are the script's own, bit by bit (stoker feed --verify 20 -- CMD compares the first)",
+		fmt.Sprintf("%s of the core time of preparing a batch is work on pixels that goes to Go (%s), which takes %s of it", stoker.Around(p.Share, stoker.Percent), strings.Join(p.What, ", "), stoker.Around(cost, stoker.Percent)),
+	}
+	if len(p.Rest) > 0 {
+		fix.Notes = append(fix.Notes, "what stays in Python: "+strings.Join(p.Rest, "; "))
+	}
+	return fix, ""
+}
+
 // fast proposes stoker's fast mode, where its threads decide.
 func (a adviser) fast() (Fix, string) {
 	set, _ := a.base.Settings.Bool(stoker.FastPixels)

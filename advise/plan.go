@@ -135,7 +135,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.slow, a.feed, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
+		a.workers, a.collate, a.slow, a.feed, a.deferred, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
 		a.decoded, a.onGPU, a.batch, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()

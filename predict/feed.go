@@ -122,6 +122,12 @@ var feedCost = stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36}
 // FeedCost is that share.
 func FeedCost() stoker.Interval { return feedCost }
 
+// DeferredCost is what is left of the core time of an unchanged script's work on pixels
+// where stoker feed does it. Measured 2026-11-22 on a busy machine (docs/feed-speed.md),
+// the script's own Python included: 0.26 to 0.36. [J] The high end is for processors
+// without AVX2 and cheaper work.
+func DeferredCost() stoker.Interval { return stoker.Interval{Low: 0.2, Point: 0.28, High: 0.45} }
+
 // fastCost is what its fast mode takes of the exact mode's core time. Same runs:
 // 0.94 to 1.11 (n = 8 pairs).
 var fastCost = stoker.Interval{Low: 0.94, Point: 1, High: 1.11}

@@ -30,6 +30,8 @@ type Baseline struct {
 	Setup
 	Took     float64         // seconds per step, the mean in the judged window; NaN unknown
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
+
+	played map[queue]float64 // so that the job as it was is played once
 }
 
 // BatchBytes is the size of a batch as it is copied to the device, unknown where
@@ -81,7 +83,7 @@ func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
 // loading the device covered.
 func (b Baseline) ready() (numbers, error) {
 	p, err := b.Setup.ready()
-	p.exactly = true
+	p.exactly, p.played = true, b.played
 	for v := range p.overlap {
 		t := p.times(view(v), view(v))
 		input, loop := orNone(t[making]), p.loop(t, view(v))
@@ -93,7 +95,7 @@ func (b Baseline) ready() (numbers, error) {
 }
 
 func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
-	is.exactly = true
+	is.exactly, is.played = true, was.played
 	f.Step = stoker.Exactly(b.Took)
 	low, high := math.Inf(1), 0.0
 	var stall [3]float64

@@ -58,7 +58,7 @@ func (c Costs) starved() float64 {
 // batch counts as one sample.
 func (c Costs) Baseline(run *recording.Run) Baseline {
 	m := run.Facts.Machine
-	b := Baseline{Took: c.Step, Settings: stoker.Settings{}}
+	b := Baseline{Took: c.Step, Settings: stoker.Settings{}, played: map[queue]float64{}}
 	b.Setup = Setup{
 		Batch: 1, Workers: float64(c.Workers), Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
 		LoopCPU: stoker.Exactly(max(least, c.LoopCPU-c.Spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1, Link: MachineOf(run).Link,

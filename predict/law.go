@@ -310,7 +310,12 @@ func (p *numbers) play(t times, v view, loop float64) (float64, bool) {
 	if p.epoch > 0 && p.epoch < 10*simulated {
 		q.epoch = int(p.epoch)
 	}
-	step := q.step()
+	step, had := p.played[q]
+	if !had {
+		if step = q.step(); p.played != nil {
+			p.played[q] = step
+		}
+	}
 	for _, part := range [...]int{onRead, onCPU, onCollect} {
 		step = math.Max(step, orNone(t[part]))
 	}

@@ -40,8 +40,9 @@ type numbers struct {
 	start      views   // seconds until new workers run
 	persistent bool
 	anyOrder   bool
-	feeds      bool // stoker's loader
-	exactly    bool // the queue is played, where it is known what is in it; else the closed form answers
+	feeds      bool              // stoker's loader
+	exactly    bool              // the queue is played, where it is known what is in it; else the closed form answers
+	played     map[queue]float64 // steps that are known; nil: none is kept
 
 	memory, weights, sharded, capacity float64 // bytes of device memory; NaN unknown; sharded: each rank has a part
 

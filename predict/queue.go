@@ -3,6 +3,7 @@ package predict
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 )
 
 // queue is a DataLoader with worker processes as PyTorch runs it, in arithmetic on
@@ -38,7 +39,7 @@ const simulated = 2000
 
 // step is the mean step: of whole epochs, or of a long run without its beginning.
 func (q queue) step() float64 {
-	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.deck()}
+	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.deck(), turns: turns()}
 	if q.epoch == 0 {
 		under := q.workers * q.prefetch
 		p.fill(math.MaxInt)
@@ -59,6 +60,8 @@ func (q queue) step() float64 {
 type play struct {
 	queue
 	times   *deck
+	turns   []uint8
+	dealt   int
 	now     float64
 	free    []float64 // when each worker has done what it was given
 	load    []int     // batches that each worker was given and that were not taken
@@ -99,16 +102,19 @@ func (p *play) give() {
 	p.left--
 	p.turn = (w + 1) % p.workers
 	p.load[w]++
-	p.free[w] = max(p.free[w], p.now) + p.times.draw()
+	p.free[w] = max(p.free[w], p.now) + p.times[p.turns[p.dealt%len(p.turns)]]
+	p.dealt++
 	p.pending = append(p.pending, arrival{w, p.free[w]})
 }
 
 func (p *play) steps(n int) {
 	for range n {
 		next := 0
-		for i := range p.pending {
-			if p.anyOrder && p.pending[i].at < p.pending[next].at {
-				next = i
+		if p.anyOrder {
+			for i := range p.pending {
+				if p.pending[i].at < p.pending[next].at {
+					next = i
+				}
 			}
 		}
 		got := p.pending[next]
@@ -120,34 +126,47 @@ func (p *play) steps(n int) {
 	}
 }
 
-// deck holds as many times as cards, from all over their distribution, and deals them in
-// random order again and again: their mean is exact, and a forecast is a function of its
-// inputs.
-type deck struct {
-	cards [256]float64
-	dealt int
-	from  *rand.Rand
-}
+// deck holds as many times as cards, from all over their distribution: their mean is exact.
+type deck [256]float64
 
 func (s service) deck() *deck {
-	d := &deck{from: rand.New(rand.NewPCG(1, 2))}
+	d := &deck{}
 	sigma := math.Sqrt(math.Log1p(s.cv * s.cv))
 	sum := 0.0
-	for i := range d.cards {
-		z := math.Sqrt2 * math.Erfinv((2*float64(i)+1)/float64(len(d.cards))-1)
-		d.cards[i] = math.Exp(sigma * z)
-		sum += d.cards[i]
+	for i, z := range normal() {
+		d[i] = math.Exp(sigma * z)
+		sum += d[i]
 	}
-	for i := range d.cards {
-		d.cards[i] *= s.mean * float64(len(d.cards)) / sum
+	for i := range d {
+		d[i] *= s.mean * float64(len(d)) / sum
 	}
 	return d
 }
 
-func (d *deck) draw() float64 {
-	at := d.dealt % len(d.cards)
-	d.dealt++
-	other := at + d.from.IntN(len(d.cards)-at)
-	d.cards[at], d.cards[other] = d.cards[other], d.cards[at]
-	return d.cards[at]
-}
+// normal is the deck of a normal distribution.
+var normal = sync.OnceValue(func() *deck {
+	d := &deck{}
+	for i := range d {
+		d[i] = math.Sqrt2 * math.Erfinv((2*float64(i)+1)/float64(len(d))-1)
+	}
+	return d
+})
+
+// turns says which card of a deck is dealt when: all of them in random order, again and
+// again. It is the same for each deck, so that a forecast is a function of its inputs.
+var turns = sync.OnceValue(func() []uint8 {
+	var cards [len(deck{})]uint8
+	for i := range cards {
+		cards[i] = uint8(i)
+	}
+	from := rand.New(rand.NewPCG(1, 2))
+	all := make([]uint8, 0, 64*len(cards)) // more than most queues are dealt
+	for len(all) < cap(all) {
+		for at := range cards {
+			other := at + from.IntN(len(cards)-at)
+			cards[at], cards[other] = cards[other], cards[at]
+			all = append(all, cards[at])
+		}
+	}
+	return all
+})

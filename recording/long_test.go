@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -276,6 +277,70 @@ func TestPlainSamples(t *testing.T) {
 		}
 		if err := long.add(l); err != nil || text(t, long.finish()) != text(t, short.finish()) {
 			t.Errorf("%s: the two ways differ (%v)", c.line, err)
+		}
+	}
+}
+
+// The short way of steps reads what the long way reads, of all recordings here as well,
+// and leaves to it what is written in any other way.
+func TestPlainSteps(t *testing.T) {
+	lines := map[string]bool{ // whether they are plain
+		`{"kind":"step"}`: true,
+		`{"kind":"step","t":-0.5e+3,"n":-0,"samples":16}`:     true,
+		`{"kind":"step","first":true,"phase":"","wait":1E-3}`: true,
+		`{"kind":"clock","pid":7,"no_clock":"no device"}`:     true,
+		`{"kind":"step","first":false}`:                       false,
+		`{"kind":"step","phase":train}`:                       false,
+		`{"kind":"step","phase":"tr\u0061in"}`:                false,
+		`{"kind":"step","pid":1.5}`:                           false,
+		`{"kind":"step","pid":1e3}`:                           false,
+		`{"kind":"step","t":1e19}`:                            false,
+		`{"kind":"step","period":1e-19}`:                      false,
+		`{"kind":"step","wait":01}`:                           false,
+		`{"kind":"step","wait":+1}`:                           false,
+		`{"kind":"step","wait":1.}`:                           false,
+		`{"kind":"step","wait":.5}`:                           false,
+		`{"kind":"step","wait":1e}`:                           false,
+		`{"kind":"step","wait":-}`:                            false,
+		`{"kind":"step","wait":}`:                             false,
+		`{"kind":"step","wait":1`:                             false,
+		`{"kind":"step","wait":1}}`:                           false,
+		`{"kind":"step","wait":1,}`:                           false,
+		`{"kind":"step","period":null}`:                       false,
+		`{"kind":"step","inside":{"clock":"host"}}`:           false,
+		`{"kind":"step","new":1}`:                             false,
+		`{"kind":"step"`:                                      false,
+		`{"kind":"steps"}`:                                    false,
+		`{"kind":"step" ,"wait":1}`:                           false,
+	}
+	files, err := filepath.Glob("../testdata/cases/*/run.jsonl.gz")
+	if err != nil || len(files) < 10 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files[:10] {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text := range bytes.Lines(unpacked(t, data)) {
+			text = bytes.TrimSpace(text)
+			if _, plain := plainStep(text); plain {
+				lines[string(text)] = true
+			}
+		}
+	}
+	if len(lines) < 1000 {
+		t.Errorf("%d lines are plain: steps of a Writer should be", len(lines))
+	}
+	for text, want := range lines {
+		short, plain := plainStep([]byte(text))
+		var long line
+		err := json.Unmarshal([]byte(text), &long)
+		if err == nil {
+			err = long.gate()
+		}
+		if plain != want || plain && (err != nil || !reflect.DeepEqual(short, long)) {
+			t.Errorf("%s: short way %t, want %t\n%+v\n%+v, %v", text, plain, want, short, long, err)
 		}
 	}
 }

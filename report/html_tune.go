@@ -28,7 +28,7 @@ type Tried struct {
 	Settings           string
 	Promised, Achieved stoker.Interval
 	Kept               bool
-	Why                string // it could not be compared; "" where it was
+	Why                string // it could not be compared, or how far its losses are apart; "" where neither
 }
 
 // TuneHTML writes a tuning as a page.

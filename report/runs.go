@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
@@ -205,14 +206,40 @@ func RunsJSON(w io.Writer, r Runs) error {
 	return Object(w, runsObject{schema, r.Folder, r.Recordings, jobs, months, append([]string{}, r.Notes...)})
 }
 
-// RunsCSV writes a row per job, in base units.
+// JobColumns are what tables tell of a job, in base units.
+var JobColumns = []parquet.Column[Job]{
+	{Name: "started", Kind: parquet.Moment, Value: func(j Job) any { return j.Started }},
+	{Name: "hosts", Kind: parquet.Text, Value: func(j Job) any { return strings.Join(j.Hosts, " ") }},
+	{Name: "command", Kind: parquet.Text, Value: func(j Job) any { return j.Command }},
+	{Name: "ranks", Kind: parquet.Count, Value: func(j Job) any { return j.Ranks }},
+	{Name: "class", Kind: parquet.Text, Value: func(j Job) any { return j.Class }},
+	{Name: "stall", Kind: parquet.Number, Value: func(j Job) any { return j.Stall }},
+	{Name: "samples_per_s", Kind: parquet.Number, Value: func(j Job) any { return j.Rate }},
+	{Name: "seconds", Kind: parquet.Number, Value: func(j Job) any { return j.Seconds }},
+	{Name: "gpu_hours", Kind: parquet.Number, Value: func(j Job) any { return j.GPUHours }},
+	{Name: "idle_gpu_hours", Kind: parquet.Number, Value: func(j Job) any { return j.Idle }},
+	{Name: "lost_usd", Kind: parquet.Number, Value: func(j Job) any { return j.Lost }},
+	{Name: "fix", Kind: parquet.Text, Value: func(j Job) any { return j.Fix }},
+	{Name: "speedup", Kind: parquet.Number, Value: func(j Job) any { return j.Speedup }},
+	{Name: "emulated", Kind: parquet.Flag, Value: func(j Job) any { return j.Emulated }},
+	{Name: "files", Kind: parquet.Text, Value: func(j Job) any { return strings.Join(j.Files, " ") }},
+}
+
+// RunsCSV writes a row per job.
 func RunsCSV(w io.Writer, r Runs) error {
-	rows := [][]string{{"started", "hosts", "command", "ranks", "class", "stall", "samples_per_s", "seconds", "gpu_hours", "idle_gpu_hours", "lost_usd", "fix", "speedup", "emulated", "files"}}
-	for _, j := range r.Jobs {
-		rows = append(rows, []string{
-			plainNumber(j.Started), strings.Join(j.Hosts, " "), j.Command, strconv.Itoa(j.Ranks), j.Class, plainNumber(j.Stall), plainNumber(j.Rate),
-			plainNumber(j.Seconds), plainNumber(j.GPUHours), plainNumber(j.Idle), plainNumber(j.Lost), j.Fix, plainNumber(j.Speedup), strconv.FormatBool(j.Emulated), strings.Join(j.Files, " "),
-		})
+	rows := make([][]string, 1+len(r.Jobs))
+	for _, c := range JobColumns {
+		rows[0] = append(rows[0], c.Name)
+		for i, j := range r.Jobs {
+			rows[1+i] = append(rows[1+i], plainValue(c.Value(j)))
+		}
 	}
 	return CSV(w, rows)
+}
+
+func plainValue(v any) string {
+	if number, isNumber := v.(float64); isNumber {
+		return plainNumber(number)
+	}
+	return fmt.Sprint(v)
 }

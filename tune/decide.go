@@ -25,19 +25,16 @@ const (
 
 	// crowd is how many cores others use where that is so, too.
 	crowd = 0.5
-
-	// around is how many more starts a trial takes on a noisy machine: before, after,
-	// after, before, so that what drifts evenly cancels.
-	around = 3
 )
 
 // Trial is one fix that was tried.
 type Trial struct {
 	Fix      string           `json:"fix"`
 	Changes  []stoker.Change  `json:"changes"`
-	Promised stoker.Interval  `json:"promised"`
-	Pairs    []verify.Outcome `json:"pairs"` // before and after, in turn
-	Why      string           `json:"why"`   // it could not be compared; "" where it was
+	Promised *stoker.Interval `json:"promised"` // nil where that is only an upper bound
+	Pairs    []verify.Outcome `json:"pairs"`    // before and after, in turn
+	Losses   *Losses          `json:"losses"`   // where it changes numbers
+	Why      string           `json:"why"`      // it could not be compared; "" where it was
 	Kept     bool             `json:"kept"`
 }
 
@@ -84,40 +81,70 @@ type Best struct {
 	Run     *recording.Run
 	Verdict diagnose.Verdict
 	Plan    advise.Plan
+
+	file   string // of the recording
+	losses []float64
 }
 
 // Decide picks the best fix of the best run so far that the hook can set, that was not
-// tried and that is allowed.
-func Decide(best Best, tried []Trial, allow []string, startsLeft int) Next {
-	if _, why := target(best.Run, best.Verdict); why != "" && len(best.Plan.Fixes) > 0 {
-		return Next{Why: why}
-	}
+// tried and that is allowed. inTurn says that each costs as many starts as on a noisy machine.
+func Decide(best Best, tried []Trial, allow []string, startsLeft int, inTurn bool) Next {
 	refused, unset := "", ""
+	_, unfit := target(best.Run, best.Verdict)
+	if len(best.Plan.Fixes) == 0 {
+		unfit = ""
+	}
 	fixes := slices.Clone(best.Plan.Fixes)
 	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // what the script can have without us comes first
 		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
 	})
 	for _, fix := range fixes {
 		changes := settableOf(fix.Changes)
-		worth := fix.Forecast.Speedup
+		if unfit != "" {
+			changes = slices.DeleteFunc(changes, func(c stoker.Change) bool { return !numeric(c) })
+		}
 		if len(changes) < len(fix.Changes) && !slices.ContainsFunc(changes, feeds) {
-			worth = best.worth(changes)
+			fix.Forecast.Speedup = best.worth(changes)
+		}
+		gain := fix.Forecast.Speedup.Point
+		if slices.ContainsFunc(changes, numeric) {
+			gain = fix.Forecast.Speedup.High // there is no more than an upper bound
 		}
 		switch {
 		case len(changes) == 0:
 			unset = cmp.Or(unset, fmt.Sprintf("what is left is not set by the hook: %s (%s)", fix.Name, fix.Worth()))
-		case !(worth.Point >= leastGain) || slices.ContainsFunc(tried, func(t Trial) bool { return same(t.Changes, changes) }):
+		case !(gain >= leastGain) || slices.ContainsFunc(tried, func(t Trial) bool { return same(t.Changes, changes) }):
 		case len(denied(best, changes, allow)) > 0:
 			d := denied(best, changes, allow)[0]
-			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, stoker.Factor(worth), d.Why, d.Allow))
-		case startsLeft <= 0:
-			return Next{Why: fmt.Sprintf("no more starts are allowed; %s would promise %s", fix.Name, stoker.Factor(worth))}
+			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, promise(fix.Forecast.Speedup), d.Why, d.Allow))
+		case len(order(changes, inTurn)) > startsLeft:
+			return Next{Why: fmt.Sprintf("no more starts are allowed; %s would promise %s", fix.Name, promise(fix.Forecast.Speedup))}
 		default:
-			fix.Forecast.Speedup = worth
 			return Next{Fix: fix, Changes: changes}
 		}
 	}
-	return Next{Why: cmp.Or(refused, unset, "nothing promises more than 5 %: the loop itself is the limit")}
+	return Next{Why: cmp.Or(refused, unfit, unset, "nothing promises more than 5 %: the loop itself is the limit")}
+}
+
+// promise prints what is promised, of which there may be an upper bound alone.
+func promise(worth stoker.Interval) string {
+	if math.IsNaN(worth.Point) && worth.High > 0 {
+		return "at most " + stoker.Times(worth.High)
+	}
+	return stoker.Factor(worth)
+}
+
+// order says in which starts of a trial the changes are set. On a noisy machine what was
+// best before is the first of before, after, after, before, so that what drifts evenly
+// cancels. Where numbers change one more start without them tells how far two such are apart.
+func order(changes []stoker.Change, inTurn bool) []bool {
+	switch {
+	case inTurn:
+		return []bool{true, true, false}
+	case slices.ContainsFunc(changes, numeric):
+		return []bool{true, false}
+	}
+	return []bool{true}
 }
 
 // settableOf are those of a fix's changes that can be set. Where stoker feed makes the
@@ -126,7 +153,7 @@ func settableOf(changes []stoker.Change) []stoker.Change {
 	if i := slices.IndexFunc(changes, feeds); i >= 0 {
 		return changes[i : i+1]
 	}
-	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) })
+	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) && !numeric(c) })
 }
 
 func (b Best) worth(changes []stoker.Change) stoker.Interval {
@@ -138,7 +165,8 @@ func (b Best) worth(changes []stoker.Change) stoker.Interval {
 
 func denied(best Best, changes []stoker.Change, allow []string) []Doubt {
 	l, _ := target(best.Run, best.Verdict)
-	return Plan{Loaders: []Loader{{Doubts: doubts(best.Run, l, changes)}}}.Denied(allow)
+	program := slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !numeric(c) })
+	return Plan{Loaders: []Loader{{Doubts: doubts(best.Run, l, changes)}}, Program: program}.Denied(allow)
 }
 
 // same reports whether two lists of changes set the same.

@@ -21,9 +21,9 @@ type Options struct {
 	Most    int      // starts of the command
 	Version string
 
-	// Start runs the command once with the changes of a plan, nil without any, and
-	// returns what was recorded. An error says why nothing of it can be judged.
-	Start func(ctx context.Context, name string, plan *Plan) (run *recording.Run, file string, err error)
+	// Start runs the command once with the changes of a plan, nil without any. An error
+	// says why nothing of it can be judged.
+	Start func(ctx context.Context, name string, plan *Plan) (Started, error)
 
 	// Read reads a script.
 	Read func(file string) ([]byte, error)
@@ -31,6 +31,13 @@ type Options struct {
 	// Say is told what is done next, and why; Best the plan of what was kept, each time it grows.
 	Say  func(text string)
 	Best func(Plan)
+}
+
+// Started is one run of the command.
+type Started struct {
+	Run    *recording.Run
+	File   string    // its recording
+	Losses []float64 // its first; none where nobody asked for them
 }
 
 // Result is what came of it.
@@ -58,14 +65,14 @@ type loop struct {
 // Run tunes. Where ctx ends it returns the best so far, and says so in Stopped. An
 // error means that the command as it is could not be judged.
 func Run(ctx context.Context, o Options) (Result, error) {
-	l := loop{Options: o}
-	first, file, err := l.start(ctx, "baseline", nil)
+	l := loop{Options: o, result: Result{Trials: []Trial{}}}
+	first, err := l.start(ctx, "baseline", nil)
 	if err != nil {
 		return l.result, err
 	}
 	run := first.Run
-	l.first, l.best, l.result.Baseline, l.result.Emulated = first, first, file, run.Emulated()
-	if l.result.Plan, err = planOf(run, l.first.Verdict, nil, file, o.Version, o.Read); err != nil {
+	l.first, l.best, l.result.Baseline, l.result.Emulated = first, first, first.file, run.Emulated()
+	if l.result.Plan, err = planOf(run, l.first.Verdict, nil, first.file, o.Version, o.Read); err != nil {
 		return l.result, err
 	}
 	l.result.Noisy = Noisy(times(run), l.first.Verdict.Costs.Others)
@@ -76,15 +83,23 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		l.turn(ctx)
 	}
 	if l.plan != nil {
-		o := compare(l.first, l.best, predict.From(l.first.Run).Forecast(l.made...))
+		o := compare(l.first, l.best, l.promised())
 		l.result.Outcome, l.result.Plan = &o, *l.plan
 	}
 	return l.result, nil
 }
 
-func judged(run *recording.Run) Best {
-	verdict := diagnose.Judge(run)
-	return Best{run, verdict, advise.Rank(run, verdict)}
+// promised is what the law promises for all that was kept; of numbers it knows nothing.
+func (l *loop) promised() predict.Forecast {
+	if slices.ContainsFunc(l.made, numeric) {
+		return predict.Forecast{Speedup: stoker.Unknown()}
+	}
+	return predict.From(l.first.Run).Forecast(l.made...)
+}
+
+func judged(s Started) Best {
+	verdict := diagnose.Judge(s.Run)
+	return Best{s.Run, verdict, advise.Rank(s.Run, verdict), s.File, s.Losses}
 }
 
 // times are those of the judged steps of a run; none where nothing can be judged.
@@ -96,28 +111,25 @@ func times(run *recording.Run) []float64 {
 	return run.Whole(costs.Window).Times()
 }
 
-func (l *loop) start(ctx context.Context, name string, plan *Plan) (Best, string, error) {
+func (l *loop) start(ctx context.Context, name string, plan *Plan) (Best, error) {
 	l.result.Starts++
 	l.Say(fmt.Sprintf("start %d of at most %d: %s", l.result.Starts, l.Most, name))
-	run, file, err := l.Start(ctx, name, plan)
+	s, err := l.Start(ctx, name, plan)
 	switch {
 	case err != nil:
-		return Best{}, file, err
+		return Best{}, err
 	case ctx.Err() != nil:
-		return Best{}, file, ctx.Err()
-	case len(times(run)) < leastSteps/3: // verify's own least
-		return Best{}, file, fmt.Errorf("judge the run: %d steady training steps were seen: CMD has to train for longer than that, some %.0f s at least", len(times(run)), leastSteps/6+leastSeconds)
+		return Best{}, ctx.Err()
+	case len(times(s.Run)) < leastSteps/3: // verify's own least
+		return Best{}, fmt.Errorf("judge the run: %d steady training steps were seen in %.0f s: some %.0f s of them are needed: CMD has to train for that long, and --longest has to leave it the time", len(times(s.Run)), s.Run.End(), leastSteps/6+leastSeconds)
 	}
-	return judged(run), file, nil
+	return judged(s), nil
 }
 
 // turn tries the next fix, or says why it is the end.
 func (l *loop) turn(ctx context.Context) {
-	starts := 1
-	if l.result.Noisy != "" {
-		starts = around
-	}
-	next := Decide(l.best, l.result.Trials, l.Allow, l.Most-l.result.Starts-starts+1)
+	inTurn := l.result.Noisy != ""
+	next := Decide(l.best, l.result.Trials, l.Allow, l.Most-l.result.Starts, inTurn)
 	if next.Why != "" {
 		l.result.Stopped = next.Why
 		return
@@ -128,13 +140,16 @@ func (l *loop) turn(ctx context.Context) {
 		l.result.Stopped = err.Error()
 		return
 	}
-	trial := Trial{Fix: next.Fix.Name, Changes: next.Changes, Promised: next.Fix.Forecast.Speedup, Pairs: []verify.Outcome{}}
-	last := l.try(ctx, &trial, &plan, starts > 1)
+	trial := Trial{Fix: next.Fix.Name, Changes: next.Changes, Pairs: []verify.Outcome{}}
+	if worth := next.Fix.Forecast.Speedup; worth.Known() {
+		trial.Promised = &worth
+	}
+	last := l.try(ctx, &trial, &plan, inTurn)
 	if ctx.Err() != nil {
 		l.result.Stopped = "it was interrupted: this is the best so far"
 		return
 	}
-	if trial.Kept = trial.Why == "" && Keep(trial.Pairs); trial.Kept {
+	if trial.Kept = trial.Why == "" && Keep(trial.Pairs) && (trial.Losses == nil || trial.Losses.Within); trial.Kept {
 		l.made, l.plan, l.best = made, &plan, last
 		l.Best(plan)
 	}
@@ -142,32 +157,33 @@ func (l *loop) turn(ctx context.Context) {
 	l.Say(trial.Told())
 }
 
-// try runs the command with a plan, and on a noisy machine once more with and without it.
+// try runs the command with a plan, and where that is needed once more with and without it.
 func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after Best) {
-	runs := []*Plan{plan}
-	if inTurn {
-		runs = []*Plan{plan, plan, l.plan}
-	}
-	done := make([]Best, 0, len(runs))
-	for i, p := range runs {
-		name := fmt.Sprintf("with %s", t.Settings())
-		if inTurn && i == len(runs)-1 {
-			name = "without " + t.Settings() + ", once more"
+	var done []Best
+	for _, set := range order(t.Changes, inTurn) {
+		p, name := plan, "with "+t.Settings()
+		if !set {
+			p, name = l.plan, "without "+t.Settings()+", once more"
 		}
-		run, _, err := l.start(ctx, name, p)
+		run, err := l.start(ctx, name, p)
 		if err != nil {
 			t.Why = err.Error()
 			return Best{}
 		}
 		done = append(done, run)
 	}
-	promise := predict.Forecast{Speedup: t.Promised}
+	promise := predict.Forecast{Speedup: t.Promise()}
 	t.Pairs = append(t.Pairs, compare(l.best, done[0], promise))
-	if inTurn {
-		t.Pairs = append(t.Pairs, compare(done[2], done[1], promise))
+	if last := len(done) - 1; last > 0 {
+		t.Pairs = append(t.Pairs, compare(done[last], done[last-1], promise))
 	}
+	var err error
 	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, feeds) { // pictures that are made later change no setting
 		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
+	} else if slices.ContainsFunc(t.Changes, numeric) {
+		if t.Losses, err = compareLosses(l.best.losses, done[len(done)-1].losses, done[0].losses); err != nil {
+			t.Why = err.Error()
+		}
 	}
 	return done[0]
 }
@@ -180,17 +196,29 @@ func compare(before, after Best, promise predict.Forecast) verify.Outcome {
 
 // Told is what became of a trial, in a sentence.
 func (t Trial) Told() string {
-	what := t.Settings()
-	switch worth := t.Worth(); {
-	case t.Why != "":
-		return what + " is not kept: " + t.Why
-	case math.IsNaN(worth.Point):
-		return what + " is not kept: " + t.Pairs[0].Refused
-	case t.Kept:
-		return fmt.Sprintf("%s is kept: %s, promised %s", what, stoker.Factor(worth), stoker.Factor(t.Promised))
-	default:
-		return fmt.Sprintf("%s is not kept: %s, promised %s", what, stoker.Factor(worth), stoker.Factor(t.Promised))
+	what := t.Settings() + " is not kept: "
+	if t.Kept {
+		what = t.Settings() + " is kept: "
 	}
+	worth, losses := t.Worth(), ""
+	if t.Losses != nil {
+		losses = "; " + t.Losses.Told()
+	}
+	switch {
+	case t.Why != "":
+		return what + t.Why
+	case math.IsNaN(worth.Point):
+		return what + t.Pairs[0].Refused
+	}
+	return what + stoker.Factor(worth) + ", promised " + promise(t.Promise()) + losses
+}
+
+// Promise is what a trial was promised; unknown where that is only an upper bound.
+func (t Trial) Promise() stoker.Interval {
+	if t.Promised == nil {
+		return stoker.Unknown()
+	}
+	return *t.Promised
 }
 
 // Settings are the changes of a trial in words.

@@ -28,10 +28,10 @@ type machine struct {
 }
 
 // start makes a run of the hand-written one: its steps last as this machine's do.
-func (m *machine) start(_ context.Context, _ string, plan *Plan) (*recording.Run, string, error) {
+func (m *machine) start(_ context.Context, _ string, plan *Plan) (Started, error) {
 	defer func() { m.starts++ }()
 	if m.starts == m.fails {
-		return nil, "", errors.New("CMD failed with code 1")
+		return Started{}, errors.New("CMD failed with code 1")
 	}
 	run := starved(m.t, m.change).Run
 	workers := 0
@@ -60,7 +60,7 @@ func (m *machine) start(_ context.Context, _ string, plan *Plan) (*recording.Run
 		s.DevicePeriod, s.Idle = s.Period, math.Max(0, s.Period-0.01)
 		s.Start, at = at, at+s.Period
 	}
-	return run, fmt.Sprintf("%d.jsonl.gz", m.starts), nil
+	return Started{Run: run, File: fmt.Sprintf("%d.jsonl.gz", m.starts)}, nil
 }
 
 func TestLoop(t *testing.T) {
@@ -97,6 +97,9 @@ func TestLoop(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
+		if r.Trials == nil {
+			t.Errorf("%s: in JSON trials are null", c.name)
+		}
 		kept := 0
 		for _, trial := range r.Trials {
 			if trial.Kept {
@@ -122,7 +125,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	m.fails, m.starts = -1, 0
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Start = func(ctx context.Context, name string, plan *Plan) (*recording.Run, string, error) {
+	o.Start = func(ctx context.Context, name string, plan *Plan) (Started, error) {
 		if m.starts == 1 {
 			cancel()
 		}

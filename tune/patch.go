@@ -23,6 +23,9 @@ var python = regexp.MustCompile(`^python[0-9.]*$`)
 // Patch is what a plan is as a change of the script: a unified diff, and in sentences
 // what could not be changed surely. folder is what names of files are relative to.
 func Patch(ctx context.Context, p Plan, folder string) (diff string, left []string, err error) {
+	for _, c := range p.Program {
+		left = append(left, fmt.Sprintf("%s is no argument of a DataLoader: write %s", c, statements[c.Setting][c.To]))
+	}
 	for _, l := range p.Loaders {
 		set := map[string]any{}
 		for _, c := range l.Changes {

@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
@@ -20,7 +21,7 @@ import (
 // Format is the version of a plan's file.
 const Format = 1
 
-// Plan says which settings a script's DataLoaders get. It is a JSON file that a person
+// Plan says which settings a script's DataLoaders get, and the program. It is a JSON file that a person
 // can read and edit, and that the hook reads (observe/hook/apply.py).
 type Plan struct {
 	Format  int      `json:"plan"`
@@ -28,6 +29,9 @@ type Plan struct {
 	Of      string   `json:"of"`      // recording that it was made of
 	Command []string `json:"command"` // that was observed, secrets redacted
 	Loaders []Loader `json:"loaders"`
+
+	// Program are changes of the whole program. They change its numbers: Precision.
+	Program []stoker.Change `json:"program"`
 
 	// Elsewhere are changes that were advised and that the hook does not set.
 	Elsewhere []Elsewhere `json:"elsewhere"`
@@ -62,17 +66,29 @@ const (
 	Draws = "draws" // the data set draws random numbers
 	State = "state" // the data set changes while it is read
 	Order = "order" // a sampler of the script's own is asked earlier
+
+	Precision = "precision" // the program computes in other formats
 )
 
 // Allowances are the words that --allow takes.
-var Allowances = []string{Draws, State, Order}
+var Allowances = []string{Draws, State, Order, Precision}
 
 // settable are the settings that the hook sets, and what stoker feed does to an
 // unchanged script.
 var settable = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers, stoker.InOrder, stoker.LoaderKind}
 
+// numeric reports whether a change is one of the whole program that the hook sets.
+func numeric(c stoker.Change) bool { return statements[c.Setting][c.To] != "" }
+
+// statements are what a script has to say for those.
+var statements = map[stoker.Setting]map[any]string{
+	stoker.TF32:      {true: `torch.set_float32_matmul_precision("high") before the loop`},
+	stoker.Precision: {string(hardware.BF16): `with torch.autocast("cuda", torch.bfloat16): around the forward pass and the loss`},
+}
+
 // New makes a plan of what is advised for a run. read reads a script. Who makes the
-// pictures is left to be written: it starts a daemon, which a person should have asked for.
+// pictures is left to be written, since it starts a daemon, which a person should have
+// asked for; and what changes numbers, before which losses should be compared.
 func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, version string, read func(string) ([]byte, error)) (Plan, error) {
 	var all []stoker.Change
 	for _, fix := range advised.Fixes {
@@ -82,9 +98,12 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 			}
 		}
 	}
-	p, err := planOf(run, verdict, slices.DeleteFunc(slices.Clone(all), feeds), of, version, read)
-	if i := slices.IndexFunc(all, feeds); i >= 0 {
-		p.Elsewhere = append(p.Elsewhere, elsewhere(all[i], ""))
+	asked := func(c stoker.Change) bool { return feeds(c) || numeric(c) }
+	p, err := planOf(run, verdict, slices.DeleteFunc(slices.Clone(all), asked), of, version, read)
+	for _, c := range all {
+		if asked(c) {
+			p.Elsewhere = append(p.Elsewhere, elsewhere(c, ""))
+		}
 	}
 	return p, err
 }
@@ -98,11 +117,13 @@ func feeds(c stoker.Change) bool { return c.Setting == stoker.LoaderKind }
 
 // planOf makes a plan of some changes of the judged loader.
 func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string, read func(string) ([]byte, error)) (Plan, error) {
-	p := Plan{Format: Format, By: version, Of: of, Command: run.Facts.Command, Loaders: []Loader{}, Elsewhere: []Elsewhere{}}
+	p := Plan{Format: Format, By: version, Of: of, Command: run.Facts.Command, Loaders: []Loader{}, Program: []stoker.Change{}, Elsewhere: []Elsewhere{}}
 	judged, why := target(run, verdict)
 	var set []stoker.Change
 	for _, c := range all {
 		switch {
+		case numeric(c):
+			p.Program = append(p.Program, c)
 		case why != "":
 			p.Elsewhere = append(p.Elsewhere, Elsewhere{c, "", why})
 		case slices.Contains(settable, c.Setting):
@@ -151,7 +172,12 @@ func elsewhere(c stoker.Change, call string) Elsewhere {
 		return Elsewhere{c, call, "it changes what is learnt"}
 	case stoker.NonBlocking:
 		return Elsewhere{c, "", "whether the host's memory is used again meanwhile cannot be seen: write .to(device, non_blocking=True) in the loop"}
-	case stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.Accumulation:
+	case stoker.Precision, stoker.TF32:
+		if numeric(c) {
+			return Elsewhere{c, "", `it changes numbers: stoker tune --allow precision compares losses first; in the plan it goes under "program"`}
+		}
+		return Elsewhere{c, "", "it changes numbers, and fp16 needs a gradient scaler: stoker advise --emit torch prints the lines"}
+	case stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.Accumulation:
 		return Elsewhere{c, "", "it changes numbers: stoker advise --emit torch prints the line"}
 	default:
 	}
@@ -201,6 +227,14 @@ func Read(text []byte) (Plan, error) {
 			}
 		}
 	}
+	for _, c := range p.Program {
+		if err := c.Setting.Check(c.To); err != nil {
+			return p, fmt.Errorf("program: %w", err)
+		}
+		if !numeric(c) {
+			return p, fmt.Errorf("program: %s: tf32=true and precision=bf16 are what is set there", c)
+		}
+	}
 	safe.Values(&p)
 	return p, nil
 }
@@ -239,6 +273,9 @@ func (p Plan) Denied(allow []string) (denied []Doubt) {
 				denied = append(denied, d)
 			}
 		}
+	}
+	if len(p.Program) > 0 && !slices.Contains(allow, Precision) {
+		denied = append(denied, Doubt{Precision, fmt.Sprintf("%s changes numbers", p.Program[0])})
 	}
 	return denied
 }

@@ -27,7 +27,7 @@ func starved(t *testing.T, change func(f *recording.Facts)) Best {
 	if change != nil {
 		change(&run.Facts)
 	}
-	return judged(run)
+	return judged(Started{Run: run})
 }
 
 func script12(string) ([]byte, error) { return []byte("the script"), nil }
@@ -87,6 +87,9 @@ func TestUnreadable(t *testing.T) {
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": "2x"}]}]}`:                 "not multiples",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "shell", "to": "x"}]}]}`:                        "no setting",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": 2, "from": [1]}]}, null]}`: "absolute file:line",
+		`{"plan": 1, "program": [{"setting": "tf32", "to": {}}]}`:                                                            "expected true or false",
+		`{"plan": 1, "program": [{"setting": "precision", "to": "fp16"}]}`:                                                   "are what is set there",
+		`{"plan": 1, "program": [{"setting": "num_workers", "to": 2}]}`:                                                      "are what is set there",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -122,11 +125,11 @@ func TestRefusal(t *testing.T) {
 // Pictures made by stoker are tried by themselves, without the fix's count of threads, and kept in the plan.
 func TestFeeds(t *testing.T) {
 	best := starved(t, func(f *recording.Facts) { f.Draws.From = []string{"torch"} })
-	next := Decide(best, nil, nil, 1)
+	next := Decide(best, nil, nil, 1, false)
 	if got := (Trial{Changes: next.Changes}).Settings(); got != "loader torch -> stoker" {
 		t.Fatalf("tries %q: %s", got, next.Why)
 	}
-	if again := Decide(best, []Trial{{Changes: next.Changes}}, nil, 1); again.Why == "" {
+	if again := Decide(best, []Trial{{Changes: next.Changes}}, nil, 1, false); again.Why == "" {
 		t.Errorf("it is tried again: %+v", again)
 	}
 	plan, err := planOf(best.Run, best.Verdict, next.Changes, "run.jsonl.gz", "v1", script12)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -36,6 +37,9 @@ type Command struct {
 const (
 	scratch = "{scratch}"
 
+	// losses is how the name of the file ends in which the hook writes a start's losses.
+	losses = ".losses"
+
 	// patience is how long the command has to end itself: after SIGINT, and after SIGTERM.
 	patience = 10 * time.Second
 )
@@ -45,17 +49,17 @@ var errFailed = errors.New("CMD failed")
 
 // Start runs the command once, ends it when its mean step is known, and returns the
 // recording. It has no terminal, and reads nothing; what it prints is in a file.
-func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (*recording.Run, string, error) {
+func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Started, error) {
 	stem := filepath.Join(c.Folder, fmt.Sprintf("%d", c.starts))
 	c.starts++
 	restore, words, err := c.prepare(stem, plan)
 	defer restore()
 	if err != nil {
-		return nil, "", err
+		return Started{}, err
 	}
 	log, err := os.OpenFile(stem+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, "", err
+		return Started{}, err
 	}
 	defer func() { _ = log.Close() }()
 	var ends end
@@ -76,12 +80,12 @@ func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (*recording.R
 	run, err := observe.Record(context.WithoutCancel(ctx), options)
 	ends.over()
 	if run == nil {
-		return nil, "", err
+		return Started{}, err
 	}
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 && !ends.told.Load() {
-		return nil, options.Output, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code, lastLine(stem+".log"), stem)
+		return Started{}, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code, lastLine(stem+".log"), stem)
 	}
-	return run, options.Output, nil
+	return Started{run, options.Output, readLosses(stem + losses)}, nil
 }
 
 // prepare sets the environment for the command, and gives its words; restore puts it back.
@@ -97,22 +101,21 @@ func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []stri
 			_ = os.Setenv(name, value)
 		}
 	}
-	if plan != nil {
-		set["STOKER_APPLY"] = stem + ".plan.json"
-		if set["STOKER_APPLY"], err = filepath.Abs(set["STOKER_APPLY"]); err == nil {
-			err = writePlan(set["STOKER_APPLY"], *plan)
-		}
-		if err != nil {
-			return restore, nil, err
-		}
+	whole, err := filepath.Abs(stem)
+	if err == nil && plan != nil {
+		set["STOKER_APPLY"] = whole + ".plan.json"
+		err = writePlan(set["STOKER_APPLY"], *plan)
+	}
+	if err != nil {
+		return restore, nil, err
+	}
+	if slices.Contains(c.Allow, Precision) {
+		set["STOKER_LOSSES"] = whole + losses
 	}
 	fill := func(text string) string { return text }
 	if strings.Contains(strings.Join(append(append([]string{}, c.Env...), c.Args...), " "), scratch) {
-		folder, err := filepath.Abs(stem + ".scratch")
-		if err == nil {
-			err = os.Mkdir(folder, 0o700)
-		}
-		if err != nil {
+		folder := whole + ".scratch"
+		if err := os.Mkdir(folder, 0o700); err != nil {
 			return restore, nil, err
 		}
 		fill = func(text string) string { return strings.ReplaceAll(text, scratch, folder) }

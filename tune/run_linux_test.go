@@ -41,10 +41,21 @@ open(mark, "w").close()
 `, port)
 	folder := t.TempDir()
 	c := Command{Words: []string{"python3", "-c", script}, Env: []string{"MARK=" + folder + "/mark"}, Folder: folder, Longest: time.Minute, Warn: func(string) {}}
-	if _, _, err := c.Start(t.Context(), "first", nil); err != nil {
+	if _, err := c.Start(t.Context(), "first", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time (") {
+	if _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time (") {
 		t.Errorf("the second start: %v", err)
+	}
+}
+
+// A command that never comes to a step is ended, and cannot be judged.
+func TestNeverAStep(t *testing.T) {
+	leash.Hold(t)
+	privatetest.Folder(t)
+	c := Command{Words: []string{"sleep", "1000"}, Folder: t.TempDir(), Longest: 100 * time.Millisecond, Warn: func(string) {}}
+	_, err := Run(t.Context(), Options{Most: 5, Start: c.Start, Say: func(string) {}})
+	if err == nil || !strings.Contains(err.Error(), "0 steady training steps were seen") || !strings.Contains(err.Error(), "--longest") {
+		t.Error(err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"time"
-
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // Command needs Linux, as observing does.
@@ -22,6 +20,6 @@ type Command struct {
 }
 
 // Start needs Linux.
-func (c *Command) Start(context.Context, string, *Plan) (*recording.Run, string, error) {
-	return nil, "", errors.New("tune runs commands on Linux only")
+func (c *Command) Start(context.Context, string, *Plan) (Started, error) {
+	return Started{}, errors.New("tune runs commands on Linux only")
 }

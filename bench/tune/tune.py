@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """How near `stoker tune` comes to an exhaustive search: scenarios of bench/labelled/loop.py, real PyTorch, an emulated device.
 
-    python/.venv/bin/python bench/tune/tune.py                     all scenarios that the results lack: about 55 minutes
+    python/.venv/bin/python bench/tune/tune.py --minutes 55        all scenarios that the results lack, as far as the time goes
     python/.venv/bin/python bench/tune/tune.py --only decode-1     some of them, anew
     python/.venv/bin/python bench/tune/tune.py --table             what the results say, as the table of docs/tune.md
 
-Of each scenario `stoker tune` gets the script as it is. Then the loop runs with every setting of a grid, a few seconds each; then
-what tune's plan makes of the script, the script as it is and the two best of the grid in turn, so that the machine is the same for
-all. The grid holds torch's defaults and "as many workers as cores", which PyTorch's own warning asks for, as well. Batches are
-held against each other. Lightning's and Accelerate's tuners set batch sizes and learning rates, and no loader: they do not apply.
-To load PyTorch takes seconds, so each run but tune's is a fork of this program.
+Of each scenario `stoker tune` gets the script as it is. Then the loop runs with every setting of a grid, a few seconds each. At last
+what tune's plan makes of the script and the two best of the grid run the same number of steps in turn (A B C C B A), so that the
+machine is the same for all; where tune comes out short they do so once more, and all four rounds count. The grid holds torch's
+defaults and "as many workers as cores", which PyTorch's own warning asks for, as well. Batches are held against those of the script
+as it is. Of a healthy script it is enough that nothing was changed. Lightning's and Accelerate's tuners set batch sizes and
+learning rates, and no loader: they do not apply. To load PyTorch takes seconds, so each run but tune's is a fork of this program.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
@@ -35,6 +37,7 @@ LOOP = ROOT / "bench" / "labelled" / "loop.py"
 WORKERS = (0, 1, 2, 3, 4, 6, 8)
 PREFETCH = (2, 4)
 CORES = len(os.sched_getaffinity(0))
+ENOUGH = 0.95  # of the search's throughput
 
 
 def scenarios() -> dict[str, dict[str, object]]:
@@ -55,7 +58,8 @@ def scenarios() -> dict[str, dict[str, object]]:
     add("copies", 2, lambda: dict(args=["--load-ms", "5", "--device-ms", ms(15, 25), "--pageable-mb", "60", "--copy", "--workers", "2", "--item"]))
     add("launches", 2, lambda: dict(args=["--load-ms", "2", "--device-ms", "5", "--launch-ms", ms(20, 30), "--launches", "50", "--workers", "1"], healthy=True))
     add("healthy", 4, lambda: dict(args=["--load-ms", ms(2, 8), "--device-ms", ms(50, 80), "--launch-ms", "2", "--workers", "2"], healthy=True))
-    return made
+    names = sorted(made, key=lambda name: int(name.rpartition("-")[2]))  # one of each kind first: the time may end
+    return {name: made[name] for name in names}
 
 
 def set_to(arguments: list[str], workers: int, prefetch: int) -> list[str]:
@@ -63,40 +67,50 @@ def set_to(arguments: list[str], workers: int, prefetch: int) -> list[str]:
     return [*arguments, "--workers", str(workers), *(["--prefetch-factor", str(prefetch)] if workers else [])]
 
 
-def rate(arguments: list[str], seconds: float) -> dict[str, object]:
-    """Run the loop in a fork of us."""
+def rate(arguments: list[str], steps: int | None, seconds: float) -> dict[str, object]:
+    """Run the loop in a fork of us: so many steps, or so long."""
     with tempfile.NamedTemporaryFile() as truth:
         child = os.fork()
         if child == 0:
             try:
+                os.setpgid(0, 0)
                 warnings.simplefilter("ignore")  # of more workers than cores
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                sys.argv = [str(LOOP), *arguments, "--seconds", str(seconds), "--digest", "--truth", truth.name]
+                sys.argv = [str(LOOP), *arguments, *until(steps, seconds), "--truth", truth.name]
                 loop.main()
                 os._exit(0)
             finally:
                 os._exit(1)
-        if os.waitpid(child, 0)[1]:
-            sys.exit(f"tune: error: run loop.py {' '.join(arguments)}: see above")
-        return measured(Path(truth.name)) or rate(arguments, 2 * seconds)
+        code = None
+        try:
+            _, code = os.waitpid(child, 0)
+        finally:
+            if code is None:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+        if code:
+            raise RuntimeError(f"run loop.py {' '.join(arguments)}: see above")
+        return measured(Path(truth.name)) or rate(arguments, steps, 2 * seconds)
 
 
-def planned(plan: Path, arguments: list[str], seconds: float) -> dict[str, object]:
+def until(steps: int | None, seconds: float) -> list[str]:
+    return ["--digest", "--seconds", str(seconds), *(["--steps", str(steps)] if steps else [])]
+
+
+def planned(plan: Path, arguments: list[str], steps: int, seconds: float) -> dict[str, object]:
     """Run the loop as it is, with what a plan sets."""
     truth = plan.with_suffix(".truth")
-    command = [sys.executable, LOOP, *arguments, "--seconds", str(seconds), "--digest", "--truth", truth]
-    subprocess.run([STOKER, "apply", "--force", plan, "--", *command], check=True, env=environment(), stdout=subprocess.DEVNULL)
-    return measured(truth) or planned(plan, arguments, 2 * seconds)
+    told([STOKER, "apply", "--force", plan, "--", sys.executable, LOOP, *arguments, *until(steps, seconds), "--truth", truth])
+    return measured(truth) or planned(plan, arguments, steps, 2 * seconds)
 
 
 def measured(truth: Path) -> dict[str, object] | None:
-    """Batches a second of the later three quarters, by whole epochs where there are some; and which batches they were. None: too few."""
+    """Batches a second behind the first quarter of the steps, by whole epochs where there are some; and which batches they were. None: too few."""
     written = json.loads(truth.read_text())
     came = [got for _, got in written["steps"]]
-    if len(came) < 20:
+    if len(came) < 12:
         return None
-    late = next(n for n, got in enumerate(came) if got >= came[0] + (came[-1] - came[0]) / 4)
-    last, epoch = len(came) - 1, written["epoch_steps"]
+    late, last, epoch = len(came) // 4, len(came) - 1, written["epoch_steps"]
     if last - late > epoch:
         last = late + (last - late) // epoch * epoch
     return {"rate": (last - late) / (came[last] - came[late]) * 1e9, "batches": written["batches"]}
@@ -106,57 +120,98 @@ def environment() -> dict[str, str]:
     return {**os.environ, "STOKER_EMULATE": "1", "PYTHONPATH": str(ROOT / "python")}
 
 
+def told(words: list[object], folder: Path | None = None) -> str:
+    """What a command prints. Where we are ended it is, by SIGTERM: tune then ends what it started."""
+    with subprocess.Popen(words, env=environment(), cwd=folder, stdout=subprocess.PIPE, text=True) as command:
+        try:
+            printed, _ = command.communicate()
+        except BaseException:
+            command.terminate()
+            raise
+    if command.returncode:
+        raise RuntimeError(f"{words[1]}: code {command.returncode}: see above")
+    return printed
+
+
 def tuned(folder: Path, arguments: list[str], options: argparse.Namespace) -> dict[str, object]:
     command = [sys.executable, LOOP, *arguments, "--seconds", "600"]
-    words = [STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "60s", "-o", "tuned.json", "--", *command]
-    return json.loads(subprocess.run(words, check=True, env=environment(), cwd=folder, stdout=subprocess.PIPE).stdout)
+    return json.loads(told([STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "90s", "-o", "tuned.json", "--", *command], folder))
 
 
 def judge(scenario: dict[str, object], options: argparse.Namespace) -> dict[str, object]:
     beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(scenario.get("neighbours", 0))]
+    signal.alarm(options.most)
     try:
         with tempfile.TemporaryDirectory() as place:
             return compare(scenario, options, Path(place))
+    except (TimeoutError, RuntimeError) as failed:
+        return {"failed": str(failed)}
     finally:
+        signal.alarm(0)
         for one in beside:
             one.kill()
             one.wait()
 
 
 def compare(scenario: dict[str, object], options: argparse.Namespace, folder: Path) -> dict[str, object]:
-    arguments, plan = list(scenario["args"]), folder / "tuned.json"
+    arguments, plan, load = list(scenario["args"]), folder / "tuned.json", os.getloadavg()[0]
     result = tuned(folder, arguments, options)
-    settings = [(workers, prefetch) for workers, prefetch in itertools.product(WORKERS, PREFETCH) if workers or prefetch == 2]
-    grid = {setting: rate(set_to(arguments, *setting), options.seconds)["rate"] for setting in settings}
-    best = sorted(grid, key=grid.get)[-2:]
-    ways = {"as it is": lambda: rate(arguments, options.seconds), "tune": lambda: planned(plan, arguments, options.seconds)}
-    ways |= {setting: lambda setting=setting: rate(set_to(arguments, *setting), options.seconds) for setting in best}
-    if not plan.exists():
-        del ways["tune"]
-    found = {way: [] for way in ways}
-    for _ in range(options.rounds):  # in turn: the grid was run in other seconds of the machine
-        for way, run in ways.items():
-            found[way].append(run())
-    mean = {way: statistics.mean(one["rate"] for one in runs) for way, runs in found.items()}
-    best.sort(key=mean.get)
-    ours = found.get("tune", found["as it is"])
-    pairs = zip(ours[0]["batches"], found["as it is"][0]["batches"])  # no run lasts as many steps as the other
-    return {
-        "healthy": scenario.get("healthy", False), "starts": result["starts"], "stopped": result["stopped"],
+    found = {
+        "healthy": scenario.get("healthy", False), "starts": result["starts"], "stopped": result["stopped"], "load": load,
         "kept": [str(change["setting"]) + "=" + str(change["to"]) for loader in result["plan"]["loaders"] for change in loader["changes"]],
-        "best": best[-1], "same": all(one == other for one, other in pairs),
-        "rates": {"as it is": mean["as it is"], "torch's defaults": grid[0, 2], "workers = cores": grid[CORES, 2], "tune": mean.get("tune", mean["as it is"]), "search": mean[best[-1]]},
+        "tried": [str(change["setting"]) + "=" + str(change["to"]) for trial in result["trials"] for change in trial["changes"]],
     }  # fmt: skip
+    return found if found["healthy"] else found | searched(arguments, plan, options)
+
+
+def searched(arguments: list[str], plan: Path, options: argparse.Namespace) -> dict[str, object]:
+    """What tune's plan is worth beside the two best settings of the grid."""
+    settings = [(workers, prefetch) for workers, prefetch in itertools.product(WORKERS, PREFETCH) if workers or prefetch == 2]
+    grid = {setting: rate(set_to(arguments, *setting), None, options.seconds)["rate"] for setting in settings}
+    best = sorted(grid, key=grid.get)[-2:]
+    steps = max(40, round(1.5 * options.seconds * grid[best[-1]]))
+    most = 8 * options.seconds  # where tune found little
+    asis = rate(arguments, steps, options.seconds)
+    ways = {setting: lambda setting=setting: rate(set_to(arguments, *setting), steps, most) for setting in best}
+    ways["tune"] = lambda: planned(plan, arguments, steps, most) if plan.exists() else rate(arguments, steps, most)
+    runs = {way: [] for way in ways}
+    in_turn(ways, runs)
+    if shares(runs)[0] < ENOUGH:
+        in_turn(ways, runs)
+    share, setting = shares(runs)
+    pairs = zip(runs["tune"][0]["batches"], asis["batches"])  # no run lasts as many steps as the other
+    mean = statistics.mean(one["rate"] for one in runs[setting])
+    return {
+        "best": setting, "same": all(one == other for one, other in pairs), "rounds": len(runs[setting]),
+        "rates": {"as it is": asis["rate"], "torch's defaults": grid[0, 2], "workers = cores": grid[CORES, 2], "tune": share * mean, "search": mean},
+    }  # fmt: skip
+
+
+def in_turn(ways: dict[object, object], runs: dict[object, list]) -> None:
+    """One round and its mirror: what drifts evenly cancels."""
+    for way in [*ways, *reversed(ways)]:
+        runs[way].append(ways[way]())
+
+
+def shares(runs: dict[object, list]) -> tuple[float, object]:
+    """What tune reaches of the better of the grid's two, and which that is: the geometric mean over rounds."""
+    against = {
+        way: statistics.geometric_mean([one["rate"] / other["rate"] for one, other in zip(runs["tune"], theirs)]) for way, theirs in runs.items() if way != "tune"
+    }
+    setting = min(against, key=against.get)
+    return against[setting], setting
 
 
 def wrong(result: dict[str, object]) -> str:
     """What tune did wrong, "" where nothing."""
-    share = result["rates"]["tune"] / result["rates"]["search"]
-    if not result["same"]:
-        return "batches differ"
+    if "failed" in result:
+        return result["failed"]
     if result["healthy"]:
         return "not left alone" if result["kept"] else ""
-    return "" if share >= 0.95 else f"{share:.0%} of the search"
+    if not result["same"]:
+        return "batches differ"
+    share = result["rates"]["tune"] / result["rates"]["search"]
+    return "" if share >= ENOUGH else f"{share:.0%} of the search"
 
 
 def table(results: dict[str, dict[str, object]]) -> None:
@@ -164,9 +219,10 @@ def table(results: dict[str, dict[str, object]]) -> None:
     ways = ("as it is", "torch's defaults", "workers = cores", "tune")
     print("| scenario | " + " | ".join(ways) + " | best of the grid | tune kept | starts | |\n|" + "---|" * 9)
     for name, one in results.items():
-        shares = [f"{one['rates'][way] / one['rates']['search']:.0%}" for way in ways]
-        best = "%d workers, prefetch %d" % tuple(one["best"])
-        print(f"| {name} | " + " | ".join(shares) + f" | {best} | {', '.join(one['kept']) or 'nothing'} | {one['starts']} | {wrong(one)} |")
+        rates = one.get("rates", {})  # none of a healthy script, and of a scenario that failed
+        reached = [f"{rates[way] / rates['search']:.0%}" if rates else "" for way in ways]
+        best = "%d workers, prefetch %d" % tuple(one["best"]) if rates else ""
+        print(f"| {name} | {' | '.join(reached)} | {best} | {', '.join(one.get('kept', [])) or 'nothing'} | {one.get('starts', '')} | {wrong(one)} |")
     bad = [name for name, one in results.items() if wrong(one)]
     print(f"\n{len(results) - len(bad)} of {len(results)} as they should be" + (": not " + ", ".join(bad) if bad else ""))
 
@@ -177,23 +233,34 @@ def main() -> None:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", action="store_true", help="run nothing")
     parser.add_argument("--results", type=Path, default=ROOT / "bin" / "tune.json", help="where they are kept, after each scenario")
-    parser.add_argument("--seconds", type=float, default=4, help="of each run of the grid and of the comparison")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no scenario that may not end within so many")
+    parser.add_argument("--most", type=int, default=420, help="end a scenario after so many seconds, as failed")
+    parser.add_argument("--seconds", type=float, default=3, help="of each run of the grid; those of the comparison take half as long again")
     parser.add_argument("--starts", type=int, default=5)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours end with us
+    signal.signal(signal.SIGALRM, too_long)
     every = scenarios()
     results = json.loads(options.results.read_text()) if options.results.exists() else {}
     if options.list:
         for name, scenario in every.items():
             print(f"{name:14} {' '.join(scenario['args'])}" + (f"  [{scenario['neighbours']} neighbours]" if "neighbours" in scenario else ""))
         return
-    for name in () if options.table else options.only or [name for name in every if name not in results]:
+    began, longest = time.monotonic(), 0.0
+    for name in () if options.table else options.only or [name for name in every if "failed" in results.get(name, {"failed": ""})]:
+        start = time.monotonic()
+        if start - began + longest > 60 * options.minutes:
+            break
         results[name] = judge(every[name], options)
-        print(name, json.dumps(results[name]), flush=True)
+        longest = max(longest, time.monotonic() - start)
+        print(name, f"{time.monotonic() - start:.0f} s", json.dumps(results[name]), flush=True)
         options.results.write_text(json.dumps(results, indent=1))
     table({name: results[name] for name in every if name in results})
     sys.exit(any(map(wrong, results.values())))
+
+
+def too_long(*_: object) -> None:
+    raise TimeoutError("took too long")
 
 
 if __name__ == "__main__":

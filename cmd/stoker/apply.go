@@ -21,7 +21,7 @@ func (a *app) apply() *cobra.Command {
 		Short: "Run CMD with the settings of a plan",
 		Long: `Run a PyTorch program as it is, with the settings of a plan (stoker advise -o plan.json, stoker
 tune) on its DataLoaders: the start-up hook sets them. Batches and losses stay the same to the bit;
-what may change them needs --allow. Where a setting cannot be applied a line says why, and CMD
+what may change them needs --allow, as TF32 and bf16 of the whole program do. Where a setting cannot be applied a line says why, and CMD
 runs with its own. The exit code is CMD's.`,
 		Example: `  stoker advise -o plan.json && stoker apply plan.json -- python train.py
   stoker observe -- stoker apply plan.json -- python train.py      and see what came of it
@@ -70,7 +70,7 @@ func fedCommand(command []string) ([]string, error) {
 
 // allowFlag registers --allow.
 func allowFlag(cmd *cobra.Command, allow *[]string) {
-	cmd.Flags().StringSliceVar(allow, "allow", nil, "set what may change batches: "+strings.Join(tune.Allowances, ", "))
+	cmd.Flags().StringSliceVar(allow, "allow", nil, "set what may change batches or numbers: "+strings.Join(tune.Allowances, ", "))
 }
 
 func allowed(words []string) error {
@@ -100,13 +100,16 @@ func (a *app) fits(plan tune.Plan, file string, command, allow []string, force b
 		return hintedError{fmt.Errorf("apply %s: %w", file, err), "make it anew (stoker observe, stoker advise -o " + file + "), or --force applies it all the same"}
 	}
 	if denied := plan.Denied(allow); len(denied) > 0 {
-		hint := fmt.Sprintf("stoker apply --allow %s %s -- %s; stoker feed -- CMD keeps batches and makes pictures faster", denied[0].Allow, file, strings.Join(command, " "))
-		return hintedError{fmt.Errorf("apply %s: batches may change: %s", file, denied[0].Why), hint}
+		hint, what := fmt.Sprintf("stoker apply --allow %s %s -- %s", denied[0].Allow, file, strings.Join(command, " ")), "losses"
+		if denied[0].Allow != tune.Precision {
+			hint, what = hint+"; stoker feed -- CMD keeps batches and makes pictures faster", "batches"
+		}
+		return hintedError{fmt.Errorf("apply %s: %s may change: %s", file, what, denied[0].Why), hint}
 	}
 	for _, line := range plan.Unset() {
 		a.say("apply: %s", line)
 	}
-	if len(plan.Loaders) == 0 {
+	if len(plan.Loaders) == 0 && len(plan.Program) == 0 {
 		a.say("apply: the plan sets nothing: CMD runs with its own settings")
 	}
 	return nil

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,25 +13,31 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/recording"
 )
 
-// exports are the formats that export writes, by how a file's name ends or begins.
+// exports are the formats that export writes, by how a file's name ends or begins: of one
+// judged recording, or a table of many.
 var exports = []struct {
 	name  string
 	fits  func(base string) bool
 	write func(w io.Writer, j judged) error
+	table func(w io.Writer, runs iter.Seq2[string, *recording.Run]) error
 }{
-	{"Prometheus text (FILE.prom)", ends(".prom"), func(w io.Writer, j judged) error {
+	{name: "Prometheus text (FILE.prom)", fits: ends(".prom"), write: func(w io.Writer, j judged) error {
 		return export.Prometheus(w, j.run, j.verdict, forecastsOf(j.plan))
 	}},
-	{"Chrome trace (FILE.json, FILE.json.gz), for ui.perfetto.dev", ends(".json", ".json.gz"), func(w io.Writer, j judged) error {
+	{name: "Chrome trace (FILE.json, FILE.json.gz), for ui.perfetto.dev", fits: ends(".json", ".json.gz"), write: func(w io.Writer, j judged) error {
 		return export.Live(w, j.run)
 	}},
-	{"TensorBoard events (events.out.tfevents.*, or a folder)", func(base string) bool { return strings.HasPrefix(base, tfevents) }, func(w io.Writer, j judged) error {
+	{name: "TensorBoard events (events.out.tfevents.*, or a folder)", fits: func(base string) bool { return strings.HasPrefix(base, tfevents) }, write: func(w io.Writer, j judged) error {
 		return export.TensorBoard(w, j.run)
 	}},
+	{name: "Parquet of steps or signals (*steps.parquet, *signals.parquet)", fits: ends("steps.parquet"), table: export.Steps},
+	{fits: ends("signals.parquet"), table: export.Signals},
 }
 
 // tfevents is how the names of TensorBoard's files begin.
@@ -49,15 +57,16 @@ func ends(suffixes ...string) func(string) bool {
 func (a *app) export() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use:   "export [RUN] -o FILE",
-		Short: "Write a run in another tool's format: Prometheus, TensorBoard, Chrome trace",
+		Use:   "export [RUN...] -o FILE",
+		Short: "Write a run in another tool's format: Prometheus, TensorBoard, Chrome trace, Parquet",
 		Long: `Write a recording (default: the newest here) in another tool's format. The name of FILE says which: .prom is
 Prometheus' text format, as node_exporter's textfile collector takes it; .json or .json.gz a Chrome trace with steps,
-waits and all signals; events.out.tfevents.NAME, or a folder that is there, TensorBoard's event file.`,
+waits and all signals; events.out.tfevents.NAME, or a folder that is there, TensorBoard's event file. A name that ends in
+steps.parquet or signals.parquet is one Parquet table of all recordings that are named, or lie in a folder.`,
 		Example: `  stoker export -o /var/lib/node_exporter/stoker.prom
   stoker export -o run.json.gz stoker-runs/2026-11-21T101500-train.jsonl.gz
-  stoker export -o logs/ && tensorboard --logdir logs`,
-		Args: atMost(1),
+  stoker export -o logs/ && tensorboard --logdir logs
+  stoker export -o steps.parquet stoker-runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runExport(cmd.Context(), args, file)
 		},
@@ -74,7 +83,13 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 		if file == "" || !f.fits(filepath.Base(file)) {
 			continue
 		}
+		if f.table == nil && len(args) > 1 {
+			return usageError{fmt.Errorf("export -o %q: %d recordings; only a table (steps.parquet, signals.parquet) takes several", file, len(args))}
+		}
 		a.began = true
+		if f.table != nil {
+			return a.exportTable(ctx, args, file, f.table)
+		}
 		j, err := a.judge(args)
 		if err != nil {
 			return err
@@ -87,9 +102,59 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 	}
 	var known []string
 	for _, f := range exports {
-		known = append(known, f.name)
+		if f.name != "" {
+			known = append(known, f.name)
+		}
 	}
 	return usageError{fmt.Errorf("export -o %q: the name says no format; there are: %s", file, strings.Join(known, ", "))}
+}
+
+// exportTable writes one table of recordings. One in a folder that cannot be read is left
+// out, and told, unless there is no other.
+func (a *app) exportTable(ctx context.Context, args []string, file string, table func(io.Writer, iter.Seq2[string, *recording.Run]) error) error {
+	if len(args) == 0 {
+		path, err := newest()
+		if err != nil {
+			return err
+		}
+		args = []string{path}
+	}
+	files, folder, err := recordingsIn(args)
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.end()
+	var unread []error
+	runs := func(yield func(string, *recording.Run) bool) {
+		for i, path := range files {
+			p.say("reading recording %d of %d", i+1, len(files))
+			run, err := a.openRun(path)
+			if err != nil {
+				unread = append(unread, err)
+				if !folder {
+					return
+				}
+			} else if ctx.Err() != nil || !yield(filepath.Base(path), run) {
+				return
+			}
+		}
+	}
+	if err = writeFiles(ctx, output{file, toOthers, func(w io.Writer) error {
+		err := errors.Join(table(w, runs), ctx.Err())
+		if len(unread) > 0 && (!folder || len(unread) == len(files)) {
+			return unread[0]
+		}
+		return err
+	}}); err != nil {
+		return err
+	}
+	p.end()
+	for _, why := range unread[:min(len(unread), mostNotes)] {
+		a.say("left out: %v", why)
+	}
+	a.say("%s is written: %d of %s", file, len(files)-len(unread), stoker.Many(len(files), "recording"))
+	return nil
 }
 
 func forecastsOf(plan advise.Plan) []export.Forecast {

@@ -11,7 +11,7 @@ import (
 func TestExportWritesFormats(t *testing.T) {
 	alone(t)
 	dir := t.TempDir()
-	for name, begins := range map[string]string{"a.prom": "# HELP stoker_", "a.json": `{"displayTimeUnit"`, "events.out.tfevents.1.x": "", "a.json.gz": "\x1f\x8b"} {
+	for name, begins := range map[string]string{"a.prom": "# HELP stoker_", "a.json": `{"displayTimeUnit"`, "events.out.tfevents.1.x": "", "a.json.gz": "\x1f\x8b", "a.steps.parquet": "PAR1", "signals.parquet": "PAR1"} {
 		file := filepath.Join(dir, name)
 		code, _, errs := call(t, "export", "-o", file, liveRun)
 		text, err := os.ReadFile(file)
@@ -27,9 +27,45 @@ func TestExportWritesFormats(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(logs, "events.out.tfevents.*")); len(found) != 1 {
 		t.Errorf("in the folder: %v", found)
 	}
-	for _, args := range [][]string{{"export", liveRun}, {"export", "-o", "a.xyz", liveRun}} {
+	for _, args := range [][]string{{"export", liveRun}, {"export", "-o", "a.xyz", liveRun}, {"export", "-o", "a.parquet", liveRun}} {
 		if code, _, errs := call(t, args...); code != exitUsage || !strings.Contains(errs, "FILE.prom") {
 			t.Errorf("%v: code %d, %q", args, code, errs)
 		}
+	}
+}
+
+// A table is of all recordings of a folder but those that cannot be read, which are told;
+// one that was named is missed.
+func TestExportTables(t *testing.T) {
+	alone(t)
+	dir := shelfOf(t, map[string]string{"a.jsonl.gz": fed, "b.jsonl.gz": starved})
+	a, table := filepath.Join(dir, "a.jsonl.gz"), filepath.Join(dir, "steps.parquet")
+	size := func(args ...string) int64 {
+		t.Helper()
+		code, _, errs := call(t, append([]string{"export", "-o", table}, args...)...)
+		info, err := os.Stat(table)
+		if code != exitFine || err != nil {
+			t.Fatalf("%v: code %d, %v\n%s", args, code, err, errs)
+		}
+		return info.Size()
+	}
+	one, two := size(a), size(dir)
+	bad := filepath.Join(dir, "bad.jsonl.gz")
+	_ = os.WriteFile(bad, []byte("none"), 0o600)
+	if one >= two || size(dir) != two {
+		t.Errorf("%d bytes of one, %d of two", one, two)
+	}
+	if code, _, errs := call(t, "export", "-o", table, dir); code != exitFine || !strings.Contains(errs, "left out: ") || !strings.Contains(errs, bad) || !strings.Contains(errs, "2 of 3 recordings") {
+		t.Errorf("code %d\n%s", code, errs)
+	}
+	for _, args := range [][]string{{a, bad}, {bad}, {filepath.Join(dir, "none.jsonl.gz")}} {
+		missing := filepath.Join(dir, "not.signals.parquet")
+		code, _, errs := call(t, append([]string{"export", "-o", missing}, args...)...)
+		if _, err := os.Stat(missing); code != exitError || err == nil || !strings.Contains(errs, "stoker: error: ") {
+			t.Errorf("%v: code %d, %v\n%s", args, code, err, errs)
+		}
+	}
+	if code, _, errs := call(t, "export", "-o", filepath.Join(dir, "a.prom"), a, a); code != exitUsage || !strings.Contains(errs, "2 recordings") {
+		t.Errorf("several as Prometheus' text: code %d\n%s", code, errs)
 	}
 }

@@ -90,7 +90,10 @@ func tunedPage(file string) (report.Tuned, bool) {
 	}
 	t := report.Tuned{Name: file, Version: version, Stopped: o.Stopped, Outcome: o.Outcome, Patch: o.Patch, Command: o.Plan.Command, Object: text}
 	for _, trial := range o.Trials {
-		t.Trials = append(t.Trials, report.Tried{Settings: trial.Settings(), Promised: trial.Promised, Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why})
+		if trial.Losses != nil && trial.Why == "" {
+			trial.Why = trial.Losses.Told()
+		}
+		t.Trials = append(t.Trials, report.Tried{Settings: trial.Settings(), Promised: trial.Promise(), Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why})
 	}
 	return t, true
 }

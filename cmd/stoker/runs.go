@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
@@ -43,7 +45,7 @@ func most(a, b float64) int {
 
 func (a *app) runs() *cobra.Command {
 	var asJSON, asCSV bool
-	var order string
+	var order, file string
 	var top int
 	var prices priceFlags
 	cmd := &cobra.Command{
@@ -55,12 +57,16 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 		Example: `  stoker runs
   stoker runs --price '$2.10/h' --sort when /shared/stoker-runs
   stoker runs --json | jq '.months[] | {month, lost_usd}'
-  stoker runs --csv > runs.csv`,
+  stoker runs --csv > runs.csv
+  stoker runs -o runs.parquet`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, known := orders[order]
 			if !known {
 				return usageError{fmt.Errorf("--sort %q: expected lost, when, stall, rate, host or class", order)}
+			}
+			if file != "" && !strings.HasSuffix(file, ".parquet") {
+				return usageError{fmt.Errorf("-o %q: the name says no format; expected FILE.parquet", file)}
 			}
 			own, err := prices.own()
 			if err != nil {
@@ -78,6 +84,8 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 			list := listed(folder, found, notes, own)
 			slices.SortStableFunc(list.Jobs, by)
 			switch {
+			case file != "":
+				return writeFiles(cmd.Context(), output{file, toUser, func(w io.Writer) error { return parquet.Write(w, report.JobColumns, list.Jobs) }})
 			case asJSON:
 				return report.RunsJSON(a.stdout, list)
 			case asCSV:
@@ -88,10 +96,11 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print a row of comma-separated values per job")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write a row per job as a Parquet table: FILE.parquet")
 	cmd.Flags().StringVar(&order, "sort", "lost", "order: lost, when, stall, rate, host, class")
 	cmd.Flags().IntVar(&top, "top", 50, "jobs to show; 0: all")
 	prices.register(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv", "output")
 	return cmd
 }
 

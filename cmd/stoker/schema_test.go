@@ -118,8 +118,8 @@ func tuned(t *testing.T) tuneObject {
 	return tuneObject{1, tune.Result{
 		Stopped: "nothing more has a measurable gain", Starts: 3, Baseline: "run.jsonl.gz", Emulated: true, Outcome: &o,
 		Trials: []tune.Trial{
-			{Fix: "num_workers", Changes: changes, Promised: worth, Pairs: []verify.Outcome{o}, Kept: true},
-			{Fix: "pin_memory", Changes: []stoker.Change{{Setting: stoker.PinMemory, From: false, To: true}}, Promised: stoker.Interval{Low: 1, Point: 1.1, High: 1.2}, Why: "CMD failed with code 1"},
+			{Fix: "num_workers", Changes: changes, Promised: &worth, Pairs: []verify.Outcome{o}, Kept: true},
+			{Fix: "pin_memory", Changes: []stoker.Change{{Setting: stoker.PinMemory, From: false, To: true}}, Promised: &stoker.Interval{Low: 1, Point: 1.1, High: 1.2}, Why: "CMD failed with code 1"},
 		},
 		Plan: tune.Plan{Format: 1, By: "0.1.0", Of: "run.jsonl.gz", Command: []string{"python", "train.py"}, Loaders: []tune.Loader{{Call: "/train.py:1", Changes: changes, Worth: &worth}}},
 	}, "--- train.py\n+++ train.py\n", nil}

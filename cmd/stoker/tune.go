@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,6 +43,9 @@ was worth, the script's change as a patch, and a plan for stoker apply.
 
 CMD trains in each start: give it a folder for what it writes with --env or --args, where {scratch}
 stands for a new one per start. WANDB_MODE=offline is set. CMD has no terminal and reads nothing.
+
+With --allow precision TF32 and bf16 are tried as well. Such a setting stays if the first losses are as
+near to those of two starts without it as these are to each other; all three are printed.
 
 With --live CMD is started once and trains to its end, with its terminal and its exit code: workers and
 prefetching are tried when an epoch begins, and kept where the last one was faster.`,
@@ -92,6 +96,8 @@ func (f tuneFlags) check() error {
 		}
 	}
 	switch {
+	case f.live && slices.Contains(f.allow, tune.Precision):
+		return errors.New("--live with --allow precision: losses are compared over several starts: leave out --live")
 	case f.starts < 2 || f.starts > 100:
 		return fmt.Errorf("--starts %d: 2 to 100 are possible", f.starts)
 	case f.longest < 10*time.Second:
@@ -160,7 +166,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		a.say("no patch: %v", err)
 	}
 	if f.json {
-		return report.Object(a.stdout, tuneObject{1, result, diff, left})
+		return report.Object(a.stdout, tuneObject{1, result, diff, append([]string{}, left...)})
 	}
 	return a.tuned(f, result, diff, left)
 }
@@ -226,7 +232,10 @@ func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) erro
 		if t.Kept {
 			verdict = "kept"
 		}
-		fmt.Fprintf(a.stdout, "%-52s %-28s %s, %s\n", t.Settings(), stoker.Factor(t.Promised), achieved, verdict)
+		fmt.Fprintf(a.stdout, "%-52s %-28s %s, %s\n", t.Settings(), stoker.Factor(t.Promise()), achieved, verdict)
+	}
+	for _, t := range r.Trials {
+		a.losses(t)
 	}
 	for _, line := range append(r.Plan.Unset(), left...) {
 		a.say("%s", line)
@@ -235,6 +244,22 @@ func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) erro
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "\nstopped: %s\n\n%s", r.Stopped, diff)
-	a.say("the plan is %s: stoker apply %s -- CMD", f.output, f.output)
+	apply := "stoker apply "
+	if len(f.allow) > 0 && len(r.Plan.Denied(nil)) > 0 {
+		apply += "--allow " + strings.Join(f.allow, ",") + " "
+	}
+	a.say("the plan is %s: %s%s -- CMD", f.output, apply, f.output)
 	return nil
+}
+
+// losses prints those of a trial that changes numbers, beside those without it.
+func (a *app) losses(t tune.Trial) {
+	if t.Losses == nil {
+		return
+	}
+	fmt.Fprintf(a.stdout, "\n%-12s %12s %12s %12s\n", "losses", "without", "once more", "with")
+	for _, row := range t.Losses.Rows {
+		fmt.Fprintf(a.stdout, "%-12s %12.5g %12.5g %12.5g\n", fmt.Sprintf("%d to %d", row.First, row.Last), row.Before, row.Again, row.With)
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", t.Settings(), t.Losses.Told())
 }

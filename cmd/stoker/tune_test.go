@@ -32,6 +32,7 @@ func TestTuneUsage(t *testing.T) {
 	}
 	good, other := plan("good.json", "", ""), plan("other.json", "abc", "")
 	draws := plan("draws.json", "", `{"allow": "draws", "why": "samples draw random numbers"}`)
+	numbers := write("numbers.json", `{"plan": 1, "command": ["python", "train.py"], "program": [{"setting": "tf32", "from": false, "to": true}]}`)
 	old := write("old.json", `{"plan": 7}`)
 	for _, c := range []struct {
 		args []string
@@ -41,13 +42,16 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"apply"}, exitUsage, "apply takes one plan"},
 		{[]string{"apply", good}, exitUsage, "apply takes one plan"},
 		{[]string{"apply", "--", "python", "train.py"}, exitUsage, "apply takes one plan"},
-		{[]string{"apply", "--allow", "all", good, "--", "python", "train.py"}, exitUsage, "expected one of draws, state, order"},
+		{[]string{"apply", "--allow", "all", good, "--", "python", "train.py"}, exitUsage, "expected one of draws, state, order, precision"},
 		{[]string{"apply", "absent.json", "--", "python", "train.py"}, exitOurs, "no such file"},
 		{[]string{"apply", script, "--", "python", "train.py"}, exitOurs, "it is no plan"},
 		{[]string{"apply", old, "--", "python", "train.py"}, exitOurs, "format 7"},
 		{[]string{"apply", other, "--", "python", "train.py"}, exitOurs, "--force applies it all the same"},
 		{[]string{"apply", good, "--", "python", "eval.py"}, exitOurs, "made of train.py, and this is eval.py"},
 		{[]string{"apply", draws, "--", "python", "train.py"}, exitOurs, "stoker apply --allow draws"},
+		{[]string{"apply", numbers, "--", "python", "train.py"}, exitOurs, "losses may change: tf32 false -> true changes numbers\nstoker: hint: stoker apply --allow precision "},
+		{[]string{"apply", "--allow", "draws", numbers, "--", "python", "train.py"}, exitOurs, "losses may change"},
+		{[]string{"apply", "--allow", "precision", numbers, "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"apply", good, "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"tune"}, exitUsage, "tune takes a command"},
 		{[]string{"tune", "--starts", "1", "--", "true"}, exitUsage, "2 to 100"},
@@ -56,6 +60,7 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"tune", "-o", good, "--", "true"}, exitUsage, "is not replaced"},
 		{[]string{"tune", "--", "true"}, exitUsage, "--yes agrees"},
 		{[]string{"tune", "--live", "--starts", "3", "--", "true"}, exitUsage, "none of the others can be"},
+		{[]string{"tune", "--live", "--allow", "precision", "--", "true"}, exitUsage, "leave out --live"},
 		{[]string{"tune", "--live", "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"tune", "--yes", "--", "./absent"}, exitError, "no such"},
 		{[]string{"tune", "--yes", "--", "true"}, exitError, "0 steady training steps were seen"},

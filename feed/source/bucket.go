@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -134,11 +135,11 @@ func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]
 	return nil
 }
 
-// fetch writes the object of a sample to a file; it is the one that was listed, whole, or
-// there is an error.
-func (b *bucket) fetch(below string, want object, to *os.File) error {
+// fetch writes the object of a sample to a file and sums its bytes; it is the one that
+// was listed, whole, or there is an error.
+func (b *bucket) fetch(below string, want object, to *os.File) (sum uint32, err error) {
 	key := b.prefix + below
-	return b.again(b.ctx, key, tries, func(ctx context.Context) error {
+	err = b.again(b.ctx, key, tries, func(ctx context.Context) error {
 		if _, err := to.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
@@ -154,7 +155,9 @@ func (b *bucket) fetch(below string, want object, to *os.File) error {
 		}
 		watch := time.AfterFunc(stalls, cancel)
 		defer watch.Stop()
-		n, err := io.Copy(to, &alive{io.LimitReader(response.Body, want.size+1), watch})
+		bytes := crc32.New(castagnoli)
+		n, err := io.Copy(io.MultiWriter(to, bytes), &alive{io.LimitReader(response.Body, want.size+1), watch})
+		sum = bytes.Sum32()
 		switch {
 		case ctx.Err() != nil:
 			err = fmt.Errorf("no byte came for %s", stalls)
@@ -163,6 +166,7 @@ func (b *bucket) fetch(below string, want object, to *os.File) error {
 		}
 		return err
 	})
+	return sum, err
 }
 
 // errChanged is of an object that is not any more what was listed.

@@ -218,6 +218,35 @@ func TestBucketCacheLasts(t *testing.T) {
 	}
 }
 
+// What a power cut left, of its size and with other bytes, is fetched again.
+func TestBucketCacheIsChecked(t *testing.T) {
+	s, _ := aStore(t, "1GB")
+	want, err := readAll(listed(t, "s3://pictures/train/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(os.Getenv("STOKER_CACHE_DIR"), "objects", "*"))
+	if err := os.WriteFile(files[0], make([]byte, len(want[0])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	torn, err := os.OpenFile(files[1], os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = torn.WriteAt(make([]byte, 4096), 4096)
+	if err := errors.Join(err, torn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	shared.cache, s.asked = nil, map[string]int{}
+	got, err := readAll(listed(t, "s3://pictures/train/"))
+	if err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
+		t.Errorf("other bytes, %v", err)
+	}
+	if delete(s.asked, "/pictures"); len(s.asked) != 2 || len(files) != 6 {
+		t.Errorf("%d of %d were fetched again", len(s.asked), len(files))
+	}
+}
+
 // What is read ahead is fetched once, also where nothing is kept, and by many at once.
 func TestBucketAhead(t *testing.T) {
 	s, _ := aStore(t, "0B")

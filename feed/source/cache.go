@@ -5,9 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,10 +44,17 @@ type cache struct {
 // entry is an object in the cache.
 type entry struct {
 	size    int64
-	coming  bool // somebody fetches it
-	passing bool // it goes once it was opened
-	left    bool // by an earlier process, and not asked for since
+	sum     uint32 // of its bytes
+	coming  bool   // somebody fetches it
+	passing bool   // it goes once it was opened
+	left    bool   // by an earlier process, and not asked for since
 }
+
+// file is where an object lies. Its sum is in the name: nothing is synced, and after a
+// power cut a file may have its size and not its bytes.
+func (e *entry) file(name string) string { return fmt.Sprintf("%s-%08x", name, e.sum) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var shared struct {
 	sync.Mutex
@@ -107,10 +117,15 @@ func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 	ages := map[string]time.Time{}
 	for _, file := range files {
 		name := file.Name()
-		if info, err := file.Info(); err == nil && len(name) == nameLength {
-			c.entries[name] = &entry{size: info.Size(), left: true}
-			c.kept, ages[name], c.left = c.kept+info.Size(), info.ModTime(), append(c.left, name)
-		} else if err == nil && strings.HasPrefix(name, coming) && now.Sub(info.ModTime()) > abandoned {
+		info, err := file.Info()
+		if err != nil {
+			continue // just gone
+		}
+		object, sum, _ := strings.Cut(name, "-")
+		if sum, err := strconv.ParseUint(sum, 16, 32); err == nil && len(object) == nameLength {
+			c.entries[object] = &entry{size: info.Size(), sum: uint32(sum), left: true}
+			c.kept, ages[object], c.left = c.kept+info.Size(), info.ModTime(), append(c.left, object)
+		} else if strings.HasPrefix(name, coming) && now.Sub(info.ModTime()) > abandoned {
 			_ = os.Remove(filepath.Join(folder, name))
 		}
 	}
@@ -128,7 +143,7 @@ func (c *cache) makeRoom(size int64) {
 	}
 }
 
-// nameLength is how long the names of whole objects are.
+// nameLength is how long the names of whole objects are, without their sums.
 const nameLength = 2 * sha256.Size
 
 // nameOf is an object's file: of another content it is another one.
@@ -148,13 +163,16 @@ func (f *Folder) get(i int) (File, error) {
 			return File{}, err
 		}
 		c.mu.Lock()
-		file, err := f.openBelow(name)
-		if err == nil && file.Size != want.size {
-			file.Close()
-			err = errNoFile // somebody wrote to it
-		}
-		if e := c.entries[name]; e != nil && !e.coming && (e.passing || err != nil) {
-			c.drop(name, e)
+		var file File
+		err := errNoFile // somebody wrote to it, or removed it
+		if e := c.entries[name]; e != nil && !e.coming {
+			if file, err = f.openBelow(e.file(name)); err == nil && file.Size != want.size {
+				file.Close()
+				err = errNoFile
+			}
+			if e.passing || err != nil {
+				c.drop(name, e)
+			}
 		}
 		c.mu.Unlock()
 		if err == nil {
@@ -166,7 +184,7 @@ func (f *Folder) get(i int) (File, error) {
 
 // drop removes an object. mu is held.
 func (c *cache) drop(name string, e *entry) {
-	_ = os.Remove(filepath.Join(c.folder, name))
+	_ = os.Remove(filepath.Join(c.folder, e.file(name)))
 	delete(c.entries, name)
 	if e.passing {
 		c.passing -= e.size
@@ -178,43 +196,69 @@ func (c *cache) drop(name string, e *entry) {
 // have fetches an object unless it is there or on its way.
 func (c *cache) have(b *bucket, name, below string, want object) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for e := c.entries[name]; e != nil; e = c.entries[name] {
-		if !e.coming {
-			e.left = false
-			c.mu.Unlock()
+		switch {
+		case e.coming:
+			c.arrived.Wait()
+		case !e.left:
 			return nil
+		default:
+			e.left = false
+			_ = c.alone(name, e, func() error { return c.check(name, e) }) // what is not whole is fetched again
 		}
-		c.arrived.Wait()
 	}
 	c.makeRoom(want.size)
-	e := &entry{size: want.size, coming: true, passing: c.kept+want.size > c.budget}
+	e := &entry{size: want.size, passing: c.kept+want.size > c.budget}
 	if c.entries[name] = e; e.passing {
 		c.passing += e.size
 	} else {
 		c.kept += e.size
 	}
+	return c.alone(name, e, func() error { return c.write(b, name, below, want, e) })
+}
+
+// alone does something to an object for which all others wait, and drops it where that
+// fails. mu is held before and after it.
+func (c *cache) alone(name string, e *entry, do func() error) error {
+	e.coming = true
 	c.mu.Unlock()
-	err := c.write(b, name, below, want)
+	err := do()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	e.coming = false
-	if err != nil {
+	if e.coming = false; err != nil {
 		c.drop(name, e)
 	}
 	c.arrived.Broadcast()
 	return err
 }
 
+// check reads what an earlier process left.
+func (c *cache) check(name string, e *entry) error {
+	file, err := os.Open(filepath.Join(c.folder, e.file(name)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	sum := crc32.New(castagnoli)
+	if _, err := io.Copy(sum, file); err != nil {
+		return err
+	}
+	if sum.Sum32() != e.sum {
+		return errNoFile
+	}
+	return nil
+}
+
 // write fetches an object to a file that has its name when it is whole.
-func (c *cache) write(b *bucket, name, below string, want object) error {
+func (c *cache) write(b *bucket, name, below string, want object, e *entry) error {
 	file, err := os.CreateTemp(c.folder, coming+"*")
 	if err != nil {
 		return fmt.Errorf("cache an object: %w", err)
 	}
-	err = b.fetch(below, want, file)
+	e.sum, err = b.fetch(below, want, file)
 	err = errors.Join(err, file.Close())
 	if err == nil {
-		err = os.Rename(file.Name(), filepath.Join(c.folder, name))
+		err = os.Rename(file.Name(), filepath.Join(c.folder, e.file(name)))
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())

@@ -12,7 +12,7 @@ type File struct {
 
 // openBelow opens a path below the root for reading.
 func (f *Folder) openBelow(path string) (File, error) {
-	file, err := os.Open(join(f.root, path))
+	file, err := os.Open(join(f.open.Name(), path))
 	if err != nil {
 		return File{}, err
 	}

@@ -1,4 +1,4 @@
-"""Sets what a plan says on the DataLoaders of an unchanged program. A part of the start-up hook; inert unless STOKER_APPLY names a plan, or STOKER_LIVE a folder (live.py).
+"""Sets what a plan says on the DataLoaders of an unchanged program. A part of the start-up hook; inert unless STOKER_APPLY names a plan, STOKER_LIVE a folder (live.py), or STOKER_LOSSES a file (precision.py).
 
 What it does. A DataLoader is known by the line that makes it and by the class of its data set. When it is iterated the program gets an
 iterator that draws from torch's generators what the program's own would have drawn, and takes its batches from workers that
@@ -24,6 +24,7 @@ SAMPLERS = ("SequentialSampler", "RandomSampler", "SubsetRandomSampler", "Weight
 
 DRAWS = "its data set draws random numbers (%s): in workers batches differ, as with another seed. --allow draws sets it all the same"
 
+_watched = {}  # modules, and what is called once they were imported
 _plan = []  # its loaders
 _allow = set()
 _said = set()
@@ -33,17 +34,26 @@ _shells = []  # our kind of iterator, once torch is there
 _met = set()  # numbers of the plan's loaders that were made
 
 
-def begin(path, folder):
+def begin(path, folder, losses):
     """Called once, at the start of Python."""
     global _known, _live
     try:
+        plan = {"loaders": []}
         if path:
             with open(path) as file:
-                _plan.extend(json.load(file)["loaders"])
+                plan = json.load(file)
+        _plan.extend(plan["loaders"])
         if folder:
             _live = hook._part("live")
             _live.begin(folder)
         _allow.update(filter(None, os.environ.get("STOKER_APPLY_ALLOW", "").split(",")))
+        program = plan.get("program") or () if "precision" in _allow else ()
+        if program or losses:
+            precision = hook._part("precision")
+            precision.begin(program, losses)
+            _watched["torch"] = precision.patch
+        if _plan or _live is not None:
+            _watched[NAME] = _patch
         _known = hook._ByObject()
         sys.meta_path.insert(0, _Finder())
     except Exception as error:
@@ -51,27 +61,27 @@ def begin(path, folder):
 
 
 class _Finder(object):
-    """Has one module watched. The others find it: but for the hook's own, which comes before us and wraps what we give."""
+    """Has modules watched. The others find them: but for the hook's own, which comes before us and wraps what we give."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != NAME or _shells:
+        if name not in _watched:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find is not None and finder is not self and finder is not hook._finder else None
             if spec is not None:
-                _watch(spec.loader)
+                _watch(spec.loader, name)
                 return spec
         return None
 
 
-def _watch(loader):
+def _watch(loader, name):
     execute = loader.exec_module
 
     def exec_module(module):
         execute(module)
         try:
-            _patch(module)
+            _watched.pop(name)(module)
         except Exception as error:  # another torch than we know
             _say("CMD runs with its own settings: %s: %s" % (type(error).__name__, error))
 

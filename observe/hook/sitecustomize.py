@@ -1531,7 +1531,8 @@ def _precision(torch):
         matmul = get() if get is not None else None
     get = getattr(core, "_get_cudnn_benchmark", None)
     # The asking thread is seldom inside autocast, even where all of the model is: False would say too much.
-    return {"matmul": matmul, "cudnn_benchmark": get() if get is not None else None, "autocast": torch.is_autocast_enabled() or None}
+    autocast = torch.is_autocast_enabled() or "precision" in _parts and _parts["precision"].autocasts or None
+    return {"matmul": matmul, "cudnn_benchmark": get() if get is not None else None, "autocast": autocast}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1954,9 +1955,9 @@ def _give_way(code):
     me = sys.modules.pop("sitecustomize")
     if sys.modules.setdefault("_stoker_hook", me) is me:
         try:
-            plan, live = os.environ.get("STOKER_APPLY"), os.environ.get("STOKER_LIVE")
-            if (plan or live) and sys.version_info >= (3, 8):
-                _part("apply").begin(plan, live)  # before ours: what it puts in place is what we time
+            asked = [os.environ.get("STOKER_" + name) for name in ("APPLY", "LIVE", "LOSSES")]
+            if any(asked) and sys.version_info >= (3, 8):
+                _part("apply").begin(*asked)  # before ours: what it puts in place is what we time
             begin()
             if not _off:
                 _keep_compiled(code)

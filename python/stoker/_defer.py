@@ -24,7 +24,7 @@ import torch
 import torch.utils.data._utils as loading
 from torch.utils.data import dataloader
 
-from . import _making, _pictures, _tensors
+from . import _files, _making, _pictures, _share, _tensors
 from ._feed import Daemon, Wait, daemon_of, meeting_place
 from ._line import Line
 from ._pictures import PILLOW, Recording, Tally
@@ -46,6 +46,7 @@ def enable() -> None:
     global _everywhere
     _install()
     _everywhere = True
+    _share.begin()
 
 
 @contextlib.contextmanager
@@ -74,11 +75,19 @@ def _forked() -> None:
     _starting = threading.Lock()
     _making.lock = threading.RLock()
     _making.rooms = Rooms()
+    _files.forked()
     _pictures.lock = threading.RLock()
+    _share.forked()
     Recording.now = None
 
 
-os.register_at_fork(after_in_child=_forked)
+def _forking() -> None:
+    """Before a fork: what a child would see of the fetch under way, the parent writes anew."""
+    if Recording.now is not None and Recording.now.files is not None:
+        Recording.now.files.part()
+
+
+os.register_at_fork(before=_forking, after_in_child=_forked)
 
 
 def _asked() -> bool:
@@ -123,7 +132,8 @@ class _Loop:
         self._ends, self._loop = ends, loop
 
     def __reduce__(self) -> Any:  # to a worker that is not forked
-        return _loop_of, ([reduction.DupFd(end.fileno()) for end in self._ends],)
+        ends = [reduction.DupFd(end.fileno()) for end in self._ends]
+        return _loop_of, (ends, reduction.DupFd(_share.file()) if _share.file() >= 0 else None)
 
     def __call__(self, *args: Any) -> None:
         mine = inspect.signature(self._loop).bind(*args).arguments.get("worker_id")
@@ -137,7 +147,9 @@ class _Loop:
         self._loop(*args)
 
 
-def _loop_of(ends: list[Any]) -> _Loop:
+def _loop_of(ends: list[Any], share: Any) -> _Loop:
+    if share is not None:
+        _share.share(share.detach())
     return _Loop([socket.socket(fileno=end.detach()) for end in ends], loading.worker._worker_loop)
 
 
@@ -145,17 +157,22 @@ def _fetch_in_place_of(original: Any) -> Any:
     @functools.wraps(original)
     def fetch(self: Any, index: Any) -> Any:
         wanted = getattr(self, "_stoker", False) or loading.worker.get_worker_info() is not None
-        if not wanted or Recording.now is not None or not _ready():  # a data set may iterate a loader of its own
+        if not wanted or Recording.now is not None:  # a data set may iterate a loader of its own
             return original(self, index)
-        tally = vars(self).setdefault("_stoker_tally", Tally())
-        if not tally.worth():
-            return original(self, index)
-        again = isinstance(self, loading.fetch._MapDatasetFetcher)
-        if _left > 0:
-            return _compared(lambda: original(self, index), again, tally)
-        return (_deferred_or_again if again else _deferred)(lambda: original(self, index), Recording(again, tally))
+        with _share.counting():
+            return _fetched(self, lambda: original(self, index))
 
     return fetch
+
+
+def _fetched(fetcher: Any, fetch: Callable[[], Any]) -> Any:
+    tally = vars(fetcher).setdefault("_stoker_tally", Tally())
+    if not _ready() or not tally.worth():
+        return fetch()
+    again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
+    if _left > 0:
+        return _compared(fetch, again, tally)
+    return (_deferred_or_again if again else _deferred)(fetch, Recording(again, tally))
 
 
 def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
@@ -226,7 +243,7 @@ def _compared(fetch: Callable[[], Any], again: bool, tally: Tally) -> Any:
     _making.checked = differing = []
     try:
         recording = Recording(again, tally)
-        batch, equal = twice(fetch, lambda: _deferred(fetch, recording)) if again else (_deferred(fetch, recording), True)
+        batch, equal = twice(_share.uncounted()(fetch), lambda: _deferred(fetch, recording)) if again else (_deferred(fetch, recording), True)
     finally:
         _making.checked = None
     if differing or not equal:
@@ -251,21 +268,27 @@ _needs: set[str] = set()
 
 
 def _needed(what: str) -> None:
-    """Say once where pixels were asked for that could not wait: the program's line, and by whom on its behalf."""
+    """Say once where pixels were asked for that could not wait."""
+    where = _asking()
+    _share.because(_share.PART if what == _tensors.VALUES else _share.PILLOW, f"{where} asks for {what}")
+    if where not in _needs and len(_needs) < 3:
+        _needs.add(where)
+        _say(f"{where} asks for {what}, which is made there and then")
+
+
+def _asking() -> str:
+    """The program's line that is at work, and who on its behalf."""
     frame: Any = sys._getframe(1)
     by = ""
     while frame is not None and any(part in frame.f_code.co_filename for part in _LIBRARIES):
         if not by and not frame.f_globals["__name__"].startswith("stoker."):
             by = f" ({frame.f_globals['__name__']}.{frame.f_code.co_name})"
         frame = frame.f_back
-    where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "a library"
-    if where + by not in _needs and len(_needs) < 3:
-        _needs.add(where + by)
-        _say(f"{where}{by} asks for {what}, which is made there and then")
+    return (f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "a library") + by
 
 
 _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "multiprocessing", "site-packages"))
-Recording.needed = staticmethod(_needed)
+Recording.needed, Recording.asking = staticmethod(_needed), staticmethod(_asking)
 
 
 def _ready() -> bool:

@@ -16,7 +16,7 @@ _TABLES, _QUANTIZATION, _SCAN, _END, _RESTART, _COMMENT = 0xC4, 0xDB, 0xDA, 0xD9
 _FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # progressive
 
 
-def sound(data: bytes) -> int:
+def sound(data: bytes | memoryview) -> int:
     """Where the file's image ends, 0 where Pillow had better look at it."""
     try:
         return _Reader(data).end()
@@ -25,7 +25,7 @@ def sound(data: bytes) -> int:
 
 
 class _Reader:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self.data = data
         self.tables: set[int] = set()  # class and number of Huffman tables
         self.quantization: set[int] = set()
@@ -42,7 +42,7 @@ class _Reader:
             if marker == _END:
                 return at + 2 if self.scans else 0
             behind = at + 2 + (data[at + 2] << 8 | data[at + 3])
-            segment = data[at + 4 : behind]
+            segment = bytes(data[at + 4 : behind])
             if behind < at + 4 or behind > len(data) or not self.take(marker, segment):
                 return 0
             at = behind

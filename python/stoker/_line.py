@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from . import _making
+from ._files import Files
 from ._making import Job
 from ._room import Room, memory
 from ._warning import warn
@@ -23,7 +24,6 @@ _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "
 _VECTORS = 512  # of one writev
 _PICTURES = 2048  # of one make, of 8192 that are possible
 _AT_ONCE = 8  # makes, of 16 that are possible
-_KEPT = 64 << 20  # bytes of files, from batch to batch
 
 
 class Line:
@@ -33,7 +33,7 @@ class Line:
         end.setblocking(True)
         self._end: socket.socket | None = end
         self._pid = os.getpid()
-        self._files = os.memfd_create("stoker-files", os.MFD_CLOEXEC)
+        self._files = Files()  # of sources that lie in no other
         self._number = 0
 
     def __call__(self, jobs: list[Job]) -> list[Job]:
@@ -60,22 +60,23 @@ class Line:
 
     def _make(self, jobs: list[Job]) -> list[Job]:
         request = _Request(jobs)
+        files = next((job.recipe.source.files for job in jobs if job.recipe.source.files), self._files)
         try:
-            at = request.write(self._files)
+            at = request.write(files)
             waiting: dict[int, list[int]] = {}
             left: set[int] = set()
             for room, members, text in request.texts():
                 if len(waiting) == _AT_ONCE:
                     left.update(self._receive(waiting))
-                os.pwrite(self._files, text, at)
+                os.pwrite(files.descriptor, text, at)
                 self._number += 1
-                self._send({"type": "make", "n": self._number, "at": at, "bytes": len(text)}, (self._files, room))
+                self._send({"type": "make", "n": self._number, "at": at, "bytes": len(text)}, (files.descriptor, room))
                 waiting[self._number] = members
                 at += len(text)
             while waiting:
                 left.update(self._receive(waiting))
-            if at > _KEPT:
-                os.ftruncate(self._files, 0)
+            if at > files.size:
+                os.ftruncate(files.descriptor, files.size)
             request.deliver(left)
             return [job for i, job in enumerate(jobs) if i in left]
         finally:
@@ -119,19 +120,21 @@ class _Request:
             self.scratch = memory(size)
             self.mapped = np.frombuffer(mmap.mmap(self.scratch, size), np.uint8)
 
-    def write(self, file: int) -> int:
-        """Put the sources into a file; its end is returned."""
-        chunks, at = [], 0
+    def write(self, files: Files) -> int:
+        """Have the sources in a file, behind those that it has; its end is returned."""
+        chunks, at = [], files.end
         for job in self.jobs:
             source = job.recipe.source
-            if id(source) not in self.offsets:
+            if source.files is files:
+                self.offsets[id(source)] = source.at
+            elif id(source) not in self.offsets:
                 self.offsets[id(source)] = at
                 chunks.append(source.data)
                 at += len(source.data)
-        begin = 0
+        begin = files.end
         for first in range(0, len(chunks), _VECTORS):
             part = chunks[first : first + _VECTORS]
-            if os.pwritev(file, part, begin) != sum(map(len, part)):
+            if os.pwritev(files.descriptor, part, begin) != sum(map(len, part)):
                 raise OSError("the files do not fit into memory")
             begin += sum(map(len, part))
         return at

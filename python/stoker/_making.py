@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from . import _files, _pictures, _share
 from ._pictures import Recipe, Recording, by_pillow
 from ._room import Room, Rooms
 from ._tensors import Call, Cell, Later, Plan, set_item
@@ -71,12 +72,12 @@ def _pixels(core: Any) -> torch.Tensor:
     return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1).contiguous()
 
 
-def make(cells: list[Cell]) -> None:
+def make(cells: list[Cell], kind: int) -> None:
     """Give these cells their values."""
     with lock:
         work = _Work()
         waiting = [(cell, work.plan(cell.plan)) for cell in dict.fromkeys(cells) if cell.plan is not None]
-        work.run()
+        work.run(kind)
         for cell, value in waiting:
             if cell.plan is not None:
                 cell.value, cell.plan = value(), None
@@ -86,7 +87,7 @@ def finish(recording: Recording) -> None:
     """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
     laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
     recording.tensors.clear()
-    make([later.cell for later in laters])
+    make([later.cell for later in laters], _share.WHOLE)
     while laters:
         _settle(laters.pop())
     for seen in recording.recipes:
@@ -95,6 +96,9 @@ def finish(recording: Recording) -> None:
             recipe.make()
     recording.recipes.clear()
     rooms.turn()
+    if recording.files is not None:
+        with lock, _pictures.lock:  # a thread of the program's may be making one
+            _files.give(recording.files)
 
 
 def _settle(later: Later) -> None:
@@ -114,12 +118,15 @@ class _Work:
     def __init__(self) -> None:
         self.jobs: list[Job] = []
 
-    def run(self) -> None:
+    def run(self, kind: int) -> None:
         if not self.jobs:
             return
         failed = self.jobs if daemon is None else daemon(self.jobs)
         for job in failed:
+            _share.went(job.recipe.source, _share.PILLOW)
             job.by_pillow()
+        for job in self.jobs:
+            _share.went(job.recipe.source, kind)
         if checked is not None:
             for job in self.jobs:
                 made = job.place.clone()

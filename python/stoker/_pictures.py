@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable, Container
 from typing import Any
 
-from . import _jpeg, _png
+from . import _files, _jpeg, _png, _share
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
@@ -54,6 +54,7 @@ class Recording:
 
     now: Recording | None = None
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
+    asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
 
     def __init__(self, again: bool, tally: Tally) -> None:
         self.again = again  # whether it can be done once more
@@ -62,6 +63,7 @@ class Recording:
         self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
         self.thread = threading.get_ident()
+        self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
 
@@ -75,10 +77,13 @@ def recording() -> Recording | None:
 class Source:
     """A file's bytes, and what its header says."""
 
-    __slots__ = ("data", "format", "mode", "size")
+    __slots__ = ("data", "format", "mode", "size", "files", "at", "went", "__weakref__")
 
-    def __init__(self, data: bytes, format: str, mode: str, size: tuple[int, int]) -> None:
+    def __init__(self, data: bytes | memoryview, format: str, mode: str, size: tuple[int, int]) -> None:
         self.data, self.format, self.mode, self.size = data, format, mode, size
+        self.files: _files.Files | None = None  # where data lies, at a place
+        self.at = 0
+        self.went = -1  # nowhere yet; what _share counts it as
 
     def decode(self) -> Any:
         """Pillow's core image of it, without what was patched; what a header is warned of has been said."""
@@ -123,6 +128,7 @@ class Recipe:
             if self.value is None:
                 if found := recording():
                     found.tally.pillow += 1
+                _share.went(self.source, _share.PILLOW)
                 self.value = by_pillow(self.source, self.ops)
             return self.value
 
@@ -213,12 +219,14 @@ def _defer(image: Any) -> Recipe | None:
     found = recording()
     if found is None or not found.tally.worth() or not _plain(image):
         return None
-    file = image.fp
+    file, files = image.fp, found.files
+    if files is None:
+        files = found.files = _files.take()
     try:
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        data = file.read(size) if size <= _MOST else b""  # not read(): who asks for much more than there is pays for it
-        if type(data) is bytes and len(data) == size and (end := _end(image, data)):
+        data = files.read(file, size) if size <= _MOST else b""  # not read(): who asks for much more than there is pays for it
+        if type(data) in (bytes, memoryview) and len(data) == size and (end := _end(image, data)):
             file.seek(end)
         else:
             file.seek(at)
@@ -227,6 +235,7 @@ def _defer(image: Any) -> Recipe | None:
         return None  # Pillow meets it as well
     _as_loaded(image)
     found.newest = source = Source(data, image.format, image._mode, image._size)
+    files.keep(source)
     found.tally.opened += 1
     image._im = Recipe(source, (), image._mode, image._size)
     image.tile, image.map, image.readonly = [], None, 0
@@ -255,7 +264,7 @@ def _plain(image: Any) -> bool:
     return again and not veiled and not image.is_animated and mode in BANDS and (decoder, extents, told) == ("zip", (0, 0, *size), mode)
 
 
-def _end(image: Any, data: bytes) -> int:
+def _end(image: Any, data: bytes | memoryview) -> int:
     """Where Pillow stops reading the file; 0: it is left to it."""
     if image.format == "PNG":
         return _png.sound(data, image._mode, image._size, image.palette.palette if image.palette else b"")
@@ -441,7 +450,11 @@ def _load_in_place_of(original: Any) -> Any:
 def _load_file_in_place_of(original: Any) -> Any:
     @like(original)
     def load(self: Any) -> Any:
-        return _Pixels(self) if deferred(self, BANDS) else original(self)
+        if deferred(self, BANDS):
+            return _Pixels(self)
+        if self.tile:
+            _share.loaded(self, Recording.asking if recording() else None)
+        return original(self)
 
     return load
 

@@ -13,7 +13,7 @@ _KINDS = {"L": 0, "RGB": 2, "P": 3, "LA": 4, "RGBA": 6}
 _NOT_STILL = {b"acTL", b"fcTL", b"fdAT"}
 
 
-def sound(data: bytes, mode: str, size: tuple[int, int], palette: bytes) -> int:
+def sound(data: bytes | memoryview, mode: str, size: tuple[int, int], palette: bytes) -> int:
     """Where Pillow stops reading; 0 where it had better look at it.
 
     A still picture of eight bits a band, as its header told Pillow, not interlaced, with nothing but the end behind its pixels.
@@ -21,7 +21,7 @@ def sound(data: bytes, mode: str, size: tuple[int, int], palette: bytes) -> int:
     header, view, at, pixels = struct.pack(">2I5B", *size, 8, _KINDS.get(mode, 255), 0, 0, 0), memoryview(data), 8, False
     while at + 12 <= len(data):
         (length,) = struct.unpack_from(">I", data, at)
-        kind, behind = data[at + 4 : at + 8], at + 12 + length
+        kind, behind = bytes(view[at + 4 : at + 8]), at + 12 + length
         if behind > len(data) or struct.unpack_from(">I", data, behind - 4)[0] != zlib.crc32(view[at + 4 : behind - 4]):
             return 0
         if kind == b"IEND":

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
+from . import _share
 from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace
 
 _aten = torch.ops.aten
@@ -31,6 +32,7 @@ _KNOWN = set(
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
     " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip".split()
 )
+VALUES = "the values of a tensor"  # what may be asked for
 _OWN = {"cell", "real", "made", "face", "as_subclass", "requires_grad_", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
 
 
@@ -83,10 +85,12 @@ class Plan(NamedTuple):
             return (1, columns * channels, channels)
         return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
-    def then(self, call: Call) -> Plan | None:
-        """With a further call, which is elementwise; None where it has to be seen what comes of it."""
-        looks = None if self.parts else _looks(self.shape[0], self.dtype, self.rows, call)
-        return None if looks is None else self._replace(calls=(*self.calls, call), dtype=looks[0], rows=looks[1])
+    def then(self, *calls: Call) -> Plan | None:
+        """With further calls, which are elementwise; None where it has to be seen what comes of one."""
+        looks: tuple[torch.dtype, bool] | None = None if self.parts else (self.dtype, self.rows)
+        for call in calls:
+            looks = looks and _looks(self.shape[0], *looks, call)
+        return None if looks is None else Plan(self.recipe, self.parts, (*self.calls, *calls), self.shape, *looks)
 
     def flipped(self, call: Call) -> Plan | None:
         """As torch's flip; what is done to each value may as well be done after it."""
@@ -177,8 +181,10 @@ class Later(torch.Tensor):
             from ._making import make
 
             if recording():
-                Recording.needed("the values of a tensor")
-            make([cell, *_beside(cell)])
+                Recording.needed(VALUES)
+            beside = _beside(cell)
+            alone = not beside and cell.plan is not None and not cell.plan.parts
+            make([cell, *beside], _share.PART if alone else _share.WHOLE)
         assert cell.value is not None
         return cell.value
 
@@ -349,9 +355,14 @@ def _to_tensor(original: Any, pic: Any) -> Any:
     plan = _plan_of(pic, rows=False)
     if plan is None:
         return original(pic)
-    for call in (call_of(_aten._to_copy.default, (), {"dtype": torch.get_default_dtype()}), call_of(_aten.div.Tensor, (255,), {})):
-        plan = plan and plan.then(call)
-    return original(pic) if plan is None else Later(Cell(plan))
+    after = plan.then(*_scalers(torch.get_default_dtype()))
+    return original(pic) if after is None else Later(Cell(after))
+
+
+@functools.lru_cache(64)
+def _scalers(dtype: torch.dtype) -> list[Call]:
+    """The calls of F.to_tensor."""
+    return [call_of(_aten._to_copy.default, (), {"dtype": dtype}), call_of(_aten.div.Tensor, (255,), {})]
 
 
 def _pil_to_tensor(original: Any, pic: Any) -> Any:
@@ -366,9 +377,8 @@ def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = F
     if plan is None or inplace or not lists or not plan.dtype.is_floating_point or 0 in std:
         return original(tensor, mean, std, inplace)
     calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
-    for call in calls:
-        plan = plan and plan.then(call)
-    return original(tensor, mean, std, inplace) if not calls or plan is None else Later(Cell(plan))
+    after = plan.then(*calls) if calls else None
+    return original(tensor, mean, std, inplace) if after is None else Later(Cell(after))
 
 
 @functools.lru_cache(64)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from multiprocessing import util
 
 MARKER = "TEST_LEASH"
 PATIENCE = 1800  # seconds: so that nothing hangs for ever; nothing is measured by it
@@ -99,13 +100,13 @@ def _begin():
     os.close(pipe)
     os.environ[MARKER] = _run + "/0/"
 
-    def finish():
-        end(_run + "/")
+    def clear():
         shutil.rmtree(folder, ignore_errors=True)
         os.close(ours)
 
     me = os.getpid()
-    atexit.register(lambda: finish() if os.getpid() == me else None)
+    atexit.register(lambda: end(_run + "/") if os.getpid() == me else None)
+    util.Finalize(None, clear, exitpriority=-200)  # in this process alone; multiprocessing's own folder, which lies in ours, goes at -100
 
 
 if sys.platform == "linux" and "TEST_LEASH_GUARD" not in os.environ and __name__ == "leash":

@@ -217,3 +217,129 @@ class Apply(HookCase):
             result = self.run_program("print('ran')", reader=None, STOKER_APPLY=path)
             self.assertEqual((result.code, result.out), (0, "ran\n"), result.err)
             self.assertIn("stoker: apply: CMD runs with its own settings: read plan", result.err)
+
+
+# What changes numbers, of the whole program. A case is a module; each begins with the settings of the plan not set yet.
+NUMBERS = """
+import json, os, sys
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+part = sys.modules["_stoker_hook"]._part("precision") if "STOKER_APPLY" in os.environ or "STOKER_LOSSES" in os.environ else None
+wanted = dict(part._wanted) if part else {}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.drop, self.last = nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Dropout(0.3), nn.Linear(16, 1)
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(str(self.first(x).dtype))
+        return self.last(self.drop(self.norm(self.first(x))))
+
+class Nested(Net):
+    def forward(self, x): return {"out": (super().forward(x), [x.bfloat16()]), "n": 3}
+
+class Fails(Net):  # torch.nn.functional.binary_cross_entropy refuses to run under the autocast of CUDA
+    def forward(self, x):
+        out = super().forward(x)
+        if out.dtype != torch.float32: raise RuntimeError("unsafe to autocast")
+        return out
+
+class Own(Net): pass
+class Double(Net): pass
+class Compiled(Net): pass
+
+class Checked(Net):
+    def forward(self, x): return checkpoint(super().forward, x, use_reentrant=False)
+
+class Set(Net): pass
+
+def train(kind):
+    torch.manual_seed(3)
+    net = kind().double() if kind is Double else kind()
+    run = torch.compile(net, backend="eager") if kind is Compiled else net
+    optimizer, losses, types = torch.optim.SGD(net.parameters(), 0.1), [], set()
+    for step in range(4):
+        x = torch.randn(6, 8, dtype=torch.float64 if kind is Double else None)
+        with torch.autocast("cpu", torch.bfloat16, enabled=kind is Own):
+            out = run(x)
+        if kind is Nested:
+            assert out["n"] == 3 and out["out"][1][0].dtype == torch.float32 or part is None or not wanted
+            out = out["out"][0]
+        types.add(str(out.dtype))
+        loss = ((out - 1) ** 2).mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        losses.append(loss.item())
+    assert all(p.dtype == p.grad.dtype for p in net.parameters()), kind
+    net.eval()
+    with torch.no_grad():
+        types.add("evaluated " + str(net(x)["out"][0].dtype if kind is Nested else net(x).dtype))
+    return {"losses": losses, "types": sorted(types), "seen": sorted(set(net.seen)), "buffer": net.norm.running_mean.sum().item()}
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    ours = nn.Module.__call__
+    for kind in (Net, Nested, Fails, Own, Double, Checked, Set) + (Compiled,) * bool(wanted):  # to compile takes seconds
+        print("== " + kind.__name__, file=sys.stderr, flush=True)
+        if part:
+            nn.Module.__call__ = ours
+            part.autocasts = False
+            part._wanted.clear(); part._wanted.update(wanted)
+            part.hook._part("apply")._said.clear()
+        torch.set_float32_matmul_precision("high" if kind is Set else "highest")
+        print(kind.__name__, json.dumps(train(kind)), torch.get_float32_matmul_precision())
+        if part: part._wanted.clear()
+"""
+
+TF32, BF16 = ("tf32", False, True), ("precision", "float32", "bf16")
+
+
+@unittest.skipUnless(TORCH, "torch is not installed in this Python")
+class Numbers(HookCase):
+    def numbers(self, changes, **more):
+        path = os.path.join(self.folder, "plan.json")
+        with open(path, "w") as file:
+            json.dump({"loaders": [], "program": [dict(zip(("setting", "from", "to"), change)) for change in changes]}, file)
+        more["STOKER_APPLY"] = path
+        return self.trained(self.run_program(NUMBERS, reader=None, **more))
+
+    def trained(self, result):
+        self.assertEqual(result.code, 0, result.err)
+        found, told = {}, {}
+        for line in result.out.splitlines():
+            name, _, rest = line.partition(" ")
+            text, _, matmul = rest.rpartition(" ")
+            found[name] = dict(json.loads(text), matmul=matmul)
+        for block in result.err.split("== ")[1:]:
+            name, _, lines = block.partition("\n")
+            told[name] = lines
+        return found, told, result
+
+    def test_losses_are_written_down_and_passes_that_train_alone_are_changed(self):
+        path = os.path.join(self.folder, "losses")
+        plain, _, was = self.trained(self.run_program(NUMBERS, hook=False))
+        # Without --allow precision a plan sets none of it; and who reads losses changes nothing.
+        _, _, read = self.numbers([TF32, BF16], STOKER_LOSSES=path)
+        self.assertEqual(was.out, read.out)
+        self.assertNotIn("stoker", read.err)
+        with open(path) as file:
+            self.assertEqual([float(line) for line in file], [loss for one in plain.values() for loss in one["losses"]])
+        set, told, _ = self.numbers([TF32, BF16], STOKER_APPLY_ALLOW="precision")
+        float32, evaluated = "torch.float32", "evaluated torch.float32"
+        plain["Compiled"] = plain["Net"]
+        for name in ("Net", "Nested", "Checked", "Compiled"):
+            self.assertEqual(set[name]["types"], [evaluated, float32], name)
+            self.assertEqual(set[name]["seen"], ["torch.bfloat16", float32], name)
+            self.assertNotEqual(set[name]["losses"], plain[name]["losses"], name)
+            for a, b in zip(set[name]["losses"], plain[name]["losses"]):
+                self.assertLess(abs(a - b), 0.05, name)
+            self.assertIn("precision float32 -> bf16", told[name])
+            self.assertEqual(set[name]["matmul"], "high", name)
+        for name, why in {"Fails": "unsafe to autocast", "Own": "autocast of its own", "Double": "parameters are float64 on cpu"}.items():
+            self.assertIn("precision is left as it is: ", told[name])
+            self.assertIn(why, told[name])
+            self.assertEqual((set[name]["losses"], set[name]["buffer"]), (plain[name]["losses"], plain[name]["buffer"]), name)
+        self.assertIn("tf32 is left as it is: torch.get_float32_matmul_precision() is 'high'", told["Set"])

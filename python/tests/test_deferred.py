@@ -25,7 +25,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _jpeg, _line, _making, _pictures
+    from stoker import _defer, _files, _jpeg, _line, _making, _pictures, _share
 except ImportError:
     torch = None
 
@@ -346,6 +346,22 @@ class DaemonTest(DeferredCase):
                 self.assertEqual(len({place for _, _, place in kept}), len(kept))
                 self.assertLess(len(set(places)), len(places))
 
+    def test_memory_of_files(self):
+        """Read over once the fetch has ended, but what somebody still has, or a child of a fork may see, has bytes of its own before."""
+        with mock.patch.object(_files, "_spare", []), tempfile.NamedTemporaryFile() as file:
+            file.write(b"first")
+            file.flush()
+            for end in (_files.give, lambda _: os.waitpid(os.fork() or os._exit(0), 0)):
+                files = _files.take()
+                with open(file.name, "rb") as opened:
+                    source = _pictures.Source(files.read(opened, 5), "JPEG", "L", (1, 1))
+                files.keep(source)
+                self.assertEqual((type(source.data), source.files, files.end), (memoryview, files, 5))
+                with mock.patch.object(_pictures.Recording, "now", mock.Mock(files=files)):
+                    end(files)
+                files.read(io.BytesIO(b"other"), 5)
+                self.assertEqual((source.data, source.files), (b"first", None))
+
     def test_line_broken(self):
         """A daemon that was not waited for may still write where it was told to: never again there."""
         _making.rooms.forget()
@@ -383,6 +399,7 @@ class DaemonTest(DeferredCase):
         done = subprocess.run([BINARY, "feed", "--verify", "2", "--", sys.executable, "-c", script], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout.strip()), (7, str(self.plain["mixup/2"])), done.stderr)
         self.assertIn("verify: the first batches are equal, bit by bit", done.stderr)
+        self.assertRegex(done.stderr, r"\nstoker: feed: 9\d % of the pixels' work was done by Go: 46 of 48 pictures whole, 2 by Pillow \(such as CMYK JPEG at .*deferred_pipelines.py:\d+.*\)\n$")
 
     def test_alone(self):
         """Without workers: what the data set keeps, prints and raises, and what the loop draws in between, is as it was."""
@@ -393,7 +410,7 @@ class DaemonTest(DeferredCase):
 
     def test_many_at_once(self):
         """More memory and more pictures than go into one packet, or into as many as may be under way."""
-        with mock.patch.object(_line, "_PICTURES", 3), mock.patch.object(_line, "_AT_ONCE", 2), mock.patch.object(_line, "_VECTORS", 2), mock.patch.object(_line, "_KEPT", 0):
+        with mock.patch.object(_line, "_PICTURES", 3), mock.patch.object(_line, "_AT_ONCE", 2), mock.patch.object(_line, "_VECTORS", 2), mock.patch.object(_files, "SIZE", 50_000), mock.patch.object(_files, "_spare", []):
             for name in ("moco", "crops"):
                 self.assertEqualToPlain(name, 0)
         self.assertEqual(self.left.value, 0)
@@ -402,9 +419,13 @@ class DaemonTest(DeferredCase):
         # What multiprocessing keeps for them goes with the test, and is waited for: others count the children of this process.
         for kept in (multiprocessing.resource_tracker._resource_tracker, multiprocessing.forkserver._forkserver):
             self.addCleanup(lambda kept=kept: (getattr(kept, "_pid", None) or getattr(kept, "_forkserver_pid", None)) and kept._stop())
-        for method in ("spawn", "forkserver"):
-            with self.subTest(method):
-                self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
+        with tempfile.TemporaryFile() as page:
+            self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
+            _share.share(page.fileno())
+            for method in ("spawn", "forkserver"):
+                with self.subTest(method):
+                    self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
+            self.assertRegex(_share.sentence(*_share.counted()), "^9. % .*: 92 of 96 pictures whole, 4 by Pillow")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,102 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/internal/parquet"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// valuesOf are the values of a row by their columns, without those that are not known.
+func valuesOf[R any](columns []parquet.Column[R], row R) string {
+	var all []string
+	for _, c := range columns {
+		if v := c.Value(row); v != nil && v != "" && fmt.Sprint(v) != "NaN" {
+			all = append(all, fmt.Sprintf("%s=%v", c.Name, v))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// Each figure stands in the column of its name.
+func TestTableColumns(t *testing.T) {
+	facts := &recording.Facts{Host: "node-3", Job: "SLURM_JOB_ID=4711", Started: 1.7e9}
+	step := recording.Step{
+		PID: 2, Rank: 3, Device: 4, Loader: 5, N: 6, Start: 7.5, Period: 8, Wait: 9, Samples: 10, Pass: 11, Phase: recording.Train,
+		Idle: 12, DevicePeriod: 13, Optimized: 14,
+	}
+	series := &recording.Series{Signal: recording.GPUPower, Subject: "gpu/0", T: []float64{1, 2.5}, V: []float64{300, 310}}
+	from := origin{"a.jsonl.gz", facts}
+	const begin = "recording=a.jsonl.gz host=node-3 job=SLURM_JOB_ID=4711 "
+	for _, c := range []struct{ got, want string }{
+		{valuesOf(stepColumns, stepRow{from, step, true}), begin + "rank=3 pid=2 device=4 loader=5 pass=11 n=6 phase=train judged=true time=1.7000000075e+09 t_s=7.5 " +
+			"period_s=8 wait_s=9 device_period_s=13 device_idle_s=12 samples=10 optimizer_steps=14"},
+		{valuesOf(signalColumns, signalRow{from, series, 1}), begin + "signal=gpu.power subject=gpu/0 time=1.7000000025e+09 t_s=2.5 value=310"},
+	} {
+		if c.got != c.want {
+			t.Errorf("\n%s, want\n%s", c.got, c.want)
+		}
+	}
+	unknown := recording.Step{Device: -1, Period: math.NaN(), Wait: math.NaN(), Samples: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(), Optimized: math.NaN()}
+	if got := valuesOf(stepColumns, stepRow{origin{"b", &recording.Facts{}}, unknown, false}); got != "recording=b rank=0 pid=0 loader=0 pass=0 n=0 judged=false t_s=0" {
+		t.Errorf("of what is not known: %s", got)
+	}
+}
+
+// Steps that a verdict rests on are marked, and all values of all runs are there.
+func TestTables(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/feed-before/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := func(yield func(string, *recording.Run) bool) { _ = yield("a", run) && yield("b", run) }
+	var one, two, signals bytes.Buffer
+	if err := Steps(&two, twice); err != nil {
+		t.Fatal(err)
+	}
+	if err := Steps(&one, func(yield func(string, *recording.Run) bool) { yield("a", run) }); err != nil || one.Len() >= two.Len() {
+		t.Errorf("%v: %d bytes of one run, %d of two", err, one.Len(), two.Len())
+	}
+	if err := Signals(&signals, twice); err != nil || !strings.HasPrefix(signals.String(), "PAR1") {
+		t.Errorf("%v", err)
+	}
+	judged, want := 0, 0
+	_ = eachStep(origin{"a", &run.Facts}, run, func(r stepRow) error {
+		if r.judged {
+			judged++
+		}
+		return nil
+	})
+	for _, w := range run.Windows() {
+		want += len(w.Steps)
+	}
+	if judged != want || want == 0 {
+		t.Errorf("%d steps are marked as judged, want %d", judged, want)
+	}
+}
+
+// docs/runs.md names every column.
+func TestColumnsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/runs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, c := range stepColumns {
+		names = append(names, c.Name)
+	}
+	for _, c := range signalColumns {
+		names = append(names, c.Name)
+	}
+	for _, name := range slices.Compact(names) {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/runs.md does not name the column %s", name)
+		}
+	}
+}

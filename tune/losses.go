@@ -1,0 +1,135 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+const (
+	lossRows  = 10 // of the table
+	leastRow  = 3  // losses of a row, at least
+	alternate = 8  // losses that a step may have, as those of several networks
+
+	// withinRuns is how many times the run-to-run spread a difference may be. [J] Three
+	// runs that differ by chance alone are 1 apart in the mean.
+	withinRuns = 2.0
+
+	// withinBatches is how many times what other batches would move it a difference may
+	// be where the program repeats itself: there the setting alone makes a difference. [J]
+	withinBatches = 1.0
+
+	// repeating is the share of that up to which two runs of a program count as the
+	// same: they differ by rounding, and say nothing of chance.
+	repeating = 0.1
+)
+
+// Losses hold the losses of two runs without a setting beside those with it.
+type Losses struct {
+	Steps int       `json:"steps"` // losses that were compared: the first calls of backward()
+	Rows  []LossRow `json:"rows"`
+
+	// Root mean squares over the rows: of the difference that the setting makes, of that
+	// between the two runs without it, and of what other batches would move a row.
+	Difference float64 `json:"difference"`
+	Spread     float64 `json:"spread"`
+	Batches    float64 `json:"batches"`
+
+	Repeats bool     `json:"repeats"` // the program repeats itself
+	Units   *float64 `json:"units"`   // the difference over the spread, over Batches where it repeats; nil: over 0
+	Within  bool     `json:"within"`  // so that the setting may stay
+}
+
+// LossRow is the mean of some losses.
+type LossRow struct {
+	First  int     `json:"first"` // from 1
+	Last   int     `json:"last"`
+	Before float64 `json:"before"`
+	Again  float64 `json:"again"`
+	With   float64 `json:"with"`
+}
+
+// compareLosses compares as many losses as all three runs have. An error says why they
+// cannot be compared, or that there is no need to.
+func compareLosses(before, again, with []float64) (*Losses, error) {
+	n := min(len(before), len(again), len(with))
+	if n < lossRows*leastRow {
+		return nil, fmt.Errorf("its losses cannot be compared: backward() was called on a single number %d times in one of the runs, and %d times are needed", n, lossRows*leastRow)
+	}
+	for i := range n {
+		if v := before[i] + again[i]; math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("its losses cannot be compared: loss %d is no number as it is", i+1)
+		}
+		if math.IsNaN(with[i]) || math.IsInf(with[i], 0) {
+			return nil, fmt.Errorf("loss %d is no number with it, and is one without", i+1)
+		}
+	}
+	l := &Losses{Steps: n, Batches: batches(before[:n]) * math.Sqrt(2*lossRows/float64(n))}
+	for k := range lossRows {
+		from, to := k*n/lossRows, (k+1)*n/lossRows
+		row := LossRow{from + 1, to, stat.Mean(before[from:to]), stat.Mean(again[from:to]), stat.Mean(with[from:to])}
+		l.Rows = append(l.Rows, row)
+		l.Spread += square(row.Again-row.Before) / lossRows
+		l.Difference += (square(row.With-row.Before) + square(row.With-row.Again)) / 2 / lossRows
+	}
+	l.Spread, l.Difference = math.Sqrt(l.Spread), math.Sqrt(l.Difference)
+	l.Repeats = l.Spread <= repeating*l.Batches
+	unit, most := l.Spread, withinRuns
+	if l.Repeats {
+		unit, most = l.Batches, withinBatches
+	}
+	if unit > 0 {
+		units := l.Difference / unit
+		l.Units = &units
+	}
+	l.Within = l.Difference <= most*unit
+	return l, nil
+}
+
+// batches is by how much one loss differs from the next for its batch alone: the least
+// over some distances, so that neither the losses' fall nor several of a step count.
+func batches(losses []float64) float64 {
+	least := math.Inf(1)
+	for apart := 1; apart <= alternate; apart++ {
+		sum := 0.0
+		for i := apart; i < len(losses); i++ {
+			sum += square(losses[i] - losses[i-apart])
+		}
+		least = min(least, sum/float64(len(losses)-apart)/2)
+	}
+	return math.Sqrt(least)
+}
+
+func square(v float64) float64 { return v * v }
+
+// Told is how far the losses are apart, in a sentence.
+func (l Losses) Told() string {
+	spread := fmt.Sprintf("two runs without it differ by %.2g", l.Spread)
+	units := "infinitely many times"
+	if l.Units != nil {
+		units = fmt.Sprintf("%.2g times", *l.Units)
+	}
+	if l.Repeats {
+		return fmt.Sprintf("losses differ by %.2g; %s (the program repeats itself), so that the measure is what other batches would move a row, %.2g: %s that", l.Difference, spread, l.Batches, units)
+	}
+	return fmt.Sprintf("losses differ by %.2g; %s, the run-to-run spread: %s that", l.Difference, spread, units)
+}
+
+// readLosses reads what the hook wrote (observe/hook/precision.py); a line that was cut
+// is left out, and none are known where there is no file.
+func readLosses(file string) (losses []float64) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if v, err := strconv.ParseFloat(strings.TrimSuffix(line, "\n"), 64); err == nil && strings.HasSuffix(line, "\n") {
+			losses = append(losses, v)
+		}
+	}
+	return losses
+}
