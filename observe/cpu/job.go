@@ -143,11 +143,12 @@ func (j *Job) Second(now float64, to Sink) {
 // waited-for descendants included. It counts from the next Second on.
 func (j *Job) Ended(cpu time.Duration) { j.tree.rootCPU = cpu.Seconds() }
 
-// Alive are the processes of the tree that have not ended, in order of PID.
+// Alive are the processes of the tree that have not ended nor end by themselves, in
+// order of PID.
 func (j *Job) Alive() []int {
 	var alive []int
 	for pid, p := range j.tree.live {
-		if !p.zombie {
+		if !p.zombie && !j.serves(p) {
 			alive = append(alive, pid)
 		}
 	}

@@ -120,6 +120,9 @@ func TestGuessOfACopy(t *testing.T) {
 	check("copies", recording.RoleWorker, recording.RoleWorker)
 	server.command, server.named, worker.named = "python3 -c from multiprocessing.forkserver import main", true, true
 	check("one has become the fork server", "", recording.RoleWorker)
+	if alive := j.Alive(); !slices.Equal(alive, []int{1, 3}) { // the server ends with those that it serves
+		t.Errorf("alive: %v", alive)
+	}
 	worker.parent = 99
 	check("the trainer has ended", "", recording.RoleWorker)
 }

@@ -170,13 +170,17 @@ func (j *Job) likeWorker(p *process) bool {
 	if parent == nil || !parent.python {
 		return false
 	}
-	if strings.Contains(p.command, "resource_tracker") {
-		return false
-	}
+	return !j.serves(p) && (strings.Contains(p.command, "multiprocessing.spawn") || p.command == parent.command)
+}
+
+// serves reports whether a process is one of multiprocessing's own, its tracker or its
+// fork server (not what that forked): it loads nothing, and ends with those it serves.
+func (j *Job) serves(p *process) bool {
 	if strings.Contains(p.command, "multiprocessing.forkserver") {
-		return parent.command == p.command // the server itself loads nothing
+		parent := j.tree.live[p.parent]
+		return parent == nil || parent.command != p.command
 	}
-	return strings.Contains(p.command, "multiprocessing.spawn") || p.command == parent.command
+	return strings.Contains(p.command, "resource_tracker")
 }
 
 func (j *Job) onDevice(pid int) bool { _, on := j.device[pid]; return on }
