@@ -23,6 +23,9 @@ const (
 	// be where the program repeats itself: there the setting alone makes a difference. [J]
 	withinBatches = 1.0
 
+	// halfOfSquares is the median of a squared normal number, over its mean.
+	halfOfSquares = 0.455
+
 	// repeating is the share of that up to which two runs of a program count as the
 	// same: they differ by rounding, and say nothing of chance.
 	repeating = 0.1
@@ -91,15 +94,16 @@ func compareLosses(before, again, with []float64) (*Losses, error) {
 }
 
 // batches is by how much one loss differs from the next for its batch alone: the least
-// over some distances, so that neither the losses' fall nor several of a step count.
+// over some distances, so that several losses of a step do not count, and of medians, so
+// that a steep fall at the beginning does not either.
 func batches(losses []float64) float64 {
 	least := math.Inf(1)
 	for apart := 1; apart <= alternate; apart++ {
-		sum := 0.0
+		var squares []float64
 		for i := apart; i < len(losses); i++ {
-			sum += square(losses[i] - losses[i-apart])
+			squares = append(squares, square(losses[i]-losses[i-apart]))
 		}
-		least = min(least, sum/float64(len(losses)-apart)/2)
+		least = min(least, stat.Median(squares)/halfOfSquares/2)
 	}
 	return math.Sqrt(least)
 }

@@ -42,6 +42,7 @@ func TestCompareLosses(t *testing.T) {
 	half := func(i int) float64 { return 0.004 * math.Sin(float64(i)) }
 	shift := func(int) float64 { return 0.1 }
 	diverges := func(i int) float64 { return math.Exp(float64(i-150) / 20) }
+	steep := func(i int) float64 { return 40 * math.Exp(-float64(i)/8) }
 	pair := func(seed uint64) []float64 { // two networks in turn, as in a GAN
 		return moved(descent(n, seed), func(i int) float64 { return 3 * float64(i%2) })
 	}
@@ -59,6 +60,7 @@ func TestCompareLosses(t *testing.T) {
 		{"the same seed, it diverges", a, a, moved(a, diverges), true, false, [2]float64{5, 1000}},
 		{"two networks, the same seed", pair(1), pair(1), moved(pair(1), half), true, true, [2]float64{0.001, 0.1}},
 		{"two networks, the same seed, shifted", pair(1), pair(1), moved(pair(1), shift), true, false, [2]float64{2, 5}},
+		{"a steep beginning, shifted", moved(a, steep), moved(a, steep), moved(moved(a, steep), shift), true, false, [2]float64{2, 6}},
 		{"nothing differs", a, a, a, true, true, [2]float64{0, 0}},
 		{"one of them is short", a, b, descent(40, 3), false, true, [2]float64{0.5, 2}},
 	} {
