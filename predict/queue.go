@@ -3,7 +3,6 @@ package predict
 import (
 	"math"
 	"math/rand/v2"
-	"sync"
 )
 
 // queue is a DataLoader with worker processes as PyTorch runs it, in arithmetic on
@@ -39,7 +38,7 @@ const simulated = 2000
 
 // step is the mean step: of whole epochs, or of a long run without its beginning.
 func (q queue) step() float64 {
-	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.deck(), turns: turns()}
+	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.deck(), turns: turns}
 	if q.epoch == 0 {
 		under := q.workers * q.prefetch
 		p.fill(math.MaxInt)
@@ -133,7 +132,7 @@ func (s service) deck() *deck {
 	d := &deck{}
 	sigma := math.Sqrt(math.Log1p(s.cv * s.cv))
 	sum := 0.0
-	for i, z := range normal() {
+	for i, z := range normal {
 		d[i] = math.Exp(sigma * z)
 		sum += d[i]
 	}
@@ -144,17 +143,16 @@ func (s service) deck() *deck {
 }
 
 // normal is the deck of a normal distribution.
-var normal = sync.OnceValue(func() *deck {
-	d := &deck{}
+var normal = func() (d deck) {
 	for i := range d {
 		d[i] = math.Sqrt2 * math.Erfinv((2*float64(i)+1)/float64(len(d))-1)
 	}
 	return d
-})
+}()
 
 // turns says which card of a deck is dealt when: all of them in random order, again and
 // again. It is the same for each deck, so that a forecast is a function of its inputs.
-var turns = sync.OnceValue(func() []uint8 {
+var turns = func() []uint8 {
 	var cards [len(deck{})]uint8
 	for i := range cards {
 		cards[i] = uint8(i)
@@ -169,4 +167,4 @@ var turns = sync.OnceValue(func() []uint8 {
 		}
 	}
 	return all
-})
+}()
