@@ -19,6 +19,9 @@ type Plan struct {
 	Fixes    []Fix
 	Rejected []Rejected // what people would try next, and why not
 
+	// Doubtful are those of the rejected that may well be worth it: a run would tell.
+	Doubtful []Fix
+
 	// Replay is a trace's replay without a change: a sanity check, no accuracy. Nil
 	// where nothing was replayed.
 	Replay *replay.Check
@@ -143,7 +146,9 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 			fix.Forecast = bounded(fix.Forecast)
 		}
 		if why == "" && fix.Saves == "" && !a.worthIt(fix.Forecast) {
-			why = notWorth(fix.Forecast)
+			if why = notWorth(fix.Forecast); fix.Forecast.Speedup.Point >= leastGain {
+				plan.Doubtful = append(plan.Doubtful, fix)
+			}
 		}
 		switch {
 		case fix.Name == "":
@@ -155,6 +160,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		}
 	}
 	order(plan.Fixes)
+	order(plan.Doubtful)
 	a.traced(&plan)
 	return plan
 }

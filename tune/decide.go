@@ -87,17 +87,17 @@ type Best struct {
 }
 
 // Decide picks the best fix of the best run so far that the hook can set, that was not
-// tried and that is allowed. inTurn says that each costs as many starts as on a noisy machine.
+// tried and that is allowed: of what is advised, and then of what may well be worth a start. inTurn says that each costs as many starts as on a noisy machine.
 func Decide(best Best, tried []Trial, allow []string, startsLeft int, inTurn bool) Next {
 	refused, unset := "", ""
 	_, unfit := target(best.Run, best.Verdict)
-	if len(best.Plan.Fixes) == 0 {
-		unfit = ""
-	}
 	fixes := slices.Clone(best.Plan.Fixes)
 	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // what the script can have without us comes first
 		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
 	})
+	if fixes = append(fixes, best.Plan.Doubtful...); len(fixes) == 0 {
+		unfit = ""
+	}
 	for _, fix := range fixes {
 		changes := settableOf(fix.Changes)
 		if unfit != "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/internal/leash"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -158,5 +159,20 @@ func TestUnsetSays(t *testing.T) {
 	}
 	if strings.Contains(got, "num_workers") {
 		t.Errorf("num_workers is set:\n%s", got)
+	}
+}
+
+// What is too uncertain to be advised is tried after all that is advised.
+func TestDoubtful(t *testing.T) {
+	doubtful := advise.Fix{Name: "persistent_workers", Changes: []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}}
+	doubtful.Forecast.Speedup = stoker.Interval{Low: 0.75, Point: 1.25, High: 1.42}
+	best := starved(t, func(*recording.Facts) {})
+	best.Plan.Doubtful = []advise.Fix{doubtful}
+	if next := Decide(best, nil, nil, 9, false); next.Fix.Name == doubtful.Name || next.Why != "" {
+		t.Errorf("first is %q: %s", next.Fix.Name, next.Why)
+	}
+	best.Plan.Fixes = nil
+	if next := Decide(best, nil, nil, 9, false); next.Fix.Name != doubtful.Name {
+		t.Errorf("%q is tried: %s", next.Fix.Name, next.Why)
 	}
 }
