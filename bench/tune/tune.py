@@ -208,7 +208,7 @@ def wrong(result: dict[str, object]) -> str:
         return result["failed"]
     if result["healthy"]:
         return "not left alone" if result["kept"] else ""
-    if not result["same"]:
+    if not result["same"] and result["kept"]:  # nothing kept sets nothing: the script's batches are then not the same from run to run
         return "batches differ"
     share = result["rates"]["tune"] / result["rates"]["search"]
     return "" if share >= ENOUGH else f"{share:.0%} of the search"
@@ -221,8 +221,9 @@ def table(results: dict[str, dict[str, object]]) -> None:
     for name, one in results.items():
         rates = one.get("rates", {})  # none of a healthy script, and of a scenario that failed
         reached = [f"{rates[way] / rates['search']:.0%}" if rates else "" for way in ways]
+        own = "" if one.get("same", True) else "the script's own batches differ from run to run"
         best = "%d workers, prefetch %d" % tuple(one["best"]) if rates else ""
-        print(f"| {name} | {' | '.join(reached)} | {best} | {', '.join(one.get('kept', [])) or 'nothing'} | {one.get('starts', '')} | {wrong(one)} |")
+        print(f"| {name} | {' | '.join(reached)} | {best} | {', '.join(one.get('kept', [])) or 'nothing'} | {one.get('starts', '')} | {wrong(one) or own} |")
     bad = [name for name, one in results.items() if wrong(one)]
     print(f"\n{len(results) - len(bad)} of {len(results)} as they should be" + (": not " + ", ".join(bad) if bad else ""))
 
