@@ -5,19 +5,19 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/stoker-dev/stoker/internal/table"
+	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 // Steps writes the steps of runs, given with the names of their files, as one Parquet
 // table; of the runs one is held at a time.
 func Steps(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
-	return tableOf(w, stepColumns, runs, eachStep)
+	return table(w, stepColumns, runs, eachStep)
 }
 
 // Signals writes what was measured beside the steps, a row for each value: see Steps.
 func Signals(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
-	return tableOf(w, signalColumns, runs, eachValue)
+	return table(w, signalColumns, runs, eachValue)
 }
 
 func eachStep(from origin, run *recording.Run, add func(stepRow) error) error {
@@ -46,15 +46,14 @@ func eachValue(from origin, run *recording.Run, add func(signalRow) error) error
 	return nil
 }
 
-func tableOf[R any](w io.Writer, columns []table.Column[R], runs iter.Seq2[string, *recording.Run], rows func(origin, *recording.Run, func(R) error) error) error {
-	return Table(w, columns, func(add func(R) error) error {
-		for name, run := range runs {
-			if err := rows(origin{name, &run.Facts}, run, add); err != nil {
-				return err
-			}
+func table[R any](w io.Writer, columns []parquet.Column[R], runs iter.Seq2[string, *recording.Run], rows func(origin, *recording.Run, func(R) error) error) error {
+	t := parquet.New(w, columns)
+	for name, run := range runs {
+		if err := rows(origin{name, &run.Facts}, run, t.Write); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return t.Close()
 }
 
 // origin is the recording that a row comes from.
@@ -91,42 +90,42 @@ type stepKey struct{ pid, loader, n int }
 func keyOf(s recording.Step) stepKey { return stepKey{s.PID, s.Loader, s.N} }
 
 // originColumns stand first in each table.
-func originColumns[R interface{ from() origin }]() []table.Column[R] {
-	return []table.Column[R]{
-		{Name: "recording", Kind: table.Text, Value: func(r R) any { return r.from().name }},
-		{Name: "host", Kind: table.Text, Value: func(r R) any { return r.from().facts.Host }},
-		{Name: "job", Kind: table.Text, Value: func(r R) any { return r.from().facts.Job }},
+func originColumns[R interface{ from() origin }]() []parquet.Column[R] {
+	return []parquet.Column[R]{
+		{Name: "recording", Kind: parquet.Text, Value: func(r R) any { return r.from().name }},
+		{Name: "host", Kind: parquet.Text, Value: func(r R) any { return r.from().facts.Host }},
+		{Name: "job", Kind: parquet.Text, Value: func(r R) any { return r.from().facts.Job }},
 	}
 }
 
-var stepColumns = slices.Concat(originColumns[stepRow](), []table.Column[stepRow]{
-	{Name: "rank", Kind: table.Count, Value: func(r stepRow) any { return r.Rank }},
-	{Name: "pid", Kind: table.Count, Value: func(r stepRow) any { return r.PID }},
-	{Name: "device", Kind: table.Count, Value: func(r stepRow) any {
+var stepColumns = slices.Concat(originColumns[stepRow](), []parquet.Column[stepRow]{
+	{Name: "rank", Kind: parquet.Count, Value: func(r stepRow) any { return r.Rank }},
+	{Name: "pid", Kind: parquet.Count, Value: func(r stepRow) any { return r.PID }},
+	{Name: "device", Kind: parquet.Count, Value: func(r stepRow) any {
 		if r.Device < 0 {
 			return nil
 		}
 		return r.Device
 	}},
-	{Name: "loader", Kind: table.Count, Value: func(r stepRow) any { return r.Loader }},
-	{Name: "pass", Kind: table.Count, Value: func(r stepRow) any { return r.Pass }},
-	{Name: "n", Kind: table.Count, Value: func(r stepRow) any { return r.N }},
-	{Name: "phase", Kind: table.Text, Value: func(r stepRow) any { return string(r.Phase) }},
-	{Name: "judged", Kind: table.Flag, Value: func(r stepRow) any { return r.judged }},
-	{Name: "time", Kind: table.Moment, Value: func(r stepRow) any { return r.date(r.Start) }},
-	{Name: "t_s", Kind: table.Number, Value: func(r stepRow) any { return r.Start }},
-	{Name: "period_s", Kind: table.Number, Value: func(r stepRow) any { return r.Period }},
-	{Name: "wait_s", Kind: table.Number, Value: func(r stepRow) any { return r.Wait }},
-	{Name: "device_period_s", Kind: table.Number, Value: func(r stepRow) any { return r.DevicePeriod }},
-	{Name: "device_idle_s", Kind: table.Number, Value: func(r stepRow) any { return r.Idle }},
-	{Name: "samples", Kind: table.Number, Value: func(r stepRow) any { return r.Samples }},
-	{Name: "optimizer_steps", Kind: table.Number, Value: func(r stepRow) any { return r.Optimized }},
+	{Name: "loader", Kind: parquet.Count, Value: func(r stepRow) any { return r.Loader }},
+	{Name: "pass", Kind: parquet.Count, Value: func(r stepRow) any { return r.Pass }},
+	{Name: "n", Kind: parquet.Count, Value: func(r stepRow) any { return r.N }},
+	{Name: "phase", Kind: parquet.Text, Value: func(r stepRow) any { return string(r.Phase) }},
+	{Name: "judged", Kind: parquet.Flag, Value: func(r stepRow) any { return r.judged }},
+	{Name: "time", Kind: parquet.Moment, Value: func(r stepRow) any { return r.date(r.Start) }},
+	{Name: "t_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Start }},
+	{Name: "period_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Period }},
+	{Name: "wait_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Wait }},
+	{Name: "device_period_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.DevicePeriod }},
+	{Name: "device_idle_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Idle }},
+	{Name: "samples", Kind: parquet.Number, Value: func(r stepRow) any { return r.Samples }},
+	{Name: "optimizer_steps", Kind: parquet.Number, Value: func(r stepRow) any { return r.Optimized }},
 })
 
-var signalColumns = slices.Concat(originColumns[signalRow](), []table.Column[signalRow]{
-	{Name: "signal", Kind: table.Text, Value: func(r signalRow) any { return string(r.Signal) }},
-	{Name: "subject", Kind: table.Text, Value: func(r signalRow) any { return r.Subject }},
-	{Name: "time", Kind: table.Moment, Value: func(r signalRow) any { return r.date(r.T[r.n]) }},
-	{Name: "t_s", Kind: table.Number, Value: func(r signalRow) any { return r.T[r.n] }},
-	{Name: "value", Kind: table.Number, Value: func(r signalRow) any { return r.V[r.n] }},
+var signalColumns = slices.Concat(originColumns[signalRow](), []parquet.Column[signalRow]{
+	{Name: "signal", Kind: parquet.Text, Value: func(r signalRow) any { return string(r.Signal) }},
+	{Name: "subject", Kind: parquet.Text, Value: func(r signalRow) any { return r.Subject }},
+	{Name: "time", Kind: parquet.Moment, Value: func(r signalRow) any { return r.date(r.T[r.n]) }},
+	{Name: "t_s", Kind: parquet.Number, Value: func(r signalRow) any { return r.T[r.n] }},
+	{Name: "value", Kind: parquet.Number, Value: func(r signalRow) any { return r.V[r.n] }},
 })

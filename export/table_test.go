@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stoker-dev/stoker/internal/table"
+	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 // valuesOf are the values of a row by their columns, without those that are not known.
-func valuesOf[R any](columns []table.Column[R], row R) string {
+func valuesOf[R any](columns []parquet.Column[R], row R) string {
 	var all []string
 	for _, c := range columns {
 		if v := c.Value(row); v != nil && v != "" && fmt.Sprint(v) != "NaN" {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/internal/table"
 )
 
 // Runs are the jobs of a folder of recordings, with what they lost.
@@ -207,22 +207,22 @@ func RunsJSON(w io.Writer, r Runs) error {
 }
 
 // JobColumns are what tables tell of a job, in base units.
-var JobColumns = []table.Column[Job]{
-	{Name: "started", Kind: table.Moment, Value: func(j Job) any { return j.Started }},
-	{Name: "hosts", Kind: table.Text, Value: func(j Job) any { return strings.Join(j.Hosts, " ") }},
-	{Name: "command", Kind: table.Text, Value: func(j Job) any { return j.Command }},
-	{Name: "ranks", Kind: table.Count, Value: func(j Job) any { return j.Ranks }},
-	{Name: "class", Kind: table.Text, Value: func(j Job) any { return j.Class }},
-	{Name: "stall", Kind: table.Number, Value: func(j Job) any { return j.Stall }},
-	{Name: "samples_per_s", Kind: table.Number, Value: func(j Job) any { return j.Rate }},
-	{Name: "seconds", Kind: table.Number, Value: func(j Job) any { return j.Seconds }},
-	{Name: "gpu_hours", Kind: table.Number, Value: func(j Job) any { return j.GPUHours }},
-	{Name: "idle_gpu_hours", Kind: table.Number, Value: func(j Job) any { return j.Idle }},
-	{Name: "lost_usd", Kind: table.Number, Value: func(j Job) any { return j.Lost }},
-	{Name: "fix", Kind: table.Text, Value: func(j Job) any { return j.Fix }},
-	{Name: "speedup", Kind: table.Number, Value: func(j Job) any { return j.Speedup }},
-	{Name: "emulated", Kind: table.Flag, Value: func(j Job) any { return j.Emulated }},
-	{Name: "files", Kind: table.Text, Value: func(j Job) any { return strings.Join(j.Files, " ") }},
+var JobColumns = []parquet.Column[Job]{
+	{Name: "started", Kind: parquet.Moment, Value: func(j Job) any { return j.Started }},
+	{Name: "hosts", Kind: parquet.Text, Value: func(j Job) any { return strings.Join(j.Hosts, " ") }},
+	{Name: "command", Kind: parquet.Text, Value: func(j Job) any { return j.Command }},
+	{Name: "ranks", Kind: parquet.Count, Value: func(j Job) any { return j.Ranks }},
+	{Name: "class", Kind: parquet.Text, Value: func(j Job) any { return j.Class }},
+	{Name: "stall", Kind: parquet.Number, Value: func(j Job) any { return j.Stall }},
+	{Name: "samples_per_s", Kind: parquet.Number, Value: func(j Job) any { return j.Rate }},
+	{Name: "seconds", Kind: parquet.Number, Value: func(j Job) any { return j.Seconds }},
+	{Name: "gpu_hours", Kind: parquet.Number, Value: func(j Job) any { return j.GPUHours }},
+	{Name: "idle_gpu_hours", Kind: parquet.Number, Value: func(j Job) any { return j.Idle }},
+	{Name: "lost_usd", Kind: parquet.Number, Value: func(j Job) any { return j.Lost }},
+	{Name: "fix", Kind: parquet.Text, Value: func(j Job) any { return j.Fix }},
+	{Name: "speedup", Kind: parquet.Number, Value: func(j Job) any { return j.Speedup }},
+	{Name: "emulated", Kind: parquet.Flag, Value: func(j Job) any { return j.Emulated }},
+	{Name: "files", Kind: parquet.Text, Value: func(j Job) any { return strings.Join(j.Files, " ") }},
 }
 
 // RunsCSV writes a row per job.

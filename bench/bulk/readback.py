@@ -25,6 +25,7 @@ import duckdb
 import pyarrow.parquet
 
 STOKER = os.environ.get("STOKER_BIN", "bin/stoker")
+TABLE = pathlib.Path(__file__).parents[2] / "internal/parquet/testdata/table.parquet"
 QUERIES = {
     "steps": "SELECT recording, rank, count(*), avg(device_period_s), avg(device_idle_s) FROM '{}' WHERE judged GROUP BY ALL",
     "signals": "SELECT host, subject, count(*), avg(value) FROM '{}' WHERE signal = 'gpu.power' GROUP BY ALL",
@@ -79,7 +80,27 @@ def check(folder, recordings):
             want = {(*row[:2], row[2] or None, *row[3:]) for row in want}
         fine &= same(f"DuckDB {duckdb.__version__}, {os.path.basename(file)}", duckdb.sql(f"SELECT {names[file]} FROM '{file}'").fetchall(), want)
         fine &= same(f"Arrow {pyarrow.__version__}, {os.path.basename(file)}", zip(*(arrow[c].to_pylist() for c in columns)), want)
+    kinds = duckdb.sql(f"SELECT number, count, flag, text, many, unknown, epoch_us(moment) FROM '{TABLE}'").fetchall()
+    arrow = pyarrow.parquet.read_table(TABLE)
+    arrow = [tuple(row) for row in zip(*(arrow[c].cast("int64").to_pylist() if c == "moment" else arrow[c].to_pylist() for c in ("number", "count", "flag", "text", "many", "unknown", "moment")))]
+    fine &= same(f"{TABLE.name}, DuckDB beside what is meant", kinds, meant()) & same(f"{TABLE.name}, Arrow", arrow, meant())
     return fine
+
+
+def meant():
+    """The table of internal/parquet/parquet_test.go, once more."""
+    return {
+        (
+            [0.5, None, -1e300, math.inf][n % 4],
+            None if n % 5 == 4 else n - 1000,
+            n % 3 == 0,
+            ["a", None, 'gräß\0"', "\ufffd"][n % 4],
+            f"word {n % 300}",
+            None,
+            [1763800000250000, 0, None, -1500000][n % 4],
+        )
+        for n in range(1000)
+    }
 
 
 def timed(what, call):

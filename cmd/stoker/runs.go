@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
@@ -85,7 +85,7 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 			slices.SortStableFunc(list.Jobs, by)
 			switch {
 			case file != "":
-				return writeFiles(cmd.Context(), output{file, toUser, func(w io.Writer) error { return export.Table(w, report.JobColumns, export.Each(list.Jobs)) }})
+				return writeFiles(cmd.Context(), output{file, toUser, func(w io.Writer) error { return parquet.Write(w, report.JobColumns, list.Jobs) }})
 			case asJSON:
 				return report.RunsJSON(a.stdout, list)
 			case asCSV:
