@@ -51,11 +51,16 @@ func (a adviser) loader() *recording.Loader {
 	return a.run.Loader(a.costs.Window.PID, a.costs.Window.Loader)
 }
 
+// feedable reports whether PyTorch's loader prepares the batches, and may be waited for.
+func (a adviser) feedable() bool {
+	return a.costs.Feed == nil && !a.costs.Uncounted && (!a.idleKnown() || a.starved())
+}
+
 // feed proposes stoker.DataLoader in the place of PyTorch's.
 func (a adviser) feed() (Fix, string) {
 	l := a.loader()
 	reads := l != nil && (l.Reader == folderReader || l.Reader == "" && l.Dataset == imageFolder)
-	if !reads || a.costs.Feed != nil || a.costs.Uncounted || a.idleKnown() && !a.starved() {
+	if !reads || !a.feedable() {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.LoaderKind), Title: "read and decode in stoker feed", Effort: Code, Risk: SeedRisk}
@@ -84,7 +89,7 @@ func (a adviser) feed() (Fix, string) {
 // translate what is there. It promises no more than the work on pixels that was seen.
 func (a adviser) deferred() (Fix, string) {
 	l := a.loader()
-	if l == nil || l.Reader == folderReader && unfed(l) == "" || a.costs.Feed != nil || a.costs.Uncounted || a.idleKnown() && !a.starved() {
+	if l == nil || l.Reader == folderReader && unfed(l) == "" || !a.feedable() {
 		return Fix{}, ""
 	}
 	p, seen := diagnose.PixelsOf(a.run, a.costs)

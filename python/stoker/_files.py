@@ -12,6 +12,8 @@ import os
 import weakref
 from typing import Any
 
+from ._room import memory
+
 SIZE = 64 << 20  # what is touched of it is kept; what does not fit has memory of its own
 
 
@@ -19,10 +21,9 @@ class Files:
     """The files of one fetch at a time."""
 
     def __init__(self) -> None:
-        self.descriptor = os.memfd_create("stoker-files", os.MFD_CLOEXEC)
+        self.descriptor = memory(SIZE)
         weakref.finalize(self, os.close, self.descriptor)
         self.size = SIZE
-        os.ftruncate(self.descriptor, SIZE)
         self._memory = mmap.mmap(self.descriptor, SIZE)
         self._sources: list[weakref.ref[Any]] = []
         self.end = 0  # nothing is kept from here on
