@@ -179,15 +179,19 @@ def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
     """A batch; where it fails, fetched once more as without us, with the same random numbers: a library may not take what is deferred.
 
     Its own errors come again, as the script alone has them. Where they do not, they were ours: then nothing is deferred any more.
+    After a file that seemed sound others are looked at more closely, and that is all.
     """
     before = states()
     try:
         return _deferred(fetch, recording)
     except Exception as error:
-        if not recording.used or _own(error):  # nothing of ours was there
+        if not recording.failed and (not recording.used or _own(error)):  # nothing of ours was there
             raise
         why = f"{type(error).__name__} ({str(error):.200})"
     restore(before)
+    if recording.failed:
+        recording.tally.trusting = False
+        return fetch()
     batch = fetch()  # out here, so that an error of its own has none of ours behind it
     assert _making.daemon is not None
     _making.daemon.close()

@@ -43,6 +43,7 @@ class Tally:
         self.opened = 0
         self.single = 0  # made by the daemon one by one
         self.pillow = 0  # made by Pillow after all
+        self.trusting = True  # no file that seemed sound was not
 
     def worth(self) -> bool:
         """Whether it pays to wait with more of them; one by one the daemon takes about three quarters of what Pillow does."""
@@ -66,6 +67,11 @@ class Recording:
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
+
+    @property
+    def trusts(self) -> bool:
+        """Whether files may be taken for sound that turn out not to be."""
+        return self.again and self.tally.trusting
 
 
 def recording() -> Recording | None:
@@ -225,7 +231,7 @@ def _defer(image: Any) -> Recipe | None:
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
         data = files.read(file, size) if size <= _MOST else b""  # not read(): who asks for much more than there is pays for it
-        if type(data) in (bytes, memoryview) and len(data) == size and (end := _end(image, data)):
+        if type(data) in (bytes, memoryview) and len(data) == size and (end := _end(image, data, found.trusts)):
             file.seek(end)
         else:
             file.seek(at)
@@ -259,15 +265,15 @@ def _plain(image: Any) -> bool:
     if image.format == "JPEG":
         return mode in _PLAIN and (decoder, extents, offset, told) == ("jpeg", (0, 0, *size), 0, (mode, ""))
     found = recording()
-    again, veiled = found is not None and found.again, mode == "P" and "transparency" in image.info
+    again, veiled = found is not None and found.trusts, mode == "P" and "transparency" in image.info
     return again and not veiled and not image.is_animated and mode in BANDS and (decoder, extents, told) == ("zip", (0, 0, *size), mode)
 
 
-def _end(image: Any, data: bytes | memoryview) -> int:
+def _end(image: Any, data: bytes | memoryview, trusting: bool) -> int:
     """Where Pillow stops reading the file; 0: it is left to it."""
     if image.format == "PNG":
         return _png.sound(data, image._mode, image._size, image.palette.palette if image.palette else b"")
-    end = _jpeg.sound(data)
+    end = _jpeg.sound(data, trusting)
     return min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock)
 
 

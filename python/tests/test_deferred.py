@@ -120,6 +120,53 @@ class RecordedTest(DeferredCase):
         self.assertEqual(stderr.getvalue(), "")
         close.assert_not_called()
 
+    def test_seemed_sound(self):
+        """A file that only its pixels show to be broken: the script's own error, where it has it, and what follows is fed."""
+        from PIL import Image
+
+        whole, out = io.BytesIO(), io.BytesIO()
+        image = Image.effect_noise((90, 70), 80).convert("RGB")
+        image.save(whole, "JPEG")
+        image.save(out, "PNG")
+        broken = {
+            "JPEG": whole.getvalue()[:-2] + b"\xff\xc4\x00\x13\x00" + 16 * b"\xff" + b"\xff\xd9",
+            "PNG": pipelines.deferred_odd.png(90, 70, 8, 2, b"\x05" * 10000),
+        }
+        for name, data in broken.items():
+            files = [whole.getvalue()] * 4 + [data] + [whole.getvalue()] * 7
+
+            def caught(index):
+                try:
+                    return pipelines.F.pil_to_tensor(Image.open(io.BytesIO(files[index])).convert("RGB"))  # noqa: B023
+                except OSError as error:
+                    return torch.full((3, 70, 90), len(str(error)), dtype=torch.uint8)
+
+            def asked(index):
+                with Image.open(io.BytesIO(files[index])) as image:  # noqa: B023
+                    image.load()
+                try:
+                    return torch.from_numpy(numpy.array(image))
+                except OSError:
+                    return torch.zeros(90, 70)
+
+            def batches(read):
+                class Files(torch.utils.data.Dataset):
+                    __len__ = lambda self: 12
+                    __getitem__ = staticmethod(read)
+
+                return list(torch.utils.data.DataLoader(Files(), 3))
+
+            with self.subTest(name), mock.patch.object(self.here, "close") as close:
+                with mock.patch.object(_defer, "_everywhere", False):
+                    alone = batches(caught)
+                self.here.count.value = 0
+                self.assertTrue(all(map(torch.equal, batches(caught), alone)))
+                self.assertGreater(self.here.count.value, 8)  # also behind the broken one
+                with self.assertRaises(OSError) as error:
+                    batches(asked)
+                self.assertNotIn("sound", str(error.exception))
+                close.assert_not_called()
+
     def test_own_errors_once(self):
         """Where nothing waited an error is the program's own, and nothing is asked for twice."""
         asked = []
