@@ -66,7 +66,7 @@ func (c *compiler) warp(size image.Point, filter int, m mapping, fill [4]uint8) 
 		out := w.fresh(size, len(in.planes))
 		switch filter {
 		case nearest:
-			takePixels(&out, &in, m.walk(in.size, size), fill)
+			takePixels(&out, &in, m, fill)
 		case bilinear:
 			w.sample(&out, &in, &m, fill, mixTwo)
 		default:
@@ -93,22 +93,56 @@ func (m *mapping) at(x, y float64) (float64, float64) {
 	return float64(a[0]*x) + float64(a[1]*y) + a[2], float64(a[3]*x) + float64(a[4]*y) + a[5]
 }
 
-// takePixels writes the pixels that walk finds, row by row.
-func takePixels(out, in *raster, walk func(from []int), fill [4]uint8) {
+// takePixels writes the pixels that are nearest, row by row.
+func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	from := make([]int, out.size.X)
+	walk := m.walk(in.size, out.size)
 	for y := range out.size.Y {
 		walk(from)
+		first, end := inside(from)
 		for c, plane := range in.planes {
 			row := out.planes[c][y*out.size.X:][:len(from)]
-			for x, at := range from {
-				if at < 0 {
-					row[x] = fill[c]
-				} else {
+			flood(row[:first], fill[c])
+			flood(row[end:], fill[c])
+			if row = row[first:end]; consecutive(from[first:end]) && m.keepsRows() {
+				copy(row, plane[from[first]:])
+				continue
+			}
+			for x, at := range from[first:end] {
+				if uint(at) < uint(len(plane)) {
 					row[x] = plane[at]
+				} else {
+					row[x] = fill[c]
 				}
 			}
 		}
 	}
+}
+
+// inside is the part of a row beyond which nothing is found; 0, 0: nothing is.
+func inside(from []int) (first, end int) {
+	for end = len(from); end > 0 && from[end-1] < 0; {
+		end--
+	}
+	for first < end && from[first] < 0 {
+		first++
+	}
+	return first, end
+}
+
+func flood(row []byte, value uint8) {
+	for x := range row {
+		row[x] = value
+	}
+}
+
+// keepsRows says whether neighbours in a row of the result are such in the picture, but
+// where adding up rounds: a shift, or a shear along rows.
+func (m *mapping) keepsRows() bool { return m.kind == affine && m.a[0] == 1 && m.a[3] == 0 }
+
+// consecutive is for places that grow.
+func consecutive(from []int) bool {
+	return len(from) > 0 && from[len(from)-1]-from[0] == len(from)-1
 }
 
 // walk returns what sets the places of the next row's pixels in a plane, -1 beyond it,
