@@ -36,8 +36,8 @@ var exports = []struct {
 	{name: "TensorBoard events (events.out.tfevents.*, or a folder)", fits: func(base string) bool { return strings.HasPrefix(base, tfevents) }, write: func(w io.Writer, j judged) error {
 		return export.TensorBoard(w, j.run)
 	}},
-	{name: "Parquet of steps or signals (*steps.parquet, *signals.parquet)", fits: ends("steps.parquet"), table: export.Steps},
-	{fits: ends("signals.parquet"), table: export.Signals},
+	{name: "Parquet of steps (*steps.parquet)", fits: ends("steps.parquet"), table: export.Steps},
+	{name: "Parquet of signals (*signals.parquet)", fits: ends("signals.parquet"), table: export.Signals},
 }
 
 // tfevents is how the names of TensorBoard's files begin.
@@ -102,9 +102,7 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 	}
 	var known []string
 	for _, f := range exports {
-		if f.name != "" {
-			known = append(known, f.name)
-		}
+		known = append(known, f.name)
 	}
 	return usageError{fmt.Errorf("export -o %q: the name says no format; there are: %s", file, strings.Join(known, ", "))}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
@@ -83,9 +84,14 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 			}
 			list := listed(folder, found, notes, own)
 			slices.SortStableFunc(list.Jobs, by)
+			if file != "" || asCSV { // which have no place for them
+				for _, note := range list.Notes {
+					a.say("%s", note)
+				}
+			}
 			switch {
 			case file != "":
-				return writeFiles(cmd.Context(), output{file, toUser, func(w io.Writer) error { return parquet.Write(w, report.JobColumns, list.Jobs) }})
+				return a.runsTable(cmd.Context(), file, list)
 			case asJSON:
 				return report.RunsJSON(a.stdout, list)
 			case asCSV:
@@ -102,6 +108,15 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 	prices.register(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("json", "csv", "output")
 	return cmd
+}
+
+// runsTable writes the jobs as one table.
+func (a *app) runsTable(ctx context.Context, file string, list report.Runs) error {
+	if err := writeFiles(ctx, output{file, toUser, func(w io.Writer) error { return parquet.Write(w, report.JobColumns, list.Jobs) }}); err != nil {
+		return err
+	}
+	a.say("%s is written: %s", file, stoker.Many(len(list.Jobs), "job"))
+	return nil
 }
 
 // summaries are what is concluded of each recording of a folder, in order of name, and

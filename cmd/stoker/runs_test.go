@@ -77,7 +77,7 @@ func TestRuns(t *testing.T) {
 	}
 	table := filepath.Join(t.TempDir(), "runs.parquet")
 	code, out, errs := call(t, "runs", "-o", table, dir)
-	if text, err := os.ReadFile(table); code != exitFine || out+errs != "" || !strings.HasPrefix(string(text), "PAR1") || !strings.Contains(string(text), "idle_gpu_hours") {
+	if text, err := os.ReadFile(table); code != exitFine || out != "" || !strings.Contains(errs, "emulated") || !strings.Contains(errs, table+" is written: 2 jobs") || !strings.HasPrefix(string(text), "PAR1") || !strings.Contains(string(text), "idle_gpu_hours") {
 		t.Errorf("-o: code %d, %v\n%s%s", code, err, out, errs)
 	}
 	if code, _, errs := call(t, "runs", "-o", "runs.csv", dir); code != exitUsage || !strings.Contains(errs, "FILE.parquet") {
