@@ -8,7 +8,7 @@
 DIR has checkouts named OWNER+NAME; what is taken of them is read from there and lies nowhere here. Packages that a pipeline needs
 are imported; where one is missing, its line says so. Each pipeline runs in a process of its own that this one forks, alone and
 behind `stoker.feed()`: two epochs with no worker and two with two, whose batches are compared by digest, then two with two
-workers for the CPU time of all processes.
+workers for the CPU time of all processes and the time on the clock.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import os
 import random
 import sys
 import tempfile
+import time
 import types
 import typing
 import warnings
@@ -461,8 +462,8 @@ def _timm(title, training=True, **settings):
         return make
 
 
-_timm("train.py's loader", auto_augment="rand-m9-mstd0.5-inc1", re_prob=0.25, color_jitter=0.4)
-_timm("train.py's loader, mixup", auto_augment="rand-m9-mstd0.5-inc1", mixed=True)
+_timm("train.py's loader (magnitude 8)", auto_augment="rand-m8-mstd0.5-inc1", re_prob=0.25, color_jitter=0.4)
+_timm("train.py's loader, mixup (magnitude 8)", auto_augment="rand-m8-mstd0.5-inc1", mixed=True)
 _timm("train.py's loader, augmix splits", auto_augment="augmix-m5-w4-d2", num_aug_splits=2)
 _timm("validate.py's loader", training=False, crop_pct=0.875)
 _timm("without prefetcher", use_prefetcher=False, auto_augment="original", re_prob=0.25)
@@ -943,11 +944,11 @@ def job(title, fed, place, steps):
             found.append(seen.hexdigest()[:16])
         found.append(repr((torch.rand(1).item(), random.random(), np.random.rand())))
     made = list(counts)
-    cpu = account.cpu_seconds()
+    cpu, began = account.cpu_seconds(), time.monotonic()
     for _ in range(2):
         for _ in batches:
             pass
-    return {"digests": found, "cpu": account.cpu_seconds() - cpu, "made": made}
+    return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": made}
 
 
 def _losses(make, steps):
@@ -1056,20 +1057,20 @@ def judged(title, alone, fed):
     batched, at_once, pillow = fed["made"]
     share = batched / max(1, batched + at_once + pillow)
     result = "none" if batched + at_once == 0 else "whole" if share >= 0.9 else "part"
-    return row | {"result": result, "batched": batched, "at_once": at_once, "pillow": pillow, "cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2)}
+    return row | {"result": result, "batched": batched, "at_once": at_once, "pillow": pillow, "cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2), "speed": round(alone["seconds"] / fed["seconds"], 2)}
 
 
 def table(files):
     """What runs printed, as the document has it; of a pipeline that ran twice the later."""
     rows = {row["pipeline"]: row for file in files for row in map(json.loads, Path(file).read_text().splitlines())}
-    lines = ["| pipeline | made by Go | pictures in batches, one by one, by Pillow | CPU | equal |", "|---|---|---|---|---|"]
+    lines = ["| pipeline | made by Go | pictures in batches, one by one, by Pillow | CPU | speed | equal |", "|---|---|---|---|---|---|"]
     for title in (title for title in PIPELINES if title in rows):
         row = rows[title]
         if "equal" not in row:
-            lines.append(f"| {title} | {row['result']}: {row['why']:.100} | | | |")
+            lines.append(f"| {title} | {row['result']}: {row['why']:.100} | | | | |")
             continue
         counts = f"{row['batched']}, {row['at_once']}, {row['pillow']}"
-        lines.append(f"| {title} | {row['result']} | {counts} | {row['ratio']:.2f} | {'yes' if row['equal'] else 'NO'} |")
+        lines.append(f"| {title} | {row['result']} | {counts} | {row['ratio']:.2f} | {row['speed']:.2f} | {'yes' if row['equal'] else 'NO'} |")
     results = [row["result"] for row in rows.values()]
     unequal = sum(not row.get("equal", True) for row in rows.values())
     lines += ["", f"{len(rows)} pipelines: " + ", ".join(f"{results.count(kind)} {kind}" for kind in ("whole", "part", "none", "absent", "broken alone", "BROKEN")) + f"; {unequal} unequal."]

@@ -167,7 +167,7 @@ def _fetch_in_place_of(original: Any) -> Any:
 
 def _fetched(fetcher: Any, fetch: Callable[[], Any]) -> Any:
     tally = vars(fetcher).setdefault("_stoker_tally", Tally())
-    if not _ready() or not tally.worth():
+    if not _ready() or not tally.look():
         return fetch()
     again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
     if _left > 0:
@@ -230,6 +230,8 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
             _making.finish(recording)
         finally:
             Recording.now = None
+        if recording.used:
+            recording.tally.latest = recording.tally.fetches
         _unfed = -1 if recording.used else max(_unfed - 1, -1)
         if _unfed == 0 and _everywhere:
             _say("no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs that Pillow opens are fed; OpenCV, torchvision.io, video, audio and text are left as they are)")

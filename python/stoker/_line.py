@@ -17,12 +17,13 @@ import torch
 from . import _making
 from ._files import Files
 from ._making import Job
-from ._room import Room, memory
+from ._room import Room
 from ._warning import warn
 
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 _VECTORS = 512  # of one writev
 _PICTURES = 2048  # of one make, of 8192 that are possible
+_KEPT = 128 << 20  # bytes of a scratch
 _AT_ONCE = 8  # makes, of 16 that are possible
 
 
@@ -34,6 +35,7 @@ class Line:
         self._end: socket.socket | None = end
         self._pid = os.getpid()
         self._files = Files()  # of sources that lie in no other
+        self._scratch: Room | None = None  # of what is made in no room; its pages are there from the second time on
         self._number = 0
 
     def __call__(self, jobs: list[Job]) -> list[Job]:
@@ -62,6 +64,7 @@ class Line:
         request = _Request(jobs)
         files = next((job.recipe.source.files for job in jobs if job.recipe.source.files), self._files)
         try:
+            self._scratch = request.draft(self._scratch)
             at = request.write(files)
             waiting: dict[int, list[int]] = {}
             left: set[int] = set()
@@ -109,16 +112,23 @@ class _Request:
         self.jobs = jobs
         self.scratch = -1
         self.mapped: np.ndarray | None = None
+        self.size = 0  # of the scratch
         self.offsets: dict[int, int] = {}  # of sources in the file, by identity
         self.drafts: dict[int, int] = {}  # where jobs lie in the scratch
-        size = 0
         for i, job in enumerate(jobs):
             if not _direct(job):
-                self.drafts[i] = size
-                size += -(-job.place.numel() * _width(job) // 64) * 64
-        if size:
-            self.scratch = memory(size)
-            self.mapped = np.frombuffer(mmap.mmap(self.scratch, size), np.uint8)
+                self.drafts[i] = self.size
+                self.size += -(-job.place.numel() * _width(job) // 64) * 64
+
+    def draft(self, room: Room | None) -> Room | None:
+        """Have a scratch: the room of an earlier request, where that is large enough. What a later one may have is returned."""
+        if not self.size:
+            return room
+        if room is None or room.size < self.size:
+            room = Room(self.size)
+        self.scratch = os.dup(room.descriptor)
+        self.mapped = np.frombuffer(mmap.mmap(self.scratch, self.size), np.uint8)
+        return room if room.size <= _KEPT else None
 
     def write(self, files: Files) -> int:
         """Have the sources in a file, behind those that it has; its end is returned."""

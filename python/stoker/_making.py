@@ -72,10 +72,10 @@ def _pixels(core: Any) -> torch.Tensor:
     return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1).contiguous()
 
 
-def make(cells: list[Cell], kind: int) -> None:
-    """Give these cells their values."""
+def make(cells: list[Cell], kind: int, leaving: bool = False) -> None:
+    """Give these cells their values; leaving: a worker is about to send them."""
     with lock:
-        work = _Work()
+        work = _Work(leaving)
         waiting = [(cell, work.plan(cell.plan)) for cell in dict.fromkeys(cells) if cell.plan is not None]
         work.run(kind)
         for cell, value in waiting:
@@ -87,7 +87,7 @@ def finish(recording: Recording) -> None:
     """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
     laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
     recording.tensors.clear()
-    make([later.cell for later in laters], _share.WHOLE)
+    make([later.cell for later in laters], _share.WHOLE, leaving=torch.utils.data.get_worker_info() is not None)
     while laters:
         _settle(laters.pop())
     for seen in recording.recipes:
@@ -115,8 +115,9 @@ def _settle(later: Later) -> None:
 class _Work:
     """Pictures to be made together, and what is done with them then."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaving: bool) -> None:
         self.jobs: list[Job] = []
+        self._alone = _shared if leaving else torch.empty_strided  # for what is in no batch
 
     def run(self, kind: int) -> None:
         if not self.jobs:
@@ -152,7 +153,7 @@ class _Work:
         job = Job(plan.recipe, plan.calls[:count], torch.empty(0), room)
         dtype = job.table().dtype
         if place is None or place.dtype != dtype:
-            place, room = torch.empty_strided(plan.shape, plan.strides(), dtype=dtype), None
+            place, room = self._alone(plan.shape, plan.strides(), dtype=dtype), None
         self.jobs.append(job._replace(place=place, room=room))
         return lambda: place, plan.calls[count:]
 
@@ -171,6 +172,15 @@ class _Work:
             return place
 
         return value
+
+
+def _shared(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Memory as torch has it for what it sends, so that nothing is copied then."""
+    try:
+        storage = torch.UntypedStorage._new_shared(torch.Size(shape).numel() * dtype.itemsize)
+    except (OSError, RuntimeError):  # no descriptor is left, or no memory of that kind
+        return torch.empty_strided(shape, strides, dtype=dtype)
+    return torch.empty(0, dtype=dtype).set_(storage, 0, shape, strides)
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room | None]:

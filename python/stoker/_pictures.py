@@ -32,7 +32,7 @@ _CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
 _MOST = 64 << 20  # bytes of a file
-_TRIED = 16  # pictures of a data set, before it is judged
+_TRIED = 16  # pictures of a data set, or fetches without any, before it is judged
 lock = threading.RLock()  # renewed in a forked child
 
 
@@ -44,10 +44,17 @@ class Tally:
         self.single = 0  # made by the daemon one by one
         self.pillow = 0  # made by Pillow after all
         self.trusting = True  # no file that seemed sound was not
+        self.fetches = 0
+        self.latest = 0  # fetch in which something waited
 
     def worth(self) -> bool:
-        """Whether it pays to wait with more of them; one by one the daemon takes about three quarters of what Pillow does."""
-        return self.opened < _TRIED or 0.75 * self.single + self.pillow < 0.9 * self.opened
+        """Whether it pays to wait with more of them; one by one the daemon takes what Pillow does."""
+        return self.opened < _TRIED or self.single + self.pillow < 0.9 * self.opened
+
+    def look(self) -> bool:
+        """Whether something may wait in the fetch that begins: where nothing does, few are looked at."""
+        self.fetches += 1
+        return self.worth() and (self.fetches <= self.latest + _TRIED or self.fetches % _TRIED == 0)
 
 
 class Recording:
