@@ -651,11 +651,17 @@ def _kept(place, title):
     import lmdb
 
     if title == "LMDB":
-        store = lmdb.open(os.path.join(place.scratch, "lmdb"), map_size=1 << 30)
-        with store.begin(write=True) as writing:
+        target = os.path.join(place.scratch, "lmdb")
+        with lmdb.open(target, map_size=1 << 30) as store, store.begin(write=True) as writing:
             for path in place.files:
                 writing.put(path.encode(), Path(path).read_bytes())
-        return lambda path: store.begin(buffers=False).get(path.encode())
+        store = lmdb.open(target, readonly=True, lock=False)
+
+        def read(path):
+            with store.begin() as reading:
+                return reading.get(path.encode())
+
+        return read
     target = os.path.join(place.scratch, "all.zip")
     with zipfile.ZipFile(target, "w") as out:
         for path in place.files:
