@@ -133,12 +133,14 @@ def judged(kind, told, plain):
 
 def kill(wanted, chance, root, plain):
     """For each epoch who was killed, and what went wrong; at last what is left of trainings that have ended."""
-    training, ended = Training(root), []
+    training, ended, late = Training(root), [], "nobody"
     while wanted:
         kind = chance.choice(KINDS)
         told, killed = training.epoch(kind, chance.randrange(len(plain)), chance.choice((0, chance.uniform(0, 0.05))), chance)
         wanted -= killed != "nobody"
-        yield killed, judged(killed, told, plain)
+        wrong = judged(killed, told, plain)
+        yield killed, wrong and judged(late, told, plain) and wrong
+        late = killed if told[-1:] == ["done"] else "nobody"  # it may have hit the epoch that had begun meanwhile
         if killed == "trainer" or not told or not wanted:
             training.end()
             ended.append(training)
