@@ -1009,10 +1009,10 @@ def _counted(fed):
             add(0 if within or len(jobs) > 1 else 1, len(jobs) - len(left))
             return left
 
-        def finishing(recording):
+        def finishing(*of):
             within.append(True)
             try:
-                finish(recording)
+                finish(*of)
             finally:
                 within.pop()
 

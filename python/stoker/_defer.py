@@ -222,12 +222,13 @@ _unfed = 3  # batches in which nothing waits, until that is said
 
 def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     global _unfed
-    Recording.now = recording
+    Recording.now, batch = recording, None
     try:
-        return fetch()
+        batch = fetch()
+        return batch
     finally:
         try:
-            _making.finish(recording)
+            _making.finish(recording, batch)
         finally:
             Recording.now = None
         if recording.used:

@@ -6,7 +6,7 @@ import functools
 import mmap
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,22 +72,23 @@ def _pixels(core: Any) -> torch.Tensor:
     return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1).contiguous()
 
 
-def make(cells: list[Cell], kind: int, leaving: bool = False) -> None:
-    """Give these cells their values; leaving: a worker is about to send them."""
+def make(cells: list[Cell], kind: int, sent: Container[Cell] = ()) -> None:
+    """Give these cells their values; sent: what a worker is about to send of them."""
     with lock:
-        work = _Work(leaving)
-        waiting = [(cell, work.plan(cell.plan)) for cell in dict.fromkeys(cells) if cell.plan is not None]
+        work = _Work()
+        waiting = [(cell, work.plan(cell.plan, sent=cell in sent)) for cell in dict.fromkeys(cells) if cell.plan is not None]
         work.run(kind)
         for cell, value in waiting:
             if cell.plan is not None:
                 cell.value, cell.plan = value(), None
 
 
-def finish(recording: Recording) -> None:
-    """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
+def finish(recording: Recording, batch: Any) -> None:
+    """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch that gives the batch."""
     laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
     recording.tensors.clear()
-    make([later.cell for later in laters], _share.WHOLE, leaving=torch.utils.data.get_worker_info() is not None)
+    sent = {later.cell for later in _in(batch)} if laters and torch.utils.data.get_worker_info() is not None else set()
+    make([later.cell for later in laters], _share.WHOLE, sent)
     while laters:
         _settle(laters.pop())
     for seen in recording.recipes:
@@ -99,6 +100,15 @@ def finish(recording: Recording) -> None:
     if recording.files is not None:
         with lock, _pictures.lock:  # a thread of the program's may be making one
             _files.give(recording.files)
+
+
+def _in(batch: Any, depth: int = 0) -> Iterator[Later]:
+    """What waits in a batch, as far as it is of Python's own containers."""
+    if isinstance(batch, Later):
+        yield batch
+    elif isinstance(batch, (list, tuple, dict)) and depth < 8:  # one may have itself inside
+        for part in batch.values() if isinstance(batch, dict) else batch:
+            yield from _in(part, depth + 1)
 
 
 def _settle(later: Later) -> None:
@@ -115,9 +125,8 @@ def _settle(later: Later) -> None:
 class _Work:
     """Pictures to be made together, and what is done with them then."""
 
-    def __init__(self, leaving: bool) -> None:
+    def __init__(self) -> None:
         self.jobs: list[Job] = []
-        self._alone = _shared if leaving else torch.empty_strided  # for what is in no batch
 
     def run(self, kind: int) -> None:
         if not self.jobs:
@@ -135,11 +144,11 @@ class _Work:
                 if not same_bits(made, job.place):
                     checked.append(f"{job.recipe.source.mode} {job.recipe.source.size} {job.recipe.ops}")
 
-    def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None) -> Callable[[], torch.Tensor]:
+    def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None, sent: bool = False) -> Callable[[], torch.Tensor]:
         """Have a tensor made, in a given place where that is possible; what is returned gives it afterwards."""
         if plan.recipe is None:
             return self._stack(plan, place, room)
-        begin, calls = self._picture(plan, place, room)
+        begin, calls = self._picture(plan, place, room, sent)
 
         def value() -> torch.Tensor:
             made = functools.reduce(lambda value, call: call(value), calls, begin())
@@ -147,13 +156,13 @@ class _Work:
 
         return value
 
-    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> tuple[Callable[[], torch.Tensor], tuple[Call, ...]]:
+    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None, sent: bool) -> tuple[Callable[[], torch.Tensor], tuple[Call, ...]]:
         assert plan.recipe is not None
         count = next((i for i, call in enumerate(plan.calls) if call.func is set_item), len(plan.calls))
         job = Job(plan.recipe, plan.calls[:count], torch.empty(0), room)
         dtype = job.table().dtype
         if place is None or place.dtype != dtype:
-            place, room = self._alone(plan.shape, plan.strides(), dtype=dtype), None
+            place, room = (_shared if sent else torch.empty_strided)(plan.shape, plan.strides(), dtype=dtype), None
         self.jobs.append(job._replace(place=place, room=room))
         return lambda: place, plan.calls[count:]
 

@@ -475,6 +475,44 @@ class DaemonTest(DeferredCase):
                 self.assertEqualToPlain(name, 0)
         self.assertEqual(self.left.value, 0)
 
+    def test_damaged_scans(self):
+        """JPEGs that end as they should, with bytes and markers in their scans that should not be there."""
+        from PIL import Image
+
+        chance, files = random.Random(26), []
+        for settings in ({}, {"optimize": True, "subsampling": 0}, {"restart_marker_rows": 1}, {"progressive": True}):
+            for mode in ("RGB", "L"):
+                out = io.BytesIO()
+                Image.effect_noise((90, 70), 80).convert(mode).save(out, "JPEG", **settings)
+                files.append(out.getvalue())
+        for whole in files[:8] * 40:
+            data = bytearray(whole)
+            for _ in range(chance.choice((1, 1, 2))):
+                at = chance.randrange(data.rindex(b"\xff\xda") + 12, len(data) - 2)
+                part = chance.choice((b"\xff\xd9", b"\xff\xd3", b"\xff\xc4\0\5\0\0\0", b"\xff\xda\0\2", b"\xff\xff", bytes([255, chance.randrange(256)]), bytes([chance.randrange(256)])))
+                data[at : at + chance.choice((0, len(part), 9))] = part
+            if chance.random() < 0.3:
+                data[-2:] = bytes([255, chance.randrange(0xC0, 0xFF)]) + b"\0\4ab\xff\xd9"
+            files.append(bytes(data if data[-2:] == b"\xff\xd9" else data + b"\xff\xd9"))
+
+        def made(index):
+            try:
+                image = Image.open(io.BytesIO(files[index])).convert("RGB")
+                return pipelines.F.pil_to_tensor(image.crop((0, 0, 20, 9)) if index % 2 else image.resize((64, 64)))
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
+
+        def all_of_them():
+            few = (range(begin, begin + 8) for begin in range(0, len(files), 8))  # of which the next knows nothing
+            batches = (batch for part in few for batch in torch.utils.data.DataLoader(part, 4, collate_fn=lambda indices: [made(index) for index in indices]))
+            return [sample if type(sample) is str else digest_of(sample) for batch in batches for sample in batch]
+
+        with mock.patch.object(_defer, "_everywhere", False):
+            alone = all_of_them()
+        self.assertEqual(all_of_them(), alone)
+        self.assertIn("OSError", str(alone))
+        self.assertGreater(self.all.value, 100)
+
     def test_start_methods(self):
         # What multiprocessing keeps for them goes with the test, and is waited for: others count the children of this process.
         for kept in (multiprocessing.resource_tracker._resource_tracker, multiprocessing.forkserver._forkserver):
