@@ -1009,10 +1009,10 @@ def _counted(fed):
             add(0 if within or len(jobs) > 1 else 1, len(jobs) - len(left))
             return left
 
-        def finishing(*of):
+        def finishing(recording):
             within.append(True)
             try:
-                finish(*of)
+                finish(recording)
             finally:
                 within.pop()
 

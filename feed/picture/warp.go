@@ -100,11 +100,12 @@ func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	for y := range out.size.Y {
 		walk(from)
 		first, end := inside(from)
+		together := m.keepsRows() && consecutive(from[first:end])
 		for c, plane := range in.planes {
 			row := out.planes[c][y*out.size.X:][:len(from)]
 			flood(row[:first], fill[c])
 			flood(row[end:], fill[c])
-			if row = row[first:end]; consecutive(from[first:end]) && m.keepsRows() {
+			if row = row[first:end]; together {
 				copy(row, plane[from[first]:])
 				continue
 			}

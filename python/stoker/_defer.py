@@ -222,13 +222,12 @@ _unfed = 3  # batches in which nothing waits, until that is said
 
 def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     global _unfed
-    Recording.now, batch = recording, None
+    Recording.now = recording
     try:
-        batch = fetch()
-        return batch
+        return fetch()
     finally:
         try:
-            _making.finish(recording, batch)
+            _making.finish(recording)
         finally:
             Recording.now = None
         if recording.used:

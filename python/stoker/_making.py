@@ -6,7 +6,7 @@ import functools
 import mmap
 import os
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,23 +72,22 @@ def _pixels(core: Any) -> torch.Tensor:
     return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1).contiguous()
 
 
-def make(cells: list[Cell], kind: int, sent: Container[Cell] = ()) -> None:
-    """Give these cells their values; sent: what a worker is about to send of them."""
+def make(cells: list[Cell], kind: int) -> None:
+    """Give these cells their values."""
     with lock:
         work = _Work()
-        waiting = [(cell, work.plan(cell.plan, sent=cell in sent)) for cell in dict.fromkeys(cells) if cell.plan is not None]
+        waiting = [(cell, work.plan(cell.plan)) for cell in dict.fromkeys(cells) if cell.plan is not None]
         work.run(kind)
         for cell, value in waiting:
             if cell.plan is not None:
                 cell.value, cell.plan = value(), None
 
 
-def finish(recording: Recording, batch: Any) -> None:
-    """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch that gives the batch."""
+def finish(recording: Recording) -> None:
+    """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
     laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
     recording.tensors.clear()
-    sent = {later.cell for later in _in(batch)} if laters and torch.utils.data.get_worker_info() is not None else set()
-    make([later.cell for later in laters], _share.WHOLE, sent)
+    make([later.cell for later in laters], _share.WHOLE)
     while laters:
         _settle(laters.pop())
     for seen in recording.recipes:
@@ -100,15 +99,6 @@ def finish(recording: Recording, batch: Any) -> None:
     if recording.files is not None:
         with lock, _pictures.lock:  # a thread of the program's may be making one
             _files.give(recording.files)
-
-
-def _in(batch: Any, depth: int = 0) -> Iterator[Later]:
-    """What waits in a batch, as far as it is of Python's own containers."""
-    if isinstance(batch, Later):
-        yield batch
-    elif isinstance(batch, (list, tuple, dict)) and depth < 8:  # one may have itself inside
-        for part in batch.values() if isinstance(batch, dict) else batch:
-            yield from _in(part, depth + 1)
 
 
 def _settle(later: Later) -> None:
@@ -144,11 +134,11 @@ class _Work:
                 if not same_bits(made, job.place):
                     checked.append(f"{job.recipe.source.mode} {job.recipe.source.size} {job.recipe.ops}")
 
-    def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None, sent: bool = False) -> Callable[[], torch.Tensor]:
+    def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None) -> Callable[[], torch.Tensor]:
         """Have a tensor made, in a given place where that is possible; what is returned gives it afterwards."""
         if plan.recipe is None:
             return self._stack(plan, place, room)
-        begin, calls = self._picture(plan, place, room, sent)
+        begin, calls = self._picture(plan, place, room)
 
         def value() -> torch.Tensor:
             made = functools.reduce(lambda value, call: call(value), calls, begin())
@@ -156,13 +146,13 @@ class _Work:
 
         return value
 
-    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None, sent: bool) -> tuple[Callable[[], torch.Tensor], tuple[Call, ...]]:
+    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> tuple[Callable[[], torch.Tensor], tuple[Call, ...]]:
         assert plan.recipe is not None
         count = next((i for i, call in enumerate(plan.calls) if call.func is set_item), len(plan.calls))
         job = Job(plan.recipe, plan.calls[:count], torch.empty(0), room)
         dtype = job.table().dtype
         if place is None or place.dtype != dtype:
-            place, room = (_shared if sent else torch.empty_strided)(plan.shape, plan.strides(), dtype=dtype), None
+            place, room = torch.empty_strided(plan.shape, plan.strides(), dtype=dtype), None
         self.jobs.append(job._replace(place=place, room=room))
         return lambda: place, plan.calls[count:]
 
@@ -181,15 +171,6 @@ class _Work:
             return place
 
         return value
-
-
-def _shared(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """Memory as torch has it for what it sends, so that nothing is copied then."""
-    try:
-        storage = torch.UntypedStorage._new_shared(torch.Size(shape).numel() * dtype.itemsize)
-    except (OSError, RuntimeError):  # no descriptor is left, or no memory of that kind
-        return torch.empty_strided(shape, strides, dtype=dtype)
-    return torch.empty(0, dtype=dtype).set_(storage, 0, shape, strides)
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room | None]:
