@@ -3,9 +3,7 @@
 //
 // A training step passes through five stages (Stage), each bound by some
 // resource (Resource). What a person can set is a Setting; advice is a list of
-// Changes to Settings. A Pipeline is the queueing model of one run: what each
-// stage costs per step, and on how many cores. An Interval is an estimate with
-// its doubt.
+// Changes to Settings. An Interval is an estimate with its doubt.
 //
 // It deliberately measures nothing, predicts nothing and prints no reports:
 // package recording holds what was measured, predict knows the law, report

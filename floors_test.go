@@ -16,7 +16,8 @@ import (
 
 // floors is the picture of ARCHITECTURE.md as text: to the right of the colon,
 // what a folder may import; "." is the root, "*" everything. Itself is always
-// allowed, internal to everybody but the root. A sub-folder counts as its parent.
+// allowed, internal to everybody but the root. A sub-folder counts as its parent,
+// unless it has a line of its own; who may import a folder may import those below it.
 // Test files may import anything. A folder with Go files needs a line, a line
 // needs a folder.
 //
@@ -27,19 +28,34 @@ const floors = `
 internal   :
 hardware   : .
 recording  : .
-predict    : . hardware recording
+predict    : . hardware predict/bounds predict/device
+predict/bounds   : .
+predict/device   : . hardware predict/bounds
+predict/language : . hardware
+predict/measure  : . hardware recording predict predict/bounds predict/device
+predict/tutorial : . hardware predict predict/bounds predict/device
+predict/replay   : . hardware recording predict predict/bounds predict/measure
 diagnose   : . hardware recording predict
+diagnose/rules  : . diagnose
+diagnose/live   : . recording predict diagnose
+diagnose/traced : . hardware recording predict diagnose
+diagnose/judge  : . hardware recording predict diagnose diagnose/rules diagnose/live diagnose/traced
 observe    : . hardware recording
 trace      : . hardware recording
 feed       : . recording
 advise     : . hardware recording predict diagnose
 verify     : . hardware recording predict diagnose
 report     : . hardware recording predict diagnose advise verify
+report/text : . recording predict diagnose advise verify report
+report/wire : . hardware recording predict diagnose advise verify report
+report/page : . recording predict diagnose advise verify report report/wire
+report/ci   : . recording diagnose advise verify report report/wire
 export     : . recording diagnose
 agent      : . hardware recording observe predict diagnose export
 web        : . recording predict diagnose advise verify report
 watch      : . hardware recording predict diagnose advise report
 tune       : *
+python     :
 bench      : *
 cmd        : *
 `
@@ -108,9 +124,9 @@ var fences = []fence{
 	},
 	{
 		// The same bytes and the same seed give the same tensor, on every machine;
-		// and files of strangers are parsed here. Assembly is asked for by the
-		// processor's features only, and checks nothing itself.
-		folders: []string{"feed/decode", "feed/transform", "feed/picture", "feed/order"},
+		// and files of strangers are parsed here. Assembly is asked for by what
+		// feed/kernels says of the processor only, and checks nothing itself.
+		folders: []string{"feed/decode", "feed/transform", "feed/picture", "feed/order", "feed/kernels", "feed/wheel"},
 		banned: map[string]string{
 			"C":       "the default build needs no C; the oracle of the tests has a tag",
 			"net":     "a parser talks to nobody",
@@ -122,10 +138,41 @@ var fences = []fence{
 		},
 		outside: "a parser needs nobody else's code",
 		leaves: map[string][]string{
-			"feed/decode":        {"golang.org/x/image", "golang.org/x/sys"},
+			"feed/decode":        {"golang.org/x/image"},
 			"feed/decode/oracle": {"C", "unsafe"},
-			"feed/transform":     {"golang.org/x/sys"},
+			"feed/kernels":       {"golang.org/x/sys"},
 		},
+	},
+}
+
+// walls are what rooms must not import of our own code, each with its reason, whatever
+// the table allows. A folder stands for those below it.
+var walls = map[string]map[string]string{
+	"diagnose/rules": {
+		"recording":          "a rule sees a Case and no Run",
+		"predict":            "a Case holds the costs: a rule measures nothing",
+		"diagnose/live":      "a rule cannot tell who filled its Case",
+		"diagnose/traced":    "a rule cannot tell who filled its Case",
+		"diagnose/idle":      "a rule asks quantities, not gaps",
+		"diagnose/ranks":     "a rule asks quantities, not ranks of a trace",
+		"diagnose/operators": "a rule asks quantities, not operators",
+		"diagnose/lanes":     "a rule draws nothing",
+		"diagnose/flame":     "a rule draws nothing",
+		"diagnose/memory":    "a rule asks quantities, not allocations",
+	},
+	"diagnose/live": {
+		"diagnose/rules":     "who fills a Case does not know who asks it",
+		"diagnose/traced":    "the two that fill a Case stand side by side",
+		"diagnose/idle":      "a live job has no timeline",
+		"diagnose/ranks":     "a live job has no timeline",
+		"diagnose/operators": "a live job has no timeline",
+		"diagnose/lanes":     "a live job has no timeline",
+		"diagnose/flame":     "a live job has no timeline",
+		"diagnose/memory":    "a live job has no timeline",
+	},
+	"diagnose/traced": {
+		"diagnose/rules": "who fills a Case does not know who asks it",
+		"diagnose/live":  "the two that fill a Case stand side by side",
 	},
 }
 
@@ -153,6 +200,9 @@ internal  :
 recording : .
 predict   : . recording
 report    : . predict
+predict/deep : .
+diagnose  : . recording
+diagnose/rules : . diagnose
 trace     : .
 cmd       : *
 `
@@ -162,10 +212,14 @@ cmd       : *
 		"recording/read.go":          "package recording\n\nimport (\n\t_ \"os\"\n\t_ \"github.com/stoker-dev/stoker/predict\"\n\t_ \"os/exec\"\n)\n",
 		"recording/read_test.go":     "package recording\nimport _ \"github.com/stoker-dev/stoker/cmd/stoker\"\n",
 		"predict/law.go":             "package predict\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2))\nvar y = rand.IntN(6)\nfunc f() { go f() }\n",
+		"predict/deep/law.go":        "package deep\nimport _ \"github.com/stoker-dev/stoker/predict\"\n",
 		"predict/deep/clock.go":      "package deep\nimport _ \"time\"\nimport _ \"net/http\"\nimport _ \"example.org/x\"\n",
 		"predict/deep/testdata/x.go": "package x\nimport _ \"os\"\n",
 		"report/page.go":             "package report\nimport \"time\"\nimport _ \"github.com/stoker-dev/stoker/recording\"\nvar d time.Duration\nvar now = time.Now()\n",
 		"report/plot/draw.go":        "package plot\nimport _ \"example.org/x\"\nimport _ \"os\"\n",
+		"diagnose/case.go":           "package diagnose\nimport _ \"github.com/stoker-dev/stoker/recording\"\n",
+		"diagnose/idle/gap.go":       "package idle\nimport _ \"time\"\n",
+		"diagnose/rules/io_bound.go": "package rules\n\nimport (\n\t_ \"github.com/stoker-dev/stoker/diagnose\"\n\t_ \"github.com/stoker-dev/stoker/diagnose/idle\"\n\t_ \"github.com/stoker-dev/stoker/recording\"\n\t_ \"os\"\n)\nfunc f() { go f() }\n",
 		"report/text.go":             "package report\nimport _ \"gonum.org/v1/plot\"\n",
 		"cmd/stoker/main.go":         "package main\nimport _ \"github.com/stoker-dev/stoker/predict\"\nimport _ \"os\"\n",
 		"examples/toy.go":            "package examples\n",
@@ -179,9 +233,15 @@ cmd       : *
 		"recording/read.go:6: recording must not import os/exec",
 		"predict/law.go:4: predict must not call rand.IntN",
 		"predict/law.go:5: predict must not start a goroutine",
-		"predict/deep/clock.go:2: predict must not import time",
-		"predict/deep/clock.go:3: predict must not import net/http",
-		"predict/deep/clock.go:4: predict must not import example.org/x",
+		"predict/deep/law.go:2: predict/deep must not import predict",
+		"predict/deep/clock.go:2: predict/deep must not import time",
+		"predict/deep/clock.go:3: predict/deep must not import net/http",
+		"predict/deep/clock.go:4: predict/deep must not import example.org/x",
+		"diagnose/idle/gap.go:2: diagnose must not import time",
+		"diagnose/rules/io_bound.go:5: diagnose/rules must not import diagnose/idle: a rule asks quantities",
+		"diagnose/rules/io_bound.go:6: diagnose/rules must not import recording: a rule sees a Case",
+		"diagnose/rules/io_bound.go:7: diagnose/rules must not import os",
+		"diagnose/rules/io_bound.go:9: diagnose/rules must not start a goroutine",
 		"report/page.go:3: report must not import recording",
 		"report/page.go:5: report must not call time.Now",
 		"report/plot/draw.go:2: report must not import example.org/x",
@@ -218,8 +278,8 @@ func checkFloors(t *testing.T, root, table string) (broken []string) {
 	allowed := parseTable(t, table)
 	seen := map[string]bool{}
 	for _, name := range goFiles(t, root) {
-		folder := floorOf(name)
-		if seen[folder] = true; allowed[folder] == nil {
+		folder, room := floorOf(name), roomOf(name, allowed)
+		if seen[room] = true; allowed[room] == nil {
 			continue // reported once, below
 		}
 		positions := token.NewFileSet()
@@ -229,14 +289,15 @@ func checkFloors(t *testing.T, root, table string) (broken []string) {
 			continue
 		}
 		report := func(at token.Pos, format string, args ...any) {
-			broken = append(broken, fmt.Sprintf("%s:%d: %s must not %s", name, positions.Position(at).Line, folder, fmt.Sprintf(format, args...)))
+			broken = append(broken, fmt.Sprintf("%s:%d: %s must not %s", name, positions.Position(at).Line, room, fmt.Sprintf(format, args...)))
 		}
-		checkImports(name, file, folder, allowed[folder], report)
+		checkRooms(file, room, allowed, report)
+		checkImports(name, file, folder, report)
 		checkPure(file, folder, report)
 	}
-	for folder := range seen {
-		if allowed[folder] == nil {
-			broken = append(broken, folder+": has Go files but no line in the table of floors_test.go")
+	for room := range seen {
+		if allowed[room] == nil {
+			broken = append(broken, room+": has Go files but no line in the table of floors_test.go")
 		}
 	}
 	for folder := range allowed {
@@ -250,16 +311,38 @@ func checkFloors(t *testing.T, root, table string) (broken []string) {
 
 type reporter func(at token.Pos, format string, args ...any)
 
-// checkImports holds a file's imports against its folder's line and fences.
-func checkImports(name string, file *ast.File, folder string, allowed []string, report reporter) {
+// checkRooms holds a file's imports of our own against its room's line.
+func checkRooms(file *ast.File, room string, allowed map[string][]string, report reporter) {
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
-		if path == "github.com/stoker-dev/stoker" || strings.HasPrefix(path, "github.com/stoker-dev/stoker/") {
-			floor := floorOf(strings.TrimPrefix(path, "github.com/stoker-dev/stoker") + "/x.go")
-			free := floor == folder || floor == "internal" && folder != "."
-			if !free && !slices.Contains(allowed, floor) && !slices.Contains(allowed, "*") {
-				report(spec.Pos(), "import %s", floor)
-			}
+		below, ours := strings.CutPrefix(path+"/", module+"/")
+		if !ours {
+			continue
+		}
+		if reason := walled(room, strings.TrimSuffix(below, "/")); reason != "" {
+			report(spec.Pos(), "import %s: %s", strings.TrimSuffix(below, "/"), reason)
+			continue
+		}
+		wanted := roomOf(below+"x.go", allowed)
+		free := wanted == room || wanted == "internal" && room != "." || slices.Contains(allowed[room], "*")
+		parent := floorOf(wanted + "/x.go")
+		if parent == floorOf(room+"/x.go") {
+			parent = wanted // rooms of one folder name each other
+		}
+		if !free && !slices.Contains(allowed[room], wanted) && !slices.Contains(allowed[room], parent) {
+			report(spec.Pos(), "import %s", wanted)
+		}
+	}
+}
+
+// module is the path of our own code.
+const module = "github.com/stoker-dev/stoker"
+
+// checkImports holds a file's imports of others against its folder's fences.
+func checkImports(name string, file *ast.File, folder string, report reporter) {
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if path == module || strings.HasPrefix(path, module+"/") {
 			continue
 		}
 		for _, f := range fences {
@@ -268,6 +351,16 @@ func checkImports(name string, file *ast.File, folder string, allowed []string, 
 			}
 		}
 	}
+}
+
+// walled gives the reason why a room must not import a folder of our own, "" if it may.
+func walled(room, own string) string {
+	for banned, reason := range walls[room] {
+		if own == banned || strings.HasPrefix(own, banned+"/") {
+			return reason
+		}
+	}
+	return ""
 }
 
 // forbids gives the reason why a file of folder must not import path, "" if it may.
@@ -371,7 +464,19 @@ func goFiles(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// floorOf is the line that a file belongs to: its first folder, "." for the root.
+// roomOf is the line that a file belongs to: the longest that names its folder or one
+// above it.
+func roomOf(name string, lines map[string][]string) string {
+	for folder := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(name, "/"))); folder != "."; {
+		if lines[folder] != nil {
+			return folder
+		}
+		folder = filepath.ToSlash(filepath.Dir(folder))
+	}
+	return floorOf(name)
+}
+
+// floorOf is the first folder of a file, "." for the root.
 func floorOf(name string) string {
 	folder, _, below := strings.Cut(strings.TrimPrefix(name, "/"), "/")
 	if !below {

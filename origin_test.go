@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -16,33 +15,27 @@ import (
 // without go the same way. What looks into a Timeline is listed, with its reason; a
 // folder stands for its files.
 var timelines = map[string]string{
-	"predict/replay":       "it plays the events of a trace again",
-	"diagnose/idle":        "it measures the gaps of a trace",
-	"diagnose/operators":   "it adds up the operators of a trace",
-	"diagnose/ranks":       "it compares the ranks of a trace",
-	"diagnose/lanes":       "it draws a step of a trace",
-	"diagnose/flame":       "it adds up what the host did in a trace",
-	"diagnose/memory":      "it follows the allocations of a trace",
-	"diagnose/judge.go":    "caseOf chooses who fills the Case, once",
-	"diagnose/traced.go":   "it fills the Case from a trace",
-	"diagnose/xprof.go":    "it restates another tool's analysis of a trace",
-	"advise/replayed.go":   "it hands a trace to the replay, and takes no for an answer",
-	"report/trace.go":      "it prints what a trace left out",
-	"report/trace_json.go": "it prints what a trace left out",
+	"predict/replay":          "it plays the events of a trace again",
+	"diagnose/idle":           "it measures the gaps of a trace",
+	"diagnose/operators":      "it adds up the operators of a trace",
+	"diagnose/ranks":          "it compares the ranks of a trace",
+	"diagnose/lanes":          "it draws a step of a trace",
+	"diagnose/flame":          "it adds up what the host did in a trace",
+	"diagnose/memory":         "it follows the allocations of a trace",
+	"diagnose/traced":         "it fills the Case from a trace",
+	"diagnose/judge/judge.go": "caseOf chooses who fills the Case, once",
+	"advise/replayed.go":      "it hands a trace to the replay, and takes no for an answer",
+	"report/trace.go":         "it prints what a trace left out",
+	"report/text/trace.go":    "it prints what a trace left out",
+	"report/wire/trace.go":    "it prints what a trace left out",
 
-	"report/trace_kernels.go": "it prints kernels by what launched them",
-	"verify/traces.go":        "it sets work of two traces beside each other by name",
+	"report/kernels.go": "it prints kernels by what launched them",
+	"verify/alike.go":   "it says how alike what two traces ran is, by name",
+	"verify/traces.go":  "it sets work of two traces beside each other by name",
 }
 
-// ruled are files that hold what rules ask, beside those with a Rule in them: neither
-// may know where a quantity comes from.
-var ruled = []string{"diagnose/case.go"}
-
-// beyond are packages that a rule must not see: a Run and what is measured on it.
-var beyond = []string{"github.com/stoker-dev/stoker/recording", "github.com/stoker-dev/stoker/trace", "github.com/stoker-dev/stoker/diagnose/idle", "github.com/stoker-dev/stoker/diagnose/ranks", "github.com/stoker-dev/stoker/diagnose/operators", "github.com/stoker-dev/stoker/diagnose/lanes", "github.com/stoker-dev/stoker/diagnose/flame", "github.com/stoker-dev/stoker/diagnose/memory"}
-
-func TestRulesAskQuantities(t *testing.T) {
-	used, rules := map[string]bool{}, 0
+func TestFewAskForATimeline(t *testing.T) {
+	used := map[string]bool{}
 	files := token.NewFileSet()
 	for _, name := range goFiles(t, ".") {
 		if !slices.Contains([]string{"predict", "diagnose", "advise", "verify", "report"}, floorOf(name)) {
@@ -58,33 +51,15 @@ func TestRulesAskQuantities(t *testing.T) {
 				key = filepath.ToSlash(filepath.Dir(name))
 			}
 			if timelines[key] == "" {
-				t.Errorf("%s: asks for a Timeline: ask a quantity of the Case, and let live.go and traced.go fill it", files.Position(at))
+				t.Errorf("%s: asks for a Timeline: ask a quantity of the Case, and let diagnose/traced fill it", files.Position(at))
 			}
 			used[key] = true
 		}
-		if !holdsRule(file) && !slices.Contains(ruled, name) {
-			continue
-		}
-		rules++
-		for _, spec := range file.Imports {
-			if path, _ := strconv.Unquote(spec.Path.Value); slices.Contains(beyond, path) {
-				t.Errorf("%s: a rule imports %s: it sees quantities, and no Run", files.Position(spec.Pos()), path)
-			}
-		}
-		ast.Inspect(file, func(node ast.Node) bool {
-			if id, ok := node.(*ast.Ident); ok && (id.Name == "live" || id.Name == "traced") {
-				t.Errorf("%s: a rule names what fills its Case: %s", files.Position(id.Pos()), id.Name)
-			}
-			return true
-		})
 	}
 	for name, why := range timelines {
 		if !used[name] {
 			t.Errorf("%s no longer names a Timeline (%s): take it off the list", name, why)
 		}
-	}
-	if rules < 10 {
-		t.Fatalf("found %d files of rules: the test looks in the wrong place", rules)
 	}
 }
 
@@ -93,18 +68,6 @@ func namesTimeline(file *ast.File) (found []token.Pos) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		if s, ok := node.(*ast.SelectorExpr); ok && s.Sel.Name == "Timeline" {
 			found = append(found, s.Pos())
-		}
-		return true
-	})
-	return found
-}
-
-// holdsRule reports whether a file writes a Rule down.
-func holdsRule(file *ast.File) (found bool) {
-	ast.Inspect(file, func(node ast.Node) bool {
-		if c, ok := node.(*ast.CompositeLit); ok && len(c.Elts) > 0 {
-			name, _ := c.Type.(*ast.Ident)
-			found = found || name != nil && name.Name == "Rule"
 		}
 		return true
 	})
@@ -151,14 +114,14 @@ var units = regexp.MustCompile(`%[+]?\.?[0-9]*[fg] ?(%%|ns|us|µs|ms|kB|KB|MB|GB
 
 // spelt are the files that still print such numbers themselves, each with its reason.
 var spelt = map[string]string{
-	"predict/tutorial.go":          "the tutorial's own figures have the digits that its authors printed",
+	"predict/tutorial/tutorial.go": "the tutorial's own figures have the digits that its authors printed",
 	"predict/words.go":             "a bound of a note, in whole per cent",
 	"verify/work.go":               "whole per cent of bytes",
-	"diagnose/traced.go":           "an instant is looked up in another tool, to the microsecond",
+	"diagnose/traced/places.go":    "an instant is looked up in another tool, to the microsecond",
 	"report/trace.go":              "an instant is looked up in another tool, to the microsecond",
-	"report/trace_lanes.go":        "an instant is looked up in another tool, to the microsecond",
-	"report/trace_ranks.go":        "a clock's offset has a sign",
-	"report/traced.go":             "a difference has a sign",
+	"report/text/lanes.go":         "an instant is looked up in another tool, to the microsecond",
+	"report/ranks.go":              "a clock's offset has a sign",
+	"report/text/traced.go":        "a difference has a sign",
 	"predict/replay/forecast.go":   "a difference has a sign",
 	"trace/alike.go":               "a threshold in whole per cent, of the reader and not of a run",
 	"cmd/stoker/feed.go":           "a table of one unit",

@@ -40,7 +40,6 @@ const (
 	Accumulation      Setting = "accumulation"       // steps whose gradients are added up before the optimizer runs
 	Device            Setting = "gpu"                // key of the device in the hardware table
 	LoaderKind        Setting = "loader"             // what prepares batches: StokerLoader; unknown is PyTorch's
-	FastPixels        Setting = "fast"               // of stoker.DataLoader: pixels with a bounded error, not Pillow's
 
 	// OnDevice is of stoker.DataLoader: uint8 goes to the device and is normalised there.
 	OnDevice Setting = "normalize_on_device"
@@ -84,7 +83,6 @@ var table = []known{
 	{Accumulation, "steps whose gradients are added up before the optimizer runs", "a number of steps from 1", from(1)},
 	{Device, "device in the hardware table", "a device of stoker predict --list gpus", word()},
 	{LoaderKind, "what prepares batches; unknown is PyTorch's", StokerLoader, word(StokerLoader)},
-	{FastPixels, "pixels of stoker.DataLoader with a bounded error, not Pillow's", "true or false", truth},
 	{OnDevice, "stoker.DataLoader sends uint8, the device normalises it", "true or false", truth},
 }
 

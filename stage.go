@@ -35,7 +35,7 @@ type Resource string
 const (
 	Storage    Resource = "storage"     // the device or service that holds the data set
 	CPU        Resource = "cpu"         // cores that the job may use
-	Worker     Resource = "worker"      // one worker process: the interpreter lock keeps it on one core
+	Worker     Resource = "workers"     // one worker process: the interpreter lock keeps it on one core
 	MainThread Resource = "main-thread" // the thread that launches work and, without workers, loads as well
 	Link       Resource = "link"        // host to device: PCIe, NVLink-C2C
 	GPU        Resource = "gpu"         // the device

@@ -29,6 +29,9 @@ func TestVoice(t *testing.T) {
 		t.Fatalf("docs/voice.md has %d pairs", len(replaced))
 	}
 	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && len(d.Name()) > 1 && d.Name()[0] == '.' {
+			return fs.SkipDir // of others: .git, .tools, .venv
+		}
 		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
@@ -30,11 +31,16 @@ func (a adviser) collate() (Fix, string) {
 	if math.IsNaN(waits) {
 		waits = min(1, a.costs.Wait/a.costs.HostStep)
 	}
-	fix := Fix{Name: "collate_fn", Title: "do the work of collate_fn once, before training", Effort: Data, Risk: NoRisk}
+	fix := Fix{Name: "collate_fn", Title: "make collate_fn cheaper", Effort: Code, Risk: NoRisk}
+	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored; what puts samples together, such as padding or a batch of graphs, stays, and worker processes do that beside the loop"
+	if slices.ContainsFunc(a.verdict.Lines, func(l diagnose.Line) bool { return l.Kind == diagnose.Tokenizer }) {
+		fix.Title, fix.Effort = "do the work of collate_fn once, before training", Data
+		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it made), and only pad in collate_fn"
+	}
 	fix.Forecast = a.atMost(1 / (1 - min(0.99, share*waits)))
 	fix.Notes = []string{
 		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", stoker.Percent(min(1, share)), stoker.AboutSeconds(a.costs.FetchCollate), stoker.AboutSeconds(a.costs.Fetch)),
-		"tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it made), and only pad in collate_fn",
+		how,
 	}
 	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 && a.costs.FetchCPU < mostlyCollate*a.costs.Fetch && stat.Or(others, 0) > a.costs.FetchCPU {
 		fix.Notes = append(fix.Notes, fmt.Sprintf("the launching thread has %s of that on a core, and other threads of the job use %s of core time per step: it waits for collate_fn's own threads, such as those of tokenizers",

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 // seenIn is the live run with its thread seen in stacks, for so many of 100 seconds each.
 func seenIn(t *testing.T, stacks map[string]float64) *recording.Run {
 	t.Helper()
-	run := live(t)
+	run := liveRun(t)
 	run.Facts.Loaders[0].Reader, run.Facts.Loaders[0].Dataset = "__main__.Faces", "Faces"
 	times := run.Find(recording.FetchWall, "process/100").T
 	rising := func(signal recording.Signal, subject string, to float64) {
@@ -49,7 +49,7 @@ func TestDeferredPictures(t *testing.T) {
 		"no Pillow":  {map[string]float64{own: 100}, 0, 0, "", false, true},
 	} {
 		run := seenIn(t, test.stacks)
-		plan := Rank(run, diagnose.Judge(run))
+		plan := Rank(run, judge.Judge(run))
 		at := slices.IndexFunc(plan.Fixes, func(f Fix) bool { return f.Name == "feed" })
 		why := slices.IndexFunc(plan.Rejected, func(r Rejected) bool { return r.Name == "feed" })
 		if (at >= 0) != test.proposed || (at < 0 && why < 0) != test.no {
@@ -76,12 +76,12 @@ func TestDeferredPictures(t *testing.T) {
 func TestTranslatedNeedsNoDeferring(t *testing.T) {
 	run := seenIn(t, map[string]float64{"PIL/Image.py:9 Image.convert;PIL/ImageFile.py:9 ImageFile.load": 100})
 	run.Facts.Loaders[0].Reader = folderReader
-	plan := Rank(run, diagnose.Judge(run))
+	plan := Rank(run, judge.Judge(run))
 	if got := names(plan.Fixes); slices.Contains(got, "feed") || !slices.Contains(got, "loader") {
 		t.Errorf("fixes %v", got)
 	}
 	run.Facts.Loaders[0].Transforms = []string{"torchvision.transforms.autoaugment.RandAugment"}
-	plan = Rank(run, diagnose.Judge(run))
+	plan = Rank(run, judge.Judge(run))
 	if got := names(plan.Fixes); !slices.Contains(got, "feed") || slices.Contains(got, "loader") || math.IsNaN(plan.Fixes[0].Forecast.Speedup.High) {
 		t.Errorf("fixes %v", got)
 	}

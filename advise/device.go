@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -116,7 +117,7 @@ func (a adviser) batchGain(batch int) float64 {
 // all the time. Without a trace it is not known how much of that is matrix work, so that
 // their worth is only bounded.
 func (a adviser) precision(to stoker.Change, format hardware.Precision) (Fix, string) {
-	gpu := predict.MachineOf(a.run).GPU
+	gpu := measure.MachineOf(a.run).GPU
 	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.verdict.Costs.Feed != nil {
 		return Fix{}, ""
 	}
@@ -152,7 +153,7 @@ func (a adviser) tf32() (Fix, string) {
 
 // half proposes 16 bits: bf16 where there is such a unit, else fp16, which needs a scaler.
 func (a adviser) half() (Fix, string) {
-	gpu, format := predict.MachineOf(a.run).GPU, hardware.BF16
+	gpu, format := measure.MachineOf(a.run).GPU, hardware.BF16
 	if !gpu.HasBF16() {
 		format = hardware.FP16
 	}

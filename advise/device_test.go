@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -31,7 +32,7 @@ func recorded(t *testing.T, name string, reserved float64, settings stoker.Setti
 }
 
 func judged(run *recording.Run, class diagnose.Class) Plan {
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	v.Class = class
 	return Rank(run, v)
 }
@@ -109,7 +110,7 @@ func TestNumberFormatsByChip(t *testing.T) {
 func TestPicturesThatCoresCannotDecode(t *testing.T) {
 	run := recorded(t, "labelled-cpu-exhausted", 1e9, nil)
 	run.Facts.Loaders[0].Transforms = []string{"torchvision.transforms.transforms.RandomResizedCrop"}
-	plan := Rank(run, diagnose.Judge(run))
+	plan := Rank(run, judge.Judge(run))
 	text, pixels := said(plan, "pixels")
 	if pixels == nil || !(pixels.Forecast.Speedup.Point > 1.3) || !strings.Contains(text, "it costs disk") {
 		t.Errorf("%+v %s", pixels, text)
@@ -119,7 +120,7 @@ func TestPicturesThatCoresCannotDecode(t *testing.T) {
 		t.Errorf("%+v %s", device, text)
 	}
 	run.Facts.Loaders[0].Transforms = nil
-	if _, fix := said(Rank(run, diagnose.Judge(run)), "pixels"); fix != nil {
+	if _, fix := said(Rank(run, judge.Judge(run)), "pixels"); fix != nil {
 		t.Errorf("nothing is decoded there: %+v", fix)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -26,7 +27,7 @@ func TestInputThatIsNoDataLoader(t *testing.T) {
 				Optimized: 1, Idle: 0.05, DevicePeriod: 0.1,
 			})
 		}
-		v := diagnose.Judge(run)
+		v := judge.Judge(run)
 		plan := advise.Rank(run, v)
 		if v.Class != diagnose.CPUBound || len(plan.Fixes) != 1 || len(plan.Fixes[0].Changes) != 0 || plan.Fixes[0].Forecast.Speedup.High != 2 {
 			t.Fatalf("%s: %s, %+v", kind, v.Class, plan)

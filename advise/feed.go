@@ -8,7 +8,9 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -71,7 +73,7 @@ func (a adviser) feed() (Fix, string) {
 		return fix, "the cost of preparing a batch was not measured"
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader}}
-	threads := a.change(stoker.NumWorkers, predict.FeedThreads(a.run))
+	threads := a.change(stoker.NumWorkers, measure.FeedThreads(a.run))
 	if a.costs.Workers > 0 && a.costs.Workers != threads.To { // with 0 it has this many by itself
 		fix.Changes = append(fix.Changes, threads)
 	}
@@ -92,7 +94,7 @@ func (a adviser) deferred() (Fix, string) {
 	if l == nil || l.Reader == folderReader && unfed(l) == "" || !a.feedable() {
 		return Fix{}, ""
 	}
-	p, seen := diagnose.PixelsOf(a.run, a.costs)
+	p, seen := live.FindPixels(a.run, a.costs)
 	if !seen {
 		return Fix{}, ""
 	}
@@ -115,20 +117,6 @@ func (a adviser) deferred() (Fix, string) {
 	if len(p.Rest) > 0 {
 		fix.Notes = append(fix.Notes, "what stays in Python: "+strings.Join(p.Rest, "; "))
 	}
-	return fix, ""
-}
-
-// fast proposes stoker's fast mode, where its threads decide.
-func (a adviser) fast() (Fix, string) {
-	set, _ := a.base.Settings.Bool(stoker.FastPixels)
-	threads := a.verdict.Class.LacksCores() || a.verdict.Class == diagnose.TooFewWorkers
-	if a.costs.Feed == nil || set || !threads {
-		return Fix{}, ""
-	}
-	fix := Fix{Name: string(stoker.FastPixels), Title: "resize planes directly", Effort: Flag, Risk: NumericsRisk}
-	fix.Changes = []stoker.Change{a.change(stoker.FastPixels, true)}
-	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = []string{"pixels differ slightly from Pillow's, by a bounded error (docs/feed.md): use the same setting to train and to evaluate"}
 	return fix, ""
 }
 

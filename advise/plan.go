@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -46,6 +47,7 @@ type Fix struct {
 	Effort   Effort
 	Risk     Risk
 	Saves    string   // what is saved by a change that need not be faster
+	Where    string   // file:line of the DataLoader whose settings change; "" of none, or unknown
 	Notes    []string // how many and why not more; the traps checked
 
 	// Untested says that no pair of runs, before and after such a change, was held
@@ -113,15 +115,23 @@ const leastGain = 1.05
 type adviser struct {
 	run     *recording.Run
 	verdict diagnose.Verdict
-	costs   predict.Costs
+	costs   measure.Costs
 	base    predict.Baseline
 }
 
-// Rank proposes every change that applies to the run and orders them by worth.
+// Rank proposes every change that applies to the run and that its evidence carries, and
+// orders them by worth.
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
-	if plan, ok := a.replayed(); ok {
-		return plan
+	t := a.played()
+	return a.onEvidence(t).pass(a.propose(t))
+}
+
+// propose is every change that applies, by replay where there is something to replay.
+func (a adviser) propose(t *replay.Trace) Plan {
+	run, verdict := a.run, a.verdict
+	if t != nil {
+		return a.replayed(t)
 	}
 	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {
 		return a.elsewhere(kind)
@@ -138,7 +148,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.slow, a.feed, a.deferred, a.fast, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
+		a.workers, a.collate, a.slow, a.feed, a.deferred, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
 		a.decoded, a.onGPU, a.batch, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()

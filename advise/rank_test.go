@@ -9,11 +9,12 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// live is the hand-written main-thread run of testdata/cases.
-func live(t *testing.T) *recording.Run {
+// liveRun is the hand-written main-thread run of testdata/cases.
+func liveRun(t *testing.T) *recording.Run {
 	t.Helper()
 	run, err := recording.Open("../testdata/cases/main-thread-live/run.jsonl")
 	if err != nil {
@@ -25,7 +26,7 @@ func live(t *testing.T) *recording.Run {
 // fixOf is the fix of that name in a run's plan.
 func fixOf(t *testing.T, run *recording.Run, name stoker.Setting) Fix {
 	t.Helper()
-	plan := Rank(run, diagnose.Judge(run))
+	plan := Rank(run, judge.Judge(run))
 	for _, fix := range plan.Fixes {
 		if fix.Name == string(name) {
 			return fix
@@ -47,7 +48,7 @@ func workersOf(t *testing.T, fix Fix) int {
 }
 
 func TestWorkersUntilTheLoopBinds(t *testing.T) {
-	fix := fixOf(t, live(t), stoker.NumWorkers)
+	fix := fixOf(t, liveRun(t), stoker.NumWorkers)
 	if n := workersOf(t, fix); n < 5 || n > 7 {
 		t.Errorf("num_workers=%d, want about 50 ms / 10 ms", n)
 	}
@@ -57,7 +58,7 @@ func TestWorkersUntilTheLoopBinds(t *testing.T) {
 }
 
 func TestWorkersStayWithinCores(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	run.Facts.Machine.Quota = 2
 	if n := workersOf(t, fixOf(t, run, stoker.NumWorkers)); n > 3 {
 		t.Errorf("num_workers=%d on a quota of 2 cores", n)
@@ -97,7 +98,7 @@ func TestWhyNotMoreWorkers(t *testing.T) {
 }
 
 func TestWorkersStayWithinMemory(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	for i, s := range run.Series {
 		if s.Signal == recording.MachineMemory {
 			for j := range run.Series[i].V {
@@ -116,7 +117,7 @@ func TestWorkersStayWithinMemory(t *testing.T) {
 
 // Docker's default /dev/shm of 64 MB holds three batches of 9.6 MB, ahead of two.
 func TestWorkersStayWithinShm(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	run.Facts.Machine.ShmBytes = new(64e6)
 	fix := fixOf(t, run, stoker.NumWorkers)
 	if n := workersOf(t, fix); n > 2 {
@@ -130,9 +131,9 @@ func TestWorkersStayWithinShm(t *testing.T) {
 // On few cores another loader is worth more than more workers: it takes less core
 // time for a batch.
 func TestAnotherLoaderWhereCoresAreFew(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	run.Facts.Machine.Quota = 2
-	plan := Rank(run, diagnose.Judge(run))
+	plan := Rank(run, judge.Judge(run))
 	if plan.Fixes[0].Name != string(stoker.LoaderKind) {
 		t.Errorf("first fix %s, want loader", plan.Fixes[0].Name)
 	}
@@ -140,7 +141,7 @@ func TestAnotherLoaderWhereCoresAreFew(t *testing.T) {
 	if c := fix.Changes; len(c) != 1 || c[0].To != stoker.StokerLoader || fix.Effort != Code {
 		t.Errorf("changes %v, effort %s: want one line", c, fix.Effort)
 	}
-	if few, many := fix.Forecast.Speedup, fixOf(t, live(t), stoker.LoaderKind).Forecast.Speedup; !(few.Low > 1) || !(few.Low < many.Low) || !(few.Point <= many.Point) {
+	if few, many := fix.Forecast.Speedup, fixOf(t, liveRun(t), stoker.LoaderKind).Forecast.Speedup; !(few.Low > 1) || !(few.Low < many.Low) || !(few.Point <= many.Point) {
 		t.Errorf("worth %+v on 2 cores, %+v on 8", few, many)
 	}
 }
@@ -161,9 +162,9 @@ func TestNoOtherLoaderForWhatItLeavesToPyTorch(t *testing.T) {
 		{func(l *recording.Loader) { l.Transforms[0] = "__main__.Resize" }, "the transform Resize"},
 		{func(l *recording.Loader) { l.Own = []string{"collate_fn", "sampler"} }, "its own collate_fn, sampler"},
 	} {
-		run := live(t)
+		run := liveRun(t)
 		test.change(&run.Facts.Loaders[0])
-		plan := Rank(run, diagnose.Judge(run))
+		plan := Rank(run, judge.Judge(run))
 		why := ""
 		for _, r := range plan.Rejected {
 			if r.Name == string(stoker.LoaderKind) {
@@ -200,7 +201,7 @@ func TestKnownTransforms(t *testing.T) {
 }
 
 func TestHealthyRunGetsNoAdvice(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	for i := range run.Steps {
 		run.Steps[i].Idle = 0 // the device's queue covers every wait
 	}
@@ -211,7 +212,7 @@ func TestHealthyRunGetsNoAdvice(t *testing.T) {
 			}
 		}
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Class != diagnose.GPUBound {
 		t.Errorf("class %s, want gpu-bound; scores %v", v.Class, v.Scores)
 	}
@@ -222,9 +223,9 @@ func TestHealthyRunGetsNoAdvice(t *testing.T) {
 }
 
 func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	run.Steps, run.Facts.Loaders = nil, nil
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Class != diagnose.CPUBound {
 		t.Fatalf("class %s, want %s by live signals; scores %v", v.Class, diagnose.CPUBound, v.Scores)
 	}
@@ -246,9 +247,9 @@ func TestWhatWouldShowSteps(t *testing.T) {
 		"no word":    {[]recording.Absence{{What: "steps", Why: "no DataLoader was iterated"}}, "; no DataLoader was iterated"},
 		"not a word": {nil, ""},
 	} {
-		run := live(t)
+		run := liveRun(t)
 		run.Steps, run.Facts.Absent = nil, c.absent
-		v := diagnose.Judge(run)
+		v := judge.Judge(run)
 		v.Class = diagnose.MainThread
 		want := "no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + c.want
 		if notes := Rank(run, v).Fixes[0].Notes; len(notes) != 1 || notes[0] != want {
@@ -272,7 +273,7 @@ func TestFewerWorkers(t *testing.T) {
 		t.Errorf("worth %q", worth)
 	}
 	fewer := func(edit func(*recording.Run, *diagnose.Verdict)) bool {
-		v := diagnose.Judge(run)
+		v := judge.Judge(run)
 		changed := *run
 		edit(&changed, &v)
 		return slices.ContainsFunc(Rank(&changed, v).Fixes, func(f Fix) bool { return f.Name == string(stoker.NumWorkers) && f.Saves != "" })

@@ -64,7 +64,7 @@ const (
 func (a adviser) candidates(t *replay.Trace) []candidate {
 	var out []candidate
 	add := func(title string, effort Effort, risk Risk, note string, changes ...stoker.Change) {
-		if len(changes) == 0 || a.foreign(changes[0].Setting) { // no setting does it
+		if len(changes) == 0 { // no setting does it
 			return
 		}
 		if slices.ContainsFunc(out, func(c candidate) bool {
@@ -83,33 +83,33 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 	}
 	for _, f := range a.verdict.Findings {
 		switch f.Name {
-		case "data-loader-wait":
+		case diagnose.FindingDataLoaderWait:
 			changes, note := a.tracedWorkers(t)
 			add("prepare batches in worker processes", Flag, MemoryRisk, note, changes...)
-		case "pageable-copies":
+		case diagnose.FindingPageableCopies:
 			add("copy from page-locked memory, without blocking", Code, MemoryRisk, f.Advice, to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
-		case "serial-copies":
+		case diagnose.FindingSerialCopies:
 			add("copy the next batch while this one is computed", Code, MemoryRisk, f.Advice, to(stoker.SideStream, true), to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
-		case "tiny-copies":
+		case diagnose.FindingTinyCopies:
 			add("copy small tensors together", Code, NoRisk, f.Advice, to(stoker.MergeCopies, true))
-		case "hidden-sync", "explicit-sync":
+		case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
-		case "launch-bound":
+		case diagnose.FindingLaunchBound:
 			add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
 			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
-		case "small-grids":
+		case diagnose.FindingSmallGrids:
 			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
-		case "elementwise-chains":
+		case diagnose.FindingElementwiseChains:
 			add("fuse elementwise kernels", Code, NumericsRisk, f.Advice, to(stoker.Compile, "default"))
-		case "no-tensor-cores":
+		case diagnose.FindingNoTensorCores:
 			for _, c := range f.Settings {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
 			}
-		case "exposed-communication":
+		case diagnose.FindingExposedCommunication:
 			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run), to(stoker.Accumulation, accumulated))
-		case "allocator":
+		case diagnose.FindingAllocator:
 			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)
-		case "garbage-collection":
+		case diagnose.FindingGarbageCollection:
 			add("collect garbage between steps", Code, NoRisk, f.Advice, f.Settings...)
 		}
 	}
@@ -119,7 +119,11 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 // twice is what to mind of a doubled batch, with what the trace tells of memory. Weights do
 // not double: where twice the peak fits, the batch does.
 func (a adviser) twice() string {
-	note := "per sample; while memory lasts, and the learning rate follows"
+	note := "per sample; while memory lasts"
+	follows := ""
+	if a.verdict.Grounds.Program != diagnose.Inference {
+		note, follows = note+", and the learning rate follows", ". The learning rate follows"
+	}
 	if a.verdict.Device < 0 || a.run.Timeline == nil {
 		return note
 	}
@@ -138,7 +142,7 @@ func (a adviser) twice() string {
 	if 2**g.PeakBytes > *g.MemoryBytes {
 		fits = "twice that does not fit, and how much of it are weights, which do not double, is not recorded"
 	}
-	return fmt.Sprintf("per sample; tensors took %s of %s at most: %s. The learning rate follows", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.MemoryBytes), fits)
+	return fmt.Sprintf("per sample; tensors took %s of %s at most: %s%s", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.MemoryBytes), fits, follows)
 }
 
 func accumulates(run *recording.Run) string {
@@ -147,12 +151,6 @@ func accumulates(run *recording.Run) string {
 		return all
 	}
 	return all + "; with no_sync() around the other steps"
-}
-
-// foreign reports whether a setting is PyTorch's, and the run is another framework's.
-func (a adviser) foreign(s stoker.Setting) bool {
-	anyones := []stoker.Setting{stoker.BatchSize, stoker.SyncEvery, stoker.MergeCopies, stoker.Accumulation, stoker.ManualGC}
-	return a.run.Facts.Software.Framework != "" && !slices.Contains(anyones, s)
 }
 
 // found are the loader's settings as far as the trace tells them.
@@ -167,8 +165,11 @@ func (a adviser) found() stoker.Settings {
 // would give. Where there are workers and nobody knows how many: twice as many.
 func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note string) {
 	now, known := a.found().Int(stoker.NumWorkers)
+	if n, inferred := t.Workers(); inferred {
+		now, known = n, true
+	}
 	if !known && t.Several() {
-		return []stoker.Change{{Setting: stoker.NumWorkers, To: "2x"}}, "the trace does not tell how many workers there are"
+		return []stoker.Change{{Setting: stoker.NumWorkers, To: "2x"}}, "" // the forecast says what is not known
 	}
 	most := mostTraced
 	if cores := a.run.Facts.Machine.Cores(); cores >= 1 {
@@ -189,13 +190,17 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	return changes, note
 }
 
-// replayed plans by playing the run's timeline again with each change. False where
-// it cannot be played; why says so.
-func (a adviser) replayed() (plan Plan, ok bool) {
+// played is the run's timeline, ready to be played again; nil where it cannot be.
+func (a adviser) played() *replay.Trace {
 	t, why := replay.New(a.run, Marks(a.run.Timeline))
 	if why != "" {
-		return Plan{}, false
+		return nil
 	}
+	return t
+}
+
+// replayed plans by playing the run's timeline again with each change.
+func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 	check := t.Check()
 	plan.Replay = &check
 	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.starved() {
@@ -205,7 +210,12 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 		})
 	}
 	var taken []stoker.Change
+	e := a.onEvidence(t)
 	for _, c := range a.candidates(t) {
+		if why := e.refuses(Fix{Name: c.name(), Changes: c.changes}); why != "" {
+			plan.reject(c.name(), why)
+			continue
+		}
 		edit, unknown := replay.EditOf(c.changes)
 		if len(unknown) > 0 && unknown[0] == c.changes[0].Setting {
 			continue
@@ -228,7 +238,7 @@ func (a adviser) replayed() (plan Plan, ok bool) {
 	plan.settle()
 	a.together(&plan, t, taken)
 	a.bounded(&plan)
-	return plan, true
+	return plan
 }
 
 // untested reports whether a change is of a kind that no pair of recordings was held
@@ -250,6 +260,10 @@ func boundOnly(f Fix) bool {
 // setting is worth.
 func (p *Plan) settle() {
 	order(p.Fixes)
+	p.settleRejected()
+}
+
+func (p *Plan) settleRejected() {
 	p.Rejected = slices.DeleteFunc(p.Rejected, func(r Rejected) bool {
 		return slices.ContainsFunc(p.Fixes, func(f Fix) bool { return f.Name == r.Name })
 	})

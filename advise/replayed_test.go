@@ -8,7 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace"
@@ -32,7 +32,7 @@ func TestPlanOfATrace(t *testing.T) {
 		"trace-gc": "manual_gc", "trace-allocator": "alloc_conf",
 	} {
 		run := readCase(t, name)
-		plan := advise.Rank(run, diagnose.Judge(run))
+		plan := advise.Rank(run, judge.Judge(run))
 		if plan.Replay == nil || plan.Replay.Bounds() {
 			t.Errorf("%s: not replayed: %+v", name, plan.Replay)
 			continue

@@ -95,7 +95,7 @@ func (a adviser) storage() (Fix, string) {
 	fix.Changes = []stoker.Change{{Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache}}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
-		a.verdict.Class.Do(),
+		a.verdict.Do(),
 		"the forecast assumes reads without any waiting, as from the page cache: an upper bound for a faster disk",
 		a.costs.FromStorage(),
 	}
@@ -105,7 +105,8 @@ func (a adviser) storage() (Fix, string) {
 // cores says how many cores would feed the device, where loading lacks them: the
 // machine's own, where other programs have those, else more of them or a larger quota.
 func (a adviser) cores() (Fix, string) {
-	if !a.verdict.Class.LacksCores() || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
+	beside := a.verdict.Class == diagnose.Neighbour || a.othersDelayFetches()
+	if !a.verdict.Class.LacksCores() && !beside || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
 		return Fix{}, ""
 	}
 	demand := a.base.Batch*a.base.PrepareCPU.Point + a.base.LoopCPU.Point + a.base.Spin.Point
@@ -129,7 +130,7 @@ func (a adviser) cores() (Fix, string) {
 	default:
 		fix.Title = "run on another machine, with more cores"
 	}
-	if a.verdict.Class == diagnose.Neighbour {
+	if beside {
 		fix.Title = "stop the other programs, or run where nobody else takes the cores"
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
 		fix.Notes[1] = fmt.Sprintf("stop them, or run where nobody else takes the cores: other programs use %s cores now, the forecast assumes none", stoker.AboutCores(a.costs.Others))
@@ -139,9 +140,24 @@ func (a adviser) cores() (Fix, string) {
 		need = max(min(need, m.Processors()), a.base.Cores)
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: stoker.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers {
+	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() {
 		fix.Changes = append(fix.Changes, a.change(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
 	return fix, ""
 }
+
+// othersDelayFetches reports whether fetches wait for a core that other programs have, in a run
+// whose limit is another one: a loop that loads by itself, or too few workers.
+func (a adviser) othersDelayFetches() bool {
+	c := a.costs
+	return a.verdict.Class.Is(diagnose.CPUBound) && !a.verdict.Class.LacksCores() && c.Others > manyOthers*a.base.Cores &&
+		c.FetchQueue > manyQueued*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
+}
+
+// When other programs are worth a word beside another limit. [J] A fetch that waits for a
+// core a quarter of its time is a third slower by it.
+const (
+	manyOthers = 0.1  // share of the job's cores that others use
+	manyQueued = 0.25 // share of a fetch that waits for a core
+)

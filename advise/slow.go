@@ -15,8 +15,15 @@ func (a adviser) slow() (Fix, string) {
 		return Fix{}, ""
 	}
 	line := a.verdict.Lines[0]
+	if line.Kind.Advice() == "" { // its share is told, and no more
+		return Fix{}, ""
+	}
+	title := "make this line cheaper: "
+	if line.Data != "" { // it is no line of the program's
+		title = "make this cheaper: "
+	}
 	return Fix{
-		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code, Risk: NoRisk,
+		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: NoRisk,
 		Forecast: a.atMost(line.Without.Speedup.High),
 		Notes:    []string{line.Kind.Advice()},
 	}, ""

@@ -48,7 +48,7 @@ const overlap = "overlap"
 
 // overlaps reports whether a finding is about work of the host that could run while the
 // device computes.
-func overlaps(f diagnose.Finding) bool { return f.Name == "host-work" }
+func overlaps(f diagnose.Finding) bool { return f.Name == diagnose.FindingHostWork }
 
 func titleOf(f diagnose.Finding) string {
 	if overlaps(f) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -23,10 +25,10 @@ func TestNoSettingOfALoaderThatWasNotSeen(t *testing.T) {
 			f.Absent = []recording.Absence{{What: "hook", Why: "--no-hook"}}
 		},
 	} {
-		run := live(t)
+		run := liveRun(t)
 		run.Steps, run.Facts.Loaders = nil, nil
 		hear(&run.Facts)
-		v := diagnose.Judge(run)
+		v := judge.Judge(run)
 		plan := Rank(run, v)
 		if len(plan.Fixes) == 0 || len(v.Evidence) == 0 {
 			t.Fatalf("%s: no advice and %d reasons of class %s; scores %v", name, len(v.Evidence), v.Class, v.Scores)
@@ -35,7 +37,7 @@ func TestNoSettingOfALoaderThatWasNotSeen(t *testing.T) {
 		if want := map[bool]diagnose.Class{true: diagnose.MainThread, false: diagnose.CPUBound}[name == "no hook"]; v.Class != want {
 			t.Errorf("%s: class %s, want %s; scores %v", name, v.Class, want, v.Scores)
 		}
-		if rule, _ := diagnose.RuleOf(v.Class); strings.Contains(said+rule.Text, string(stoker.NumWorkers)) || len(plan.Fixes[0].Changes) > 0 {
+		if rule, _ := rules.FindRule(v.Class); strings.Contains(said+rule.Text, string(stoker.NumWorkers)) || len(plan.Fixes[0].Changes) > 0 {
 			t.Errorf("%s: %s names num_workers: %s %+v", name, v.Class, rule.Text, plan)
 		}
 	}
@@ -45,11 +47,11 @@ func TestNoSettingOfALoaderThatWasNotSeen(t *testing.T) {
 // advised in words, with a bound. PyTorch's own is left alone.
 func TestTokenisingInCollate(t *testing.T) {
 	for _, own := range [][]string{{"collate_fn"}, nil} {
-		run := live(t)
+		run := liveRun(t)
 		wall := run.Find(recording.FetchWall, "process/100")
 		run.Series = append(run.Series, recording.Series{Signal: recording.FetchCollate, Subject: "process/100", T: wall.T, V: wall.V})
 		run.Facts.Loaders[0].Own = own
-		plan := Rank(run, diagnose.Judge(run))
+		plan := Rank(run, judge.Judge(run))
 		at := slices.IndexFunc(plan.Fixes, func(f Fix) bool { return f.Name == "collate_fn" })
 		if (at >= 0) != (own != nil) {
 			t.Fatalf("own %v: fixes %v", own, names(plan.Fixes))
@@ -63,11 +65,32 @@ func TestTokenisingInCollate(t *testing.T) {
 	}
 }
 
+// Tokens are spoken of only where a tokenizer is seen at work: a collate_fn that puts
+// graphs together has none.
+func TestTokensOnlyOfATokenizer(t *testing.T) {
+	run := liveRun(t)
+	wall := run.Find(recording.FetchWall, "process/100")
+	run.Series = append(run.Series, recording.Series{Signal: recording.FetchCollate, Subject: "process/100", T: wall.T, V: wall.V})
+	run.Facts.Loaders[0].Own = []string{"collate_fn"}
+	for _, lines := range [][]diagnose.Line{nil, {{Kind: diagnose.Tokenizer}}} {
+		v := judge.Judge(run)
+		v.Lines = lines
+		plan := Rank(run, v)
+		at := slices.IndexFunc(plan.Fixes, func(f Fix) bool { return f.Name == "collate_fn" })
+		if at < 0 {
+			t.Fatalf("fixes %v", names(plan.Fixes))
+		}
+		if said := strings.Contains(strings.Join(plan.Fixes[at].Notes, " "), "token"); said != (lines != nil) {
+			t.Errorf("lines %v: %s: %q", lines, plan.Fixes[at].Title, plan.Fixes[at].Notes)
+		}
+	}
+}
+
 // onCPU is the live run as it would be with its model on the CPU: a step of 75 ms, of
 // which the launching thread loads for 50, on a core or asleep, and computes for 25 on two.
 func onCPU(t *testing.T, cores int, asleep bool) *recording.Run {
 	t.Helper()
-	run := live(t)
+	run := liveRun(t)
 	step, fetch, core := 0.075, 0.050, 0.050
 	if asleep {
 		core = 0.001
@@ -108,7 +131,7 @@ func TestWhatLimitsAModelOnTheCPU(t *testing.T) {
 		want   float64
 	}{{2, false, 1.5}, {8, false, 3}, {2, true, 2.9}} {
 		run := onCPU(t, test.cores, test.asleep)
-		v := diagnose.Judge(run)
+		v := judge.Judge(run)
 		if v.Class != diagnose.ComputeOnCPU {
 			t.Fatalf("class %s; scores %v", v.Class, v.Scores)
 		}
@@ -125,13 +148,13 @@ func TestWhatLimitsAModelOnTheCPU(t *testing.T) {
 // A Python program that was attached to, with no GPU in sight: full cores are no sign
 // of a device that waits, and nothing is advised.
 func TestFullCoresAloneAreNoVerdict(t *testing.T) {
-	run := live(t)
+	run := liveRun(t)
 	run.Steps, run.Facts.Loaders, run.Facts.GPUs, run.Facts.Model = nil, nil, nil, nil
 	run.Facts.Processes[0].Hooked, run.Facts.Processes[0].Device = false, -1
 	run.Facts.Machine.CPUs, run.Facts.Machine.Allowed = 1, 1
 	run.Facts.Absent = []recording.Absence{{What: "hook", Why: "the process was running already"}, {What: "gpu", Why: "none"}}
 	run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool { return strings.HasPrefix(string(s.Signal), "gpu.") })
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Class != diagnose.Unknown || v.RunnerUp == diagnose.GPUBound || len(v.Evidence) == 0 || len(Rank(run, v).Fixes) > 0 {
 		t.Errorf("class %s, then %s, evidence %v; want unknown with a reason and no advice; scores %v", v.Class, v.RunnerUp, v.Evidence, v.Scores)
 	}

@@ -13,19 +13,17 @@ import (
 
 // Start values of the search for num_workers.
 const (
-	mostWorkers  = 64   // nobody should start more by a rule
-	goodEnough   = 1.02 // the fewest workers whose step is within 2 % of the best
+	mostWorkers  = 64 // nobody should start more by a rule
+	goodEnough   = predict.GoodEnough
 	memoryShare  = 0.8  // of the available memory that more workers may take
 	defaultAhead = 2    // PyTorch's prefetch_factor where workers are used
 	refillWorth  = 0.01 // share of a step from which epoch starts are worth persistent workers
-	spikyFetch   = 0.25 // coefficient of variation from which a deeper queue helps (research predict 3.4)
+	spikyFetch   = 0.25 // coefficient of variation from which a deeper queue helps [J]
 	deeperQueue  = 4
 	shmReserve   = 0.9      // of /dev/shm that batches may fill
 	pinnedCopies = 2        // batches that lie pinned at once
 	mostlyOnCore = 0.7      // of a worker's time beside queueing: it is taken for all of it
 	leastOnCore  = 1.0 / 16 // of a worker's time: more than 16 to a core are not tried
-	spareWorkers = 1        // above the fewest that do as well: the law is not exact
-	leastFewer   = 0.95     // the worst that fewer workers may bring
 	wastedMemory = 0.05     // share of the free memory from which what they take is worth a change
 
 	feedThread = 32 << 20 // bytes that a thread of stoker feed keeps (feed/budget.go)
@@ -80,15 +78,10 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	if a.costs.Uncounted || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
 		return Fix{}, false
 	}
-	enough := now
-	for w := 1; w <= now/2 && enough == now; w++ {
-		if f := a.forecast(a.change(stoker.NumWorkers, w)); f.Speedup.Point >= 1/goodEnough && f.Speedup.Low >= leastFewer {
-			enough = w + spareWorkers
-		}
-	}
-	memory := -a.workersMemory(min(enough, now))
+	enough := a.base.EnoughWorkers()
+	memory := -a.workersMemory(enough)
 	cores := a.run.Facts.Machine.Cores()
-	if enough > now/2 || float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory() {
+	if enough == now || float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory() {
 		return Fix{}, false
 	}
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}
@@ -96,7 +89,7 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, stoker.Ending(now-enough, "process", "processes"), stoker.AboutBytes(memory))
 	fix.Notes = []string{
-		fmt.Sprintf("%d workers share the %s cores that this job may use; %d prepare batches as fast", now, stoker.About(cores), enough-spareWorkers),
+		fmt.Sprintf("%d workers share the %s cores that this job may use; %d prepare batches as fast", now, stoker.About(cores), enough),
 	}
 	return fix, true
 }
@@ -200,8 +193,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 		return cut
 	}
 	f := a.forecast(a.change(stoker.NumWorkers, workers))
-	more := a.forecast(a.change(stoker.NumWorkers, workers+1))
-	gain := f.Step.Point/more.Step.Point - 1
+	gain := gainOver(f.Step, a.forecast(a.change(stoker.NumWorkers, workers+1)).Step)
 	switch f.Bound {
 	case stoker.CPU:
 		return fmt.Sprintf("they use all of the %s cores that this job can get; %s", stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
@@ -217,15 +209,23 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	return oneMore(gain)
 }
 
-// oneMore says what another worker brings.
-func oneMore(gain float64) string {
+// gainOver is what one step is worth over another of the same law, of which the costs are
+// the same: both at their best, likely, and both at their worst.
+func gainOver(before, after stoker.Interval) stoker.Interval {
+	best, point, worst := before.Low/after.Low-1, before.Point/after.Point-1, before.High/after.High-1
+	return stoker.Interval{Low: min(best, point, worst), Point: point, High: max(best, point, worst)}
+}
+
+// oneMore says what another worker brings, with what is known of it. That it costs
+// something the law does not tell: it leaves out that a loop which waits spins less.
+func oneMore(gain stoker.Interval) string {
 	switch {
-	case gain >= nothingMore:
-		return "one more adds " + stoker.Percent(gain)
-	case gain <= -nothingMore:
-		return "one more costs " + stoker.Percent(-gain)
+	case gain.Point < nothingMore:
+		return "one more promises nothing"
+	case math.Round(100*gain.Low) == math.Round(100*gain.High):
+		return "one more adds " + stoker.Percent(gain.Point)
 	}
-	return "one more adds nothing"
+	return fmt.Sprintf("one more adds %s (%s to %s)", stoker.Percent(gain.Point), stoker.Percent(gain.Low), stoker.Percent(gain.High))
 }
 
 // nothingMore is the gain below which another worker is called worth nothing. [J]

@@ -355,11 +355,16 @@ func TestDoor(t *testing.T) {
 	}{
 		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "127.0.0.1:1", "", 200},
 		{Door{Hosts: []string{"127.0.0.1:1"}}, "HEAD", "127.0.0.1:1", "", 200},
-		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "evil.example:1", "", 401},
-		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "127.0.0.1:1", "Origin: http://evil.example", 401},
-		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "127.0.0.1:1", "Sec-Fetch-Site: cross-site", 401},
+		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "evil.example:1", "", 421},
+		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "127.0.0.1:1", "Origin: http://evil.example", 403},
+		{Door{Hosts: []string{"127.0.0.1:1"}}, "GET", "127.0.0.1:1", "Sec-Fetch-Site: cross-site", 403},
 		{Door{Hosts: []string{"127.0.0.1:1"}}, "POST", "127.0.0.1:1", "", 405},
 		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "node:9", "Authorization: Bearer " + secret, 200},
+		{Door{Hosts: []string{"localhost:1"}}, "GET", "LocalHost:1", "", 200},
+		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "node:9", "Authorization: bearer " + secret, 200},
+		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "node:9", "Authorization: BEARER  " + secret, 200},
+		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "node:9", "Authorization: Basic " + secret, 401},
+		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "node:9", "Authorization: Bearer" + secret, 401},
 		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "node:9", "Authorization: Bearer " + secret + "0", 401},
 		{Door{Token: func() (string, error) { return secret, nil }}, "GET", "127.0.0.1:9", "", 401},
 		{Door{Token: func() (string, error) { return "", nil }}, "GET", "node:9", "Authorization: Bearer ", 401},
@@ -374,6 +379,12 @@ func TestDoor(t *testing.T) {
 		a.Handler(test.door).ServeHTTP(w, r)
 		if w.Code != test.want || (w.Code != http.StatusOK) == strings.Contains(w.Body.String(), "stoker_agent") && test.method == http.MethodGet {
 			t.Errorf("%+v: %d %s", test, w.Code, w.Body)
+		}
+		if names := strings.Contains(w.Body.String(), "--token-file is asked for"); names != (test.want == 401) || names != (w.Header().Get("WWW-Authenticate") != "") {
+			t.Errorf("%+v is told: %s", test, w.Body)
+		}
+		if w.Code == http.StatusMisdirectedRequest && !strings.Contains(w.Body.String(), test.host) {
+			t.Errorf("%+v is told: %s", test, w.Body)
 		}
 		if w.Header().Get("X-Frame-Options") != "DENY" {
 			t.Error("no headers that shut it")

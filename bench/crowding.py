@@ -7,7 +7,7 @@ Shared caches, memory bandwidth and turbo make a busy machine's cores slower
 each. What is measured is Pillow decode and RandomResizedCrop, as an ImageFolder
 does them, on files held in memory; core time, not wall time, so that waiting
 for a core does not count. 1 and N processes take turns, because a machine
-changes its speed from minute to minute. `crowding` in predict/throughput.go
+changes its speed from minute to minute. `crowding` in predict/law.go
 comes from here.
 """
 

@@ -10,7 +10,7 @@ worker, less core time per batch with none, in turn, as fork starts workers.
 
 Two kinds of trainer: one that never reads the batch (an emulated device), and
 one that reads each byte once, as a copy to a device does. The truth for a real
-run lies near the second. `handOver` in predict/throughput.go comes from here.
+run lies near the second. `handOver` in predict/law.go comes from here.
 """
 
 import argparse

@@ -23,7 +23,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HOOK = os.path.join(HERE, "..", "observe", "hook", "sitecustomize.py")
+HOOK = os.path.join(HERE, "..", "python", "hook", "sitecustomize.py")
 STEPS = 500  # per block, some 30 ms: short against the drift of the machine
 WORKING_STEPS = 40  # of 5 ms
 
@@ -96,16 +96,16 @@ def inside(case, blocks):
 
 
 def switch(torch, hook, on):
-    for owner, name, original, ours in hook._patches:
+    for owner, name, original, ours in hook.now.patches:
         setattr(owner, name, ours if on else original)
-    optimizers = sys.modules["torch.optim.optimizer"]
-    for hooks, ours in ((optimizers._global_optimizer_pre_hooks, hook._before_optimizer_step), (optimizers._global_optimizer_post_hooks, hook._after_optimizer_step)):
+    optimizers, device = sys.modules["torch.optim.optimizer"], hook.part("device")
+    for hooks, ours in ((optimizers._global_optimizer_pre_hooks, device.before_optimizer_step), (optimizers._global_optimizer_post_hooks, device.after_optimizer_step)):
         hooks.clear()
         if on:
             hooks[0] = ours
     if not on:
-        hook._state.inside.drop()
-    for swap in hook._parts["lend"].kept:
+        hook.now.state.inside.drop()
+    for swap in hook.now.parts["lend"].kept:
         swap.put() if on else swap.take()
 
 

@@ -4,10 +4,10 @@
     apt-get install fuse3; python3 -m venv /tmp/fuse; /tmp/fuse/bin/pip install mfusepy==3.1.1
     /tmp/fuse/bin/python bench/power_cut.py --cuts 2000
 
-`stoker observe` records a loop of 100 steps a second on that disk, then `stoker recording trim` writes the file anew. A cut is any instant of it.
+`stoker observe` records a loop of 100 steps a second on that disk, then `stoker runs trim` writes the file anew. A cut is any instant of it.
 What was synced, and what is older than --writeback seconds, is on the disk. Of what was written since, each block of 512 or 4,096 bytes is there or
 is not, in any order; where a file had grown, what is missing is zeros or was never added. Names are in order, as in the journal of ext4 or XFS, and
-as late as they may be. Then `stoker recording check` reads what is left. It has to open it with at least the steps of all members (a second each) that are
+as late as they may be. Then `stoker runs check` reads what is left. It has to open it with at least the steps of all members (a second each) that are
 whole, or to say why not where not even the first one is. Ends with 1 where it does not.
 """
 
@@ -179,15 +179,15 @@ def record(disk, stoker, python, folder, seconds):
     path = f"{folder}/run.jsonl.gz"
     loop = LOOP.format(steps=100 * seconds)
     subprocess.run([stoker, "observe", "-o", path, "--", python, "-c", loop], env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    print(subprocess.run([stoker, "recording", "check", path], capture_output=True, text=True, check=True).stdout.strip())
-    subprocess.run([stoker, "recording", "trim", "--most", "1kB", path], check=True)
+    print(subprocess.run([stoker, "runs", "check", path], capture_output=True, text=True, check=True).stdout.strip())
+    subprocess.run([stoker, "runs", "trim", "--most", "1kB", path], check=True)
 
 
 def held(stoker, file, folder):
     """What stoker finds in a file: its steps, or None, and what it says."""
     path = Path(folder) / "left.jsonl.gz"
     path.write_bytes(file)
-    ran = subprocess.run([stoker, "recording", "check", path], capture_output=True, text=True)
+    ran = subprocess.run([stoker, "runs", "check", path], capture_output=True, text=True)
     found = re.search(r"of (\d+) steps?", ran.stdout)
     return int(found[1]) if found else None, ran.stdout + ran.stderr, ran.returncode
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -21,11 +22,11 @@ func labelled(t *testing.T, name string) *recording.Run {
 func TestStepsThatAreThere(t *testing.T) {
 	run := labelled(t, "labelled-cpu-model")
 	run.Facts.Absent = []recording.Absence{{What: "steps", Why: "nothing was heard from the hook"}, {What: "disks", Why: "no /proc"}}
-	if text := strings.Join(diagnose.Judge(run).Warnings, "\n"); strings.Contains(text, "steps: nothing") || !strings.Contains(text, "disks: no /proc") {
+	if text := strings.Join(judge.Judge(run).Warnings, "\n"); strings.Contains(text, "steps: nothing") || !strings.Contains(text, "disks: no /proc") {
 		t.Errorf("warned: %s", text)
 	}
 	run = labelled(t, "labelled-not-training")
-	if text := strings.Join(diagnose.Judge(run).Warnings, "\n"); !strings.Contains(text, "steps: process") {
+	if text := strings.Join(judge.Judge(run).Warnings, "\n"); !strings.Contains(text, "steps: process") {
 		t.Errorf("warned: %s", text)
 	}
 }
@@ -33,7 +34,7 @@ func TestStepsThatAreThere(t *testing.T) {
 // What could not be looked into is not said to have been seen.
 func TestWhatWasNotSeen(t *testing.T) {
 	evidence := func(run *recording.Run) (text string) {
-		for _, e := range diagnose.Judge(run).Evidence {
+		for _, e := range judge.Judge(run).Evidence {
 			text += e.Text + "\n"
 		}
 		return text
@@ -62,7 +63,7 @@ func TestFewStepsAreNotNoTraining(t *testing.T) {
 	run := labelled(t, "labelled-healthy")
 	few := *run
 	few.Steps, few.Series, few.Facts.Model = run.Steps[:2], nil, nil
-	v := diagnose.Judge(&few)
+	v := judge.Judge(&few)
 	if v.HasSteps || v.Class != diagnose.Unknown {
 		t.Errorf("class %s of two steps, want unknown", v.Class)
 	}
@@ -79,8 +80,24 @@ func TestManyAbsencesAreOneLine(t *testing.T) {
 		run.Facts.Absent = append(run.Facts.Absent, recording.Absence{What: "gpu", Why: name + ": this driver has no nvmlSuch"})
 	}
 	run.Facts.Absent = append(run.Facts.Absent, recording.Absence{What: "disks", Why: "no /proc"})
-	all := strings.Join(diagnose.Judge(run).Warnings, "\n")
+	all := strings.Join(judge.Judge(run).Warnings, "\n")
 	if !strings.Contains(all, "gpu: not judged here: clock, PCIe width, MIG mode, SM activity (stoker doctor") || strings.Contains(all, "nvmlSuch") || strings.Count(all, "gpu:") != 1 || !strings.Contains(all, "disks: no /proc") {
 		t.Error(all)
+	}
+}
+
+// Nobody is told to compute on a GPU that the program does not see.
+func TestNoGPUToComputeOn(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/heavy-getitem/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gpus := range [][]recording.GPU{nil, {{Name: "NVIDIA A100-SXM4-80GB"}}} {
+		run.Facts.GPUs = gpus
+		v := judge.Judge(run)
+		hidden := strings.Contains(v.Do(), "CUDA_VISIBLE_DEVICES")
+		if v.Class != diagnose.ComputeOnCPU || hidden != (gpus == nil) || hidden == strings.HasPrefix(v.Do(), "model.to(") {
+			t.Errorf("%d GPUs: %s: %s", len(gpus), v.Class, v.Do())
+		}
 	}
 }

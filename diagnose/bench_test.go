@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace"
 )
@@ -26,7 +26,7 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportAllocs()
 	b.ReportMetric(float64(len(long.Timeline.Host.Start)+len(long.Timeline.Device.Start)+len(long.Timeline.Frames.Start)), "events")
 	for b.Loop() {
-		diagnose.Judge(long)
+		judge.Judge(long)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace"
 )
@@ -67,7 +68,7 @@ func checkCase(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	plan := advise.Rank(run, v)
 	if want.Class != "" && v.Class != want.Class {
 		t.Errorf("class %s, want %s; scores %v", v.Class, want.Class, v.Scores)

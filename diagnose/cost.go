@@ -1,93 +1,18 @@
 package diagnose
 
 import (
-	"fmt"
-	"math"
-	"slices"
-
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/hardware"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // Cost is what the idle share of the judged device costs in an hour of running
 // on like this. NaN is unknown.
 type Cost struct {
-	Share   float64         // idle share of the device, 0 to 1; at least the stall where idle is unknown
-	Hour    predict.Waste   // per hour of one GPU
-	Watts   stoker.Interval // drawn while the device waits
-	Source  string          // where Watts comes from: "measured", "emulated", "row" (the device's row) or "" where it is unknown
+	Share float64         // idle share of the device, 0 to 1; at least the stall where idle is unknown
+	Hour  predict.Waste   // per hour of one GPU
+	Watts stoker.Interval // drawn while the device waits
+	// where Watts comes from: "measured", "emulated", "row" (the device's row) or "" where it is unknown
+	Source  string
 	Prices  predict.Prices
 	Assumed bool // an emulated device: what the real one would cost
-}
-
-// CostOf is the cost of a verdict's idle share. Prices that are not set come from
-// the device's row, the average grid and the average building. Judge calls it
-// without own prices; call it again with those that a user gave.
-func CostOf(run *recording.Run, v Verdict, own predict.Prices) Cost {
-	c := Cost{Share: v.Idle, Assumed: run.Emulated(), Watts: stoker.Unknown()}
-	if math.IsNaN(c.Share) {
-		c.Share = v.Stall
-	}
-	device, found := judged(run, v)
-	if !found || v.Class == ComputeOnCPU {
-		c.Share = math.NaN() // no device waits
-	}
-	row, _ := hardware.FindGPU(device.Name)
-	c.Prices = predict.PricesOf(row).With(own)
-	c.Watts, c.Source = waiting(run, v, device, row)
-	if c.Assumed && c.Source == "measured" {
-		c.Source = "emulated"
-	}
-	c.Hour = predict.IdleAt(c.Watts, stoker.Exactly(c.Share), 1, c.Prices)
-	return c
-}
-
-// judged is the device of the rank that was judged; of a run with one device,
-// that one.
-func judged(run *recording.Run, v Verdict) (recording.GPU, bool) {
-	index := -1
-	if p := run.Process(v.Costs.Window.PID); p != nil {
-		index = p.Device
-	}
-	for _, g := range run.Facts.GPUs {
-		if g.Index == index || len(run.Facts.GPUs) == 1 {
-			return g, true
-		}
-	}
-	return recording.GPU{}, false
-}
-
-const (
-	fewReadings = 10  // power readings below which the row is asked
-	muchIdle    = 0.3 // idle share from which the lowest tenth of readings is waiting
-)
-
-// waiting is what the device draws while it waits, watts. Where its power was
-// read, that is no more than the mean in the window, and no less than the device
-// without a job or the lowest reading. Waits that are shorter than the meter
-// averages do not show: the lowest tenth of readings is taken only where the
-// device idled much of the time.
-func waiting(run *recording.Run, v Verdict, device recording.GPU, row hardware.GPU) (stoker.Interval, string) {
-	prior := predict.WaitingPower(row)
-	w := v.Costs.Window
-	read := run.Find(recording.GPUPower, fmt.Sprintf("gpu/%d", device.Index)).Between(w.Start, w.End)
-	watts := slices.DeleteFunc(slices.Clone(read.V), func(v float64) bool { return !(v > 0) })
-	if len(watts) < fewReadings {
-		if !prior.Known() {
-			return prior, ""
-		}
-		return prior, "row"
-	}
-	low, high := slices.Min(watts), stat.Mean(watts)
-	if row.IdlePower.Known() {
-		low = min(low, row.IdlePower.Value)
-	}
-	point := stat.Quantile(watts, 0.1)
-	if !(v.Idle >= muchIdle) && prior.Known() {
-		point = prior.Point
-	}
-	return stoker.Interval{Low: low, Point: min(high, max(low, point)), High: high}, "measured"
 }

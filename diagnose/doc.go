@@ -1,12 +1,15 @@
-// Package diagnose turns a Run into a Verdict: what starves the device, with the
-// evidence, the questions that were asked and their answers.
+// Package diagnose holds the nouns of a judgement: a Class names what limits a run, a
+// Verdict is the answer for one run, a Finding stands beside the class, and a Case is what
+// the rules ask. Each room around it imports these nouns:
 //
-// A file per ailment: a rule is a value plus one pure function that asks
-// questions of a Case. The rule with the highest score names the class; where
-// none convinces, or two are too close, the class is "unknown", which is an
-// answer. What the device did is decided by the device's own clock where the
-// run has it; the host's wait alone is never called starvation.
+//	judge    the door: a recording in, a Verdict out
+//	rules    the ailments: a rule sees a Case and nothing else
+//	live     fills a Case from the signals of a live job
+//	traced   fills a Case from a profiler's timeline
 //
-// It measures nothing and prints nothing. predict gives it the costs; advise,
-// verify and report use the Verdict.
+// The door stands in a room of its own and not here: it needs the rules and both fillers,
+// and all of them need the nouns.
+//
+// Nothing here measures or prints. predict gives the costs; advise, verify and report
+// use the Verdict.
 package diagnose

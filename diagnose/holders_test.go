@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -22,14 +23,19 @@ func TestWhoHasTheCores(t *testing.T) {
 		"a quota as well as neighbours":   {"neighbours-core", growing(recording.Throttled, 0.3), diagnose.CgroupThrottled},
 		"a quota that holds nobody back":  {"neighbours-core", func(run *recording.Run) { run.Facts.Machine.Quota = 1.9 }, diagnose.Neighbour},
 		"a quota, throttling not counted": {"throttled", without(recording.Throttled), diagnose.CgroupThrottled},
-		"sleeping beside many cores":      {"neighbours-asleep", func(run *recording.Run) { run.Facts.Machine.Allowed, run.Facts.Machine.CPUs = 64, 64 }, diagnose.TooFewWorkers},
+		"a neighbour that nobody waits for": {"neighbours-core", func(run *recording.Run) {
+			growing(recording.MachineCPU, -0.35)(run)
+			queueing(0.3)(run)
+		}, diagnose.TooFewWorkers},
+		"a neighbour, and nobody counts the queue": {"neighbours-core", without(recording.ThreadQueue), diagnose.Unknown},
+		"sleeping beside many cores":               {"neighbours-asleep", func(run *recording.Run) { run.Facts.Machine.Allowed, run.Facts.Machine.CPUs = 64, 64 }, diagnose.TooFewWorkers},
 	} {
 		run, err := recording.Open("../testdata/cases/" + c.file + "/run.jsonl.gz")
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.change(run)
-		if v := diagnose.Judge(run); v.Class != c.want {
+		if v := judge.Judge(run); v.Class != c.want {
 			t.Errorf("%s: %s, want %s: %v", name, v.Class, c.want, v.Scores[:3])
 		}
 	}
@@ -48,5 +54,16 @@ func growing(signal recording.Signal, by float64) func(*recording.Run) {
 func without(signal recording.Signal) func(*recording.Run) {
 	return func(run *recording.Run) {
 		run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool { return s.Signal == signal })
+	}
+}
+
+// queueing makes threads wait so much less for a core.
+func queueing(part float64) func(*recording.Run) {
+	return func(run *recording.Run) {
+		for _, series := range run.All(recording.ThreadQueue) {
+			for i := range series.V {
+				series.V[i] *= part
+			}
+		}
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -65,7 +68,7 @@ func TestInsideNamesIdleTime(t *testing.T) {
 			return in
 		}, diagnose.NetworkBound, ""},
 	} {
-		v := diagnose.Judge(looked(t, c.file, c.saw))
+		v := judge.Judge(looked(t, c.file, c.saw))
 		if v.Class != c.class {
 			t.Errorf("%s: %s, want %s: %v", name, v.Class, c.class, v.Scores[:3])
 		}
@@ -74,6 +77,26 @@ func TestInsideNamesIdleTime(t *testing.T) {
 		}
 		if most := 0.05; v.Class != diagnose.Unknown && !(v.Unexplained <= most) {
 			t.Errorf("%s: %v of the time unexplained", name, v.Unexplained)
+		}
+	}
+}
+
+// Reading fewer values of the device saves no more than the host waits for them: its own
+// work stays, however long the device idles meanwhile.
+func TestReadingLessSavesNoMoreThanTheWaits(t *testing.T) {
+	const share = 0.04
+	run := looked(t, "small-launches", func(in recording.Inside) recording.Inside {
+		in.Launches, in.Syncs, in.SyncTime = n(400), n(40), n(share*in.Span)
+		return in
+	})
+	v := judge.Judge(run)
+	at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == "hidden-sync" })
+	if at < 0 || !(v.Findings[at].Saves <= share+1e-9) || !(v.Idle > 0.5) {
+		t.Fatalf("idle %v: %+v", v.Idle, v.Findings)
+	}
+	for _, fix := range advise.Rank(run, v).Fixes {
+		if fix.Name == string(stoker.SyncEvery) {
+			t.Errorf("advised: %s", fix.Worth())
 		}
 	}
 }
@@ -97,7 +120,7 @@ func TestStragglerLive(t *testing.T) {
 	second := first
 	second.PID, second.Rank = 99, 1
 	run.Facts.Processes = append(run.Facts.Processes, second)
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	says := func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "rank 0 comes last to collectives") }
 	if v.Class != diagnose.StragglerRank || !slices.ContainsFunc(v.Evidence, says) {
 		t.Errorf("%s, %v: %v", v.Class, v.Evidence, v.Scores[:3])
@@ -112,7 +135,7 @@ func TestAskedByAnotherThread(t *testing.T) {
 		s := &run.Steps[i]
 		s.Inside, s.Idle, s.DevicePeriod, s.NoClock = nil, math.NaN(), math.NaN(), "asked by another thread than the one that launches"
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Class.Starves() || !(v.Unexplained > 0.7) {
 		t.Errorf("%s, %v unexplained; its loader takes a tenth of the time: %v", v.Class, v.Unexplained, v.Scores[:3])
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -37,7 +38,7 @@ func (n *node) starve() {
 	n.seconds = 20
 }
 
-func (n node) member(t *testing.T, i int) diagnose.Member {
+func (n node) member(t *testing.T, i int) judge.Member {
 	run := n.run(t)
 	run.Facts.Host, run.Facts.Job, run.Facts.Started, run.Facts.Command = n.host, n.job, 1.7e9+float64(i)/8, []string{"python", "train.py"}
 	for k := range run.Facts.Processes {
@@ -50,16 +51,16 @@ func (n node) member(t *testing.T, i int) diagnose.Member {
 	if n.change != nil {
 		n.change(run)
 	}
-	return diagnose.Member{Name: fmt.Sprintf("%d.jsonl.gz", i), Run: run, Verdict: diagnose.Judge(run)}
+	return judge.Member{Name: fmt.Sprintf("%d.jsonl.gz", i), Run: run, Verdict: judge.Judge(run)}
 }
 
-func together(t *testing.T, all []node) (diagnose.Job, error) {
+func together(t *testing.T, all []node) (judge.Job, error) {
 	t.Helper()
-	var members []diagnose.Member
+	var members []judge.Member
 	for i, n := range all {
 		members = append(members, n.member(t, i))
 	}
-	return diagnose.JudgeJob(members)
+	return judge.Together(members)
 }
 
 // The recordings of a job's nodes make one verdict: that of the rank that all wait for.

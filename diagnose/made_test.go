@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -114,7 +115,7 @@ func (m *made) run(t *testing.T) *recording.Run {
 			}
 		}
 	}
-	w.Facts(m.facts)
+	w.SetFacts(m.facts)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (m *made) write(w *recording.Writer, trainer, rank int) {
 	}
 	for _, s := range steps {
 		w.Step(s)
-		w.Clock(recording.Clock{PID: s.PID, Loader: 1, N: s.N, Idle: s.Idle, Period: s.DevicePeriod})
+		w.Clock(recording.DeviceClock{PID: s.PID, Loader: 1, N: s.N, Idle: s.Idle, Period: s.DevicePeriod})
 	}
 	for at := 0.0; at <= max(m.end, m.seconds); at += 0.25 {
 		if at <= m.seconds {
@@ -260,7 +261,7 @@ func TestClassesOfMadeRuns(t *testing.T) {
 		"a data set over the network":         {computing().ranks(0.2, 0.2).with(busyNet(1.0e9, 1e7)), diagnose.GPUBound, ""},
 	} {
 		run := c.made.run(t)
-		v := diagnose.Judge(run)
+		v := judge.Judge(run)
 		outside := slices.ContainsFunc(advise.Rank(run, v).Fixes, func(f advise.Fix) bool { return f.Name == string(c.want) && f.Forecast.Speedup.High > 1.1 })
 		if outside != (c.want == diagnose.ThrottledGPU || c.want == diagnose.SharedGPU) {
 			t.Errorf("%s: what is outside of the program is advised: %t", name, outside)
@@ -330,7 +331,7 @@ func TestFindingsOfMadeRuns(t *testing.T) {
 			made made
 			want bool
 		}{{c.has, true}, {c.nearly, false}} {
-			v := diagnose.Judge(made.made.run(t))
+			v := judge.Judge(made.made.run(t))
 			named := func(f diagnose.Finding) bool { return f.Name == finding }
 			if slices.ContainsFunc(v.Findings, named) != made.want {
 				t.Errorf("%s: want %v, have %v", finding, made.want, v.Findings)

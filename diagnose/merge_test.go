@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -18,7 +19,7 @@ func liveRun(class diagnose.Class, stall float64) diagnose.Verdict {
 	return diagnose.Verdict{
 		Class: class, State: diagnose.Final, Stall: stall, StallSource: diagnose.DeviceEvents, Idle: 0.5, HasSteps: true,
 		Shares:   diagnose.Shares{Kernel: 0.5, Copy: unknown, Communication: unknown, Idle: 0.5},
-		Costs:    predict.Costs{Window: recording.Window{Steps: make([]recording.Step, 100)}},
+		Costs:    measure.Costs{Window: recording.Window{Steps: make([]recording.Step, 100)}},
 		Evidence: []diagnose.Evidence{{Text: "seen live"}}, Warnings: []string{"live warning"},
 		Findings: []diagnose.Finding{{Name: "full-memory", Text: "live"}, {Name: "launch-bound", Text: "live"}},
 	}
@@ -45,7 +46,7 @@ func hostTrace() diagnose.Verdict {
 
 func TestMergeAgrees(t *testing.T) {
 	live, trace := liveRun(diagnose.TooFewWorkers, 0.40), traceOf(diagnose.TooFewWorkers, 0.42)
-	v := diagnose.Merge(&recording.Run{}, live, trace)
+	v := judge.Merge(&recording.Run{}, live, trace)
 	if v.Class != diagnose.TooFewWorkers || v.Stall != 0.40 || v.StallSource != diagnose.DeviceEvents || v.State != diagnose.Final || len(v.Costs.Window.Steps) != 100 {
 		t.Errorf("the run's own answer changed: %+v", v)
 	}
@@ -87,7 +88,7 @@ func TestMergeContradictions(t *testing.T) {
 		"above an upper bound":       {by(liveRun(diagnose.IOBound, 0.3), diagnose.Utilisation), traceOf(diagnose.IOBound, 0.5), 1},
 		"a trace without any device": {liveRun(diagnose.IOBound, 0.3), hostTrace(), 0},
 	} {
-		v := diagnose.Merge(&recording.Run{}, c.live, c.trace)
+		v := judge.Merge(&recording.Run{}, c.live, c.trace)
 		if got := v.Traced.Contradictions; len(got) != c.want {
 			t.Errorf("%s: %q", name, got)
 		} else if c.want > 0 && v.Warnings[0] != got[0] {
@@ -104,11 +105,11 @@ func TestMergeSettlesTheClass(t *testing.T) {
 		{diagnose.Unknown, diagnose.LaunchBound, diagnose.LaunchBound},
 		{diagnose.IOBound, diagnose.Unknown, diagnose.IOBound},
 	} {
-		if v := diagnose.Merge(&recording.Run{}, liveRun(c.live, 0.3), traceOf(c.trace, 0.3)); v.Class != c.want {
+		if v := judge.Merge(&recording.Run{}, liveRun(c.live, 0.3), traceOf(c.trace, 0.3)); v.Class != c.want {
 			t.Errorf("%s and %s: %s, want %s", c.live, c.trace, v.Class, c.want)
 		}
 	}
-	v := diagnose.Merge(&recording.Run{}, liveRun(diagnose.Unknown, unknown), traceOf(diagnose.LaunchBound, 0.02))
+	v := judge.Merge(&recording.Run{}, liveRun(diagnose.Unknown, unknown), traceOf(diagnose.LaunchBound, 0.02))
 	if v.Stall != 0.02 || v.StallSource != diagnose.FromTrace || v.State != diagnose.Provisional || v.Evidence[0].Text != "seen in the trace" {
 		t.Errorf("%+v", v)
 	}
@@ -120,9 +121,9 @@ func TestMergeWithoutADevice(t *testing.T) {
 	nothing := liveRun(diagnose.ComputeOnCPU, unknown)
 	nothing.Idle = unknown
 	for want, v := range map[string]diagnose.Verdict{
-		"an emulated device is in no trace": diagnose.Merge(emulated, liveRun(diagnose.MainThread, 0.4), hostTrace()),
-		"no CUPTI":                          diagnose.Merge(&recording.Run{}, liveRun(diagnose.GPUBound, 0), hostTrace()),
-		"no GPU was at work":                diagnose.Merge(&recording.Run{}, nothing, hostTrace()),
+		"an emulated device is in no trace": judge.Merge(emulated, liveRun(diagnose.MainThread, 0.4), hostTrace()),
+		"no CUPTI":                          judge.Merge(&recording.Run{}, liveRun(diagnose.GPUBound, 0), hostTrace()),
+		"no GPU was at work":                judge.Merge(&recording.Run{}, nothing, hostTrace()),
 	} {
 		if text := strings.Join(v.Warnings, "|"); !strings.Contains(text, want) || !v.Traced.HostOnly || v.Class == diagnose.Unknown || v.Causes != nil {
 			t.Errorf("want %q: %s, %+v", want, text, v)
@@ -143,14 +144,14 @@ func TestCaptureCost(t *testing.T) {
 	run.Steps = append(run.Steps, steps(5, 11.5, 0.1, 50)...)                               // after it
 	run.Steps = append(run.Steps, steps(6, 9, 9, 3)...)                                     // of another rank
 	run.Steps = append(run.Steps, recording.Step{PID: 5, Start: 9, Period: 5, First: true}) // an epoch's start
-	d := diagnose.CaptureCost(run, recording.Capture{PID: 5, From: 10.05, To: 11.45})
+	d := judge.CaptureCost(run, recording.Capture{PID: 5, From: 10.05, To: 11.45})
 	if d.Base != 100 || d.Steps != 10 || math.Abs(d.Before-0.1) > 1e-9 || math.Abs(d.During-0.15) > 1e-9 || math.Abs(d.Extra-0.5) > 1e-9 || d.Worst != 0.15 {
 		t.Errorf("%+v", d)
 	}
 	for name, c := range map[string]recording.Capture{
 		"no steps of it": {PID: 7, From: 5, To: 6}, "too few before": {PID: 5, From: 0.35, To: 1}, "none meanwhile": {PID: 5, From: 90, To: 91},
 	} {
-		if d := diagnose.CaptureCost(run, c); !math.IsNaN(d.During) || !math.IsNaN(d.Extra) {
+		if d := judge.CaptureCost(run, c); !math.IsNaN(d.During) || !math.IsNaN(d.Extra) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -159,7 +160,7 @@ func TestCaptureCost(t *testing.T) {
 func ExampleMerge() {
 	live := diagnose.Verdict{Class: diagnose.GPUBound, Stall: 0.01, Idle: 0.02, StallSource: diagnose.DeviceEvents}
 	trace := diagnose.Verdict{Class: diagnose.GPUMemory, Stall: 0.15, Idle: 0.2, StallSource: diagnose.FromTrace}
-	v := diagnose.Merge(&recording.Run{}, live, trace)
+	v := judge.Merge(&recording.Run{}, live, trace)
 	fmt.Println(v.Class)
 	fmt.Println(v.Warnings[0])
 	// Output:
@@ -173,14 +174,14 @@ func TestMergeNamesIdleTime(t *testing.T) {
 	live, trace := liveRun(diagnose.Unknown, 0.10), traceOf(diagnose.LaunchBound, 0.08)
 	live.Idle, live.Unexplained, live.RunnerUp = 0.85, 0.75, diagnose.MainThread
 	trace.Causes = []diagnose.Cause{{Cause: "unrecorded", Share: 0.60}, {Cause: "data-loader", Share: 0.12}, {Cause: "unlinked", Share: 0.05}}
-	v := diagnose.Merge(&recording.Run{}, live, trace)
+	v := judge.Merge(&recording.Run{}, live, trace)
 	if v.Class != diagnose.LaunchBound || v.Stall != 0.10 || v.StallSource != diagnose.DeviceEvents || v.Evidence[0].Text != "seen in the trace" || v.Traced.Contradictions != nil {
 		t.Errorf("%+v", v)
 	}
 	if math.Abs(v.Unexplained-0.13) > 1e-9 { // 75 less 60, and less the 2 that the trace has for input beyond the run's 10
 		t.Errorf("unexplained %v", v.Unexplained)
 	}
-	if v := diagnose.Merge(&recording.Run{}, live, hostTrace()); v.Unexplained != 0.75 || v.Class != diagnose.Unknown {
+	if v := judge.Merge(&recording.Run{}, live, hostTrace()); v.Unexplained != 0.75 || v.Class != diagnose.Unknown {
 		t.Errorf("a trace without a device named idle time: %+v", v)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -43,7 +44,7 @@ func TestLoopThatNoLoaderFeeds(t *testing.T) {
 		state.T, state.V = append(state.T, float64(i)), append(state.V, float64(recording.Running))
 	}
 	run.Series = []recording.Series{util, state}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if !v.HasSteps || v.Class != diagnose.CPUBound || math.Abs(v.Costs.Step-0.1) > 1e-9 || v.State != diagnose.Final {
 		t.Errorf("%s, steps %v of %v s, %s", v.Class, v.HasSteps, v.Costs.Step, v.State)
 	}

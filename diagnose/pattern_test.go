@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -26,7 +26,7 @@ func TestPatterns(t *testing.T) {
 			s.V[i] = util(i)
 		}
 		found := ""
-		for _, f := range diagnose.Judge(run).Findings {
+		for _, f := range judge.Judge(run).Findings {
 			switch f.Name {
 			case "sawtooth", "steadily-low", "spikes", "drops":
 				found += f.Name

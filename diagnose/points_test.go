@@ -7,6 +7,8 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/diagnose/rules"
 )
 
 const (
@@ -36,7 +38,7 @@ func (p *profile) marked(n int, body func()) {
 func judged(t *testing.T, p *profile) (diagnose.Verdict, advise.Plan) {
 	t.Helper()
 	run := p.run(t)
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	return v, advise.Rank(run, v)
 }
 
@@ -290,7 +292,7 @@ func TestTheDeviceThatIsNamedIsTheOneThatWorks(t *testing.T) {
 	if g := run.Facts.GPUs; len(g) != 1 || g[0].Index != 2 || g[0].Name != "AMD Instinct MI300X" || run.Timeline.Devices[0].GPU != 0 {
 		t.Errorf("GPUs %+v, devices %+v", g, run.Timeline.Devices)
 	}
-	if v := diagnose.Judge(run); !v.Cost.Watts.Known() {
+	if v := judge.Judge(run); !v.Cost.Watts.Known() {
 		t.Errorf("cost %+v", v.Cost)
 	}
 }
@@ -426,7 +428,7 @@ func TestOtherFrameworksHaveTheirOwnWords(t *testing.T) {
 		for _, framework := range []string{"TensorFlow", "JAX", "XLA"} {
 			run := c.write()
 			run.Facts.Software.Framework = framework
-			v := diagnose.Judge(run)
+			v := judge.Judge(run)
 			plan := advise.Rank(run, v)
 			text := fmt.Sprint(v.Warnings, plan.Rejected)
 			for _, f := range v.Findings {
@@ -435,7 +437,7 @@ func TestOtherFrameworksHaveTheirOwnWords(t *testing.T) {
 			for _, f := range plan.Fixes {
 				text += fmt.Sprint(f.Title, f.Notes, f.Changes)
 			}
-			if rule, ok := diagnose.RuleOf(v.Class); ok {
+			if rule, ok := rules.FindRule(v.Class); ok {
 				text += rule.Title + rule.Text
 			}
 			for _, word := range []string{"DataLoader", ".item()", "torch", "pin_memory", "num_workers", "no_sync"} {

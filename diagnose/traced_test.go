@@ -13,6 +13,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace"
 )
@@ -320,7 +321,7 @@ var tapes = map[string]struct {
 			p.burst(at+9e3, 5, 1, wgmma)
 		}
 		return p.run
-	}, diagnose.Unknown, nil, []string{"allocator", "launch-bound"}},
+	}, diagnose.StartUp, nil, []string{"allocator", "launch-bound"}},
 
 	"no device": {func() *recording.Run {
 		p := newTape(hopper, "9.0")
@@ -331,7 +332,7 @@ var tapes = map[string]struct {
 func TestTapes(t *testing.T) {
 	for name, c := range tapes {
 		t.Run(name, func(t *testing.T) {
-			v := diagnose.Judge(c.write())
+			v := judge.Judge(c.write())
 			if c.class != "" && v.Class != c.class {
 				t.Errorf("class %s, want %s; scores %v, causes %v, shares %+v", v.Class, c.class, v.Scores, v.Causes, v.Shares)
 			}
@@ -404,7 +405,7 @@ func checkVerdict(t *testing.T, v diagnose.Verdict) {
 // The golden case: two chains of two kernels in each step take 9 ms of it, and
 // 6 ms would be left.
 func TestGoldenChain(t *testing.T) {
-	v := diagnose.Judge(tapes["gpu-bound/memory"].write())
+	v := judge.Judge(tapes["gpu-bound/memory"].write())
 	f := find(v, "elementwise-chains")
 	if got := f.Seconds / float64(len(v.Costs.Window.Steps)); math.Abs(got-0.003) > 0.0001 {
 		t.Errorf("fusion saves %v s per step, want 0.003", got)
@@ -435,7 +436,7 @@ func TestRankThatComesLast(t *testing.T) {
 		s.Rank = 1
 		run.Steps = append(run.Steps, s)
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Class != diagnose.StragglerRank || !strings.Contains(v.Evidence[0].Text, "rank 1 comes last") {
 		t.Errorf("class %s, evidence %v, scores %v", v.Class, v.Evidence, v.Scores)
 	}
@@ -468,7 +469,7 @@ func TestRandomTimelinesAreJudged(t *testing.T) {
 		for i := range r.IntN(5) {
 			p.run.Steps = append(p.run.Steps, recording.Step{PID: 1, N: i, Start: 5e-6 * scale * float64(i), Period: 5e-6 * scale, Wait: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(), Phase: recording.Train})
 		}
-		v := diagnose.Judge(p.run)
+		v := judge.Judge(p.run)
 		checkVerdict(t, v)
 		for _, text := range texts(v) {
 			if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "%!") {
@@ -510,7 +511,7 @@ func TestSharedTraces(t *testing.T) {
 		"resnet_ddp_mi300":         {diagnose.NetworkBound, "device-latency", 0, 0.01, []string{"exposed-communication"}},
 		"ddp_v100_rank0":           {diagnose.LaunchBound, "cpu-op", 0.25, 0.35, []string{"exposed-communication", "launch-bound"}},
 		"nccl_ddp":                 {diagnose.LaunchBound, "cpu-op", 0.55, 0.63, []string{"exposed-communication"}},
-		"alexnet_warmup":           {diagnose.Unknown, "warm-up", 0.85, 1, nil},
+		"alexnet_warmup":           {diagnose.StartUp, "warm-up", 0.85, 1, nil},
 		"cpu_only":                 {diagnose.Unknown, "", 0, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -522,7 +523,7 @@ func TestSharedTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := diagnose.Judge(run)
+			v := judge.Judge(run)
 			if v.Class != want.class {
 				t.Errorf("class %s, want %s; scores %v", v.Class, want.class, v.Scores)
 			}
@@ -588,7 +589,7 @@ func TestStragglerIsNamed(t *testing.T) {
 		"slow host":   {6000, 1500, diagnose.StragglerRank, 1},
 		"none":        {0, 1000, diagnose.NetworkBound, 0},
 	} {
-		v := diagnose.Judge(ranksOf(c.late, c.busy))
+		v := judge.Judge(ranksOf(c.late, c.busy))
 		if v.Class != c.class || v.Rank != c.rank {
 			t.Errorf("%s: %s of rank %d, want %s of rank %d; scores %v", name, v.Class, v.Rank, c.class, c.rank, v.Scores)
 		}
@@ -602,11 +603,11 @@ func TestStragglerIsNamed(t *testing.T) {
 // How many workers there are, a multi-process iterator does not tell: the advice
 // is so many times as many, from an unknown number.
 func TestWorkersThatNobodyCounted(t *testing.T) {
-	f := findingOf(t, diagnose.Judge(tapes["cpu-bound/too-few-workers"].write()), "data-loader-wait")
+	f := findingOf(t, judge.Judge(tapes["cpu-bound/too-few-workers"].write()), "data-loader-wait")
 	if len(f.Settings) != 1 || f.Settings[0].Setting != stoker.NumWorkers || f.Settings[0].From != nil || f.Settings[0].To != 2 {
 		t.Errorf("several: %v", f.Settings)
 	}
-	f = findingOf(t, diagnose.Judge(tapes["cpu-bound/main-thread-loader"].write()), "data-loader-wait")
+	f = findingOf(t, judge.Judge(tapes["cpu-bound/main-thread-loader"].write()), "data-loader-wait")
 	if len(f.Settings) == 0 || f.Settings[0].From != 0 {
 		t.Errorf("single: %v", f.Settings)
 	}

@@ -1,67 +1,35 @@
 package diagnose
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 )
 
-// Class names what limits a run, in the words of Classes.
-type Class string
-
-// The classes that rules of this package can give. Later ailments add theirs.
-const (
-	GPUBound      Class = "gpu-bound"
-	GPUTensor     Class = "gpu-bound/tensor"    // most kernel time is matrix work on Tensor Cores
-	GPUMemory     Class = "gpu-bound/memory"    // most kernel time moves data and computes little
-	GPUPrecision  Class = "gpu-bound/precision" // matrix work that could run on Tensor Cores and does not
-	CPUBound      Class = "cpu-bound"           // the host works between launches, at something else than loading
-	MainThread    Class = "cpu-bound/main-thread-loader"
-	TooFewWorkers Class = "cpu-bound/too-few-workers"
-	CPUExhausted  Class = "cpu-bound/cpu-exhausted"
-	Neighbour     Class = "cpu-bound/neighbour" // other programs have the cores
-
-	// CgroupThrottled says that a CPU quota holds the job back.
-	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
-
-	IOBound         Class = "io-bound"
-	DeviceSaturated Class = "io-bound/device-saturated" // the disk, or what the control group may read from it, is used up
-	SmallFiles      Class = "io-bound/small-files"      // requests take the time, not bytes
-	RemoteFS        Class = "io-bound/remote-fs"        // over a network, or from a program (FUSE)
-	MemoryPressure  Class = "io-bound/memory-pressure"  // what was read is thrown out and fetched again
-
-	TransferBound Class = "transfer-bound"
-	LaunchBound   Class = "launch-bound"
-	NetworkBound  Class = "network-bound"
-	StragglerRank Class = "straggler"
-	ThrottledGPU  Class = "throttled"  // heat or the board's protection keeps its clock down
-	SharedGPU     Class = "shared-gpu" // programs outside the job compute on it
-	ComputeOnCPU  Class = "compute-on-cpu"
-	NotTraining   Class = "not-training"
-	Unknown       Class = "unknown"
-)
-
-// FedStall is the share of the time that a fed device waits for input at most. [J] A tenth is
-// what several published tools call a busy device; verdicts of runs that need nothing lie
-// below 5 %.
-const FedStall = 0.10
-
-// Starves reports whether the class says that the device waits for input.
-func (c Class) Starves() bool {
-	return c.Is(IOBound) || slices.Contains([]Class{MainThread, TooFewWorkers, CPUExhausted, Neighbour, CgroupThrottled}, c)
+// Crowded says why more workers would only wait for each other: the job itself, or its
+// quota, has all cores that it gets, or its workers are too many already. "" where they
+// would not, also where other programs have the cores: a worker more takes its share.
+func (v *Verdict) Crowded() string {
+	switch {
+	case v.EnoughWorkers() > 0:
+		return "the workers are more than the cores already, and wait for them"
+	case v.Class == CPUExhausted:
+		return "the cores are used up: more workers only queue for them"
+	case v.Class == CgroupThrottled:
+		return "the CPU quota is used up: more workers only share it"
+	}
+	return ""
 }
 
-// LacksCores reports whether the class says that loading gets no core, whoever has them.
-func (c Class) LacksCores() bool {
-	return c == CPUExhausted || c == Neighbour || c == CgroupThrottled
-}
-
-// Is reports whether the class is the other one or a kind of it: gpu-bound/memory
-// is gpu-bound.
-func (c Class) Is(other Class) bool {
-	return c == other || strings.HasPrefix(string(c), string(other)+"/")
+// EnoughWorkers is how many workers do as much, where they are found to be too many; 0
+// where they are not.
+func (v *Verdict) EnoughWorkers() int {
+	for _, f := range v.Findings {
+		if f.Name == FindingTooManyWorkers {
+			enough, _ := f.Settings[0].To.(int)
+			return enough
+		}
+	}
+	return 0
 }
 
 // Source says how a stall is known, in order of trust.
@@ -97,9 +65,11 @@ type Verdict struct {
 	Stall       float64 // share of the window in which the device waited for input
 	StallSource Source
 	Idle        float64 // share of the window in which nothing ran on the device
-	Unexplained float64 // share of the window in which nothing ran on the device, and nothing that was measured says why
+	// Unexplained is the share of the window in which nothing ran on the device, and nothing that was
+	// measured says why.
+	Unexplained float64
 	Shares      Shares
-	Costs       predict.Costs // what the verdict was computed from; without steps its Window is empty
+	Costs       measure.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself
 
 	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
@@ -107,6 +77,8 @@ type Verdict struct {
 	Lines  []Line  // on which preparing a batch spends its time, most first; nil where nobody looked
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
+
+	Grounds Grounds // what advice the recording can carry
 
 	Evidence  []Evidence // most causal first
 	Findings  []Finding  // what stands beside the class
@@ -167,4 +139,41 @@ type Question struct {
 type Score struct {
 	Class Class
 	Value float64
+}
+
+// Traced is what a trace of a few steps of a live run adds to the run's verdict.
+// Ratios are of the trace's own window; NaN is unknown.
+type Traced struct {
+	Class          Class
+	Rank           int
+	Stall, Idle    float64
+	Shares         Shares
+	Steps          int  // that could be told apart
+	HostOnly       bool // no work of a device was recorded
+	Evidence       []Evidence
+	Contradictions []string // sentences; nil where live and trace agree
+}
+
+// Do is what to do about a verdict's class: its word on the list, if the machine can follow it.
+func (v *Verdict) Do() string {
+	if v.Class == ComputeOnCPU && v.Grounds.Hidden {
+		return "let the program see a GPU: " + showDevice
+	}
+	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
+		return "find the GPU first: none is visible to this program; " + findDevice
+	}
+	if f := v.Grounds.Framework; f != "" && cureOf[v.Class] != "" {
+		return Translate(Finding{Name: cureOf[v.Class]}, f).Advice
+	}
+	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
+		return v.Grounds.ExchangeAdvice()
+	}
+	return v.Class.Do()
+}
+
+// cureOf names the finding whose advice other frameworks take for that of a class: the
+// class's own words are PyTorch's.
+var cureOf = map[Class]string{
+	TransferBound: FindingSerialCopies, LaunchBound: FindingLaunchBound, NetworkBound: FindingExposedCommunication,
+	MainThread: FindingDataLoaderWait, TooFewWorkers: FindingDataLoaderWait, GPUPrecision: FindingNoTensorCores,
 }

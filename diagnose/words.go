@@ -11,72 +11,244 @@ type Word struct {
 // command's help and its pages take theirs.
 var (
 	Classes = []Word{
-		{string(GPUBound), "kernels run nearly all the time and the device does not wait for input", "nothing about input; a larger batch, lower precision or compiling make the device's own work shorter"},
-		{string(GPUTensor), "of these, most kernel time is matrix work on Tensor Cores (from a trace)", "what is left is less work: a smaller model, sparser or lower precision (FP8)"},
-		{string(GPUMemory), "of these, most kernel time moves data and computes little (from a trace)", "torch.compile, which fuses kernels, and channels_last, bf16 or FP8: fewer bytes"},
-		{string(GPUPrecision), "of these, matrix work runs without Tensor Cores and could use them (from a trace)", "TF32 or bf16 (torch.set_float32_matmul_precision(\"high\"), torch.autocast)"},
-		{string(CPUBound), "the program's own work on the host: preparing input without a DataLoader, a simulator, logging; the device waits", "do it ahead, in another thread or process, while the device works"},
-		{string(MainThread), "num_workers=0: the launching thread loads, the device waits", "load in worker processes: num_workers"},
-		{string(TooFewWorkers), "all workers always have a batch to prepare, and cores are free or a fetch mostly waits for something else than a core", "more workers: num_workers"},
-		{string(CPUExhausted), "loading waits for cores, and the job itself fills those that it may use", "a cheaper batch (smaller images, decoded once, fewer transforms), more cores, or decoding on the device"},
-		{string(Neighbour), "loading or launching waits for cores, and other programs of the machine have them", "stop the other programs, or run where nobody else takes the cores"},
-		{string(CgroupThrottled), "loading waits for cores, and a CPU quota holds the job back", "raise the CPU quota (docker run --cpus, limits.cpu, --cpus-per-task)"},
-		{string(IOBound), "loading waits for storage", "bring the data set closer: into memory, or onto a faster disk"},
-		{string(DeviceSaturated), "of these, the disk that holds the data set is at its limit, or the control group's limit is reached", "a faster disk or a larger limit, fewer bytes (smaller or better packed samples), or as much of it in memory as fits"},
-		{string(SmallFiles), "of these, small requests are waited for (opening, looking up, small reads), not bytes", "pack samples into large files that are read in order (stoker pack, WebDataset, tar, Arrow, FFCV, LMDB), and more workers, so that more requests are in flight"},
-		{string(RemoteFS), "of these, answers come over a network, or from a program that serves files (FUSE)", "copy the data set onto a local disk at the start; else large files read in order, and more workers, so that more requests are in flight"},
-		{string(MemoryPressure), "of these, memory is short: what was read is thrown out and fetched again", "a larger memory limit; fewer workers, a smaller prefetch_factor; no copies of the data set in workers"},
-		{string(TransferBound), "copies to the device take a good part of the step", "pin_memory=True with .to(device, non_blocking=True), and fewer bytes (uint8, and normalising on the device)"},
-		{string(LaunchBound), "between launches the device waits for the host, in gaps below 2 ms; counted live on the emulated device, elsewhere by a trace", "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, a larger batch"},
-		{string(NetworkBound), "collectives that run alone take a good part of the step", "gradient accumulation, gradients in bf16, larger buckets, or ranks that are nearer to each other (NVLink, InfiniBand)"},
-		{string(StragglerRank), "one rank is late, and all others wait for it", "look at that rank alone: its input, its clock, what else runs on its machine"},
-		{string(ThrottledGPU), "heat or the board's own protection keeps the device's clock down while it is busy", "cooling and air flow, dust, fans, the power supply and its cables; nvidia-smi -q -d PERFORMANCE,TEMPERATURE tells which"},
-		{string(SharedGPU), "programs outside this job compute on the device as well", "a device of its own: CUDA_VISIBLE_DEVICES, the scheduler's exclusive mode, or MIG instances"},
-		{string(ComputeOnCPU), "the model's parameters lie in host memory", "model.to(\"cuda\"), batches to the same device"},
+		{
+			string(GPUBound),
+			"kernels run nearly all the time and the device does not wait for input",
+			"nothing about input; a larger batch, lower precision or compiling make the device's own work shorter",
+		},
+		{
+			string(GPUTensor),
+			"of these, most kernel time is matrix work on Tensor Cores (from a trace)",
+			"what is left is less work: a smaller model, sparser or lower precision (FP8)",
+		},
+		{
+			string(GPUMemory),
+			"of these, most kernel time moves data and computes little (from a trace)",
+			"torch.compile, which fuses kernels, and channels_last, bf16 or FP8: fewer bytes",
+		},
+		{
+			string(GPUPrecision),
+			"of these, matrix work runs without Tensor Cores and could use them (from a trace)",
+			"TF32 or bf16 (torch.set_float32_matmul_precision(\"high\"), torch.autocast)",
+		},
+		{
+			string(CPUBound),
+			"the program's own work on the host: preparing input without a DataLoader, a simulator, logging; the " +
+				"device waits",
+			"do it ahead, in another thread or process, while the device works",
+		},
+		{
+			string(MainThread),
+			"num_workers=0: the launching thread loads, the device waits",
+			"load in worker processes: num_workers",
+		},
+		{
+			string(TooFewWorkers),
+			"all workers always have a batch to prepare, and cores are free or a fetch mostly waits for something " +
+				"else than a core",
+			"more workers: num_workers",
+		},
+		{
+			string(CPUExhausted),
+			"loading waits for cores, and the job itself fills those that it may use",
+			"a cheaper batch (smaller images, decoded once, fewer transforms), more cores, or decoding on the device",
+		},
+		{
+			string(Neighbour),
+			"loading or launching waits for cores, and other programs of the machine have them",
+			"stop the other programs, or run where nobody else takes the cores",
+		},
+		{
+			string(CgroupThrottled),
+			"loading waits for cores, and a CPU quota holds the job back",
+			"raise the CPU quota (docker run --cpus, limits.cpu, --cpus-per-task)",
+		},
+		{
+			string(IOBound), "loading waits for storage",
+			"bring the data set closer: into memory, or onto a faster disk",
+		},
+		{
+			string(DeviceSaturated),
+			"of these, the disk that holds the data set is at its limit, or the control group's limit is reached",
+			"a faster disk or a larger limit, fewer bytes (smaller or better packed samples), or as much of it in " +
+				"memory as fits",
+		},
+		{
+			string(SmallFiles),
+			"of these, small requests are waited for (opening, looking up, small reads), not bytes",
+			"pack samples into large files that are read in order (stoker pack, WebDataset, tar, Arrow, FFCV, " +
+				"LMDB), and more workers, so that more requests are in flight",
+		},
+		{
+			string(RemoteFS),
+			"of these, answers come over a network, or from a program that serves files (FUSE)",
+			"copy the data set onto a local disk at the start; else large files read in order, and more workers, " +
+				"so that more requests are in flight",
+		},
+		{
+			string(MemoryPressure),
+			"of these, memory is short: what was read is thrown out and fetched again",
+			"a larger memory limit; fewer workers, a smaller prefetch_factor; no copies of the data set in workers",
+		},
+		{
+			string(TransferBound),
+			"copies to the device take a good part of the step",
+			"pin_memory=True with .to(device, non_blocking=True), and fewer bytes (uint8, and normalising on " +
+				"the device)",
+		},
+		{
+			string(LaunchBound),
+			"between launches the device waits for the host, in gaps below 2 ms; counted live on the emulated " +
+				"device, elsewhere by a trace",
+			"torch.compile(mode=\"reduce-overhead\"), CUDA graphs, a larger batch",
+		},
+		{
+			string(NetworkBound),
+			"collectives that run alone take a good part of the step",
+			"gradient accumulation, gradients in bf16, larger buckets, or ranks that are nearer to each other " +
+				"(NVLink, InfiniBand)",
+		},
+		{
+			string(StragglerRank),
+			"one rank is late, and all others wait for it",
+			"look at that rank alone: its input, its clock, what else runs on its machine",
+		},
+		{
+			string(ThrottledGPU),
+			"heat or the board's own protection keeps the device's clock down while it is busy",
+			"cooling and air flow, dust, fans, the power supply and its cables; nvidia-smi -q -d " +
+				"PERFORMANCE,TEMPERATURE tells which",
+		},
+		{
+			string(SharedGPU),
+			"programs outside this job compute on the device as well",
+			"a device of its own: CUDA_VISIBLE_DEVICES, the scheduler's exclusive mode, or MIG instances",
+		},
+		{
+			string(ComputeOnCPU),
+			"the model's parameters lie in host memory",
+			"model.to(\"cuda\"), batches to the same device",
+		},
+		{
+			string(WaitsOutside),
+			"the program waits for something outside of the job (requests, a timer, an answer over the network), and " +
+				"nothing of the job works meanwhile",
+			"faster input changes nothing; give this GPU more requests, or other work beside them",
+		},
 		{string(NotTraining), "no step over a DataLoader and no work on a GPU, or no Python program at all", ""},
-		{string(Unknown), "no rule convinces, or two fit about equally well", "stoker observe --trace 5 takes a trace of five steps, which names most idle time"},
+		{
+			string(StartUp),
+			"a trace of a program's start: contexts, modules, first allocations and first collectives take most of " +
+				"the time in which nothing is computed",
+			"record later steps: nothing here is about steady ones",
+		},
+		{
+			string(Unknown),
+			"no rule convinces, or two fit about equally well",
+			"stoker observe --trace 5 takes a trace of five steps, which names most idle time",
+		},
 	}
 	Findings = []Word{
-		{"evaluation", "how long evaluation between the judged steps takes, which no figure of the steps counts", ""},
-		{"checkpoint", "how long saving checkpoints between the judged steps takes, which no figure of the steps counts", ""},
-		{"input-wait", "how much of a step waits for input where the model computes on the CPU", ""},
-		{"intra-op-threads", "PyTorch's threads within an operation spin for cores that are not there", "OMP_NUM_THREADS=1, or worker processes"},
-		{"epoch-boundary", "the first batch of an epoch is waited for: workers start and fill the queue anew", "persistent_workers=True"},
-		{"full-memory", "device memory is full while the device idles: that says nothing about work", ""},
-		{"ranks", "how much input the ranks wait for, one beside the other", ""},
-		{"hung", "no step is made any more, and nobody of the job works", "py-spy dump --pid PID on each rank shows where it waits; TORCH_NCCL_ASYNC_ERROR_HANDLING=1 and a timeout end it"},
-		{"hangs", "now and then a step takes half a second longer than the others", "what happens at that interval: checkpoints and logs less often or in another thread, gc.freeze(), a deeper queue"},
-		{"skipping-batches", "batches are fetched and thrown away until the place where training left off", "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"},
-		{"shared-gpu", "processes outside the job hold the device; what they compute is not told", "stop them, or CUDA_VISIBLE_DEVICES"},
-		{"slow-link", "PCIe runs with fewer lanes or in a lower generation than device and slot can", "another slot, a reseated card or riser"},
-		{"pin-thread", "the one thread that pins batches is always at work", "uint8 batches, or pin_memory=False"},
-		{"deep-queue", "batches of workers take nearly all of /dev/shm, or more", "a smaller prefetch_factor, fewer workers, docker run --shm-size"},
-		{"copied-dataset", "each worker has a copy of the data set of its own", "a memory map, a NumPy array or an Arrow table, opened in the workers"},
-		{"memory-growth", "the job's memory keeps growing", "no lists and dictionaries of Python objects in a data set; loss.detach() in what is kept"},
-		{"memory-pressure", "tasks wait for memory, though that is not what limits the run most", "a larger memory limit; fewer workers, a smaller prefetch_factor"},
-		{"too-many-workers", "workers are twice as many as cores, and wait for them", "num_workers = cores"},
-		{"slurm-cores", "SLURM gave the task few of the node's cores", "--cpus-per-task"},
-		{"numa-remote", "the launching thread runs on another NUMA node than the one of its device", "numactl --cpunodebind --membind"},
-		{"storage-spikes", "a file system behind a network answers late now and then", "a deeper queue, or a copy on a local disk"},
-		{"data-loader-wait", "the device waits for the loader (from a trace, as all below)", ""},
-		{"host-work", "the launching thread does other work in long stretches", ""},
-		{"launch-bound", "the device waits for the host to launch", ""},
-		{"hidden-sync", "a value is read from the device (.item(), .cpu()) within the step", ""},
-		{"explicit-sync", "the program waits for the device within the step", ""},
-		{"allocator", "device memory is allocated or freed within steps", ""},
-		{"garbage-collection", "the device waits while Python collects garbage", ""},
-		{"device-wait", "queued work waits for another stream, event or device", ""},
-		{"device-copies", "copies from one place on the device to another take a good part of the step", ""},
-		{"pageable-copies", "copies start from memory that is not page-locked", ""},
-		{"serial-copies", "pinned copies that nothing overlaps", ""},
-		{"tiny-copies", "many small copies per step", ""},
-		{"pcie-limited", "copies run at the link's rate", ""},
-		{"elementwise-chains", "chains of small kernels that could be one", ""},
-		{"no-tensor-cores", "matrix work without Tensor Cores", ""},
-		{"small-grids", "kernels that fill a part of the device", ""},
-		{"unaligned-shapes", "matrices whose sizes Tensor Cores do not take as they are", ""},
-		{"exposed-communication", "collectives that nothing overlaps", ""},
-		{"probable-communication", "kernels that look like communication", ""},
+		{
+			FindingEvaluation,
+			"how long evaluation between the judged steps takes, which no figure of the steps counts", "",
+		},
+		{
+			FindingCheckpoint,
+			"how long saving checkpoints between the judged steps takes, which no figure of the steps counts", "",
+		},
+		{FindingInputWait, "how much of a step waits for input where the model computes on the CPU", ""},
+		{
+			FindingIntraOpThreads,
+			"PyTorch's threads within an operation spin for cores that are not there",
+			"OMP_NUM_THREADS=1, or worker processes",
+		},
+		{
+			FindingEpochBoundary,
+			"the first batch of an epoch is waited for: workers start and fill the queue anew",
+			"persistent_workers=True",
+		},
+		{FindingFullMemory, "device memory is full while the device idles: that says nothing about work", ""},
+		{FindingRanks, "how much input the ranks wait for, one beside the other", ""},
+		{
+			FindingHung,
+			"no step is made any more, and nobody of the job works",
+			"py-spy dump --pid PID on each rank shows where it waits; TORCH_NCCL_ASYNC_ERROR_HANDLING=1 and a " +
+				"timeout end it",
+		},
+		{
+			FindingHangs,
+			"now and then a step takes half a second longer than the others",
+			"what happens at that interval: checkpoints and logs less often or in another thread, gc.freeze(), a " +
+				"deeper queue",
+		},
+		{
+			FindingSkippingBatches,
+			"batches are fetched and thrown away until the place where training left off",
+			"a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)",
+		},
+		{
+			FindingSharedGPU,
+			"processes outside the job hold the device; what they compute is not told",
+			"stop them, or CUDA_VISIBLE_DEVICES",
+		},
+		{
+			FindingSlowLink,
+			"PCIe runs with fewer lanes or in a lower generation than device and slot can",
+			"another slot, a reseated card or riser",
+		},
+		{FindingPinThread, "the one thread that pins batches is always at work", "uint8 batches, or pin_memory=False"},
+		{
+			FindingDeepQueue,
+			"batches of workers take nearly all of /dev/shm, or more",
+			"a smaller prefetch_factor, fewer workers, docker run --shm-size",
+		},
+		{
+			FindingCopiedDataset,
+			"each worker has a copy of the data set of its own",
+			"a memory map, a NumPy array or an Arrow table, opened in the workers",
+		},
+		{
+			FindingMemoryGrowth,
+			"the job's memory keeps growing",
+			"no lists and dictionaries of Python objects in a data set; loss.detach() in what is kept",
+		},
+		{
+			FindingMemoryPressure,
+			"tasks wait for memory, though that is not what limits the run most",
+			"a larger memory limit; fewer workers, a smaller prefetch_factor",
+		},
+		{FindingTooManyWorkers, "workers are twice as many as cores, and wait for them", "a smaller num_workers"},
+		{FindingSlurmCores, "SLURM gave the task few of the node's cores", "--cpus-per-task"},
+		{
+			FindingNUMARemote,
+			"the launching thread runs on another NUMA node than the one of its device",
+			"numactl --cpunodebind --membind",
+		},
+		{
+			FindingStorageSpikes,
+			"a file system behind a network answers late now and then",
+			"a deeper queue, or a copy on a local disk",
+		},
+		{FindingDataLoaderWait, "the device waits for the loader (from a trace, as all below)", ""},
+		{FindingHostWork, "the launching thread does other work in long stretches", ""},
+		{FindingLaunchBound, "the device waits for the host to launch", ""},
+		{FindingHiddenSync, "a value is read from the device (.item(), .cpu()) within the step", ""},
+		{FindingExplicitSync, "the program waits for the device within the step", ""},
+		{FindingAllocator, "device memory is allocated or freed within steps", ""},
+		{FindingGarbageCollection, "the device waits while Python collects garbage", ""},
+		{FindingDeviceWait, "queued work waits for another stream, event or device", ""},
+		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
+		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},
+		{FindingSerialCopies, "pinned copies that nothing overlaps", ""},
+		{FindingTinyCopies, "many small copies per step", ""},
+		{FindingPCIeLimited, "copies run at the link's rate", ""},
+		{FindingElementwiseChains, "chains of small kernels that could be one", ""},
+		{FindingNoTensorCores, "matrix work without Tensor Cores", ""},
+		{FindingSmallGrids, "kernels that fill a part of the device", ""},
+		{FindingUnalignedShapes, "matrices whose sizes Tensor Cores do not take as they are", ""},
+		{FindingExposedCommunication, "collectives that nothing overlaps", ""},
+		{FindingProbableCommunication, "kernels that look like communication", ""},
 	}
 )
 

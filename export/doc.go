@@ -1,4 +1,4 @@
-// Package export writes a Run in other tools' formats: Prometheus, TensorBoard, Parquet, and
+// Package export writes a Run in other tools' formats: Prometheus, TensorBoard, CSV tables, and
 // its Timeline or its live signals as a Chrome trace, the JSON that Perfetto
 // streams, and for each device a track that says why it was idle.
 //

@@ -1,15 +1,26 @@
 package export
 
 import (
+	"encoding/csv"
 	"io"
 	"iter"
+	"math"
 	"slices"
+	"strconv"
+	"time"
 
-	"github.com/stoker-dev/stoker/internal/parquet"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Steps writes the steps of runs, given with the names of their files, as one Parquet
+// column is one value of each row, as text; what is unknown is empty.
+type column[R any] struct {
+	name string
+	text func(R) string
+}
+
+// Steps writes the steps of runs, given with the names of their files, as one CSV
 // table; of the runs one is held at a time.
 func Steps(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
 	return table(w, stepColumns, runs, eachStep)
@@ -46,14 +57,27 @@ func eachValue(from origin, run *recording.Run, add func(signalRow) error) error
 	return nil
 }
 
-func table[R any](w io.Writer, columns []parquet.Column[R], runs iter.Seq2[string, *recording.Run], rows func(origin, *recording.Run, func(R) error) error) error {
-	t := parquet.New(w, columns)
+func table[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, *recording.Run], rows func(origin, *recording.Run, func(R) error) error) error {
+	out, texts := csv.NewWriter(w), make([]string, len(columns))
+	for i, c := range columns {
+		texts[i] = c.name
+	}
+	if err := out.Write(texts); err != nil {
+		return err
+	}
+	add := func(row R) error {
+		for i, c := range columns {
+			texts[i] = c.text(row)
+		}
+		return out.Write(texts)
+	}
 	for name, run := range runs {
-		if err := rows(origin{name, &run.Facts}, run, t.Write); err != nil {
+		if err := rows(origin{name, &run.Facts}, run, add); err != nil {
 			return err
 		}
 	}
-	return t.Close()
+	out.Flush()
+	return out.Error()
 }
 
 // origin is the recording that a row comes from.
@@ -64,12 +88,13 @@ type origin struct {
 
 func (o origin) from() origin { return o }
 
-// date is a time of the run on the calendar, Unix seconds; nil where the run does not tell.
-func (o origin) date(at float64) any {
-	if o.facts.Started > 0 {
-		return o.facts.Started + at
+// date is a time of the run on the calendar, RFC 3339 in UTC; "" where the run does not tell.
+func (o origin) date(at float64) string {
+	if !(o.facts.Started > 0) {
+		return ""
 	}
-	return nil
+	whole, part := math.Modf(o.facts.Started + at)
+	return time.Unix(int64(whole), int64(part*1e9)).UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
 type stepRow struct {
@@ -90,42 +115,42 @@ type stepKey struct{ pid, loader, n int }
 func keyOf(s recording.Step) stepKey { return stepKey{s.PID, s.Loader, s.N} }
 
 // originColumns stand first in each table.
-func originColumns[R interface{ from() origin }]() []parquet.Column[R] {
-	return []parquet.Column[R]{
-		{Name: "recording", Kind: parquet.Text, Value: func(r R) any { return r.from().name }},
-		{Name: "host", Kind: parquet.Text, Value: func(r R) any { return r.from().facts.Host }},
-		{Name: "job", Kind: parquet.Text, Value: func(r R) any { return r.from().facts.Job }},
+func originColumns[R interface{ from() origin }]() []column[R] {
+	return []column[R]{
+		{"recording", func(r R) string { return safe.Text(r.from().name, 0) }},
+		{"host", func(r R) string { return safe.Text(r.from().facts.Host, 0) }},
+		{"job", func(r R) string { return safe.Text(r.from().facts.Job, 0) }},
 	}
 }
 
-var stepColumns = slices.Concat(originColumns[stepRow](), []parquet.Column[stepRow]{
-	{Name: "rank", Kind: parquet.Count, Value: func(r stepRow) any { return r.Rank }},
-	{Name: "pid", Kind: parquet.Count, Value: func(r stepRow) any { return r.PID }},
-	{Name: "device", Kind: parquet.Count, Value: func(r stepRow) any {
+var stepColumns = slices.Concat(originColumns[stepRow](), []column[stepRow]{
+	{"rank", func(r stepRow) string { return strconv.Itoa(r.Rank) }},
+	{"pid", func(r stepRow) string { return strconv.Itoa(r.PID) }},
+	{"device", func(r stepRow) string {
 		if r.Device < 0 {
-			return nil
+			return ""
 		}
-		return r.Device
+		return strconv.Itoa(r.Device)
 	}},
-	{Name: "loader", Kind: parquet.Count, Value: func(r stepRow) any { return r.Loader }},
-	{Name: "pass", Kind: parquet.Count, Value: func(r stepRow) any { return r.Pass }},
-	{Name: "n", Kind: parquet.Count, Value: func(r stepRow) any { return r.N }},
-	{Name: "phase", Kind: parquet.Text, Value: func(r stepRow) any { return string(r.Phase) }},
-	{Name: "judged", Kind: parquet.Flag, Value: func(r stepRow) any { return r.judged }},
-	{Name: "time", Kind: parquet.Moment, Value: func(r stepRow) any { return r.date(r.Start) }},
-	{Name: "t_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Start }},
-	{Name: "period_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Period }},
-	{Name: "wait_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Wait }},
-	{Name: "device_period_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.DevicePeriod }},
-	{Name: "device_idle_s", Kind: parquet.Number, Value: func(r stepRow) any { return r.Idle }},
-	{Name: "samples", Kind: parquet.Number, Value: func(r stepRow) any { return r.Samples }},
-	{Name: "optimizer_steps", Kind: parquet.Number, Value: func(r stepRow) any { return r.Optimized }},
+	{"loader", func(r stepRow) string { return strconv.Itoa(r.Loader) }},
+	{"pass", func(r stepRow) string { return strconv.Itoa(r.Pass) }},
+	{"n", func(r stepRow) string { return strconv.Itoa(r.N) }},
+	{"phase", func(r stepRow) string { return safe.Text(string(r.Phase), 0) }},
+	{"judged", func(r stepRow) string { return strconv.FormatBool(r.judged) }},
+	{"time", func(r stepRow) string { return r.date(r.Start) }},
+	{"t_s", func(r stepRow) string { return stat.Text(r.Start) }},
+	{"period_s", func(r stepRow) string { return stat.Text(r.Period) }},
+	{"wait_s", func(r stepRow) string { return stat.Text(r.Wait) }},
+	{"device_period_s", func(r stepRow) string { return stat.Text(r.DevicePeriod) }},
+	{"device_idle_s", func(r stepRow) string { return stat.Text(r.Idle) }},
+	{"samples", func(r stepRow) string { return stat.Text(r.Samples) }},
+	{"optimizer_steps", func(r stepRow) string { return stat.Text(r.Optimized) }},
 })
 
-var signalColumns = slices.Concat(originColumns[signalRow](), []parquet.Column[signalRow]{
-	{Name: "signal", Kind: parquet.Text, Value: func(r signalRow) any { return string(r.Signal) }},
-	{Name: "subject", Kind: parquet.Text, Value: func(r signalRow) any { return r.Subject }},
-	{Name: "time", Kind: parquet.Moment, Value: func(r signalRow) any { return r.date(r.T[r.n]) }},
-	{Name: "t_s", Kind: parquet.Number, Value: func(r signalRow) any { return r.T[r.n] }},
-	{Name: "value", Kind: parquet.Number, Value: func(r signalRow) any { return r.V[r.n] }},
+var signalColumns = slices.Concat(originColumns[signalRow](), []column[signalRow]{
+	{"signal", func(r signalRow) string { return safe.Text(string(r.Signal), 0) }},
+	{"subject", func(r signalRow) string { return safe.Text(r.Subject, 0) }},
+	{"time", func(r signalRow) string { return r.date(r.T[r.n]) }},
+	{"t_s", func(r signalRow) string { return stat.Text(r.T[r.n]) }},
+	{"value", func(r signalRow) string { return stat.Text(r.V[r.n]) }},
 })

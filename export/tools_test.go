@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/export"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
@@ -35,7 +35,7 @@ func liveRun(t *testing.T) *recording.Run {
 // not known is not there.
 func TestPrometheusReadsIt(t *testing.T) {
 	run := liveRun(t)
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	v.Idle = math.NaN()
 	run.Facts.Version = "1.0" + poison.Text
 	run.Facts.GPUs[0].UUID = `a"b\c` + poison.Text
@@ -167,7 +167,7 @@ func TestLiveTrace(t *testing.T) {
 func TestAlertsAndDashboardAskForWhatIsWritten(t *testing.T) {
 	run := liveRun(t)
 	var b bytes.Buffer
-	if err := export.Prometheus(&b, run, diagnose.Judge(run), []export.Forecast{{Fix: "num_workers", Speedup: stoker.Interval{Low: 1, Point: 2, High: 3}}}); err != nil {
+	if err := export.Prometheus(&b, run, judge.Judge(run), []export.Forecast{{Fix: "num_workers", Speedup: stoker.Interval{Low: 1, Point: 2, High: 3}}}); err != nil {
 		t.Fatal(err)
 	}
 	metric := regexp.MustCompile(`stoker_[a-z_]+`)

@@ -11,8 +11,8 @@ type account struct {
 	whole map[int]bool  // ranks whose pass is done
 }
 
-// join is false where the rank is done here: it begins another round.
-func (a *account) join(p *Pass) bool {
+// joinRound is false where the rank is done here: it begins another round.
+func (a *account) joinRound(p *Pass) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.whole[p.rank] {
@@ -39,8 +39,8 @@ func (a *account) verdict(p *Pass, right bool) *bool {
 	return &right
 }
 
-// begin is where a pass begins: ranks that begin at the same place share an account.
-type begin struct {
+// epochStart is where a pass begins: ranks that begin at the same place share an account.
+type epochStart struct {
 	epoch           uint64
 	consumed, batch int
 }
@@ -49,31 +49,31 @@ type begin struct {
 // one after the next begins.
 type accounts struct {
 	mu     sync.Mutex
-	begins []begin
-	byKey  map[begin]*account
+	begins []epochStart
+	byKey  map[epochStart]*account
 }
 
 const keptAccounts = 8
 
-func (s *accounts) join(p *Pass) *account {
+func (s *accounts) joinAccount(p *Pass) *account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := begin{p.epoch, p.consumed, p.plan.Batch}
+	key := epochStart{p.epoch, p.consumed, p.plan.Batch}
 	a := s.byKey[key]
 	if a == nil {
-		s.keep(key)
+		s.makeRoom(key)
 	}
-	if a == nil || !a.join(p) {
+	if a == nil || !a.joinRound(p) {
 		a = &account{ranks: map[int]*Pass{p.rank: p}, whole: map[int]bool{}}
 		s.byKey[key] = a
 	}
 	return a
 }
 
-// keep makes room for one more.
-func (s *accounts) keep(key begin) {
+// makeRoom makes room for one more.
+func (s *accounts) makeRoom(key epochStart) {
 	if s.byKey == nil {
-		s.byKey = map[begin]*account{}
+		s.byKey = map[epochStart]*account{}
 	}
 	s.begins = append(s.begins, key)
 	if len(s.begins) > keptAccounts {

@@ -16,8 +16,8 @@ const (
 	slowRead = 150e-6
 )
 
-// ahead is a file that will be read soon.
-type ahead struct {
+// announcer is a file that will be read soon.
+type announcer struct {
 	loader *Loader
 	file   int // index in the source
 }
@@ -36,15 +36,15 @@ func (l *Loader) announce(b *batch) {
 	}
 	for i := range b.slice.Count {
 		select {
-		case l.pool.ahead <- ahead{l, l.file(b.pass.order.At(b.slice.First + i))}:
+		case l.pool.ahead <- announcer{l, l.fileOf(b.pass.order.At(b.slice.First + i))}:
 		default:
 			return
 		}
 	}
 }
 
-// learn takes the time of a batch that was not announced.
-func (r *reading) learn(b *batch, f Filled) {
+// learnTime takes the time of a batch that was not announced.
+func (r *reading) learnTime(b *batch, f Filled) {
 	if b.probe && f.Count > 0 {
 		r.slow.Store(f.Stages.Read/float64(f.Count) > slowRead)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode"
 )
 
-// trouble is why a sample is bad. Its text begins with the file.
+// trouble is why a sample is bad, or was not made (asUnmade). Its text begins with the file.
 type trouble struct {
 	path   string
 	kind   decode.Kind
@@ -18,8 +18,8 @@ type trouble struct {
 }
 
 func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
-	t := &trouble{path: l.path(sample), kind: kindOf(err), reason: err.Error()}
-	if t.kind != Unreadable && len(file) > 0 {
+	t := &trouble{path: l.pathOf(sample), kind: kindOf(err), reason: err.Error()}
+	if t.kind != unreadable && len(file) > 0 {
 		digest := sha256.Sum256(file)
 		t.digest = hex.EncodeToString(digest[:])
 	}
@@ -28,7 +28,7 @@ func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
 
 func (t *trouble) Error() string { return t.path + ": " + t.reason }
 
-func (t *trouble) bad(sample, place int, instead *int) Bad {
+func (t *trouble) badSample(sample, place int, instead *int) Bad {
 	return Bad{Index: sample, Path: t.path, Reason: t.reason, Kind: string(t.kind), Instead: instead, place: place}
 }
 
@@ -40,8 +40,8 @@ type badSamples struct {
 	charged map[uint64]*charges // by epoch
 }
 
-// known is why a sample is bad, where that is known from an earlier epoch.
-func (s *badSamples) known(sample int) *trouble {
+// knownTrouble is why a sample is bad, where that is known from an earlier epoch.
+func (s *badSamples) knownTrouble(sample int) *trouble {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.samples[sample]
@@ -56,7 +56,7 @@ func (s *badSamples) remember(l *Loader, sample int, t *trouble) {
 	if s.samples == nil {
 		s.samples, s.noted = map[int]*trouble{}, map[int]bool{}
 	}
-	if t.kind != Unreadable {
+	if t.kind != unreadable {
 		s.samples[sample] = t
 	}
 	if !s.noted[sample] {
@@ -76,8 +76,8 @@ type charges struct {
 	at     map[int]int // positions of the others, by sample
 }
 
-// count is how many were bad in front of an offset.
-func (c *charges) count(offset int) int {
+// countBad is how many were bad in front of an offset.
+func (c *charges) countBad(offset int) int {
 	n := c.before
 	for _, position := range c.at {
 		if position < offset {
@@ -87,8 +87,8 @@ func (c *charges) count(offset int) int {
 	return n
 }
 
-// of returns the charges of an epoch. mu is held.
-func (s *badSamples) of(epoch uint64) *charges {
+// chargesOf returns the charges of an epoch. mu is held.
+func (s *badSamples) chargesOf(epoch uint64) *charges {
 	if s.charged == nil {
 		s.charged = map[uint64]*charges{}
 	}
@@ -109,7 +109,7 @@ func (s *badSamples) of(epoch uint64) *charges {
 func (s *badSamples) resume(epoch uint64, from, before int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.of(epoch)
+	c := s.chargesOf(epoch)
 	c.before = before
 	for sample, position := range c.at {
 		if position < from {
@@ -118,12 +118,12 @@ func (s *badSamples) resume(epoch uint64, from, before int) {
 	}
 }
 
-// count is how many samples of an epoch were bad in front of an offset.
-func (s *badSamples) count(epoch uint64, offset int) int {
+// countBad is how many samples of an epoch were bad in front of an offset.
+func (s *badSamples) countBad(epoch uint64, offset int) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if c := s.charged[epoch]; c != nil {
-		return c.count(offset)
+		return c.countBad(offset)
 	}
 	return 0
 }
@@ -132,7 +132,7 @@ func (s *badSamples) count(epoch uint64, offset int) int {
 func (s *badSamples) charge(l *Loader, epoch uint64, sample, position int, t *trouble) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.of(epoch)
+	c := s.chargesOf(epoch)
 	c.at[sample] = position
 	count, most := c.before+len(c.at), maxBad(l.spec.MaxBad, l.samples)
 	if count <= most {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func TestFailPolicy(t *testing.T) {
 		t.Errorf("a batch without bad samples: %v", f.Err)
 	}
 	f, _ := l.fill(pass, 1)
-	want := "bad sample 14: " + l.path(14) + ": truncated at byte 12: the file ends in a scan"
+	want := "bad sample 14: " + l.pathOf(14) + ": truncated at byte 12: the file ends in a scan"
 	if f.Err == nil || f.Err.Error() != want {
 		t.Errorf("the batch's error is %v, expected %s", f.Err, want)
 	}
@@ -72,7 +73,7 @@ func TestSubstitutePolicy(t *testing.T) {
 				t.Errorf("%d threads: sample %d stands in for %d, expected %d", threads, got, bad, instead)
 			}
 			i := slices.IndexFunc(f.Bad, func(b Bad) bool { return b.Index == bad })
-			if i < 0 || *f.Bad[i].Instead != instead || f.Bad[i].Path != l.path(bad) || f.Bad[i].Kind != "truncated" {
+			if i < 0 || *f.Bad[i].Instead != instead || f.Bad[i].Path != l.pathOf(bad) || f.Bad[i].Kind != "truncated" {
 				t.Errorf("%d threads: the bad samples are %+v", threads, f.Bad)
 			}
 			checkOnce(t, l, pass, f)
@@ -112,10 +113,10 @@ func TestMaskPolicy(t *testing.T) {
 	if !slices.Equal(f.Mask, []int{4}) || len(f.Bad) != 1 || f.Bad[0].Index != 14 || f.Bad[0].Instead != nil {
 		t.Errorf("mask %v, bad %+v; expected place 4, sample 14", f.Mask, f.Bad)
 	}
-	if image := l.layout.image(memory, 4); slices.Max(image) != 0 {
+	if image := l.layout.imageOf(memory, 4); slices.Max(image) != 0 {
 		t.Errorf("the masked image is % x", image)
 	}
-	if memory[l.layout.Labels+8*4] != byte(l.label(14)) || memory[l.layout.Indices+8*4] != 14 {
+	if memory[l.layout.Labels+8*4] != byte(l.labelOf(14)) || memory[l.layout.Indices+8*4] != 14 {
 		t.Error("the masked place has not its own label and index")
 	}
 }
@@ -201,7 +202,7 @@ func checkQuarantine(t *testing.T, l fake, log string, bad []int) {
 			Path, Reason, Kind string
 		}
 		must(t, json.Unmarshal([]byte(line), &entry))
-		if entry.Path != l.path(entry.ID) || entry.Kind != "truncated" || !strings.Contains(entry.Reason, "byte 12") {
+		if entry.Path != l.pathOf(entry.ID) || entry.Kind != "truncated" || !strings.Contains(entry.Reason, "byte 12") {
 			t.Errorf("the quarantine file says %s", line)
 		}
 		named = append(named, entry.ID)
@@ -232,7 +233,7 @@ func TestUnreadable(t *testing.T) {
 	l := newFake(t, newTestPool(t, 2), 10, Spec{Batch: 10, OnError: Mask}, broken.prepare)
 	for epoch := range uint64(2) {
 		f, _ := l.fill(l.pass(epoch, 0, 0), 0)
-		if must(t, f.Err); len(f.Bad) != 1 || f.Bad[0].Kind != string(Unreadable) {
+		if must(t, f.Err); len(f.Bad) != 1 || f.Bad[0].Kind != string(unreadable) {
 			t.Errorf("the bad samples are %+v", f.Bad)
 		}
 	}
@@ -245,40 +246,68 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestFault: a panic, or an access to memory that is not there, is a bad sample
-// with a name; the thread goes on.
-func TestFault(t *testing.T) {
-	l := newFake(t, newTestPool(t, 1), 10, Spec{Batch: 10, OnError: Mask, MaxBad: 0.5}, func(e errand) error {
-		switch e.sample {
-		case 2:
-			var none []int
-			_ = none[e.sample]
-		case 5:
-			panic(fmt.Errorf("a fault in sample %d", e.sample))
+// TestUnmade: a sample that the machine could not serve, or whose decoder panicked, is not bad. Under every
+// policy the batch fails by name: nothing stands in, nothing is masked, charged, remembered or quarantined.
+func TestUnmade(t *testing.T) {
+	wants := map[int]decode.Kind{2: outage, 5: fault, 7: fault, 8: outage}
+	for _, policy := range []string{Fail, substitute, Mask} {
+		for sample, kind := range wants {
+			over := false
+			l := newFake(t, newTestPool(t, 1), 10, Spec{Batch: 10, OnError: policy, MaxBad: 0.5}, func(e errand) error {
+				switch {
+				case over || e.sample != sample:
+				case sample == 2:
+					return fmt.Errorf("read: %w", syscall.ENFILE)
+				case sample == 5:
+					var none []int
+					_ = none[e.sample]
+				case sample == 8:
+					return l0.lackMemory("it has %d bytes, and there is room for %d", 2, 1)
+				}
+				return nil
+			})
+			inner := l.paint
+			l.paint = func(w *worker, e errand, image []byte) error {
+				if e.sample == 7 && sample == 7 && !over {
+					panic("while writing")
+				}
+				return inner(w, e, image)
+			}
+			var err error
+			l.quarantine, err = openQuarantine(filepath.Join(t.TempDir(), "bad.jsonl"))
+			must(t, err)
+			f, _ := l.fill(l.pass(0, 0, 0), 0)
+			var unmade *Unmade
+			if !errors.As(f.Err, &unmade) || unmade.Sample != sample || unmade.Kind != kind || unmade.Path != l.pathOf(sample) {
+				t.Errorf("%s, sample %d: %v", policy, sample, f.Err)
+			}
+			if kind == fault && (l.Statistics().Faults != 1 || !strings.Contains(f.Err.Error(), "_test.go:")) {
+				t.Errorf("%d faults are counted, and told as %v", l.Statistics().Faults, f.Err)
+			}
+			over = true
+			f, memory := l.fill(l.pass(0, 0, 0), 0)
+			must(t, f.Err)
+			if got := l.images(memory, f.Count); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || len(f.Bad)+len(f.Mask)+f.BadSoFar > 0 {
+				t.Errorf("%s, sample %d: after it the batch is %v, bad %v, masked %v", policy, sample, got, f.Bad, f.Mask)
+			}
+			checkQuarantine(t, l, l.quarantine.path, nil)
 		}
-		return nil
-	})
-	inner := l.paint
-	l.paint = func(w *worker, e errand, image []byte) error {
-		if e.sample == 7 {
-			panic("while writing")
-		}
-		return inner(w, e, image)
 	}
-	f, memory := l.fill(l.pass(0, 0, 0), 0)
-	must(t, f.Err)
-	if !slices.Equal(f.Mask, []int{2, 5, 7}) {
-		t.Errorf("masked are %v, expected 2, 5, 7", f.Mask)
-	}
-	for _, bad := range f.Bad {
-		if bad.Path != l.path(bad.Index) || bad.Kind != string(decode.Damaged) || !strings.Contains(bad.Reason, "_test.go:") {
-			t.Errorf("the fault is told as %+v", bad)
-		}
-	}
-	if n := l.Statistics().Faults; n != 3 {
-		t.Errorf("%d faults are counted", n)
-	}
-	if l.layout.image(memory, 9)[0] != 9 {
-		t.Error("the sample after the fault is missing")
+}
+
+var l0 = &Pool{budget: &budget{total: 1 << 30}}
+
+// TestUnmadeStandIn: a stand-in that could not be served is not left out in favour of the next one.
+func TestUnmadeStandIn(t *testing.T) {
+	perm := order.NewPermutation(0, 0, 40)
+	bad := perm.At(5)
+	broken := newDamaged(bad)
+	standIn := perm.At(order.Substitute(5, 1, 40))
+	broken.bad[standIn] = fmt.Errorf("read: %w", syscall.ESTALE)
+	l := newFake(t, newTestPool(t, 2), 40, Spec{Batch: 8, OnError: substitute, Shuffle: true, MaxBad: 0.5}, broken.prepare)
+	f, _ := l.fill(l.pass(0, 0, 0), 0)
+	var unmade *Unmade
+	if !errors.As(f.Err, &unmade) || unmade.Kind != outage {
+		t.Errorf("%v, bad are %v", f.Err, f.Bad)
 	}
 }

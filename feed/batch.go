@@ -25,10 +25,19 @@ type Filled struct {
 	Stages   Stages
 	Finished time.Time
 	// Err is why the batch cannot be used: a bad sample where Spec.OnError is
-	// "fail", or too many of them.
+	// "fail", too many of them, or an *Unmade.
 	Err error
 
 	samples []int // that the batch is the turn of, without padding
+}
+
+// Own is the digest of the samples that the batch is the turn of, and their number:
+// padding is not among them.
+func (f Filled) Own() (digest order.Digest, samples int) {
+	for _, sample := range f.samples {
+		digest.Add(sample)
+	}
+	return digest, len(f.samples)
 }
 
 // Stages are seconds, summed over the samples of a batch.
@@ -67,10 +76,10 @@ type batch struct {
 }
 
 func newBatch(p *Pass, step int, memory []byte) *batch {
-	slice := p.plan.Slice(p.consumed, step, p.rank)
+	slice := p.plan.SliceOf(p.consumed, step, p.rank)
 	b := &batch{pass: p, step: step, memory: memory, slice: slice}
 	b.filled = Filled{
-		Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.Consumed(step),
+		Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.consumedSamples(step),
 		Formats: map[string]int{}, samples: make([]int, slice.Count),
 	}
 	return b
@@ -83,20 +92,20 @@ func (b *batch) result() Filled {
 	slices.SortFunc(f.Bad, func(x, y Bad) int { return cmp.Compare(x.place, y.place) })
 	slices.SortFunc(f.Inexact, func(x, y Inexact) int { return cmp.Compare(x.Index, y.Index) })
 	f.Finished = time.Now()
-	f.BadSoFar = b.pass.loader.bad.count(f.Epoch, f.Consumed)
-	b.pass.loader.statistics.batch(f)
-	b.pass.loader.reading.learn(b, f)
+	f.BadSoFar = b.pass.loader.bad.countBad(f.Epoch, f.Consumed)
+	b.pass.loader.statistics.countBatch(f)
+	b.pass.loader.reading.learnTime(b, f)
 	return f
 }
 
-// file is the file of the sample at a place.
-func (b *batch) file(place int) string {
+// fileOf is the file of the sample at a place.
+func (b *batch) fileOf(place int) string {
 	position, _ := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
-	return b.pass.loader.path(b.pass.order.At(position))
+	return b.pass.loader.pathOf(b.pass.order.At(position))
 }
 
-// fill makes the sample at one place of the batch, or what the policy puts there.
-func (b *batch) fill(w *worker, place int) {
+// fillPlace makes the sample at one place of the batch, or what the policy puts there.
+func (b *batch) fillPlace(w *worker, place int) {
 	position, padding := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
 	own := b.pass.order.At(position)
 	if !padding {
@@ -106,6 +115,10 @@ func (b *batch) fill(w *worker, place int) {
 	}
 	trouble := b.try(w, place, own)
 	if trouble == nil {
+		return
+	}
+	if why := trouble.asUnmade(own); why != nil {
+		b.fail(why)
 		return
 	}
 	if !padding && b.pass.loader.spec.OnError != Fail {
@@ -118,10 +131,10 @@ func (b *batch) fill(w *worker, place int) {
 	case substitute:
 		b.substitute(w, place, position, padding, own, trouble)
 	case Mask:
-		b.blank(place, own)
+		b.leaveBlank(place, own)
 		if !padding {
 			b.mask(place)
-			b.note(trouble.bad(own, place, nil))
+			b.noteBad(trouble.badSample(own, place, nil))
 		}
 	default:
 		b.fail(fmt.Errorf("bad sample %d: %w", own, trouble))
@@ -133,24 +146,30 @@ func (b *batch) substitute(w *worker, place, position int, padding bool, own int
 	samples := b.pass.loader.samples
 	for k := 1; k <= min(maxSubstitutes, samples-1); k++ {
 		other := b.pass.order.At(order.Substitute(position, k, samples))
-		if b.try(w, place, other) == nil {
+		next := b.try(w, place, other)
+		if next == nil {
 			if !padding {
-				b.note(trouble.bad(own, place, &other))
+				b.noteBad(trouble.badSample(own, place, &other))
 			}
 			return
 		}
+		if why := next.asUnmade(other); why != nil { // another one would stand in when it is over
+			b.fail(why)
+			return
+		}
 	}
-	b.fail(fmt.Errorf("bad sample %d, and so are all %d that could stand in for it: %w", own, min(maxSubstitutes, samples-1), trouble))
+	b.fail(fmt.Errorf("bad sample %d, and so are all %d that could stand in for it: %w", own,
+		min(maxSubstitutes, samples-1), trouble))
 }
 
 // try makes a sample in a place. A job that was cancelled in between is no
 // trouble: nobody will look.
 func (b *batch) try(w *worker, place, sample int) *trouble {
 	l := b.pass.loader
-	if known := l.bad.known(sample); known != nil {
+	if known := l.bad.knownTrouble(sample); known != nil {
 		return known
 	}
-	made, trouble := w.make(l, errand{epoch: b.pass.epoch, sample: sample}, target{b, place})
+	made, trouble := w.makeSample(l, errand{epoch: b.pass.epoch, sample: sample}, target{b, place})
 	b.mu.Lock()
 	b.filled.Stages.Read += made.stages.Read
 	b.filled.Stages.Decode += made.stages.Decode
@@ -160,25 +179,26 @@ func (b *batch) try(w *worker, place, sample int) *trouble {
 		b.filled.Formats[made.format]++
 	}
 	if own && trouble == nil && made.inexact != "" {
-		b.filled.Inexact = append(b.filled.Inexact, Inexact{Index: sample, Path: l.path(sample), Reason: made.inexact})
+		b.filled.Inexact = append(b.filled.Inexact,
+			Inexact{Index: sample, Path: l.pathOf(sample), Reason: made.inexact})
 	}
 	b.mu.Unlock()
-	if trouble != nil {
+	if trouble != nil && trouble.asUnmade(sample) == nil {
 		l.bad.remember(l, sample, trouble)
 	}
 	return trouble
 }
 
-// blank leaves a place zero, with the label and index of its own sample.
-func (b *batch) blank(place, own int) {
+// leaveBlank leaves a place zero, with the label and index of its own sample.
+func (b *batch) leaveBlank(place, own int) {
 	at := target{b, place}
-	image, ok := at.enter()
+	image, ok := at.enterSlot()
 	if !ok {
 		return
 	}
-	defer at.leave()
+	defer at.leaveSlot()
 	clear(image)
-	at.name(own)
+	at.nameSample(own)
 }
 
 func (b *batch) mask(place int) {
@@ -187,7 +207,7 @@ func (b *batch) mask(place int) {
 	b.filled.Mask = append(b.filled.Mask, place)
 }
 
-func (b *batch) note(bad Bad) {
+func (b *batch) noteBad(bad Bad) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.filled.Bad = append(b.filled.Bad, bad)
@@ -200,7 +220,7 @@ func (b *batch) fail(err error) {
 		b.filled.Err = err
 	}
 	b.mu.Unlock()
-	b.job.stop()
+	b.job.stopJob()
 }
 
 // target is the place in a slot that a sample is written to.
@@ -209,19 +229,19 @@ type target struct {
 	place int
 }
 
-func (t target) enter() (image []byte, ok bool) {
-	if !t.batch.job.enter() {
+func (t target) enterSlot() (image []byte, ok bool) {
+	if !t.batch.job.enterSlot() {
 		return nil, false
 	}
-	return t.batch.pass.loader.layout.image(t.batch.memory, t.place), true
+	return t.batch.pass.loader.layout.imageOf(t.batch.memory, t.place), true
 }
 
-func (t target) leave() { t.batch.job.leave() }
+func (t target) leaveSlot() { t.batch.job.leaveSlot() }
 
-// name writes whose image it is: the label, and the sample's index.
-func (t target) name(sample int) {
+// nameSample writes whose image it is: the label, and the sample's index.
+func (t target) nameSample(sample int) {
 	l := t.batch.pass.loader
 	at := int64(8 * t.place)
-	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Labels+at:], uint64(l.label(sample)))
+	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Labels+at:], uint64(l.labelOf(sample)))
 	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Indices+at:], uint64(sample))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
@@ -63,36 +64,38 @@ func newBudget(o PoolOptions) (*budget, error) {
 	b.scratch = min(maxPixels*perPixel-keptScratch, rest/2)
 	b.files = min(maxFile-keptFile, rest/8)
 	if b.scratch < minScratch {
-		return nil, fmt.Errorf("%s of memory are too few for %d threads, which need %s (%s): use fewer threads or give more memory",
-			mebibytes(b.total), o.Threads, mebibytes(b.kept+runtimeBytes+2*minScratch), who)
+		return nil, &source.Outage{Lasts: true, Err: fmt.Errorf(
+			"%s of memory are too few for %d threads, which need %s (%s): use fewer threads or give more memory",
+			mebibytes(b.total), o.Threads, mebibytes(b.kept+runtimeBytes+2*minScratch), who)}
 	}
 	b.pixels = int((b.scratch + keptScratch) / perPixel)
 	b.free = rest - b.scratch - b.files
 	return b, nil
 }
 
-// heap is what Go's collector should keep below: all but the rings.
-func (b *budget) heap() int64 { return b.kept + b.scratch + b.files + runtimeBytes }
+// heapLimit is what Go's collector should keep below: all but the rings.
+func (b *budget) heapLimit() int64 { return b.kept + b.scratch + b.files + runtimeBytes }
 
-// take reserves memory of the rings; what says in words what for.
-func (b *budget) take(bytes int64, what string) error {
+// reserveMemory reserves memory of the rings; what says in words what for.
+func (b *budget) reserveMemory(bytes int64, what string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if bytes > b.free {
-		return fmt.Errorf("%s need %s, but of the memory of %s only %s are left: give a smaller depth or batch, or more memory",
-			what, mebibytes(bytes), mebibytes(b.total), mebibytes(b.free))
+		return &source.Outage{Lasts: true, Err: fmt.Errorf(
+			"%s need %s, but of the memory of %s only %s are left: give a smaller depth or batch, or more memory",
+			what, mebibytes(bytes), mebibytes(b.total), mebibytes(b.free))}
 	}
 	b.free -= bytes
 	return nil
 }
 
-func (b *budget) give(bytes int64) {
+func (b *budget) releaseMemory(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += bytes
 }
 
-// maxFile is the largest file that is read.
+// maxFile is the largest file that there is room for.
 func (p *Pool) maxFile() int64 { return p.budget.files + keptFile }
 
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
@@ -114,9 +117,9 @@ func newAllowance(bytes int64) *allowance {
 	return a
 }
 
-// take waits until so many bytes are free, and returns what it took: no more than
+// takeBytes waits until so many bytes are free, and returns what it took: no more than
 // all of it, though the caps on files and pixels keep every sample below that.
-func (a *allowance) take(bytes int64) int64 {
+func (a *allowance) takeBytes(bytes int64) int64 {
 	bytes = min(bytes, a.total)
 	if bytes <= 0 {
 		return 0
@@ -134,7 +137,7 @@ func (a *allowance) take(bytes int64) int64 {
 	return bytes
 }
 
-func (a *allowance) give(bytes int64) {
+func (a *allowance) giveBack(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.free += bytes

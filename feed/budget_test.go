@@ -46,12 +46,12 @@ func TestBudget(t *testing.T) {
 
 func TestRingsFit(t *testing.T) {
 	b := &budget{total: 1 << 30, free: 1000}
-	must(t, b.take(600, "the rings"))
-	if err := b.take(600, "the rings of 8 ranks"); err == nil || !strings.Contains(err.Error(), "the rings of 8 ranks need") {
+	must(t, b.reserveMemory(600, "the rings"))
+	if err := b.reserveMemory(600, "the rings of 8 ranks"); err == nil || !strings.Contains(err.Error(), "the rings of 8 ranks need") {
 		t.Errorf("rings beyond the memory: %v", err)
 	}
-	b.give(600)
-	must(t, b.take(1000, "the rings"))
+	b.releaseMemory(600)
+	must(t, b.reserveMemory(1000, "the rings"))
 }
 
 // TestAllowance: never more is out than there is, and a large one gets its turn
@@ -74,11 +74,11 @@ func TestAllowance(t *testing.T) {
 		}
 		all.Go(func() {
 			for range 20 {
-				taken := a.take(bytes)
+				taken := a.takeBytes(bytes)
 				count(taken)
 				time.Sleep(10 * time.Microsecond)
 				count(-taken)
-				a.give(taken)
+				a.giveBack(taken)
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func TestScratch(t *testing.T) {
 	l := open(t, newTestPool(t, 1), spec, Options{})
 	for sample := range l.Samples() {
 		if got := allocated(t, l, sample); got > scratchBytes(side, side) {
-			t.Errorf("%s takes %.1f bytes a pixel, counted are %d", l.path(sample), float64(got)/side/side, perPixel)
+			t.Errorf("%s takes %.1f bytes a pixel, counted are %d", l.pathOf(sample), float64(got)/side/side, perPixel)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func allocated(t *testing.T, l *Loader, sample int) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	w := newWorker(l.pool)
-	if _, trouble := w.make(l, errand{0, sample}, to); trouble != nil {
+	if _, trouble := w.makeSample(l, errand{0, sample}, to); trouble != nil {
 		t.Fatal(trouble)
 	}
 	runtime.ReadMemStats(&after)

@@ -48,8 +48,8 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// check says what is wrong with a spec; ops and output are transform's to check.
-func (s Spec) check() error {
+// checkSpec says what is wrong with a spec; ops and output are transform's to check.
+func (s Spec) checkSpec() error {
 	switch {
 	case s.Name == "":
 		return errors.New("name is empty: it tells the loaders of a job apart, for example \"train\"")
@@ -63,7 +63,8 @@ func (s Spec) check() error {
 	case s.MaxPixels < 0 || s.MaxPixels > maxPixels:
 		return fmt.Errorf("max_pixels is %d: 1 to %d, which Pillow takes for a bomb beyond, are possible; 0 is the latter", s.MaxPixels, maxPixels)
 	case s.Depth < 2 || s.Depth > maxDepth:
-		return fmt.Errorf("depth is %d: 2 (one batch is used while one is made) to %d slots per rank are possible", s.Depth, maxDepth)
+		return fmt.Errorf("depth is %d: 2 (one batch is used while one is made) to %d slots per rank are possible",
+			s.Depth, maxDepth)
 	}
 	for _, extension := range s.Extensions {
 		if extension == "" || strings.Contains(extension, "/") || extension != strings.ToLower(extension) {

@@ -8,7 +8,7 @@ import (
 
 func TestSpecRefusals(t *testing.T) {
 	good := Spec{Name: "train", Root: "/data", Batch: 4, World: 2}.withDefaults()
-	must(t, good.check())
+	must(t, good.checkSpec())
 	for want, change := range map[string]func(*Spec){
 		"name is empty":         func(s *Spec) { s.Name = "" },
 		"an absolute path":      func(s *Spec) { s.Root = "data" },
@@ -27,7 +27,7 @@ func TestSpecRefusals(t *testing.T) {
 	} {
 		spec := good
 		change(&spec)
-		if err := spec.check(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := spec.checkSpec(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, expected %q", spec, err, want)
 		}
 	}

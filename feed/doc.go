@@ -23,5 +23,6 @@
 // tensors of those, order deals samples to ranks and steps. Beside: ring is the
 // shared memory. Above: serve speaks with clients, check reads a data set once.
 // Whatever is wrong with a sample is a Bad with the file's name and the policy's
-// business (Spec.OnError); whatever is wrong with a loader is an error of Open.
+// business (Spec.OnError); whatever is wrong with a loader is an error of Open; whatever is wrong with the
+// machine, its storage or with us is an Unmade, and no policy counts for it.
 package feed

@@ -31,7 +31,7 @@ func newFake(t *testing.T, pool *Pool, samples int, spec Spec, prepared func(err
 	}
 	spec.Name, spec.Root = "fake", root
 	spec = spec.withDefaults()
-	must(t, spec.check())
+	must(t, spec.checkSpec())
 	folder, err := source.List(t.Context(), root, source.Options{})
 	must(t, err)
 	batch := int64(spec.Batch)
@@ -94,8 +94,8 @@ func (f fake) images(memory []byte, count int) (samples []int) {
 			return int(binary.LittleEndian.Uint64(memory[offset+int64(size*k):]))
 		}
 		sample := at(0, 16)
-		if index, label := at(f.layout.Indices, 8), at(f.layout.Labels, 8); index != sample || label != f.label(sample) {
-			f.t.Errorf("place %d has the image of sample %d, the index %d and the label %d; expected label %d", k, sample, index, label, f.label(sample))
+		if index, label := at(f.layout.Indices, 8), at(f.layout.Labels, 8); index != sample || label != f.labelOf(sample) {
+			f.t.Errorf("place %d has the image of sample %d, the index %d and the label %d; expected label %d", k, sample, index, label, f.labelOf(sample))
 		}
 		samples = append(samples, sample)
 	}

@@ -17,16 +17,16 @@ func (l *Loader) get(epoch uint64, sample int) (single, error) {
 		return single{}, fmt.Errorf("sample %d: there are the samples 0 to %d", sample, l.samples-1)
 	}
 	to := memory(make([]byte, l.layout.Sample))
-	made, trouble := newWorker(l.pool).make(l, errand{epoch, sample}, to)
+	made, trouble := newWorker(l.pool).makeSample(l, errand{epoch, sample}, to)
 	if trouble != nil {
 		return single{}, fmt.Errorf("bad sample %d: %w", sample, trouble)
 	}
-	return single{Image: to, Label: l.label(sample), Path: l.path(sample), Inexact: made.inexact}, nil
+	return single{Image: to, Label: l.labelOf(sample), Path: l.pathOf(sample), Inexact: made.inexact}, nil
 }
 
 // memory is a slot for one sample that nobody else has.
 type memory []byte
 
-func (m memory) enter() ([]byte, bool) { return m, true }
-func (m memory) name(int)              {}
-func (m memory) leave()                {}
+func (m memory) enterSlot() ([]byte, bool) { return m, true }
+func (m memory) nameSample(int)            {}
+func (m memory) leaveSlot()                {}

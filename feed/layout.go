@@ -28,20 +28,21 @@ const (
 	line = 64   // fields do not share cache lines
 )
 
-func layOut(program *transform.Program, spec Spec) (Layout, error) {
+func layoutOf(program *transform.Program, spec Spec) (Layout, error) {
 	sample, batch := int64(program.Bytes()), int64(spec.Batch)
 	if sample > math.MaxInt64/4/batch {
-		return Layout{}, fmt.Errorf("a batch of %d samples of %s does not fit into any memory", batch, mebibytes(sample))
+		return Layout{},
+			fmt.Errorf("a batch of %d samples of %s does not fit into any memory", batch, mebibytes(sample))
 	}
-	labels := align(sample*batch, line)
-	indices := align(labels+8*batch, line)
-	return Layout{Sample: sample, Labels: labels, Indices: indices, SlotBytes: align(indices+8*batch, page)}, nil
+	labels := alignTo(sample*batch, line)
+	indices := alignTo(labels+8*batch, line)
+	return Layout{Sample: sample, Labels: labels, Indices: indices, SlotBytes: alignTo(indices+8*batch, page)}, nil
 }
 
-func align(n, to int64) int64 { return (n + to - 1) / to * to }
+func alignTo(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// image is the part of a slot's memory that sample k of the batch lies in.
-func (l Layout) image(memory []byte, k int) []byte {
+// imageOf is the part of a slot's memory that sample k of the batch lies in.
+func (l Layout) imageOf(memory []byte, k int) []byte {
 	from := l.Images + int64(k)*l.Sample
 	return memory[from : from+l.Sample : from+l.Sample]
 }

@@ -50,22 +50,22 @@ type Loader struct {
 // loader after use.
 func Open(ctx context.Context, spec Spec, o Options) (*Loader, error) {
 	spec = spec.withDefaults()
-	if err := spec.check(); err != nil {
+	if err := spec.checkSpec(); err != nil {
 		return nil, err
 	}
 	l := &Loader{spec: spec, pool: o.Pool}
-	if err := l.open(ctx, o); err != nil {
+	if err := l.prepareLoader(ctx, o); err != nil {
 		_ = l.Close() // nothing was written yet
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *Loader) open(ctx context.Context, o Options) (err error) {
-	if l.program, err = transform.Compile(l.spec.Ops, l.spec.Output, l.spec.Fast); err != nil {
+func (l *Loader) prepareLoader(ctx context.Context, o Options) (err error) {
+	if l.program, err = transform.Compile(l.spec.Ops, l.spec.Output); err != nil {
 		return err
 	}
-	if l.layout, err = layOut(l.program, l.spec); err != nil {
+	if l.layout, err = layoutOf(l.program, l.spec); err != nil {
 		return err
 	}
 	ranks := o.Ranks
@@ -75,17 +75,19 @@ func (l *Loader) open(ctx context.Context, o Options) (err error) {
 	if err := l.reserve(ranks); err != nil {
 		return err
 	}
-	if l.source, err = l.list(ctx, o); err != nil {
+	if l.source, err = l.listSamples(ctx, o); err != nil {
 		return err
 	}
 	l.notes = append(l.notes, l.source.Notes()...)
 	switch most := l.pool.budget.pixels; {
 	case l.spec.MaxPixels > most:
 		return fmt.Errorf("max_pixels is %d: decoding so many takes %s, and of the memory of %s images have %s: give more memory, fewer threads or a smaller max_pixels",
-			l.spec.MaxPixels, mebibytes(scratchBytes(l.spec.MaxPixels, 1)), mebibytes(l.pool.budget.total), mebibytes(scratchBytes(most, 1)))
+			l.spec.MaxPixels, mebibytes(scratchBytes(l.spec.MaxPixels, 1)), mebibytes(l.pool.budget.total),
+			mebibytes(scratchBytes(most, 1)))
 	case l.spec.MaxPixels == 0 && most < maxPixels:
-		l.notes = append(l.notes, fmt.Sprintf("images of more than %d pixels will be bad samples: the memory of %s has no room for larger ones",
-			most, mebibytes(l.pool.budget.total)))
+		l.notes = append(l.notes,
+			fmt.Sprintf("images of more than %d pixels cannot be made here: the memory of %s has no room for larger ones",
+				most, mebibytes(l.pool.budget.total)))
 	}
 	if err := l.countSamples(); err != nil {
 		return err
@@ -100,14 +102,15 @@ func (l *Loader) open(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// list finds the samples: those that the client has, or those of the folder.
-func (l *Loader) list(ctx context.Context, o Options) (*source.Folder, error) {
-	options := source.Options{Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, MaxFile: l.pool.maxFile(), Progress: o.Progress}
+// listSamples finds the samples: those that the client has, or those of the folder.
+func (l *Loader) listSamples(ctx context.Context, o Options) (*source.Folder, error) {
+	options := source.Options{Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, Progress: o.Progress}
 	if l.spec.List == "" {
 		return source.List(ctx, l.spec.Root, options)
 	}
 	if digest := sha256.Sum256(o.List); hex.EncodeToString(digest[:]) != l.spec.List {
-		return nil, fmt.Errorf("the list of samples has %d bytes and the digest %x, expected %s: client and binary are of different versions", len(o.List), digest, l.spec.List)
+		return nil,
+			fmt.Errorf("the list of samples has %d bytes and the digest %x, expected %s: client and binary are of different versions", len(o.List), digest, l.spec.List)
 	}
 	return source.Parse(l.spec.Root, o.List, options)
 }
@@ -115,8 +118,9 @@ func (l *Loader) list(ctx context.Context, o Options) (*source.Folder, error) {
 // reserve takes the rings' memory from the pool's budget.
 func (l *Loader) reserve(ranks int) error {
 	rings := int64(ranks) * int64(l.spec.Depth) * l.layout.SlotBytes
-	if err := l.pool.budget.take(rings, fmt.Sprintf("the rings of %d ranks x %d slots of %s (depth, batch and size of the images decide that)",
-		ranks, l.spec.Depth, mebibytes(l.layout.SlotBytes))); err != nil {
+	if err := l.pool.budget.reserveMemory(rings,
+		fmt.Sprintf("the rings of %d ranks x %d slots of %s (depth, batch and size of the images decide that)",
+			ranks, l.spec.Depth, mebibytes(l.layout.SlotBytes))); err != nil {
 		return err
 	}
 	l.memory = rings
@@ -142,14 +146,14 @@ func (l *Loader) countSamples() error {
 
 // Close gives back what the loader holds. Its jobs must be done or cancelled.
 func (l *Loader) Close() error {
-	l.pool.budget.give(l.memory)
+	l.pool.budget.releaseMemory(l.memory)
 	l.memory = 0
 	var folder, quarantine error
 	if l.source != nil {
 		folder = l.source.Close()
 	}
 	if l.quarantine != nil {
-		quarantine = l.quarantine.close()
+		quarantine = l.quarantine.closeFile()
 	}
 	return errors.Join(folder, quarantine)
 }
@@ -180,14 +184,14 @@ func (l *Loader) Pipeline() string { return l.pipeline }
 // Notes are sentences that the user should read once.
 func (l *Loader) Notes() []string { return l.notes }
 
-// path is the file of a sample.
-func (l *Loader) path(sample int) string { return l.source.Path(l.file(sample)) }
+// pathOf is the file of a sample.
+func (l *Loader) pathOf(sample int) string { return l.source.Path(l.fileOf(sample)) }
 
-// label is the class of a sample.
-func (l *Loader) label(sample int) int { return l.source.Label(l.file(sample)) }
+// labelOf is the class of a sample.
+func (l *Loader) labelOf(sample int) int { return l.source.Label(l.fileOf(sample)) }
 
-// file is the index of a sample in the source's list.
-func (l *Loader) file(sample int) int {
+// fileOf is the index of a sample in the source's list.
+func (l *Loader) fileOf(sample int) int {
 	if l.spec.Samples == nil {
 		return sample
 	}
@@ -214,14 +218,13 @@ func pipelineDigest(s Spec) string {
 		Format  int
 		Ops     []transform.Op
 		Output  transform.Output
-		Fast    bool
 		Shuffle bool
-	}{1, s.Ops, s.Output, s.Fast, s.Shuffle})
+	}{1, s.Ops, s.Output, s.Shuffle})
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:digestBytes])
 }
 
-// Unreadable is the kind of a sample whose file cannot be read: gone, forbidden,
+// unreadable is the kind of a sample whose file cannot be read: gone, forbidden,
 // not a file, or the disk fails. It may be better the next time, so it is tried
 // again in each epoch.
-const Unreadable decode.Kind = "unreadable"
+const unreadable decode.Kind = "unreadable"

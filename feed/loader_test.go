@@ -44,13 +44,13 @@ func TestPixels(t *testing.T) {
 		for k := range f.Count {
 			sample := int(memory[l.Layout().Indices+int64(8*k)])
 			seen[sample] = true
-			got := l.Layout().image(memory, k)
+			got := l.Layout().imageOf(memory, k)
 			if want := byHand(t, l, spec, epoch, sample); !bytes.Equal(got, want) {
-				t.Errorf("step %d, sample %d (%s): the image differs from decoder and transforms by hand", step, sample, l.path(sample))
+				t.Errorf("step %d, sample %d (%s): the image differs from decoder and transforms by hand", step, sample, l.pathOf(sample))
 			}
 			one, err := l.get(epoch, sample)
 			must(t, err)
-			if !bytes.Equal(one.Image, got) || one.Label != int(memory[l.Layout().Labels+int64(8*k)]) || one.Path != l.path(sample) {
+			if !bytes.Equal(one.Image, got) || one.Label != int(memory[l.Layout().Labels+int64(8*k)]) || one.Path != l.pathOf(sample) {
 				t.Errorf("sample %d: Get gives another image, label or path", sample)
 			}
 		}
@@ -83,7 +83,7 @@ func TestInexact(t *testing.T) {
 	must(t, err)
 	f := await(t, done)
 	must(t, f.Err)
-	if len(f.Inexact) != 1 || f.Inexact[0].Index != 1 || f.Inexact[0].Path != l.path(1) || f.Inexact[0].Reason == "" {
+	if len(f.Inexact) != 1 || f.Inexact[0].Index != 1 || f.Inexact[0].Path != l.pathOf(1) || f.Inexact[0].Reason == "" {
 		t.Errorf("named are %+v; expected sample 1 alone", f.Inexact)
 	}
 }
@@ -141,12 +141,12 @@ func open(t *testing.T, pool *Pool, spec Spec, o Options) *Loader {
 // byHand makes a sample without the loader.
 func byHand(t *testing.T, l *Loader, spec Spec, epoch, sample int) []byte {
 	t.Helper()
-	data, err := os.ReadFile(l.path(sample))
+	data, err := os.ReadFile(l.pathOf(sample))
 	must(t, err)
-	program, err := transform.Compile(spec.Ops, spec.Output, false)
+	program, err := transform.Compile(spec.Ops, spec.Output)
 	must(t, err)
 	d := decode.New(decode.Limits{})
-	info, err := d.Open(data)
+	info, err := d.ReadHeader(data)
 	must(t, err)
 	choice, err := program.Choose(info.Width, info.Height, spec.Seed, uint64(epoch), uint64(sample))
 	must(t, err)
@@ -188,7 +188,7 @@ func gallery(t *testing.T, count int) string {
 func TestDamagedFiles(t *testing.T) {
 	root := gallery(t, 12)
 	l := open(t, newTestPool(t, 2), trainSpec(root), Options{})
-	whole, err := os.ReadFile(l.path(0))
+	whole, err := os.ReadFile(l.pathOf(0))
 	must(t, err)
 	for sample, test := range []struct {
 		kind decode.Kind
@@ -197,15 +197,39 @@ func TestDamagedFiles(t *testing.T) {
 		{decode.Truncated, func(path string) error { return os.WriteFile(path, whole[:len(whole)/2], 0o600) }},
 		{decode.Empty, func(path string) error { return os.Truncate(path, 0) }},
 		{decode.WrongType, func(path string) error { return os.WriteFile(path, []byte("<html>not found</html>"), 0o600) }},
-		{Unreadable, os.Remove},
+		{unreadable, os.Remove},
 	} {
-		must(t, test.harm(l.path(sample)))
-		_, trouble := newWorker(l.pool).make(l, errand{0, sample}, memory(make([]byte, l.layout.Sample)))
+		must(t, test.harm(l.pathOf(sample)))
+		_, trouble := newWorker(l.pool).makeSample(l, errand{0, sample}, memory(make([]byte, l.layout.Sample)))
 		if trouble == nil {
-			t.Errorf("%s: made, expected it to be %s", l.path(sample), test.kind)
-		} else if trouble.kind != test.kind || trouble.path != l.path(sample) {
+			t.Errorf("%s: made, expected it to be %s", l.pathOf(sample), test.kind)
+		} else if trouble.kind != test.kind || trouble.path != l.pathOf(sample) {
 			t.Errorf("%v: kind %q, expected %q", trouble, trouble.kind, test.kind)
 		}
+	}
+}
+
+// TestNoRoom: a sound file that this daemon's memory has no room for is not bad.
+func TestNoRoom(t *testing.T) {
+	pool := newTestPool(t, 1)
+	spec := trainSpec(gallery(t, 12))
+	spec.OnError, spec.MaxBad = Mask, 1
+	pixels, files := pool.budget.pixels, pool.budget.files
+	for _, few := range []struct {
+		pixels int
+		files  int64
+		want   string
+	}{
+		{100, files, "and this daemon's memory has room for 100, as its share of"},
+		{pixels, -keptFile + 10, "and this daemon's memory has room for 10, as its share of"},
+	} {
+		l := open(t, pool, spec, Options{})
+		pool.budget.pixels, pool.budget.files = few.pixels, few.files
+		_, trouble := newWorker(pool).makeSample(l, errand{0, 0}, memory(make([]byte, l.layout.Sample)))
+		if trouble == nil || trouble.kind != outage || !strings.Contains(trouble.Error(), few.want) {
+			t.Errorf("%d pixels, %d bytes: %v", few.pixels, few.files, trouble)
+		}
+		pool.budget.pixels, pool.budget.files = pixels, files
 	}
 }
 
@@ -217,8 +241,8 @@ func TestSubset(t *testing.T) {
 	spec := trainSpec(root)
 	spec.Samples = []int{9, 2, 9}
 	l := open(t, pool, spec, Options{})
-	if l.Samples() != 3 || l.path(0) != all.path(9) || l.path(1) != all.path(2) || l.label(0) != all.label(9) {
-		t.Errorf("the subset has %d samples, the first is %s", l.Samples(), l.path(0))
+	if l.Samples() != 3 || l.pathOf(0) != all.pathOf(9) || l.pathOf(1) != all.pathOf(2) || l.labelOf(0) != all.labelOf(9) {
+		t.Errorf("the subset has %d samples, the first is %s", l.Samples(), l.pathOf(0))
 	}
 	if l.Manifest() == all.Manifest() || l.Pipeline() != all.Pipeline() {
 		t.Error("a subset is other samples through the same pipeline, the digests say otherwise")
@@ -243,7 +267,6 @@ func TestDigests(t *testing.T) {
 		"world":   {func(s *Spec) { s.World = 2 }, true},
 		"policy":  {func(s *Spec) { s.OnError = Mask }, true},
 		"shuffle": {func(s *Spec) { s.Shuffle = false }, false},
-		"fast":    {func(s *Spec) { s.Fast = true }, false},
 		"dtype":   {func(s *Spec) { s.Output.DType, s.Ops[2].Name = "float32", "to_tensor" }, false},
 		"size":    {func(s *Spec) { s.Ops[0].Size = []int{32, 32} }, false},
 	} {

@@ -16,7 +16,8 @@ func lowerPriority(nice int) {
 	if err != nil || own.Policy != unix.SCHED_NORMAL && own.Policy != unix.SCHED_BATCH { // chosen by whoever started us
 		return
 	}
-	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: below(own.Nice, nice)}, 0)
+	_ = unix.SchedSetAttr(0,
+		&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: niceBelow(own.Nice, nice)}, 0)
 }
 
 // stepBack does the same for the session: where the kernel groups threads by
@@ -34,7 +35,8 @@ func stepBack(nice int) {
 		return
 	}
 	if own, err := unix.SchedGetAttr(0, 0); err == nil {
-		_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(int(below(own.Nice, nice)))), 0) // absent where there is no grouping
+		// absent where there is no grouping
+		_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(int(niceBelow(own.Nice, nice)))), 0)
 	}
 	tasks, _ := os.ReadDir("/proc/self/task")
 	for _, task := range tasks {
@@ -43,11 +45,12 @@ func stepBack(nice int) {
 			continue
 		}
 		if own, err := unix.SchedGetAttr(tid, 0); err == nil && own.Policy == unix.SCHED_NORMAL {
-			_ = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: own.Nice}, 0)
+			_ = unix.SchedSetAttr(tid,
+				&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: own.Nice}, 0)
 		}
 	}
 }
 
-// below is so many steps below a niceness: a training that was started with nice
+// niceBelow is so many steps below a niceness: a training that was started with nice
 // has already given way to others.
-func below(own int32, steps int) int32 { return min(own+int32(steps), 19) }
+func niceBelow(own int32, steps int) int32 { return min(own+int32(steps), 19) }

@@ -12,6 +12,7 @@ import (
 type Drawing struct {
 	Program *picture.Program
 	Pixels  int                                 // of the file's picture
+	Bytes   int                                 // of the file
 	Read    func(memory []byte) ([]byte, error) // the file, into memory where that is large enough
 	To      []byte                              // what the program makes; nil: Write takes it
 	Write   func(made []byte) error
@@ -24,34 +25,53 @@ func (p *Pool) Make(drawings []Drawing, done func(errs []error)) *Job {
 	job := &Job{pool: p, wanted: time.Now(), count: len(drawings)}
 	job.file = func(int) string { return "a picture of a script's" }
 	job.finish = func() { done(errs) }
-	job.fill = func(w *worker, k int) { errs[k] = w.draw(job, &drawings[k]) }
+	job.fill = func(w *worker, k int) { errs[k] = w.drawPicture(job, &drawings[k]) }
 	p.submit(job)
 	return job
 }
 
-// draw makes a picture. A panic is a fault of ours, and who asked makes it otherwise.
-func (w *worker) draw(job *Job, d *Drawing) (err error) {
+// borrow takes the memory of a picture from what all threads share, first the file's and then the
+// scratch, as giveBack says. One that never fits is for who asked to make.
+func (w *worker) borrow(d *Drawing) error {
+	p := w.pool
+	scratch := int64(d.Pixels)*perPixel + int64(d.Program.Memory()) + int64(d.Program.Output.Bytes())
+	if most := p.budget.scratch + keptScratch; scratch > most {
+		return p.lackMemory("making it takes %d bytes, and this daemon's memory has room for %d", scratch, most)
+	}
+	if int64(d.Bytes) > p.maxFile() {
+		return p.lackMemory("its file has %d bytes, and this daemon's memory has room for %d", d.Bytes, p.maxFile())
+	}
+	w.borrowed.file = p.files.takeBytes(int64(d.Bytes) - keptFile)
+	w.borrowed.scratch = p.scratch.takeBytes(scratch - keptScratch)
+	return nil
+}
+
+// drawPicture makes a picture. A panic is a fault of ours, and who asked makes it otherwise.
+func (w *worker) drawPicture(job *Job, d *Drawing) (err error) {
 	defer w.giveBack()
 	defer func() {
 		if fault := recover(); fault != nil {
-			w.renew()
+			w.renewDecoder()
 			err = faultTrouble("a picture", fault)
 		}
 	}()
-	w.borrowed.scratch = w.pool.scratch.take(int64(d.Pixels)*perPixel + int64(d.Program.Memory()) - keptScratch)
+	if err := w.borrow(d); err != nil {
+		return err
+	}
 	file, err := d.Read(w.file)
 	if err != nil {
 		return err
 	}
 	w.file = file[:0]
+	provoke(file)
 	if w.pictures == nil {
 		w.pictures = picture.NewWorker(decode.Limits{Pixels: w.pool.budget.pixels})
 	}
 	if d.To != nil {
-		if !job.enter() {
+		if !job.enterSlot() {
 			return nil
 		}
-		defer job.leave()
+		defer job.leaveSlot()
 		return w.pictures.Run(d.Program, picture.Source{File: file}, d.To)
 	}
 	size := d.Program.Output.Bytes()

@@ -45,8 +45,8 @@ func (l *Loader) Pass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
 	case batch < 1 || batch > l.spec.Batch:
 		return nil, fmt.Errorf("a batch of %d: the slots have room for 1 to %d samples", batch, l.spec.Batch)
 	}
-	p := &Pass{loader: l, plan: plan, order: l.orders.of(l, epoch), epoch: epoch, rank: rank, consumed: consumed}
-	p.account = l.accounts.join(p)
+	p := &Pass{loader: l, plan: plan, order: l.orders.orderOf(l, epoch), epoch: epoch, rank: rank, consumed: consumed}
+	p.account = l.accounts.joinAccount(p)
 	return p, nil
 }
 
@@ -58,8 +58,8 @@ func (l *Loader) Resume(epoch uint64, consumed, bad int) { l.bad.resume(epoch, c
 // same on all ranks.
 func (p *Pass) Steps() int { return p.plan.Steps(p.consumed) }
 
-// Consumed is the offset when a step is done on all ranks.
-func (p *Pass) Consumed(step int) int { return p.plan.After(p.consumed, step) }
+// consumedSamples is the offset when a step is done on all ranks.
+func (p *Pass) consumedSamples(step int) int { return p.plan.After(p.consumed, step) }
 
 // Fill has the pool fill memory, a slot of Layout.SlotBytes, with the batch of a
 // step. done is called once, by a thread of the pool and without any lock held,
@@ -78,7 +78,7 @@ func (p *Pass) Fill(step int, memory []byte, wanted time.Time, done func(Filled)
 	}
 	b := newBatch(p, step, memory)
 	job := &Job{
-		pool: p.loader.pool, wanted: wanted, count: b.filled.Count, fill: b.fill, file: b.file,
+		pool: p.loader.pool, wanted: wanted, count: b.filled.Count, fill: b.fillPlace, file: b.fileOf,
 		finish: func() { done(b.result()) },
 	}
 	b.job = job
@@ -103,6 +103,14 @@ func (p *Pass) Release(f Filled) {
 
 // namedInexact are the inexact samples that a report names; the rest is counted.
 const namedInexact = 20
+
+// Inherit takes over what an earlier daemon, which has died, handed out of this pass.
+func (p *Pass) Inherit(digest order.Digest, samples int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.digest.Merge(digest)
+	p.released += samples
+}
 
 // Report is what a rank's way through an epoch came to.
 type Report struct {
@@ -132,15 +140,16 @@ func (p *Pass) Report() Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Report{
-		Samples: p.released, Digest: p.digest, Expected: expected, ExactlyOnce: p.account.verdict(p, p.digest == expected),
-		Bad: p.bad, Inexact: p.inexact, First: p.first,
+		Samples: p.released, Digest: p.digest, Expected: expected,
+		ExactlyOnce: p.account.verdict(p, p.digest == expected),
+		Bad:         p.bad, Inexact: p.inexact, First: p.first,
 	}
 }
 
 // expected is the digest of the samples that are this rank's, by the plan.
 func (p *Pass) expected() (d order.Digest) {
 	for step := range p.Steps() {
-		slice := p.plan.Slice(p.consumed, step, p.rank)
+		slice := p.plan.SliceOf(p.consumed, step, p.rank)
 		for i := range slice.Count {
 			d.Add(p.order.At(slice.First + i))
 		}
@@ -155,7 +164,7 @@ type permutations struct {
 	orders []*order.Permutation
 }
 
-func (s *permutations) of(l *Loader, epoch uint64) *order.Permutation {
+func (s *permutations) orderOf(l *Loader, epoch uint64) *order.Permutation {
 	if !l.spec.Shuffle {
 		return order.InOrder(l.samples)
 	}

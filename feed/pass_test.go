@@ -42,7 +42,7 @@ func checkEpoch(t *testing.T, l fake, off int) {
 		for step := range pass.Steps() {
 			f, memory := l.fill(pass, step)
 			must(t, f.Err)
-			slice := plan.Slice(off, step, rank)
+			slice := plan.SliceOf(off, step, rank)
 			var want, mask []int
 			for i := range slice.Count + slice.Padded {
 				position, padding := plan.Position(off, step, rank, i)

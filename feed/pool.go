@@ -23,9 +23,9 @@ type PoolOptions struct {
 type Pool struct {
 	options PoolOptions
 	budget  *budget
-	scratch *allowance // of large images
-	files   *allowance // of large files
-	ahead   chan ahead // files that will be read soon
+	scratch *allowance     // of large images
+	files   *allowance     // of large files
+	ahead   chan announcer // files that will be read soon
 	threads sync.WaitGroup
 	ended   chan struct{} // by Close
 
@@ -63,17 +63,18 @@ func NewPool(o PoolOptions) (*Pool, error) {
 		o.Nice = defaultNice
 	}
 	if o.Threads < 1 || o.Threads > 1024 || o.Nice < 1 || o.Nice > 19 {
-		return nil, fmt.Errorf("%d threads of nice %d: 1 to 1024 threads of nice 1 to 19 are possible", o.Threads, o.Nice)
+		return nil,
+			fmt.Errorf("%d threads of nice %d: 1 to 1024 threads of nice 1 to 19 are possible", o.Threads, o.Nice)
 	}
 	p, err := newPool(o)
 	if err != nil {
 		return nil, err
 	}
 	runtime.GOMAXPROCS(max(cores, o.Threads+spareThreads))
-	debug.SetMemoryLimit(p.budget.heap())
+	debug.SetMemoryLimit(p.budget.heapLimit())
 	stepBack(o.Nice)
 	for own := range o.Threads {
-		p.threads.Go(func() { p.work(own) })
+		p.threads.Go(func() { p.workOn(own) })
 	}
 	for range readersAhead {
 		p.threads.Go(p.readAhead)
@@ -88,7 +89,7 @@ func newPool(o PoolOptions) (*Pool, error) {
 	}
 	p := &Pool{
 		options: o, budget: budget, scratch: newAllowance(budget.scratch), files: newAllowance(budget.files),
-		ahead: make(chan ahead, waitingAhead), ended: make(chan struct{}), hands: make([]hand, o.Threads),
+		ahead: make(chan announcer, waitingAhead), ended: make(chan struct{}), hands: make([]hand, o.Threads),
 	}
 	p.more.L, p.quiet.L = &p.mu, &p.mu
 	return p, nil
@@ -159,13 +160,13 @@ func (p *Pool) Load() Load {
 	return load
 }
 
-func (p *Pool) work(own int) {
+func (p *Pool) workOn(own int) {
 	runtime.LockOSThread() // niceness belongs to the thread; it ends with the goroutine
 	debug.SetPanicOnFault(true)
 	lowerPriority(p.options.Nice)
 	w := newWorker(p)
 	for {
-		job, k := p.take(own)
+		job, k := p.takeSample(own)
 		if job == nil {
 			return
 		}
@@ -197,8 +198,8 @@ func compareJobs(a, b *Job) int {
 	return cmp.Or(a.wanted.Compare(b.wanted), cmp.Compare(a.number, b.number))
 }
 
-// take waits for a sample of the most urgent job; nil: the pool is closed.
-func (p *Pool) take(own int) (*Job, int) {
+// takeSample waits for a sample of the most urgent job; nil: the pool is closed.
+func (p *Pool) takeSample(own int) (*Job, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.jobs) == 0 && !p.closed {
@@ -259,31 +260,31 @@ func (j *Job) Cancel() bool {
 		return false
 	}
 	j.cancelled = true
-	p.drop(j)
+	p.dropJob(j)
 	for j.writing > 0 {
 		p.quiet.Wait()
 	}
 	return true
 }
 
-// stop leaves out the samples that nobody has taken yet: the batch has failed.
-func (j *Job) stop() {
+// stopJob leaves out the samples that nobody has taken yet: the batch has failed.
+func (j *Job) stopJob() {
 	p := j.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(j)
+	p.dropJob(j)
 	j.done += j.count - j.next
 	j.next = j.count
 }
 
-func (p *Pool) drop(j *Job) {
+func (p *Pool) dropJob(j *Job) {
 	if at := slices.Index(p.jobs, j); at >= 0 {
 		p.jobs = slices.Delete(p.jobs, at, at+1)
 	}
 }
 
-// enter asks whether the slot may be written to; leave must follow where it may.
-func (j *Job) enter() bool {
+// enterSlot asks whether the slot may be written to; leave must follow where it may.
+func (j *Job) enterSlot() bool {
 	p := j.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -294,7 +295,7 @@ func (j *Job) enter() bool {
 	return true
 }
 
-func (j *Job) leave() {
+func (j *Job) leaveSlot() {
 	p := j.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/stoker-dev/stoker/internal/owned"
 )
 
 // quarantine is the file that names the bad samples, one JSON object a line: what
@@ -19,8 +21,8 @@ type quarantine struct {
 	err   error              // of the first line that could not be written
 }
 
-// entry is a line.
-type entry struct {
+// quarantined is a line.
+type quarantined struct {
 	ID     int    `json:"id"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
@@ -33,19 +35,19 @@ type entry struct {
 // written again. The file is the user's alone: paths can say more than others
 // should know.
 func openQuarantine(path string) (*quarantine, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	file, err := owned.Append(path, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open quarantine file: %w", err)
 	}
 	q := &quarantine{path: path, file: file, named: map[[2]string]bool{}}
-	if err := q.read(); err != nil {
+	if err := q.readSeen(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read quarantine file %s: %w", path, err), file.Close())
 	}
 	return q, nil
 }
 
-// read notes the lines that are there; others than ours are the user's.
-func (q *quarantine) read() error {
+// readSeen notes the lines that are there; others than ours are the user's.
+func (q *quarantine) readSeen() error {
 	info, err := q.file.Stat()
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func (q *quarantine) read() error {
 	}
 	lines := bufio.NewScanner(q.file)
 	for lines.Scan() {
-		var e entry
+		var e quarantined
 		if json.Unmarshal(lines.Bytes(), &e) == nil {
 			q.named[[2]string{e.Path, e.Digest}] = true
 		}
@@ -75,7 +77,7 @@ func (q *quarantine) append(sample int, t *trouble) {
 		return
 	}
 	q.named[[2]string{t.path, t.digest}] = true
-	text, err := json.Marshal(entry{sample, t.path, t.reason, string(t.kind), t.digest})
+	text, err := json.Marshal(quarantined{sample, t.path, t.reason, string(t.kind), t.digest})
 	if err == nil {
 		_, err = q.file.Write(append(text, '\n'))
 	}
@@ -91,7 +93,7 @@ func (q *quarantine) hint() string {
 	return "; " + q.path + " names them all"
 }
 
-func (q *quarantine) close() error {
+func (q *quarantine) closeFile() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.file.Close(); q.err == nil {

@@ -16,14 +16,14 @@ func TestQuarantineAgain(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("a line of the user's\n"), 0o600))
 	one := &trouble{path: "a.jpg", kind: "truncated", reason: "cut", digest: "11"}
 	other := &trouble{path: "a.jpg", kind: "truncated", reason: "cut", digest: "22"} // the file was replaced
-	gone := &trouble{path: "b.jpg", kind: Unreadable, reason: "no such file"}
+	gone := &trouble{path: "b.jpg", kind: unreadable, reason: "no such file"}
 	for _, found := range [][]*trouble{{one, gone}, {one, gone}, {gone, other}} {
 		q, err := openQuarantine(path)
 		must(t, err)
 		for i, trouble := range found {
 			q.append(i, trouble)
 		}
-		must(t, q.close())
+		must(t, q.closeFile())
 	}
 	text, err := os.ReadFile(path)
 	must(t, err)

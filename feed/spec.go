@@ -5,15 +5,16 @@ import "github.com/stoker-dev/stoker/feed/transform"
 // Spec is the program of one loader: what is done with a sample, and in which
 // order samples come. It is what a client sends, as JSON; all ranks send the same.
 type Spec struct {
-	Name       string           `json:"name"`                 // of the loader, unique within a job: "train", "loader-1"
-	Root       string           `json:"root"`                 // folder with one subfolder per class, as torchvision's ImageFolder
-	List       string           `json:"list,omitempty"`       // SHA-256 of Options.List, in hexadecimal digits; "": the folder is listed
+	Name string `json:"name"` // of the loader, unique within a job: "train", "loader-1"
+	// folder with one subfolder per class, as torchvision's ImageFolder
+	Root string `json:"root"`
+	// SHA-256 of Options.List, in hexadecimal digits; "": the folder is listed
+	List       string           `json:"list,omitempty"`
 	Extensions []string         `json:"extensions,omitempty"` // default: torchvision's IMG_EXTENSIONS
 	AllowEmpty bool             `json:"allow_empty,omitempty"`
 	Samples    []int            `json:"samples,omitempty"` // a torch Subset: indices into the folder's list; nil: all
 	Ops        []transform.Op   `json:"ops"`
 	Output     transform.Output `json:"output"`
-	Fast       bool             `json:"fast,omitempty"` // pixels with a bounded error instead of Pillow's
 
 	Batch   int    `json:"batch"` // samples per rank and step
 	World   int    `json:"world"` // ranks
@@ -21,9 +22,10 @@ type Spec struct {
 	Shuffle bool   `json:"shuffle"`
 	Tail    string `json:"tail"` // "drop", "pad", "short", "even", "trim", "even-drop"
 
-	OnError string  `json:"on_error"`          // "fail", "substitute", "mask"
-	MaxBad  float64 `json:"max_bad,omitempty"` // share of an epoch's samples that may be bad, default 0.001 (at least 1 sample)
-	Depth   int     `json:"depth,omitempty"`   // slots per rank, default 4
+	OnError string `json:"on_error"` // "fail", "substitute", "mask"
+	// share of an epoch's samples that may be bad, default 0.001 (at least 1 sample)
+	MaxBad float64 `json:"max_bad,omitempty"`
+	Depth  int     `json:"depth,omitempty"` // slots per rank, default 4
 
 	// MaxPixels is the largest image that is no bad sample; 0: Pillow's own limit, or
 	// what the daemon's memory has room for where that is less.

@@ -31,11 +31,12 @@ func (l *Loader) Statistics() Counters {
 	return Counters{
 		Batches: s.batches.Load(), Samples: s.samples.Load(), Failed: s.failed.Load(), Bad: s.bad.Load(),
 		Inexact: s.inexact.Load(), Faults: s.faults.Load(),
-		Read: time.Duration(s.read.Load()), Decode: time.Duration(s.decode.Load()), Transform: time.Duration(s.transform.Load()),
+		Read: time.Duration(s.read.Load()), Decode: time.Duration(s.decode.Load()),
+		Transform: time.Duration(s.transform.Load()),
 	}
 }
 
-func (s *Statistics) batch(f Filled) {
+func (s *Statistics) countBatch(f Filled) {
 	if f.Err != nil {
 		s.failed.Add(1)
 		return

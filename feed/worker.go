@@ -45,51 +45,50 @@ type errand struct {
 
 // slot is where a sample goes: target in a batch, and memory of its own in Get.
 type slot interface {
-	enter() (image []byte, ok bool) // false: the sample is not wanted any more
-	name(sample int)
-	leave()
+	enterSlot() (image []byte, ok bool) // false: the sample is not wanted any more
+	nameSample(sample int)
+	leaveSlot()
 }
 
 func newWorker(p *Pool) *worker {
 	w := &worker{pool: p}
-	w.renew()
+	w.renewDecoder()
 	return w
 }
 
-// renew throws the scratch memory away: it has grown large, or a fault of ours
+// renewDecoder throws the scratch memory away: it has grown large, or a fault of ours
 // has left it in a state that nobody knows.
-func (w *worker) renew() {
-	pixels := w.pool.budget.pixels
-	w.decoder = decode.New(decode.Limits{Pixels: pixels, Memory: pixels * perPixel})
+func (w *worker) renewDecoder() {
+	w.decoder = decode.New(decode.Limits{Memory: maxPixels * perPixel}) // of any machine; see decode for this one's
 	w.transform = transform.NewWorker()
 	w.pictures, w.drawn = nil, nil
 	w.file = nil
 }
 
-// make reads, decodes and transforms a sample. A panic is a fault of ours and not
-// the sample's, but it must not end the training: the sample is bad, by name.
-func (w *worker) make(l *Loader, e errand, to slot) (done made, bad *trouble) {
+// makeSample reads, decodes and transforms a sample. A panic is a fault of ours and not
+// the sample's: the batch is not made, and the thread goes on.
+func (w *worker) makeSample(l *Loader, e errand, to slot) (done made, bad *trouble) {
 	defer w.giveBack()
 	defer func() {
 		if fault := recover(); fault != nil {
-			w.renew()
+			w.renewDecoder()
 			l.statistics.faults.Add(1)
-			done, bad = w.made, faultTrouble(l.path(e.sample), fault)
+			done, bad = w.made, faultTrouble(l.pathOf(e.sample), fault)
 		}
 	}()
 	w.made = made{}
 	if err := l.prepare(w, e); err != nil {
 		return w.made, newTrouble(l, e.sample, w.file, err)
 	}
-	image, wanted := to.enter()
+	image, wanted := to.enterSlot()
 	if !wanted {
 		return w.made, nil
 	}
-	defer to.leave()
+	defer to.leaveSlot()
 	if err := l.paint(w, e, image); err != nil {
 		return w.made, newTrouble(l, e.sample, w.file, err)
 	}
-	to.name(e.sample)
+	to.nameSample(e.sample)
 	return w.made, nil
 }
 
@@ -97,7 +96,7 @@ func (w *worker) make(l *Loader, e errand, to slot) (done made, bad *trouble) {
 // worker.
 func (l *Loader) readAndDecode(w *worker, e errand) error {
 	start := time.Now()
-	data, err := w.read(l.source, l.file(e.sample))
+	data, err := w.readSample(l.source, l.fileOf(e.sample), start)
 	read := time.Now()
 	w.made.stages.Read = read.Sub(start).Seconds()
 	if err != nil {
@@ -108,34 +107,60 @@ func (l *Loader) readAndDecode(w *worker, e errand) error {
 	return err
 }
 
-func (w *worker) read(folder *source.Folder, i int) ([]byte, error) {
+func (w *worker) readSample(folder *source.Folder, i int, began time.Time) ([]byte, error) {
+	data, err := w.readOnce(folder, i)
+	if err != nil {
+		data, err = w.readAgain(folder, i, began, err)
+	}
+	return data, err
+}
+
+func (w *worker) readOnce(folder *source.Folder, i int) ([]byte, error) {
 	w.file = w.file[:0]
-	file, err := folder.Open(i)
+	file, err := folder.OpenFile(i)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	w.borrowed.file = w.pool.files.take(file.Size - keptFile)
+	if most := w.pool.maxFile(); file.Size > most {
+		return nil, w.pool.lackMemory("it has %d bytes, and this daemon's memory has room for %d", file.Size, most)
+	}
+	w.borrowed.file = w.pool.files.takeBytes(file.Size - keptFile)
 	w.file, err = file.Read(w.file)
 	return w.file, err
 }
 
+// readAgain waits for the end of an outage. The memory that a try took is others' meanwhile.
+func (w *worker) readAgain(folder *source.Folder, i int, began time.Time, err error) (data []byte, _ error) {
+	err = folder.Retry(i, began, err, func() (err error) {
+		w.giveBack()
+		data, err = w.readOnce(folder, i)
+		return err
+	})
+	return data, err
+}
+
 func (w *worker) decode(l *Loader, data []byte, e errand) error {
-	info, err := w.decoder.Open(data)
+	provoke(data)
+	info, err := w.decoder.ReadHeader(data)
 	if err != nil {
 		return err
 	}
 	if err := (decode.Limits{Pixels: l.spec.MaxPixels}).CheckPixels(info.Width, info.Height); err != nil {
 		return err
 	}
+	if most := w.pool.budget.pixels; info.Width*info.Height > most {
+		return w.pool.lackMemory("it has %d x %d pixels, and this daemon's memory has room for %d", info.Width,
+			info.Height, most)
+	}
 	w.made.format = info.Format
 	if info.Progressive {
 		w.made.format = "progressive " + info.Format
 	}
-	w.borrowed.scratch = w.pool.scratch.take(scratchBytes(info.Width, info.Height) - keptScratch)
+	w.borrowed.scratch = w.pool.scratch.takeBytes(scratchBytes(info.Width, info.Height) - keptScratch)
 	w.choice, err = l.program.Choose(info.Width, info.Height, l.spec.Seed, e.epoch, uint64(e.sample))
 	if err != nil {
-		return unfit{err}
+		return unfitError{err}
 	}
 	w.picture, err = w.decoder.Decode(l.program.Need(w.choice))
 	w.made.inexact = w.decoder.Info().Inexact // some of it shows only behind the header
@@ -146,7 +171,7 @@ func (l *Loader) transform(w *worker, _ errand, image []byte) error {
 	start := time.Now()
 	defer func() { w.made.stages.Transform = time.Since(start).Seconds() }()
 	if err := w.transform.Apply(l.program, w.choice, w.picture, image); err != nil {
-		return unfit{err}
+		return unfitError{err}
 	}
 	return nil
 }
@@ -158,20 +183,20 @@ func (w *worker) giveBack() {
 	if w.borrowed.file == 0 && w.borrowed.scratch == 0 {
 		return
 	}
-	w.renew()
-	w.pool.files.give(w.borrowed.file)
-	w.pool.scratch.give(w.borrowed.scratch)
+	w.renewDecoder()
+	w.pool.files.giveBack(w.borrowed.file)
+	w.pool.scratch.giveBack(w.borrowed.scratch)
 	w.borrowed.file, w.borrowed.scratch = 0, 0
 }
 
-// unfit is an error of the transforms: the image is sound, but not for them.
-type unfit struct{ error }
+// unfitError is an error of the transforms: the image is sound, but not for them.
+type unfitError struct{ error }
 
-func (u unfit) Unwrap() error { return u.error }
+func (u unfitError) Unwrap() error { return u.error }
 
-// Unfit is the kind of a sample that the transforms cannot take, such as an image
+// unfit is the kind of a sample that the transforms cannot take, such as an image
 // that is smaller than the crop.
-const Unfit decode.Kind = "unfit"
+const unfit decode.Kind = "unfit"
 
 // kindOf is the kind of a sample that failed with err.
 func kindOf(err error) decode.Kind {
@@ -181,17 +206,20 @@ func kindOf(err error) decode.Kind {
 		return damage.Kind
 	case errors.Is(err, source.ErrTooLarge):
 		return decode.TooLarge
-	case errors.As(err, new(unfit)):
-		return Unfit
+	case errors.As(err, new(unfitError)):
+		return unfit
+	case source.IsOutage(err):
+		return outage
 	}
-	return Unreadable
+	return unreadable
 }
 
 // faultTrouble tells a panic, with the place in the program where it arose.
-func faultTrouble(file string, fault any) *trouble {
+func faultTrouble(file string, thrown any) *trouble {
 	return &trouble{
-		path: file, kind: decode.Damaged,
-		reason: fmt.Sprintf("damaged: a fault in stoker's decoder (%v at %s): please report it with this file", fault, faultPlace()),
+		path: file, kind: fault,
+		reason: fmt.Sprintf("a fault in stoker's decoder (%v at %s): please report it with this file", thrown,
+			faultPlace()),
 	}
 }
 

@@ -26,6 +26,16 @@ const (
 	nvlink    = "both directions on the sheet, halved; 25 GB/s per link and direction, github.com/open-mpi/hwloc issue 574, 2023-03: "
 )
 
+const (
+	gb200Sheet = "NVIDIA Blackwell data sheet, B200 of a GB200 at 1,200 W, dense column; read second-hand (glennklockwood.com/garden/processors/B200, 2026-11)"
+	tpuSheet   = "docs.cloud.google.com/tpu/docs/tpu7x, table of v5p, v6e and TPU7x, read 2026-11"
+	tpuV5e     = "docs.cloud.google.com/tpu/docs/v5e, table of the chip, read 2026-11"
+	tpuV6e     = "docs.cloud.google.com/tpu/docs/v6e, table of the chip, read 2026-11"
+	tpuLinks   = "; both directions, halved: all inter-chip links of the chip together"
+	trn2Page   = "awsdocs-neuron.readthedocs-hosted.com, Trainium2 architecture, v2.29.0, dense, read 2026-11"
+	cdna4      = "AMD at ISSCC 2026: 5 PFLOP/s of FP8 (world-today-news.com, 2026-02); read second-hand"
+)
+
 // Idle power: what nvidia-smi and rocm-smi printed for devices without a process.
 const (
 	idleOf = "nvidia-smi without a process, as printed in public repositories (text search, 2026-11), median of "
@@ -178,6 +188,15 @@ var GPUs = []GPU{
 		ComputeMajor: 10,
 	},
 	{
+		Name: "gb200", Title: "NVIDIA GB200", Match: []string{"GB200 NVL72", "GB200 superchip GPU"},
+		FP32: Figure{90e12, gb200Sheet}, TF32: Figure{1250e12, gb200Sheet}, FP16: Figure{2500e12, gb200Sheet},
+		FP8: Figure{5000e12, gb200Sheet}, INT8: Figure{5000e12, gb200Sheet}, SMs: Figure{148, b200Probe + "; the same chip"},
+		MemoryBytes: Figure{183359 * mib, "assumption: as the B200 with the same stacks; github.com/NVIDIA/TensorRT-LLM calls it 192 GB (docs/source/performance/perf-overview.md, 2025)"},
+		MemoryRate:  Figure{7672e9, b200Probe + "; the same memory"},
+		Link:        "nvlink-c2c", NVLink: Figure{900e9, b200Sheet + "; both directions on the sheet, halved; among all 72 of a rack"}, PowerLimit: Figure{1200, gb200Sheet},
+		ComputeMajor: 10,
+	},
+	{
 		Name: "rtx-3090", Title: "NVIDIA GeForce RTX 3090", Match: []string{"3090"},
 		FP32: Figure{35.6e12, ga102}, FP16: Figure{71e12, ga102 + "; with FP32 accumulate, half of the 142 with FP16"},
 		TF32:        Figure{35.6e12, "GA102 runs TF32 at half its FP16 rate with FP32 accumulate, as fast as FP32 (github.com/NVIDIA/cutlass discussion 390)"},
@@ -207,5 +226,41 @@ var GPUs = []GPU{
 		PowerLimit: Figure{750, "rocm-smi's cap, github.com/ROCm/legacy-rocm-build issue 5231, 2025-08"},
 		IdlePower:  Figure{138, "rocm-smi of devices with 0 % memory in use, as printed in public repositories (text search, 2026-11), median of 22, 131 to 177 W"},
 		Price:      Figure{1.85, "Vultr on demand, gpu.blog/gpus/instinct-mi300x-mi300x, read 2026-11"},
+	},
+	{
+		Name: "mi355x", Title: "AMD Instinct MI355X", Match: []string{"AMD Instinct MI355X OAM"},
+		FP16:        Figure{2500e12, "assumption: half of FP8, as on the MI300X"},
+		FP8:         Figure{5000e12, cdna4},
+		INT8:        Figure{5000e12, "assumption: as FP8, as on the MI300X"},
+		SMs:         Figure{256, "32 compute units in each of 8 dies, rocm.docs.amd.com, AMD GPU specifications, 2026-11"},
+		MemoryBytes: Figure{288 * 1024 * mib, "288 GiB, rocm.docs.amd.com, AMD GPU specifications, 2026-11"}, MemoryRate: Figure{8000e9, "tomshardware.com on AMD's talk at ISC 2025"},
+		Link: "pcie5", NVLink: Figure{448e9, "assumption: as the MI300X at least, 7 links"},
+		PowerLimit: Figure{1400, "tomshardware.com on AMD's talk at ISC 2025"},
+	},
+	{
+		Name: "tpu-v5e", Title: "TPU v5e", Match: []string{"TPU v5 lite", "v5litepod"},
+		FP16: Figure{197e12, tpuV5e}, INT8: Figure{393e12, tpuV5e},
+		MemoryBytes: Figure{16e9, tpuV5e}, MemoryRate: Figure{819e9, tpuV5e}, NVLink: Figure{200e9, tpuV5e + tpuLinks},
+	},
+	{
+		Name: "tpu-v5p", Title: "TPU v5p", Match: []string{"TPU v5"},
+		FP16: Figure{459e12, tpuSheet}, INT8: Figure{918e12, "assumption: twice bf16, as on TPU v5e and v6e"},
+		MemoryBytes: Figure{95 * 1024 * mib, tpuSheet}, MemoryRate: Figure{2765e9, tpuSheet}, NVLink: Figure{600e9, tpuSheet + tpuLinks},
+	},
+	{
+		Name: "tpu-v6e", Title: "TPU v6e", Match: []string{"TPU v6 lite", "Trillium"},
+		FP16: Figure{918e12, tpuV6e}, INT8: Figure{1836e12, tpuV6e},
+		MemoryBytes: Figure{32e9, tpuV6e}, MemoryRate: Figure{1638e9, tpuV6e}, Link: "pcie5", NVLink: Figure{400e9, tpuV6e + tpuLinks},
+	},
+	{
+		Name: "tpu-v7", Title: "TPU7x", Match: []string{"TPU v7x", "Ironwood"},
+		FP16: Figure{2307e12, tpuSheet}, FP8: Figure{4614e12, tpuSheet},
+		MemoryBytes: Figure{192 * 1024 * mib, tpuSheet}, MemoryRate: Figure{7380e9, tpuSheet}, NVLink: Figure{600e9, tpuSheet + tpuLinks},
+	},
+	{
+		Name: "trainium2", Title: "AWS Trainium2", Match: []string{"trn2"},
+		FP32: Figure{181e12, trn2Page}, TF32: Figure{667e12, trn2Page}, FP16: Figure{667e12, trn2Page}, FP8: Figure{1299e12, trn2Page},
+		MemoryBytes: Figure{96 * 1024 * mib, trn2Page}, MemoryRate: Figure{2900e9, trn2Page},
+		NVLink: Figure{640e9, trn2Page + ": NeuronLink-v3, 1.28 TB/s a chip; taken as both directions, halved"},
 	},
 }

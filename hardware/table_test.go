@@ -63,6 +63,12 @@ func TestMissingFigures(t *testing.T) {
 		"a100-40gb-pcie": {"FP8", "NVLink"}, "a100-80gb-pcie": {"FP8", "NVLink"},
 		"a100-40gb-sxm": {"FP8"}, "a100-80gb-sxm": {"FP8"},
 		"rtx-3090": {"FP8", "INT8", "NVLink"},
+		"gb200":    {"IdlePower", "Price"}, "mi355x": {"FP32", "TF32", "IdlePower", "Price"},
+		"tpu-v5e":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
+		"tpu-v5p":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
+		"tpu-v6e":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
+		"tpu-v7":    {"FP32", "TF32", "INT8", "SMs", "PowerLimit", "IdlePower", "Price"},
+		"trainium2": {"INT8", "SMs", "PowerLimit", "IdlePower", "Price"},
 	}
 	for _, gpu := range GPUs {
 		var missing []string
@@ -75,7 +81,7 @@ func TestMissingFigures(t *testing.T) {
 		if !slices.Equal(missing, noUnit[gpu.Name]) {
 			t.Errorf("%s lacks %v, want %v", gpu.Name, missing, noUnit[gpu.Name])
 		}
-		if _, found := FindLink(gpu.Link); !found {
+		if _, found := FindLink(gpu.Link); !found && gpu.Link != "" {
 			t.Errorf("%s: no link %q", gpu.Name, gpu.Link)
 		}
 	}
@@ -121,6 +127,11 @@ func TestFindGPU(t *testing.T) {
 		"NVIDIA GeForce RTX 3090":          "rtx-3090",
 		"AMD Instinct MI300X":              "mi300x",
 		"AMD Instinct MI300X OAM":          "mi300x",
+		"AMD Instinct MI355X":              "mi355x",
+		"NVIDIA GB200":                     "gb200",
+		"TPU v5e":                          "tpu-v5e",
+		"TPU v6 lite":                      "tpu-v6e",
+		"trn2":                             "trainium2",
 
 		// other devices, however much their names look like those above
 		"NVIDIA A10G":                        "",
@@ -146,7 +157,7 @@ func TestFindGPU(t *testing.T) {
 		if gpu.Name != want || found != (want != "") {
 			t.Errorf("FindGPU(%q) = %q, %v; want %q", name, gpu.Name, found, want)
 		}
-		if m := MachineOf(name); m.GPU.Name != want || found != (m.Link.Name != "") {
+		if m := MachineOf(name); m.GPU.Name != want || found && gpu.Link != m.Link.Name {
 			t.Errorf("MachineOf(%q) = %q over %q", name, m.GPU.Name, m.Link.Name)
 		}
 	}
@@ -206,8 +217,8 @@ func TestPeaksAreDense(t *testing.T) {
 			{"int8/fp16", gpu.INT8, gpu.FP16, 1.95, 4.05}, // 4 where FP32 accumulation halves FP16
 			{"fp16/fp32", gpu.FP16, gpu.FP32, 1.9, 33},
 		} {
-			if !pair.over.Known() || !pair.under.Known() {
-				continue
+			if !pair.over.Known() || !pair.under.Known() || !gpu.SMs.Known() {
+				continue // a TPU or Trainium has units of other ratios
 			}
 			if ratio := pair.over.Value / pair.under.Value; ratio < pair.low || ratio > pair.high {
 				t.Errorf("%s: %s is %.3f, want %v to %v", gpu.Name, pair.name, ratio, pair.low, pair.high)
@@ -219,7 +230,7 @@ func TestPeaksAreDense(t *testing.T) {
 		if gpu.NVLink.Value > 1e12 {
 			t.Errorf("%s: NVLink %v is both directions", gpu.Name, gpu.NVLink.Value)
 		}
-		if gpu.IdlePower.Value > gpu.PowerLimit.Value/3 {
+		if gpu.IdlePower.Known() && gpu.IdlePower.Value > gpu.PowerLimit.Value/3 {
 			t.Errorf("%s idles at %v of %v W", gpu.Name, gpu.IdlePower.Value, gpu.PowerLimit.Value)
 		}
 		if gpu.Price.Known() && (gpu.Price.Value < 0.2 || gpu.Price.Value > 15) {
@@ -234,9 +245,12 @@ func TestMemoryIsTheDriversFigure(t *testing.T) {
 	label := map[string]float64{
 		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "a10": 24, "l4": 24, "l40s": 48,
 		"a100-40gb-pcie": 40, "a100-40gb-sxm": 40, "a100-80gb-pcie": 80, "a100-80gb-sxm": 80,
-		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "mi300x": 192,
+		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "mi300x": 192, "gb200": 180, "mi355x": 288,
 	}
 	for _, gpu := range GPUs {
+		if !gpu.SMs.Known() {
+			continue // of TPUs and Trainium only the sheet's figure is known
+		}
 		if share := gpu.MemoryBytes.Value / (label[gpu.Name] * 1024 * mib); share < 0.93 || share > 1 {
 			t.Errorf("%s: %v bytes are %.4f of the label's GiB", gpu.Name, gpu.MemoryBytes.Value, share)
 		}
@@ -266,6 +280,9 @@ func TestPeak(t *testing.T) {
 func TestPrecisionsByArchitecture(t *testing.T) {
 	for _, gpu := range GPUs {
 		nvidia := gpu.ComputeMajor > 0
+		if !nvidia && gpu.Name != "mi300x" {
+			continue
+		}
 		for p, from := range map[Precision][2]int{BF16: {8, 0}, TF32: {8, 0}, FP8: {8, 9}, FP16: {7, 0}} {
 			has := !nvidia || gpu.ComputeMajor > from[0] || gpu.ComputeMajor == from[0] && gpu.ComputeMinor >= from[1]
 			if gpu.Peak(p).Known() != has {

@@ -67,7 +67,7 @@ func TestNobodyElseRunsCodeInTheJob(t *testing.T) {
 func attack(t *testing.T, killed bool) {
 	leash.Hold(t)
 	dir := t.TempDir()
-	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PYTHONPATH", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR"} {
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PYTHONPATH"} {
 		t.Setenv(name, "")
 		_ = os.Unsetenv(name)
 	}
@@ -76,7 +76,6 @@ func attack(t *testing.T, killed bool) {
 	if killed {
 		wait += "; sleep 60"
 	}
-	t.Setenv("STOKER_TEST_TRACE", "5")
 	_ = os.WriteFile(dir+"/left.py", []byte(leftBehind), 0o600)
 	o := observer(t, dir+"/run.jsonl.gz", "sh", "-c", "python3 "+dir+"/left.py "+dir+"; "+wait)
 	leash.Wait(t, "the job", func() bool { _, err := os.Stat(dir + "/env"); return err == nil })
@@ -91,10 +90,7 @@ func attack(t *testing.T, killed bool) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		given[name] = value
 	}
-	folders := []string{
-		given["PYTHONPATH"], given["STOKER_HOOK_DIR"], filepath.Dir(given["STOKER_HOOK_SOCKET"]),
-		given["KINETO_IPC_SOCKET_DIR"], given["KINETO_ONDEMAND_TRACE_DIR"],
-	}
+	folders := []string{given["PYTHONPATH"], given["STOKER_HOOK_DIR"], filepath.Dir(given["STOKER_HOOK_SOCKET"])}
 	for i, folder := range folders {
 		if !filepath.IsAbs(folder) {
 			t.Errorf("the job has no folder %d: %q", i, folders)

@@ -3,17 +3,14 @@
 package observe
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stoker-dev/stoker/internal/launch"
 )
 
 // command is the program under observation. It owns the terminal, the standard
@@ -37,67 +34,50 @@ var relayed = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH,
 }
 
-// find resolves a command's name as a shell does.
-func find(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil || errors.Is(err, exec.ErrDot) {
-		return path, nil
+// streams are the command's standard streams: nil in the options is /dev/null, and one
+// that was closed for us is nil, closed for the command.
+func (o Options) streams() (files []*os.File, done func(), err error) {
+	var null *os.File
+	for _, f := range []*os.File{o.Stdin, o.Stdout, o.Stderr} {
+		switch {
+		case f != nil:
+			f = launch.Passed(f)
+		case null == nil:
+			if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+				return nil, nil, err
+			}
+			fallthrough
+		default:
+			f = null
+		}
+		files = append(files, f)
 	}
-	cause := err
-	var wrapped *exec.Error
-	if errors.As(err, &wrapped) {
-		cause = wrapped.Err
-	}
-	missing := errors.Is(cause, exec.ErrNotFound) || errors.Is(cause, fs.ErrNotExist)
-	if missing && !strings.Contains(name, "/") {
-		return "", &CommandError{true, fmt.Errorf("run %s: there is no such command in PATH", name)}
-	}
-	return "", &CommandError{missing, fmt.Errorf("run %s: %w", name, cause)}
+	return files, func() { _ = null.Close() }, nil // closing nil does nothing
 }
 
 // start runs the command. From then on signals are relayed.
 func start(o Options, path string, environment []string) (*command, error) {
-	files := []*os.File{o.Stdin, o.Stdout, o.Stderr}
-	for i, f := range files {
-		if f != nil {
-			continue
-		}
-		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = null.Close() }()
-		files[i] = null
+	files, done, err := o.streams()
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	c := &command{ended: make(chan ending, 1), signals: make(chan os.Signal, 32)}
 	for _, s := range relayed {
 		if !o.Apart && !signal.Ignored(s) { // as under nohup: the command is to ignore it as well
 			signal.Notify(c.signals, s)
 		}
 	}
-	attributes := &os.ProcAttr{Dir: o.Dir, Env: environment, Files: files, Sys: &syscall.SysProcAttr{Setsid: o.Apart}}
-	process, err := os.StartProcess(path, o.Command, attributes)
-	if errors.Is(err, unix.ENOEXEC) { // a script without a first line: a shell's, as execvp(3) has it
-		process, err = os.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, o.Command[1:]...), attributes)
-	}
+	c.process, err = launch.Command{Path: path, Words: o.Command, Env: environment, Dir: o.Dir, Files: files, Apart: o.Apart}.Start()
 	if err != nil {
 		signal.Stop(c.signals)
-		return nil, &CommandError{false, fmt.Errorf("run %s: %w", o.Command[0], cause(err))}
+		return nil, err
 	}
-	c.process = process
 	if o.Started != nil {
-		o.Started(process.Pid)
+		o.Started(c.process.Pid)
 	}
 	go c.wait()
 	return c, nil
-}
-
-func cause(err error) error {
-	var wrapped *fs.PathError
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 // wait ends when the command does. It outlives Record only where that was told

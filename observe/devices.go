@@ -26,7 +26,7 @@ func (r *recorder) hearGPU(news GPUNews) {
 		r.lacking = append(r.lacking, recording.Absence{What: "gpu: " + what, Why: why})
 	}
 	r.gpuFacts(news.Facts)
-	now, device := r.clock.now()-time.Since(news.At).Seconds(), map[int][]int{}
+	now, device := r.clock.at(news.At), map[int][]int{}
 	for _, reading := range news.Readings {
 		r.sampleGPU(reading, now, news.At)
 		for _, pid := range reading.Processes {

@@ -4,7 +4,7 @@
 // terminal and its signals, and writes what its probes see once or ten times a
 // second: the process tree and the machine (observe/cpu), the disks
 // (observe/disk), the GPUs (observe/gpu), and the training steps that the
-// start-up hook reports from inside (observe/hook, observe/step).
+// start-up hook reports from inside (python/hook, observe/step).
 //
 // It judges nothing: the caller is handed the run so far once a second and may.
 // It never ends, restarts or slows down the command for its own sake: a probe

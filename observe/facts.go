@@ -169,16 +169,22 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 		}
 		r.second()
 	})
-	r.guarded("end the trace", r.endTrace)
+	r.guarded("end the trace", r.lastTraces)
 	r.guarded("end looking at lines", r.endLines)
 	if r.command != nil {
 		r.command.stop()
 		r.guarded("look what is left", r.left)
+		r.guarded("look what ended the command", func() {
+			if text := killed(r.exit, r.memory); text != "" {
+				r.note(text)
+			}
+		})
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	}
 	r.guarded("end the recording", func() {
 		r.facts.Overhead = r.overhead()
 		r.writeFacts()
+		r.recover()
 	})
 	if r.job != nil {
 		r.job.Close()

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoker-dev/stoker/observe/gpu"
-	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/python/hook"
 	"github.com/stoker-dev/stoker/recording"
 )
 

@@ -28,8 +28,7 @@ import (
 //	PLACE/run-NODE-PID-RANDOM/         0700, of this run
 //	  hook.sock
 //	  page                             of emulated GPUs
-//	  dynolog, trace-PID_PID.json      with a trace
-//	PLACE/kRANDOM                      a link to it, where a short name is needed
+//	  trace-PID.*                      what is asked of the hook and told by it
 //
 // A job keeps the paths in its environment for as long as any of its processes
 // lives, so none of them may ever become another user's: that is what the place is
@@ -38,13 +37,9 @@ import (
 type folder struct {
 	path string
 	hook string // "" without
-	link string // "" without
 }
 
-const (
-	runPrefix  = "run-"
-	linkPrefix = "k"
-)
+const runPrefix = "run-"
 
 // makeFolder makes the folder of a run, and removes those that nobody needs.
 func makeFolder(place string) (*folder, error) {
@@ -76,24 +71,7 @@ func node() string {
 func (f *folder) socket() string { return filepath.Join(f.path, "hook.sock") }
 func (f *folder) page() string   { return filepath.Join(f.path, "page") }
 
-// short is a name of the folder that has few bytes.
-func (f *folder) short() (string, error) {
-	link := filepath.Join(filepath.Dir(f.path), linkPrefix+random(3))
-	if f.link == "" {
-		if err := os.Symlink(filepath.Base(f.path), link); err != nil {
-			return "", err
-		}
-		f.link = link
-	}
-	return f.link, nil
-}
-
-func (f *folder) remove() {
-	if f.link != "" {
-		_ = os.Remove(f.link)
-	}
-	_ = os.RemoveAll(f.path)
-}
+func (f *folder) remove() { _ = os.RemoveAll(f.path) }
 
 // writeHook puts the hook's files where all runs of this version find them.
 func (f *folder) writeHook(files fs.FS) error {
@@ -169,7 +147,7 @@ func holds(path string, content []byte) bool {
 }
 
 // sweep removes folders of runs on this node whose observe has ended and that no
-// process was given, and links to folders that are gone.
+// process was given.
 func sweep(place string) {
 	entries, err := os.ReadDir(place)
 	if err != nil {
@@ -178,12 +156,6 @@ func sweep(place string) {
 	prefix := runPrefix + node() + "-"
 	for _, entry := range entries {
 		path := filepath.Join(place, entry.Name())
-		if entry.Type() == os.ModeSymlink && strings.HasPrefix(entry.Name(), linkPrefix) {
-			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-				_ = os.Remove(path)
-			}
-			continue
-		}
 		rest, ours := strings.CutPrefix(entry.Name(), prefix)
 		number, _, _ := strings.Cut(rest, "-")
 		pid, err := strconv.Atoi(number)
@@ -209,7 +181,7 @@ func given(path string) bool {
 		if err != nil {
 			return false // another user's, or it has ended
 		}
-		for _, name := range []string{hookSocket, emulatedPage, traceDir} {
+		for _, name := range []string{hookSocket, emulatedPage} {
 			if strings.HasPrefix(values[name]+"/", path+"/") {
 				return true
 			}

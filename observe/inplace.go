@@ -3,7 +3,6 @@
 package observe
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoker-dev/stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/internal/launch"
 	"github.com/stoker-dev/stoker/internal/spare"
 )
 
@@ -111,32 +111,9 @@ var theirs = []error{
 // inPlace runs the command in our place: it takes no process, thread or descriptor
 // more than there is. It returns only where the command cannot be run at all.
 func inPlace(o Options, path string) error {
-	for i, f := range []*os.File{o.Stdin, o.Stdout, o.Stderr} {
-		if err := standard(i, f); err != nil {
-			return &CommandError{false, fmt.Errorf("run %s: %w", o.Command[0], err)}
-		}
+	files, _, err := o.streams()
+	if err != nil {
+		return &launch.CommandError{Err: fmt.Errorf("run %s: %w", o.Command[0], err)}
 	}
-	if o.Dir != "" {
-		if err := os.Chdir(o.Dir); err != nil {
-			return &CommandError{false, fmt.Errorf("run %s: %w", o.Command[0], err)}
-		}
-	}
-	err := unix.Exec(path, o.Command, os.Environ())
-	if errors.Is(err, unix.ENOEXEC) { // as in start
-		err = unix.Exec("/bin/sh", append([]string{"/bin/sh", path}, o.Command[1:]...), os.Environ())
-	}
-	return &CommandError{false, fmt.Errorf("run %s: %w", o.Command[0], err)}
-}
-
-// standard makes a file the process's own standard stream; nil is /dev/null.
-func standard(number int, f *os.File) (err error) {
-	if f == nil {
-		if f, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-			return err
-		}
-	}
-	if int(f.Fd()) == number {
-		return nil
-	}
-	return unix.Dup2(int(f.Fd()), number)
+	return launch.Command{Path: path, Words: o.Command, Env: os.Environ(), Dir: o.Dir, Files: files}.Exec()
 }

@@ -134,6 +134,22 @@ func killOnce(t *testing.T, output string, whom int) (lost float64, err error) {
 	return at - run.Facts.Started - run.End(), nil
 }
 
+// A command that is ours, as a trial of tune is, ends with us.
+func TestKilledApart(t *testing.T) {
+	leash.Hold(t)
+	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	o := exec.Command(os.Args[0], "python3", "-c", fmt.Sprintf(beating, output))
+	o.Env = append(os.Environ(), "STOKER_TEST_OBSERVE="+output, "STOKER_TEST_APART=1")
+	if err := o.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := 0
+	leash.Wait(t, "the command to begin", func() bool { command, _ = strconv.Atoi(read(output + ".pid")); return command > 0 })
+	_ = o.Process.Kill()
+	_ = o.Wait()
+	leash.Wait(t, "the command to end", func() bool { return !alive(command) || !running(command) })
+}
+
 // Each second is in the file when it is over, and the next one begins at the next
 // full second: so a kill loses no more.
 func TestEachSecondIsWritten(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stoker-dev/stoker/internal/launch"
 	"github.com/stoker-dev/stoker/internal/leash"
-	"github.com/stoker-dev/stoker/observe/capture"
-	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/python/hook"
 )
 
 // The test binary is also a small `stoker observe`, so that tests can start,
@@ -33,11 +33,9 @@ func TestMain(m *testing.M) {
 		o.Command = nil
 		o.PID, _ = strconv.Atoi(os.Args[2])
 	}
-	if steps, err := strconv.Atoi(os.Getenv("STOKER_TEST_TRACE")); err == nil {
-		o.Trace = &capture.Request{Steps: steps}
-	}
+	o.Apart = os.Getenv("STOKER_TEST_APART") != ""
 	run, err := Record(context.Background(), o)
-	var unstarted *CommandError
+	var unstarted *launch.CommandError
 	switch {
 	case errors.As(err, &unstarted):
 		fmt.Fprintln(os.Stderr, "error:", err)

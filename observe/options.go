@@ -5,7 +5,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/stoker-dev/stoker/observe/capture"
 	"github.com/stoker-dev/stoker/observe/gpu"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -21,7 +20,8 @@ type Options struct {
 	Stdin, Stdout, Stderr *os.File
 
 	// Apart runs the command in a session of its own: no terminal is its, and its
-	// signals are the caller's to send, to the process group that Started is told.
+	// signals are the caller's to send, to the process group that Started is told. It
+	// ends with us (SIGTERM), also where we are killed.
 	Apart   bool
 	Started func(group int)
 
@@ -46,13 +46,13 @@ type Options struct {
 	// report them.
 	Emulate bool
 
-	// Trace asks for a trace by PyTorch's own profiler, once steps are steady; nil
-	// asks for none. Only then has the command's environment KINETO_USE_DAEMON.
-	Trace *capture.Request
+	// Trace asks for a trace of each rank by PyTorch's own profiler, once its steps are
+	// steady. The hook takes it. nil asks for none.
+	Trace *TraceRequest
 
-	// Inside is asked once a second for the process in which the hook is to have a
-	// trace written now, and of how many steps; no process is 0. It is asked until it
-	// names one: a run has one such trace. nil asks for none.
+	// Inside is asked once a second for the process of which a trace is to be taken now,
+	// and of how many steps; no process is 0. It is asked until it names one: a run has
+	// one such trace, and none where Trace asks. nil asks for none.
 	Inside func() (pid, steps int)
 
 	// Log is asked once a second what the hook is to log; nil where there is nothing,
@@ -78,8 +78,18 @@ type Options struct {
 	Warn func(text string)
 }
 
+// TraceRequest says what PyTorch's profiler is to write.
+type TraceRequest struct {
+	Steps  int  `json:"steps"`
+	Stacks bool `json:"stacks,omitempty"` // Python's stacks as well
+	Shapes bool `json:"shapes,omitempty"` // operand shapes as well
+}
+
+// MostTraceSteps bounds a request: some files reach 6 MB a step.
+const MostTraceSteps = 1000
+
 // Log is what the hook is to log into the run that the program has open in another
-// tool (observe/hook/log.py).
+// tool (python/hook/log.py).
 type Log struct {
 	PID    int                `json:"-"`  // of the process that has it open
 	To     []string           `json:"to"` // "wandb", "mlflow"
@@ -93,26 +103,4 @@ type GPU interface {
 	Read(now time.Time) []gpu.Reading
 	Absent() []string
 	Close() error
-}
-
-// CommandError says that the command could not be started. Every other error
-// that comes without a run is a mistake in the Options, or a process to attach to
-// that is not there: no failure of ours keeps a command from starting.
-type CommandError struct {
-	NotFound bool // there is no such command; else it is there and cannot be executed
-	Err      error
-}
-
-// Error is the sentence for the user.
-func (e *CommandError) Error() string { return e.Err.Error() }
-
-// Unwrap is the cause.
-func (e *CommandError) Unwrap() error { return e.Err }
-
-// Code is the exit code that shells and timeout(1) use for it.
-func (e *CommandError) Code() int {
-	if e.NotFound {
-		return 127
-	}
-	return 126
 }

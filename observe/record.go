@@ -11,12 +11,15 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stoker-dev/stoker/internal/launch"
 	"github.com/stoker-dev/stoker/internal/private"
+	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/observe/cpu"
 	"github.com/stoker-dev/stoker/observe/gpu"
 	"github.com/stoker-dev/stoker/observe/stack"
@@ -35,7 +38,7 @@ const (
 // signals alone: they are the command's (when attached they are the caller's).
 //
 // Cancelling the context ends the observation, never the command. An error
-// without a run means that the command did not begin; see CommandError. An error
+// without a run means that the command did not begin; see launch.CommandError. An error
 // with a run is trouble with the recording's file.
 //
 // The command is started whatever becomes of us, and its exit is that of the run:
@@ -45,11 +48,18 @@ func Record(ctx context.Context, o Options) (*recording.Run, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.PID == 0 && !o.Apart { // else the signals are the caller's
+		launch.Ignore()
+	}
 	outlive()
+	if o.Apart {
+		runtime.LockOSThread() // the command ends with this thread
+		defer runtime.UnlockOSThread()
+	}
 	path := ""
 	if o.PID == 0 {
 		var err error
-		if path, err = find(o.Command[0]); err != nil {
+		if path, err = launch.Find(o.Command[0]); err != nil {
 			return nil, err
 		}
 		if why := cramped(); why != "" {
@@ -79,7 +89,11 @@ const unseen = "nothing is observed, the command runs as without stoker: "
 // nobody reads, to a file that may not be larger. A signal that is caught, other
 // than one that is ignored, is as it was in the command.
 func outlive() {
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU)
+	for _, s := range []os.Signal{unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU} {
+		if !signal.Ignored(s) { // which the command is to ignore as well
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // start prepares and starts the command. Where that fails for want of something it
@@ -126,6 +140,10 @@ func startClock() clock { return clock{wall: time.Now().Round(0), mono: monotoni
 
 func (c clock) now() float64 { return float64(monotonic()-c.mono) / 1e9 }
 
+// at is when something was that time.Now told of: by the monotonic reading, as somebody
+// may set the wall clock meanwhile.
+func (c clock) at(t time.Time) float64 { return c.now() - time.Since(t).Seconds() }
+
 func monotonic() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail with this clock
@@ -154,10 +172,10 @@ type recorder struct {
 	visible map[int][]string // CUDA_VISIBLE_DEVICES of processes
 	hungUp  []int            // processes whose hook speaks no more
 	hooked  bool             // the command was started with the hook
-	tracing *tracing         // nil where no trace is wanted or can be taken
-	inside  *inside          // nil where the hook was not asked for one
+	traces  []*processTrace  // that the hook was asked for
 	stacks  *stack.Watch     // nil until somebody loads
 	exit    *recording.Exit
+	memory  memoryGroup         // of the command
 	lacking []recording.Absence // what the driver's last answer lacked
 	gone    bool                // the attached process ended
 
@@ -169,16 +187,17 @@ type recorder struct {
 func newRecorder(o Options) *recorder {
 	r := &recorder{o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{}, paces: map[int]*pace{}}
 	r.facts = recording.Facts{
-		Version: o.Version, Command: redact(o.Command),
+		Version: o.Version, Command: redact.Command(o.Command),
 		Started: float64(r.clock.wall.UnixNano()) / 1e9, Monotonic: r.clock.mono,
 	}
 	if r.facts.Host, _ = os.Hostname(); o.PID > 0 {
-		r.facts.Command = attachedCommand(o.PID)
+		r.facts.Command = redact.Command(attachedCommand(o.PID))
 	} else {
 		r.facts.Job = job()
 	}
+	r.memory = findMemoryGroup()
 	r.open()
-	r.intake = step.NewIntake(r.clock.mono, paced{r.out, r.paces}, r.gpuIndex)
+	r.intake = step.NewIntake(r.clock.mono, pacedWriter{r.out, r.paces}, r.gpuIndex)
 	return r
 }
 
@@ -219,6 +238,8 @@ func (r *recorder) tellPath(path string) {
 	}
 }
 
+// attachedCommand is a process's command line with all its secrets: it is judged, and
+// recorded only through redact.Command.
 func attachedCommand(pid int) []string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(raw) == 0 {
@@ -228,7 +249,7 @@ func attachedCommand(pid int) []string {
 	for word := range bytes.SplitSeq(bytes.TrimRight(raw, "\x00"), []byte{0}) {
 		command = append(command, string(word))
 	}
-	return redact(command)
+	return command
 }
 
 // begin starts the command with what it needs around it and returns the root of
@@ -236,7 +257,6 @@ func attachedCommand(pid int) []string {
 func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
 		r.page = os.Getenv(emulatedPage)
-		r.trace()
 		r.absent("hook", "the process was running already: steps are known of one that is started with stoker observe -- CMD")
 		return r.o.PID, nil
 	}
@@ -249,9 +269,8 @@ func (r *recorder) begin(path string) (root int, err error) {
 	if r.hooked {
 		hook, socket = r.private.hook, r.private.socket()
 	}
-	r.trace()
 	env, nested := environment(os.Environ(), hook, socket, r.page)
-	env = r.quieted(r.tracing.armed(env))
+	env = r.quieted(env)
 	if nested {
 		r.note("started within another stoker observe: the steps of this command are in this recording only")
 	}
@@ -276,12 +295,7 @@ func (r *recorder) bare() {
 		r.absent("hook", why)
 		r.warn("the hook is off: " + why)
 	}
-	if r.tracing != nil {
-		r.tracing.undo()
-		r.absent("trace", why)
-		r.warn("no trace will be taken: " + why)
-	}
-	r.hooked, r.tracing = false, nil
+	r.hooked = false
 }
 
 // hook prepares the hook. Without it the observation goes on.
@@ -320,10 +334,7 @@ func (r *recorder) settle(place string) error {
 
 // unused reports whether nothing can use the run's folder any more.
 func (r *recorder) unused() bool {
-	if r.command == nil {
-		return r.tracing == nil || len(r.tracing.daemon.Offered()) == 0
-	}
-	return r.exit != nil && r.adopts && childless()
+	return r.command == nil || r.exit != nil && r.adopts && childless()
 }
 
 func (r *recorder) watchGPUs() {
@@ -349,7 +360,6 @@ func (r *recorder) watch(root int) error {
 
 // undo takes back what began before a command that could not be started.
 func (r *recorder) undo() {
-	r.tracing.undo()
 	if r.hears != nil {
 		_ = r.hears.Close()
 	}
@@ -431,11 +441,10 @@ func (r *recorder) second() {
 	if r.job != nil {
 		r.job.Second(now, r.out)
 		r.facts.Machine = r.job.Machine()
-		r.traceSecond(now)
 		r.lines(now)
 	}
 	r.silentHook(now)
-	r.insideSecond()
+	r.traceSecond(now)
 	r.logSecond()
 	r.lookAround(now)
 	r.writeFacts()
@@ -468,6 +477,7 @@ func (r *recorder) flush(now float64) {
 		r.out.Pack()
 		return
 	}
+	r.recover()
 	r.retry = min(60, 2*max(second, r.retry))
 	if err := r.out.Flush(); err != nil {
 		r.nextFlush = now + r.retry
@@ -475,6 +485,18 @@ func (r *recorder) flush(now float64) {
 		return
 	}
 	r.retry = 0
+}
+
+// recover goes on in another file where the recording was taken from us.
+func (r *recorder) recover() {
+	was := r.out.Path()
+	switch what, err := r.out.Recover(); {
+	case err != nil:
+		r.warn(fmt.Sprintf("%s %s by others: %v; the run goes on and what was seen is kept in memory", was, what, err))
+	case what != "":
+		r.warn(fmt.Sprintf("%s %s by others: the run is recorded in %s, from its beginning", was, what, r.out.Path()))
+		r.tellPath(r.out.Path())
+	}
 }
 
 func remedy(err error) string {
@@ -516,5 +538,5 @@ func (r *recorder) writeFacts() {
 		return
 	}
 	r.written = text
-	r.out.Facts(r.assemble())
+	r.out.SetFacts(r.assemble())
 }

@@ -20,9 +20,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stoker-dev/stoker/internal/launch"
 	"github.com/stoker-dev/stoker/internal/leash"
 	"github.com/stoker-dev/stoker/observe/gpu"
-	"github.com/stoker-dev/stoker/observe/hook"
+	"github.com/stoker-dev/stoker/python/hook"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -98,13 +99,13 @@ func TestCommandsThatCannotRun(t *testing.T) {
 	badshebang := filepath.Join(dir, "badshebang")
 	_ = os.WriteFile(badshebang, []byte("#!/no/such/shell\n"), 0o700)
 	for command, code := range map[string]int{
-		"no-such-command-anywhere": 127, "/no/such/file": 127, noexec: 126, dir: 126, badshebang: 126,
+		"no-such-command-anywhere": 127, "/no/such/file": 127, noexec: 126, dir: 126, badshebang: 127,
 	} {
 		output := filepath.Join(t.TempDir(), "run.jsonl.gz")
 		run, err := Record(context.Background(), Options{
 			Command: []string{command}, Output: output, Hook: hook.Files, OpenGPU: blind,
 		})
-		var unstarted *CommandError
+		var unstarted *launch.CommandError
 		if run != nil || !errors.As(err, &unstarted) || unstarted.Code() != code {
 			t.Errorf("%s: %v, want code %d", command, err, code)
 		}
@@ -126,7 +127,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, o := range []Options{{}, {Output: marker}, {PID: -1, Output: marker}, {PID: 1, Command: []string{"touch", marker}, Output: marker}} {
 		run, err := Record(context.Background(), o)
-		var unstarted *CommandError
+		var unstarted *launch.CommandError
 		if run != nil || err == nil || errors.As(err, &unstarted) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -155,7 +156,7 @@ func TestStreamsAndEnvironmentAreTheCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := `echo out; echo err >&2; ls /proc/self/fd | tr '\n' ' '; echo; echo "$PYTHONPATH"; ps -o pgid= -p $$ || cut -d' ' -f5 /proc/$$/stat`
+	script := `echo out; echo err >&2; ls /proc/self/fd | tr '\n' ' '; echo; echo "$PYTHONPATH"; ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat`
 	record(t, Options{Command: []string{"sh", "-c", script}, Stdin: in, Stdout: out, Stderr: out, Hook: hook.Files})
 	text, _ := os.ReadFile(out.Name())
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

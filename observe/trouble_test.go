@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -126,12 +127,12 @@ func TestTerminalKeys(t *testing.T) {
 	_ = os.WriteFile(driver, []byte(terminal), 0o600)
 	_ = os.WriteFile(job, []byte(`
 import os, signal, sys, time
-def got(*_): global n; n += 1; print("INT", flush=True)
+def got(*_): global n; n += 1; os.write(1, b"INT\n") # print raises where a signal comes within another print
 def end(*_): sys.exit(40 + n)
 n = 0
 signal.signal(signal.SIGINT, got)
 signal.signal(signal.SIGUSR1, end)
-print("ready", os.getpid(), flush=True)
+os.write(1, b"ready %d\n" % os.getpid())
 while True: time.sleep(0.02)
 `), 0o600)
 	for keys, want := range map[string]string{"c": "1 41", "c,c": "2 42", "z,fg,c": "1 41"} {
@@ -186,5 +187,60 @@ func TestOtherUsersProcess(t *testing.T) {
 		return strings.Contains(a.What, "bytes read") && strings.Contains(a.Why, "another user")
 	}) {
 		t.Errorf("absent %+v", run.Facts.Absent)
+	}
+}
+
+// A recording that others take away goes on in another file, from its beginning, and
+// that is said.
+func TestTakenRecording(t *testing.T) {
+	leash.Hold(t)
+	in, end := gate(t)
+	output := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	var warned, paths []string
+	ticks := 0
+	run, err := Record(t.Context(), Options{
+		Command: []string{"sh", "-c", "read x; exit 3"}, Stdin: in, Output: output, OpenGPU: blind,
+		Warn:      func(text string) { warned = append(warned, text) },
+		Recording: func(path string) { paths = append(paths, filepath.Base(path)) },
+		OnTick: func(func() *recording.Run, float64) {
+			switch ticks++; ticks {
+			case 2:
+				_ = os.Truncate(output, 0)
+			case 4:
+				_ = os.Remove(recording.Beside(output, 2))
+			case 6:
+				end()
+			}
+		},
+	})
+	if err != nil || run.Facts.Exit.Code != 3 {
+		t.Fatal(run, err)
+	}
+	if got := strings.Join(paths, " "); got != "run.jsonl.gz run-2.jsonl.gz run-2.jsonl.gz" {
+		t.Errorf("recorded in %s", got)
+	}
+	if len(warned) != 2 || !strings.Contains(warned[0], "was cut by others") || !strings.Contains(warned[1], "was removed by others") {
+		t.Errorf("warned %q", warned)
+	}
+	read, err := recording.Open(recording.Beside(output, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := run.Find(recording.TreeCPU, "tree"), read.Find(recording.TreeCPU, "tree")
+	if got == nil || len(got.V) != len(want.V) || read.Facts.Exit == nil {
+		t.Errorf("the file has %+v, want %+v", got, want)
+	}
+}
+
+// A wall clock that is set by an hour while we observe moves nothing in the recording.
+func TestWallClockIsSet(t *testing.T) {
+	began := startClock()
+	event := time.Now()
+	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+		c := began
+		c.wall = c.wall.Add(jump) // the same as time.Now jumping the other way
+		if at := c.at(event); at < -1000 || at > 1000 {
+			t.Errorf("an event of the beginning lies at %.0f s", at)
+		}
 	}
 }

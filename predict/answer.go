@@ -33,6 +33,16 @@ type Answer struct {
 	Notes   []string  // what is assumed
 }
 
+// Compute is the device's time for a step; unknown where nothing tells it.
+func (a Answer) Compute() stoker.Interval {
+	for _, s := range a.Stages {
+		if s.Resource == stoker.GPU {
+			return s.Time
+		}
+	}
+	return stoker.Unknown()
+}
+
 // StageTime is what one part of the path needs for a step.
 type StageTime struct {
 	Stage    stoker.Stage
@@ -84,3 +94,13 @@ type Point struct {
 	BoundStage  stoker.Stage
 	Fits        Truth // in device memory
 }
+
+// Truth is yes, no, or not known. What nobody has modelled is neither.
+type Truth string
+
+// The three truths.
+const (
+	Yes      Truth = "yes"
+	No       Truth = "no"
+	NotKnown Truth = "unknown"
+)

@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // coresFor is how many cores so many busy threads of the job get beside the machine's
 // other users: what those leave, and no less than a fair share, as a kernel gives threads
 // of one priority. The optimist sees half of the others go, the pessimist expects that
 // twice as many of them would run if they could.
-func (p *numbers) coresFor(v view, threads float64) float64 {
+func (p *numbers) coresFor(v bounds.View, threads float64) float64 {
 	others := p.others * [...]float64{0.5, 1, 1}[v]
 	if others == 0 {
 		return p.cores[v]
@@ -21,19 +22,19 @@ func (p *numbers) coresFor(v view, threads float64) float64 {
 
 // CoresGot is how many cores the job likely gets with that many workers; NaN unknown.
 func (s Setup) CoresGot(workers float64) float64 {
-	s.Workers = workers
+	s = s.WithWorkers(workers)
 	p, err := s.compile()
 	if err != nil {
 		return math.NaN()
 	}
-	return p.coresFor(likely, p.threads[likely])
+	return p.coresFor(bounds.Likely, p.threads[bounds.Likely])
 }
 
 // othersCount reports whether the machine's other users take so much of it that they count.
 func othersCount(others, cores float64) bool { return others > 0.1*cores }
 
-// share is the part of a core that one of the job's threads gets, all of which want one.
-func (p *numbers) share(v view) float64 {
+// coreShare is the part of a core that one of the job's threads gets, all of which want one.
+func (p *numbers) coreShare(v bounds.View) float64 {
 	if threads := p.threads[v]; p.cores[v] > 0 && threads > 0 {
 		return min(1, p.coresFor(v, threads)/threads)
 	}
@@ -41,8 +42,8 @@ func (p *numbers) share(v view) float64 {
 }
 
 // hurried is for how long launching a step waits for a core beside other users.
-func (p *numbers) hurried(v view) float64 {
-	if share := p.share(v); p.others > 0 && share < 1 {
+func (p *numbers) hurried(v bounds.View) float64 {
+	if share := p.coreShare(v); p.others > 0 && share < 1 {
 		return orNone(p.launch[v]) * (1/share - 1)
 	}
 	return 0
@@ -50,11 +51,11 @@ func (p *numbers) hurried(v view) float64 {
 
 // threadsNow is how many of the job's threads want a core at a time: those that launch,
 // and workers while they do not wait for what they read.
-func (p *numbers) threadsNow(v view) float64 {
+func (p *numbers) threadsNow(v bounds.View) float64 {
 	busy := 1.0
 	if p.workers > 0 {
 		if work := p.batch * p.prepare[v]; work > 0 {
-			_, alone := p.reading(v)
+			_, alone := p.readTimes(v)
 			busy = work / (work + orNone(alone))
 		}
 		busy = 1 + p.workers*busy
@@ -65,12 +66,12 @@ func (p *numbers) threadsNow(v view) float64 {
 // beside is the core time of a step that is not spent on its batch. A thread that spins
 // for the device does so less where it is off its core; the pessimist counts on no such
 // thing, and beside others it was not seen (docs/gains.md).
-func (p *numbers) beside(t times, v view) float64 {
-	spin, share := orNone(p.spin[v]), p.share(v)
+func (p *numbers) beside(t times, v bounds.View) float64 {
+	spin, share := orNone(p.spin[v]), p.coreShare(v)
 	if math.IsNaN(p.loopCPU[v]) {
-		spin = v.cost(spinning) * orNone(p.loop(t, v))
+		spin = v.Cost(spinning) * orNone(p.loopTime(t, v))
 	}
-	if v == pessimist || v == likely && othersCount(p.others, p.cores[likely]) {
+	if v == bounds.Pessimist || v == bounds.Likely && othersCount(p.others, p.cores[bounds.Likely]) {
 		share = 1
 	}
 	return orNone(p.loopCPU[v]) + spin*share
@@ -79,7 +80,7 @@ func (p *numbers) beside(t times, v view) float64 {
 // queueing is how much longer a batch takes to be made because its process waits for a
 // core: as measured, and less in proportion where fewer threads want one. That more of
 // them do is what the cores' own time says.
-func (p *numbers) queueing(v view) float64 {
+func (p *numbers) queueing(v bounds.View) float64 {
 	if !(p.crowd > 0) {
 		return p.queue[v]
 	}
@@ -88,7 +89,7 @@ func (p *numbers) queueing(v view) float64 {
 
 // crowded is by how much more threads want a core than there are cores.
 func (p *numbers) crowded() float64 {
-	return max(0, (p.threads[likely]+p.others)/p.cores[likely]-1)
+	return max(0, (p.threads[bounds.Likely]+p.others)/p.cores[bounds.Likely]-1)
 }
 
 // Crowding is the factor by which a core slows down when its neighbours come into
@@ -96,20 +97,20 @@ func (p *numbers) crowded() float64 {
 func Crowding() stoker.Interval { return crowding }
 
 // slowing is by how much a core slows down when all workers run.
-func (p *numbers) slowing(v view) float64 {
+func (p *numbers) slowing(v bounds.View) float64 {
 	busy := p.gpus * (p.workers + 1)
 	if busy <= 2 {
 		return 1
 	}
-	return v.part(crowding) * v.threads(min(busy, p.coresFor(v, busy)), p.phys)
+	return v.TakePart(crowding) * slowTogether(v, min(busy, p.coresFor(v, busy)), p.phys)
 }
 
-// threads is by how much that many busy threads slow each other down on so many
+// slowTogether is by how much that many busy threads slow each other down on so many
 // physical cores; 1 where those are not known.
-func (v view) threads(busy, physical float64) float64 {
+func slowTogether(v bounds.View, busy, physical float64) float64 {
 	if physical <= 0 || !(busy > physical) {
 		return 1
 	}
 	gain := stoker.Interval{Low: sibling.High, Point: sibling.Point, High: sibling.Low} // the optimist gains most
-	return busy / (physical + v.cost(gain)*(busy-physical))
+	return busy / (physical + v.Cost(gain)*(busy-physical))
 }

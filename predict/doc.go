@@ -1,14 +1,20 @@
-// Package predict holds the models: what a run costs per stage, and how fast it
-// would be after a change.
+// Package predict holds the models: what a job costs per stage, and how fast it would
+// be after a change.
 //
-// From derives a Pipeline from a Run by the run's own measured costs. Throughput
-// solves it with the closed bottleneck law, which lives here and nowhere else:
-// diagnose, advise and verify call it.
+// A Setup is a job as a queueing model: Setup.Solve says what binds, Setup.Size what
+// it needs, Sweep how that moves with a setting, Setup.Walls and Setup.Roofline
+// hold it against each limit, Idle prices the waiting. All obey one closed bottleneck
+// law (law.go), which lives here and nowhere else: diagnose, advise and verify call it.
 //
-// A Setup is a job before any run: Solve says what binds, Size what it needs,
-// Sweep how that moves with a setting, Walls and Roofline hold it against each
-// limit, Idle prices the waiting. It obeys the same law (law.go), with priors
-// where nothing was measured.
+// A Baseline is a Setup with the costs that a run was measured to have, and its
+// measured step. Baseline.Forecast carries that step by the law after a change over
+// the law before. Its rooms:
+//
+//	bounds    estimates with two ends, in three views
+//	device    the step time of a network on a GPU, from published steps
+//	measure   what a run costs, and its Baseline
+//	replay    a profiler's recording, played again with a change
+//	tutorial  the published data-wall tutorial, with our estimate beside each figure
 //
 // It is pure: no clock, no disk, no randomness. It ranks nothing (advise does)
 // and judges nothing (diagnose does).

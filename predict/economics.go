@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Prices are what running a device costs. NaN or 0 is unknown, and what depends
@@ -27,13 +28,14 @@ func PricesOf(gpu hardware.GPU) Prices {
 	var sources []string
 	if gpu.Price.Known() {
 		p.GPUHour = gpu.Price.Value
-		sources = append(sources, fmt.Sprintf("$%s per GPU hour: %s", amount(p.GPUHour), gpu.Price.Source))
+		sources = append(sources, fmt.Sprintf("$%s per GPU hour: %s", stoker.About(p.GPUHour), gpu.Price.Source))
 	}
 	if world, known := hardware.FindGrid("world"); known {
 		p.Grid = world.Carbon.Value
-		sources = append(sources, fmt.Sprintf("%s g CO2e/kWh, the world's average: %s", amount(p.Grid), world.Carbon.Source))
+		sources = append(sources, fmt.Sprintf("%s g CO2e/kWh, the world's average: %s", stoker.About(p.Grid),
+			world.Carbon.Source))
 	}
-	sources = append(sources, fmt.Sprintf("PUE %s: %s", amount(p.PUE), hardware.PUE.Source))
+	sources = append(sources, fmt.Sprintf("PUE %s: %s", stoker.About(p.PUE), hardware.PUE.Source))
 	p.Source = strings.Join(sources, "; ")
 	return p
 }
@@ -42,10 +44,10 @@ func PricesOf(gpu hardware.GPU) Prices {
 func (p Prices) With(own Prices) Prices {
 	for _, f := range []struct {
 		to    *float64
-		given float64
+		Given float64
 	}{{&p.GPUHour, own.GPUHour}, {&p.KWh, own.KWh}, {&p.Grid, own.Grid}, {&p.PUE, own.PUE}} {
-		if f.given > 0 {
-			*f.to = f.given
+		if f.Given > 0 {
+			*f.to = f.Given
 		}
 	}
 	if p.Given = own.GPUHour > 0 || own.KWh > 0 || own.Grid > 0 || own.PUE > 0; p.Given {
@@ -59,7 +61,11 @@ func (p Prices) Check() error {
 	for _, f := range []struct {
 		name, unit string
 		value      float64
-	}{{"price", "dollars per GPU hour", p.GPUHour}, {"electricity", "dollars per kWh", p.KWh}, {"grid", "g CO2 per kWh", p.Grid}} {
+	}{
+		{"price", "dollars per GPU hour", p.GPUHour},
+		{"electricity", "dollars per kWh", p.KWh},
+		{"grid", "g CO2 per kWh", p.Grid},
+	} {
 		if f.value < 0 || math.IsInf(f.value, 0) {
 			return fmt.Errorf("%s is %v: expected 0 or more %s", f.name, f.value, f.unit)
 		}
@@ -88,18 +94,18 @@ func Idle(gpu hardware.GPU, share stoker.Interval, hours float64, prices Prices)
 
 // IdleAt is Idle where it is known what the device draws while it waits, watts.
 func IdleAt(watts, share stoker.Interval, hours float64, prices Prices) Waste {
-	w := Waste{GPUHours: scaled(share, hours)}
+	w := Waste{GPUHours: bounds.Scale(share, hours)}
 	pue := prices.PUE
 	if !(pue >= 1) {
 		pue = 1
 		w.Notes = append(w.Notes, "what the building draws besides the device is unknown and left out")
 	}
-	w.KWh = scaled(by(w.GPUHours, watts), pue/1000)
-	w.Dollars = scaled(w.GPUHours, price(prices.GPUHour))
+	w.KWh = bounds.Scale(bounds.Multiply(w.GPUHours, watts), pue/1000)
+	w.Dollars = bounds.Scale(w.GPUHours, price(prices.GPUHour))
 	if prices.KWh > 0 {
-		w.Dollars = sum(w.Dollars, scaled(w.KWh, prices.KWh))
+		w.Dollars = bounds.Add(w.Dollars, bounds.Scale(w.KWh, prices.KWh))
 	}
-	w.KgCO2 = scaled(w.KWh, price(prices.Grid)/1000)
+	w.KgCO2 = bounds.Scale(w.KWh, price(prices.Grid)/1000)
 	w.Notes = append(w.Notes, "energy is the device's own while it waits, not the host's")
 	return w
 }

@@ -14,7 +14,8 @@ func TestIdle(t *testing.T) {
 	share := stoker.Exactly(0.5)
 	w := Idle(g, share, 100, Prices{GPUHour: 2, KWh: math.NaN(), Grid: 400, PUE: 1.5})
 	watts := 54 + (26+66)/2.0
-	if w.GPUHours.Point != 50 || w.Dollars != stoker.Exactly(100) || !near(w.KWh.Point, 50*watts*1.5/1000, 1e-9) || !near(w.KgCO2.Point, w.KWh.Point*0.4, 1e-9) {
+	if w.GPUHours.Point != 50 || w.Dollars != stoker.Exactly(100) || !near(w.KWh.Point, 50*watts*1.5/1000, 1e-9) ||
+		!near(w.KgCO2.Point, w.KWh.Point*0.4, 1e-9) {
 		t.Errorf("%+v", w)
 	}
 	if !near(w.KWh.High, 50*120*1.5/1000, 1e-9) || !near(w.KWh.Low, 50*80*1.5/1000, 1e-9) {
@@ -25,7 +26,8 @@ func TestIdle(t *testing.T) {
 		t.Errorf("electricity of its own: %+v", own)
 	}
 	for name, w := range map[string]Waste{
-		"no prices": Idle(g, share, 1, Prices{}), "no row": Idle(hardware.GPU{}, share, 1, Prices{}), "no share": Idle(g, stoker.Unknown(), 1, Prices{GPUHour: 1}),
+		"no prices": Idle(g, share, 1, Prices{}), "no row": Idle(hardware.GPU{}, share, 1, Prices{}),
+		"no share": Idle(g, stoker.Unknown(), 1, Prices{GPUHour: 1}),
 	} {
 		if w.Dollars.Known() || w.KgCO2.Known() || len(w.Notes) == 0 {
 			t.Errorf("%s: %+v", name, w)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Forecast is how fast a job would be after changes. Unknown intervals hold NaN.
@@ -15,8 +16,9 @@ type Forecast struct {
 	Stall      stoker.Interval // share of a step in which the device waits for input
 	Bound      stoker.Resource // what binds after the change
 	Next       stoker.Resource // what would bind if that were free
-	Residual   float64         // Step as measured over what the law says of it as it was: 1 where its costs explain all of it
-	Notes      []string        // what the forecast assumes or leaves out
+	// Step as measured over what the law says of it as it was: 1 where its costs explain all of it
+	Residual float64
+	Notes    []string // what the forecast assumes or leaves out
 }
 
 // NoForecast is that of a job of which nothing is known.
@@ -30,21 +32,22 @@ type Baseline struct {
 	Setup
 	Took     float64         // seconds per step, the mean in the judged window; NaN unknown
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
+	Counted  bool            // how many samples a batch has is known
 
 	played map[queue]float64 // so that the job as it was is played once
 }
 
 // BatchBytes is the size of a batch as it is copied to the device, unknown where
 // nobody saw one.
-func (b Baseline) BatchBytes() float64 { return b.Batch * given(b.Decoded).Point }
+func (b Baseline) BatchBytes() float64 { return b.Batch * bounds.Given(b.Decoded).Point }
 
 // Loop is the time of a step whose input is there.
 func (b Baseline) Loop() stoker.Interval {
-	p, err := b.ready()
+	p, err := b.compileMeasured()
 	if err != nil {
 		return stoker.Unknown()
 	}
-	return inViews(func(v view) float64 { return p.loop(p.times(v, v), v) })
+	return bounds.InEachView(func(v bounds.View) float64 { return p.loopTime(p.partTimes(v, v), v) })
 }
 
 // Forecast says what changes of settings are worth. The law is solved for the job as
@@ -52,7 +55,9 @@ func (b Baseline) Loop() stoker.Interval {
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
 // cancels. What it cannot explain of the measured step may grow with the step, stay as
 // it is or go; all three are inside of the interval.
-func (b Baseline) Forecast(changes ...stoker.Change) Forecast { return b.forecast(b.with(changes)) }
+func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
+	return b.forecast(b.withChanges(changes))
+}
 
 // forecast carries the measured step to the job as it would be.
 func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
@@ -62,53 +67,57 @@ func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
 		return f
 	}
 	f.Notes = notes
-	was, err := b.ready()
+	was, err := b.compileMeasured()
 	if err != nil {
 		f.Notes = append(f.Notes, err.Error())
 		return f
 	}
-	is, err := after.ready()
+	is, err := after.compileChecked()
 	if err != nil {
 		f.Notes = append(f.Notes, err.Error())
 		return f
 	}
-	if after.Workers == 0 && b.Workers == 0 {
+	switch {
+	case !b.InLoop:
+	case after.InLoop:
 		is.overlap = was.overlap
+	case !after.Feeds:
+		is.takesOver(&was)
 	}
-	f.solve(b, &was, &is, changed)
+	f.solveBoth(b, &was, &is, changed)
 	return f
 }
 
-// ready is the job as measured: without workers its step tells how much of the
+// compileMeasured is the job as measured: without workers its step tells how much of the
 // loading the device covered.
-func (b Baseline) ready() (numbers, error) {
-	p, err := b.Setup.ready()
+func (b Baseline) compileMeasured() (numbers, error) {
+	p, err := b.compileChecked()
 	p.exactly, p.played = true, b.played
 	for v := range p.overlap {
-		t := p.times(view(v), view(v))
-		input, loop := orNone(t[making]), p.loop(t, view(v))
-		if short := min(input, loop); b.Workers == 0 && short > 0 {
+		t := p.partTimes(bounds.View(v), bounds.View(v))
+		input, loop := orNone(t[making]), p.loopTime(t, bounds.View(v))
+		if short := min(input, loop); b.InLoop && short > 0 {
 			p.overlap[v] = min(1, max(0, (input+loop-b.Took)/short))
 		}
 	}
 	return p, err
 }
 
-func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
+func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 	is.exactly, is.played = true, was.played
 	f.Step = stoker.Exactly(b.Took)
 	low, high := math.Inf(1), 0.0
 	var stall [3]float64
 	for v := range stall {
-		v := view(v)
-		before, _, _ := was.combine(was.times(v, v), v)
-		t := is.times(v, v)
+		v := bounds.View(v)
+		before, _, _ := was.combine(was.partTimes(v, v), v)
+		t := is.partTimes(v, v)
 		after, loop, bound := is.combine(t, v)
 		ratio := max(loop, b.Took*after/before)
-		if v == likely {
+		if v == bounds.Likely {
 			f.Residual = b.Took / before
 			f.Step.Point = b.explained(was, is)
-			f.Bound, f.Next = is.resource(bound), is.resource(is.next(t, v, bound))
+			f.Bound, f.Next = is.resource(bound), is.resource(is.nextBound(t, v, bound))
 			added := max(loop, b.Took+after-before)
 			low, high = min(low, after, added), max(high, after, added)
 		}
@@ -120,34 +129,33 @@ func (f *Forecast) solve(b Baseline, was, is *numbers, changed bool) {
 		if math.Abs(point/b.Took-1) > lawError.Point-1 { // else the error would be all of it
 			point *= lawError.Point
 		}
-		f.Step = sorted(low*lawError.Low, point, high*lawError.High)
+		f.Step = bounds.Enclose(low*lawError.Low, point, high*lawError.High)
 	}
-	f.Stall = sorted(stall[optimist], stall[likely], stall[pessimist])
-	f.Speedup = scaled(over(stoker.Exactly(b.Took), f.Step), is.batch/b.Batch)
+	f.Stall = bounds.Enclose(stall[bounds.Optimist], stall[bounds.Likely], stall[bounds.Pessimist])
+	f.Speedup = bounds.Scale(bounds.Divide(stoker.Exactly(b.Took), f.Step), is.batch/b.Batch)
 	if b.batchKnown() {
-		f.Throughput = over(stoker.Exactly(is.batch), f.Step)
+		f.Throughput = bounds.Divide(stoker.Exactly(is.batch), f.Step)
 	}
 }
 
 func (b Baseline) batchKnown() bool {
-	samples, known := b.Settings.Float(stoker.BatchSize)
-	return known && samples > 0 || b.Batch > 1
+	return b.Counted || b.Batch > 1
 }
 
 // explained is the step after a change, likely: what the law leaves out of the measured
 // step is put down to the input where that binds, since the loop was measured by itself.
 func (b Baseline) explained(was, is *numbers) float64 {
-	before, after := was.times(likely, likely), is.times(likely, likely)
-	step, loop, _ := was.combine(before, likely)
-	if input, _ := was.input(before); input > loop {
+	before, after := was.partTimes(bounds.Likely, bounds.Likely), is.partTimes(bounds.Likely, bounds.Likely)
+	step, loop, _ := was.combine(before, bounds.Likely)
+	if input, _ := was.slowestInput(before); input > loop {
 		const rounds = 4 // each leaves a tenth or less of what was off
 		for range rounds {
 			factor := min(mostOff, max(1/mostOff, b.Took/step))
 			before, after = before.slower(factor), after.slower(factor)
-			step, _, _ = was.combine(before, likely)
+			step, _, _ = was.combine(before, bounds.Likely)
 		}
 	}
-	now, _, _ := is.combine(after, likely)
+	now, _, _ := is.combine(after, bounds.Likely)
 	return b.Took * (now / step)
 }
 
@@ -162,8 +170,8 @@ func (t times) slower(factor float64) times {
 	return t
 }
 
-// with applies changes to the setup.
-func (b Baseline) with(changes []stoker.Change) (s Setup, changed bool, notes []string) {
+// withChanges applies changes to the setup.
+func (b Baseline) withChanges(changes []stoker.Change) (s Setup, changed bool, notes []string) {
 	s = b.Setup
 	for _, c := range changes {
 		if now, known := b.Settings[c.Setting]; known && now == c.To {
@@ -193,11 +201,11 @@ const asUint8 = 0.25
 // settings are what values of settings, which were checked, do to a setup.
 var settings = map[stoker.Setting]func(s *Setup, to any){
 	stoker.NumWorkers: func(s *Setup, to any) {
-		workers := numeric(to, s.Workers)
+		workers := numeric(to, s.NumWorkers())
 		if (workers > 0) != (s.Workers > 0) {
 			s.elsewhere()
 		}
-		s.Workers = workers
+		*s = s.WithWorkers(workers)
 	},
 	stoker.BatchSize:         func(s *Setup, to any) { s.resize(numeric(to, s.Batch)) },
 	stoker.PrefetchFactor:    func(s *Setup, to any) { s.Prefetch = numeric(to, s.prefetch()) },
@@ -205,7 +213,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	stoker.InOrder:           func(s *Setup, to any) { s.AnyOrder = to != true },
 	stoker.PinMemory: func(s *Setup, to any) {
 		if to == true && !s.Pinned {
-			s.pin()
+			s.pinCopies()
 		}
 		s.Pinned = to == true
 	},
@@ -217,21 +225,17 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.Cores: func(s *Setup, to any) {
 		s.Cores = numeric(to, s.Cores)
-		s.Others, s.PhysCores, s.Queue, s.Crowd = 0, 0, stoker.Exactly(1), 0 // what lies behind other cores is not known
+		// what lies behind other cores is not known
+		s.Others, s.PhysCores, s.Queue, s.Crowd = 0, 0, stoker.Exactly(1), 0
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()
-		s.Feeds, s.PrepareCPU = true, by(s.PrepareCPU, oneOfSeveral(feedCost))
-	},
-	stoker.FastPixels: func(s *Setup, to any) {
-		if to == true {
-			s.PrepareCPU = by(s.PrepareCPU, oneOfSeveral(fastCost))
-		}
+		s.Feeds, s.PrepareCPU = true, bounds.Multiply(s.PrepareCPU, bounds.OneOfSeveral(feedCost))
 	},
 	stoker.OnDevice: func(s *Setup, to any) {
 		if to == true {
-			s.copies(scaled(s.Copy, asUint8))
-			s.Decoded = scaled(s.Decoded, asUint8)
+			s.copies(bounds.Scale(s.Copy, asUint8))
+			s.Decoded = bounds.Scale(s.Decoded, asUint8)
 		}
 	},
 }
@@ -240,21 +244,29 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 // much longer, launching takes as long as before.
 func (s *Setup) resize(batch float64) {
 	times := batch / s.Batch
-	grown := func(step, fixed float64) float64 { return max(least, min(step, fixed)+times*(step-min(step, fixed))) }
+	grown := func(step, fixed float64) float64 {
+		return max(bounds.Least, min(step, fixed)+times*(step-min(step, fixed)))
+	}
 	fixed := s.Launch
-	step := stoker.Interval{Low: grown(s.Step.Low, fixed.High), Point: grown(s.Step.Point, fixed.Point), High: grown(s.Step.High, fixed.Low)}
+	step := stoker.Interval{
+		Low: grown(s.Step.Low, fixed.High), Point: grown(s.Step.Point, fixed.Point),
+		High: grown(s.Step.High, fixed.Low),
+	}
 	if times < 1 {
 		step.Low, step.High = grown(s.Step.Low, fixed.Low), grown(s.Step.High, fixed.High)
 	}
-	s.Spin = scaled(s.Spin, times)
-	s.Batch, s.Step, s.Copy, s.BatchCV = batch, step, scaled(s.Copy, times), s.BatchCV/math.Sqrt(times)
+	s.Spin = bounds.Scale(s.Spin, times)
+	s.Batch, s.Step, s.Copy, s.BatchCV = batch, step, bounds.Scale(s.Copy, times), s.BatchCV/math.Sqrt(times)
 }
 
-// pin takes what page-locked memory saves off a copy that was measured.
-func (s *Setup) pin() {
-	if rate := s.Link.Pinned.Value; rate > 0 && set(s.Copy) && set(s.Decoded) {
+// pinCopies takes what page-locked memory saves off a copy that was measured.
+func (s *Setup) pinCopies() {
+	if rate := s.Link.Pinned.Value; rate > 0 && bounds.IsSet(s.Copy) && bounds.IsSet(s.Decoded) {
 		took := s.Batch * s.Decoded.Point / rate
-		s.copies(stoker.Interval{Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took), High: min(s.Copy.High, took)})
+		s.copies(stoker.Interval{
+			Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took),
+			High: min(s.Copy.High, took),
+		})
 	}
 }
 
@@ -262,7 +274,7 @@ func (s *Setup) pin() {
 // meanwhile, spins less.
 func (s *Setup) copies(take stoker.Interval) {
 	if was := s.Step.Point + s.Copy.Point; was > 0 {
-		s.Spin = scaled(s.Spin, (s.Step.Point+take.Point)/was)
+		s.Spin = bounds.Scale(s.Spin, (s.Step.Point+take.Point)/was)
 	}
 	s.Copy = take
 }
@@ -271,7 +283,7 @@ func (s *Setup) copies(take stoker.Interval) {
 // core was measured: they may wait as long, or not. Whoever waited for the machine's
 // other users will wait again.
 func (s *Setup) elsewhere() {
-	if !set(s.Queue) {
+	if !bounds.IsSet(s.Queue) {
 		return
 	}
 	likely := 1.0

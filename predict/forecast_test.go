@@ -5,29 +5,32 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // The golden cases of the issue: 50 ms on the CPU and 10 ms on the GPU.
 func TestGoldenSerialAndOverlapped(t *testing.T) {
 	const cpu, gpu = 0.050, 0.010
-	if step := serial(cpu, gpu); !near(step, 0.060, 1e-12) || !near(gpu/step, 1.0/6, 1e-3) {
+	if step := StepSerial(cpu, gpu); !near(step, 0.060, 1e-12) || !near(gpu/step, 1.0/6, 1e-3) {
 		t.Errorf("serial: step %v, busy %v; want 60 ms, 16.7 %%", step, gpu/step)
 	}
-	if step := overlapped(cpu, gpu); !near(step, 0.050, 1e-12) || !near(gpu/step, 0.2, 1e-12) || !near(step-gpu, 0.040, 1e-12) {
+	if step := StepOverlapped(cpu, gpu); !near(step, 0.050, 1e-12) || !near(gpu/step, 0.2, 1e-12) ||
+		!near(step-gpu, 0.040, 1e-12) {
 		t.Errorf("overlapped: step %v, busy %v, idle %v; want 50 ms, 20 %%, 40 ms", step, gpu/step, step-gpu)
 	}
 }
 
 // loader is a job that was measured with a serial, synchronising loop.
 func loader(load, loop, cores float64, workers int) Baseline {
-	step := serial(load, loop)
+	step := StepSerial(load, loop)
 	if workers > 0 {
-		step = overlapped(load/float64(workers), loop)
+		step = StepOverlapped(load/float64(workers), loop)
 	}
 	return Baseline{
 		Took: step, Settings: stoker.Settings{stoker.NumWorkers: workers},
-		Setup: Setup{Batch: 1, Workers: float64(workers), Cores: cores, Step: stoker.Exactly(loop), PrepareCPU: stoker.Exactly(load), Cached: 1, LoopCPU: stoker.Exactly(1e-6)},
+		Setup: Setup{
+			Batch: 1, Cores: cores, Step: stoker.Exactly(loop), PrepareCPU: stoker.Exactly(load), Cached: 1,
+			LoopCPU: stoker.Exactly(1e-6),
+		}.WithWorkers(float64(workers)),
 	}
 }
 
@@ -65,6 +68,21 @@ func TestWorkersUntilLoopOrCoresBind(t *testing.T) {
 	}
 }
 
+// A loop that loads by itself has to take batches over once a worker makes them: a step of
+// 23.3 ms, 14.8 of them the loop's, came to 16.5 to 16.8 ms (pytorch/examples vae). Where
+// queued work covers loading it covers that as well.
+func TestTakingBatchesOverIsInsideTheInterval(t *testing.T) {
+	serial := with(loader(0.0085, 0.0148, 8, 0), stoker.NumWorkers, 1)
+	if !serial.Step.Contains(0.0165) || !serial.Step.Contains(0.0168) {
+		t.Errorf("step %+v does not contain what was measured", serial.Step)
+	}
+	covered := loader(0.0085, 0.0148, 8, 0)
+	covered.Took = 0.0148
+	if f := with(covered, stoker.NumWorkers, 1); f.Step.High > 0.0148*lawError.High+1e-9 {
+		t.Errorf("covered: step %+v", f.Step)
+	}
+}
+
 // A saturated disk does not get faster by more workers; one that each worker
 // waits for by itself does.
 func TestSharedWaits(t *testing.T) {
@@ -84,40 +102,9 @@ func TestSharedWaits(t *testing.T) {
 }
 
 func TestUnknownStaysUnknown(t *testing.T) {
-	p := From(&recording.Run{})
-	f := p.Forecast()
-	if f.Step.Known() || f.Speedup.Known() || len(f.Notes) == 0 {
-		t.Errorf("forecast of nothing: %+v", f)
-	}
-	p = loader(0.05, 0.01, 8, 0)
+	p := loader(0.05, 0.01, 8, 0)
 	if f := with(p, stoker.Precision, "bf16"); len(f.Notes) == 0 {
 		t.Error("a setting without a model must be named")
-	}
-}
-
-// The loop of an asynchronous run: load 40, launch 10, device 60 ms. The host
-// waits most of its time, faster input is worth nothing; with a load of 80 ms it
-// is worth the way to the device's 60 ms.
-func TestAsynchronousLoops(t *testing.T) {
-	for _, c := range []struct {
-		name                         string
-		step, host, wait, idle, busy float64
-		wantLow, wantHigh, wantSpeed float64
-	}{
-		{"healthy", 0.060, 0.050, 0.040, 0, 1, 0.060, 0.060, 1},
-		{"load 80", 0.090, 0.090, 0.080, 0.020, 60.0 / 90, 0.060, 0.070, 1.5},
-		{"item", 0.110, 0.110, 0.040, 0.040, 60.0 / 110, 0.070, 0.070, 110.0 / 70},
-	} {
-		k := Costs{Step: c.step, HostStep: c.host, Wait: c.wait, Idle: c.idle, Busy: c.busy}
-		loop := k.loop(true)
-		if !near(loop.Low, c.wantLow, 1e-9) || !near(loop.High, c.wantHigh, 1e-9) {
-			t.Errorf("%s: loop %+v, want %v to %v", c.name, loop, c.wantLow, c.wantHigh)
-		}
-		p := loader(c.wait, 0, 100, 0)
-		p.Took, p.Step = c.step, loop
-		if f := with(p, stoker.NumWorkers, 16); !f.Speedup.Contains(c.wantSpeed) || f.Speedup.High/f.Speedup.Low > 1.6 {
-			t.Errorf("%s: speed-up %+v, want %v inside", c.name, f.Speedup, c.wantSpeed)
-		}
 	}
 }
 
@@ -128,12 +115,14 @@ func near(got, want, by float64) bool { return math.Abs(got-want) <= by }
 func TestABatchOfAnotherSize(t *testing.T) {
 	b := loader(0.060, 0.020, 8, 1)
 	b.Batch, b.PrepareCPU = 32, stoker.Exactly(0.060/32)
-	if f := with(b, stoker.BatchSize, 64); !near(f.Step.Point, 0.120, 0.003) || !near(f.Speedup.Point, 1, 0.02) || !near(f.Throughput.Point, 64/0.120, 10) {
+	if f := with(b, stoker.BatchSize, 64); !near(f.Step.Point, 0.120, 0.003) || !near(f.Speedup.Point, 1, 0.02) ||
+		!near(f.Throughput.Point, 64/0.120, 10) {
 		t.Errorf("a saturated worker: step %+v, %+v per sample; want 120 ms and 1x", f.Step, f.Speedup)
 	}
 	b = loader(0.040, 0.035, 8, 0)
 	b.Batch, b.PrepareCPU, b.Launch = 32, stoker.Exactly(0.040/32), stoker.Exactly(0.015)
-	if f := with(b, stoker.BatchSize, "2x"); !near(f.Step.Point, 0.080+0.015+0.040, 0.004) || !near(f.Speedup.Point, 2*0.075/0.135, 0.04) {
+	if f := with(b, stoker.BatchSize, "2x"); !near(f.Step.Point, 0.080+0.015+0.040, 0.004) ||
+		!near(f.Speedup.Point, 2*0.075/0.135, 0.04) {
 		t.Errorf("launches of 15 ms: step %+v, %+v per sample; want 135 ms and 1.11x", f.Step, f.Speedup)
 	}
 	b.Batch = 1 // unknown

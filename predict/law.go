@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Priors of a setup that no run measured.
@@ -23,7 +24,8 @@ var (
 )
 
 const (
-	collectSource = "prior: one copy at 10 GB/s to 340-665 us per 562 KB image through PyTorch's DataLoader (fit on ternaus/imread_benchmark, 2026-11)"
+	collectSource = "prior: one copy at 10 GB/s to 340-665 us per 562 KB image through PyTorch's DataLoader (fit " +
+		"on ternaus/imread_benchmark, 2026-11)"
 )
 
 // Start values of the law. Each says where it comes from.
@@ -49,8 +51,7 @@ var (
 	// running 1.03, 0.90 to 1.17 (n = 10 pairs).
 	crowding = stoker.Interval{Low: 0.97, Point: 1.01, High: 1.12}
 
-	// sibling is what the second hardware thread of a core adds. [J] prior of
-	// research predict 3.2: 0.15-0.35, to be fitted.
+	// sibling is what the second hardware thread of a core adds. [J] Not fitted.
 	sibling = stoker.Interval{Low: 0.15, Point: 0.25, High: 0.35}
 
 	// forkStart and spawnStart are the seconds until a set of workers runs: a
@@ -65,41 +66,18 @@ var (
 // (bench/labelled, 2026-11-21, n = 4): 1.00 to 1.04.
 var lawError = stoker.Interval{Low: 0.98, Point: 1.01, High: 1.05}
 
+// takeOver is what a batch of a worker costs the launching thread at most, core seconds: a
+// queue, a file descriptor and a mapping for each of its tensors. Measured 2026-11-23 on
+// the same machine, torch 2.15, in batches of a tensor of samples and one of labels that
+// lay ready: median 1.1 ms (0.9 to 1.8) without bytes, 1.3 to 1.7 ms for 0.4 and 1.6 MB
+// (n = 50 batches of each of 6 loaders).
+const takeOver = 1.8e-3
+
 // largeBatch is the size above which the C library takes and returns a batch's
 // memory anew each time (M_MMAP_THRESHOLD's upper limit, mallopt(3)).
 const largeBatch = 32 << 20
 
-// view picks an end of every interval: the law is solved once for the best case,
-// once for the likely one, once for the worst.
-type view int
-
-const (
-	optimist view = iota
-	likely
-	pessimist
-)
-
-// cost picks from an interval of costs: the optimist takes the low end.
-func (v view) cost(i stoker.Interval) float64 {
-	return [...]float64{i.Low, i.Point, i.High}[v]
-}
-
-// independent is how far a view goes towards the end of an unknown that is one of
-// several of similar size: three that are independent of each other add up to the
-// root of three, not to three.
-const independent = 0.6
-
-// part picks from an interval of one of several independent costs.
-func (v view) part(i stoker.Interval) float64 {
-	return i.Point + independent*(v.cost(i)-i.Point)
-}
-
-// oneOfSeveral is an interval that each view takes as a part.
-func oneOfSeveral(i stoker.Interval) stoker.Interval {
-	return stoker.Interval{Low: optimist.part(i), Point: i.Point, High: pessimist.part(i)}
-}
-
-// part of the path in the order in which a batch passes; index of times.
+// The parts of the path in the order in which a batch passes, as places in times.
 const (
 	onRead    = iota // storage, shared by all that read
 	onWorker         // the loader processes; without them the launching thread
@@ -108,12 +86,16 @@ const (
 	onCopy           // host link
 	onCompute        // device
 	onSync           // exchange between ranks, what is seen of it
-	parts
 
-	// Of one process that makes a batch all by itself.
-	waiting = iota - 1 // for what it reads
-	making             // the whole batch
-	entries
+	parts // how many there are
+)
+
+// Behind the parts, what one process takes that makes a batch all by itself.
+const (
+	waiting = parts + iota // for what it reads
+	making                 // the whole batch
+
+	timesKept // how many places times has
 )
 
 var limits = [parts]Limit{
@@ -127,17 +109,17 @@ var limits = [parts]Limit{
 }
 
 // times are the seconds per step of each part; NaN is unknown.
-type times [entries]float64
+type times [timesKept]float64
 
-// times are the parts of a step in one view of the device and one of its input.
-func (p *numbers) times(device, input view) (t times) {
+// partTimes are the parts of a step in one view of the device and one of its input.
+func (p *numbers) partTimes(device, input bounds.View) (t times) {
 	t[onCompute] = p.compute(device)
-	t[onSync] = p.sync.shown(input, p.gpus, t[onCompute])
+	t[onSync] = p.sync.Exposed(input, p.gpus, t[onCompute])
 	t[onCopy] = p.batch * p.decoded[input] / p.link[input]
 	if !math.IsNaN(p.copied[input]) {
 		t[onCopy] = p.copied[input]
 	}
-	t[onRead], t[waiting] = p.reading(input)
+	t[onRead], t[waiting] = p.readTimes(input)
 	t[onRead] *= p.gpus
 	t[onCollect] = p.collecting(input)
 	if p.rate[input] > 0 { // known
@@ -155,9 +137,9 @@ func (p *numbers) times(device, input view) (t times) {
 	return t
 }
 
-// reading is for how long a batch keeps storage busy, which all share, and for how
+// readTimes is for how long a batch keeps storage busy, which all share, and for how
 // long it keeps the process waiting that reads it.
-func (p *numbers) reading(v view) (busy, alone float64) {
+func (p *numbers) readTimes(v bounds.View) (busy, alone float64) {
 	if samples := p.batch * p.misses[v]; samples > 0 {
 		bytes, reads := samples*p.sample[v]/p.storage[v], samples*p.perFile[v]
 		busy = math.Max(bytes, orNone(reads/p.reads[v])) // unknown bytes stay unknown
@@ -172,34 +154,34 @@ func (p *numbers) reading(v view) (busy, alone float64) {
 
 // answered is for how long a worker waits for what it reads of a batch, where nobody
 // else asks; as far as that is known.
-func (p *numbers) answered(v view) float64 {
+func (p *numbers) answered(v bounds.View) float64 {
 	samples := p.batch * p.misses[v]
 	return orNone(samples*p.sample[v]/p.storage[v]) + orNone(samples*p.perFile[v]*p.latency[v])
 }
 
 // preparing is the core time of one batch.
-func (p *numbers) preparing(v view) float64 {
+func (p *numbers) preparing(v bounds.View) float64 {
 	bytes := p.batch * orNone(p.decoded[v])
 	switch {
 	case p.workers == 0:
-		return p.batch*p.prepare[v] + p.moving*v.freshPages(bytes)
+		return p.batch*p.prepare[v] + p.moving*costFreshPages(v, bytes)
 	case p.feeds:
 		return p.batch * p.prepare[v] * p.single[v] * p.slowing(v)
 	}
-	return (p.batch*p.prepare[v]*p.single[v] + p.moving*v.handOver(bytes)) * p.slowing(v)
+	return (p.batch*p.prepare[v]*p.single[v] + p.moving*costHandOver(v, bytes)) * p.slowing(v)
 }
 
-// handOver is what handing over a batch costs in this view, core seconds.
-func (v view) handOver(bytes float64) float64 { return v.part(handOver) * bytes }
+// costHandOver is what handing over a batch costs in this view, core seconds.
+func costHandOver(v bounds.View, bytes float64) float64 { return v.TakePart(handOver) * bytes }
 
-// freshPages is what a batch costs the launching thread that is so large that its
+// costFreshPages is what a batch costs the launching thread that is so large that its
 // memory is taken and given back anew each time: what handing one over adds to it is
 // less by as much.
-func (v view) freshPages(bytes float64) float64 {
+func costFreshPages(v bounds.View, bytes float64) float64 {
 	if bytes <= largeBatch {
 		return 0
 	}
-	return (v.part(handOver) - v.part(handOverLarge)) * bytes
+	return (v.TakePart(handOver) - v.TakePart(handOverLarge)) * bytes
 }
 
 // HandOver is what handing a batch from a worker to its trainer adds to what it
@@ -210,11 +192,11 @@ func HandOver(bytes float64) stoker.Interval {
 	if bytes > largeBatch {
 		per = handOverLarge
 	}
-	return scaled(per, bytes)
+	return bounds.Scale(per, bytes)
 }
 
 // collecting is the time of the trainer's process for one batch of its workers.
-func (p *numbers) collecting(v view) float64 {
+func (p *numbers) collecting(v bounds.View) float64 {
 	switch {
 	case p.workers == 0 || p.feeds:
 		return 0
@@ -222,6 +204,13 @@ func (p *numbers) collecting(v view) float64 {
 		return p.batch * p.collect[v]
 	}
 	return p.batch * p.decoded[v] * p.collect[v]
+}
+
+// takesOver adds to a loop that loaded by itself what its thread takes to get a batch of
+// a worker, as the pessimist expects. Of that as much is seen as was of its loading: work
+// that is queued on the device covers the rest.
+func (p *numbers) takesOver(loaded *numbers) {
+	p.taking[bounds.Pessimist] = (1 - loaded.overlap[bounds.Pessimist]) * takeOver
 }
 
 // orNone takes an unknown cost as none: what is computed with it is a lower bound.
@@ -232,20 +221,20 @@ func orNone(v float64) float64 {
 	return 0
 }
 
-// loop is the time of a step whose input is there: the copy from pageable memory
+// loopTime is the time of a step whose input is there: the copy from pageable memory
 // adds to the kernels, one from page-locked memory runs beside them unless it is
 // queued on their stream, as the pessimist expects. A copy that was measured is
 // what the device waited for it. What is seen of the exchange between ranks follows.
-func (p *numbers) loop(t times, v view) float64 {
-	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.hurried(v), orNone(t[onCopy])
-	if p.pinned && v != pessimist && math.IsNaN(p.copied[v]) {
-		return overlapped(copied, compute)
+func (p *numbers) loopTime(t times, v bounds.View) float64 {
+	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.hurried(v)+p.taking[v], orNone(t[onCopy])
+	if p.pinned && v != bounds.Pessimist && math.IsNaN(p.copied[v]) {
+		return StepOverlapped(copied, compute)
 	}
-	return serial(copied, compute)
+	return StepSerial(copied, compute)
 }
 
-// input is the time of a step whose device takes none, and the part that binds.
-func (p *numbers) input(t times) (float64, int) {
+// slowestInput is the time of a step whose device takes none, and the part that binds.
+func (p *numbers) slowestInput(t times) (float64, int) {
 	if p.workers == 0 {
 		if t[waiting] > orNone(t[onWorker]) {
 			return orNone(t[making]), onRead
@@ -266,9 +255,9 @@ func (p *numbers) input(t times) (float64, int) {
 // optimist expects that queued work covers the loading, where no run told how much
 // of it. With workers the slower one decides; where batches differ in cost, nearly
 // equal ones hold each other up.
-func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
-	loop = p.loop(t, v)
-	input, slowest := p.input(t)
+func (p *numbers) combine(t times, v bounds.View) (step, loop float64, bound int) {
+	loop = p.loopTime(t, v)
+	input, slowest := p.slowestInput(t)
 	bound = onCompute
 	for _, part := range []int{onCopy, onSync} {
 		if t[part] > orNone(t[bound]) {
@@ -276,11 +265,12 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 		}
 	}
 	if p.workers == 0 {
-		step = serial(input, loop) - p.overlap[v]*min(input, loop)
+		step = StepSerial(input, loop) - p.overlap[v]*min(input, loop)
 		if input > orNone(t[bound]) {
 			bound = slowest
 		}
-		if (p.gpus > 1 || p.cores[v] < 1) && t[onCPU] > step { // trainers share too few cores; one has one, or less by a quota
+		// trainers share too few cores; one has one, or less by a quota
+		if (p.gpus > 1 || p.cores[v] < 1) && t[onCPU] > step {
 			step, bound = t[onCPU], onCPU
 		}
 		return step, loop, bound
@@ -288,23 +278,24 @@ func (p *numbers) combine(t times, v view) (step, loop float64, bound int) {
 	if input > loop {
 		bound = slowest
 	}
-	if step, played := p.play(t, v, loop); played {
+	if step, played := p.playQueue(t, v, loop); played {
 		return max(step, loop), loop, bound
 	}
-	return joint(input, loop, p.sharp) + p.refill(t, v, loop, input > loop), loop, bound
+	return joinStages(input, loop, p.sharp) + p.refill(t, v, loop, input > loop), loop, bound
 }
 
-// play is the step of the loader's queue, batch by batch; false where it is not
+// playQueue is the step of the loader's queue, batch by batch; false where it is not
 // asked for, not known what the queue holds, or where the closed form is as exact:
 // all batches alike, and no epoch ends.
-func (p *numbers) play(t times, v view, loop float64) (float64, bool) {
+func (p *numbers) playQueue(t times, v bounds.View, loop float64) (float64, bool) {
 	const most = 4096 // batches under way that are played; more have the closed form
 	known := p.workers >= 1 && p.workers*p.prefetch <= most && t[making] > 0 && !(p.rate[v] > 0)
 	if !p.exactly || !known || p.cv < leastCV && p.epoch == 0 {
 		return 0, false
 	}
 	q := queue{
-		workers: int(p.workers), prefetch: int(p.prefetch), anyOrder: p.anyOrder || p.feeds, persistent: p.persistent, start: p.start[v],
+		workers: int(p.workers), prefetch: int(p.prefetch), anyOrder: p.anyOrder || p.feeds,
+		persistent: p.persistent, start: p.start[v],
 		batch: service{t[making], p.cv}, loop: loop,
 	}
 	if p.epoch > 0 && p.epoch < 10*simulated {
@@ -312,7 +303,7 @@ func (p *numbers) play(t times, v view, loop float64) (float64, bool) {
 	}
 	step, had := p.played[q]
 	if !had {
-		if step = q.step(); p.played != nil {
+		if step = q.meanStep(); p.played != nil {
 			p.played[q] = step
 		}
 	}
@@ -353,7 +344,7 @@ func (p *numbers) sharpNow() float64 {
 // persist, and the queue is empty. Where input binds, most of the refill is work
 // that had to be done anyway; what remains is that workers idle while the last
 // step of the epoch runs, and that the last round is not full.
-func (p *numbers) refill(t times, v view, loop float64, inputBinds bool) float64 {
+func (p *numbers) refill(t times, v bounds.View, loop float64, inputBinds bool) float64 {
 	if p.epoch == 0 || p.workers == 0 {
 		return 0
 	}
@@ -377,8 +368,8 @@ func (t times) without(part int) times {
 	return t
 }
 
-// next is the part that binds when the first one is free.
-func (p *numbers) next(t times, v view, first int) int {
+// nextBound is the part that binds when the first one is free.
+func (p *numbers) nextBound(t times, v bounds.View, first int) int {
 	_, _, part := p.combine(t.without(first), v)
 	return part
 }
@@ -394,13 +385,14 @@ func (p *numbers) resource(part int) stoker.Resource {
 // missing reports whether a part's time is unknown, or known as a lower bound only,
 // though the step may depend on it.
 func (p *numbers) missing(t times, part int) bool {
-	given := p.rate[likely] > 0
+	given := p.rate[bounds.Likely] > 0
 	switch {
 	case part == onCPU && (t[onWorker] > 0 && given || p.workers == 0 && p.gpus == 1):
 		return false // given as one rate; or one thread, which has a core
-	case part == onRead && p.misses[likely]*p.perFile[likely] > 0 && math.IsNaN(p.reads[likely]):
+	case part == onRead && p.misses[bounds.Likely]*p.perFile[bounds.Likely] > 0 && math.IsNaN(p.reads[bounds.Likely]):
 		return true
-	case part == onWorker && !given && p.misses[likely]*p.perFile[likely] > 0 && math.IsNaN(p.latency[likely]):
+	case part == onWorker && !given && p.misses[bounds.Likely]*p.perFile[bounds.Likely] > 0 &&
+		math.IsNaN(p.latency[bounds.Likely]):
 		return true
 	}
 	return math.IsNaN(t[part])
@@ -420,33 +412,15 @@ func (p *numbers) certain(t times, bound int) bool {
 	return true
 }
 
-// fits reports whether the batch fits into device memory. A room or a need that
-// nobody knows is no room.
-func (p *numbers) fits() Truth {
-	need := p.need()
-	switch {
-	case need > p.capacity:
-		return No
-	case need <= p.capacity:
-		return Yes
-	}
-	return NotKnown
-}
-
-func (p *numbers) need() float64 { return p.state() + p.memory*p.batch }
-
-// state is what a rank keeps whatever the batch.
-func (p *numbers) state() float64 { return p.weights + p.sharded/p.ranks() }
-
-// point solves the setup: three views of the step, and the two corners between
+// solvePoint solves the setup: three views of the step, and the two corners between
 // which utilisation lies (a slow device with fast input, and the reverse).
-func (p *numbers) point() Point {
-	t := p.times(likely, likely)
-	step, _, bound := p.combine(t, likely)
-	low, _, _ := p.combine(p.times(optimist, optimist), optimist)
-	high, _, _ := p.combine(p.times(pessimist, pessimist), pessimist)
+func (p *numbers) solvePoint() Point {
+	t := p.partTimes(bounds.Likely, bounds.Likely)
+	step, _, bound := p.combine(t, bounds.Likely)
+	low, _, _ := p.combine(p.partTimes(bounds.Optimist, bounds.Optimist), bounds.Optimist)
+	high, _, _ := p.combine(p.partTimes(bounds.Pessimist, bounds.Pessimist), bounds.Pessimist)
 	high *= lawError.High
-	r := Point{Step: sorted(low, step, high), Fits: p.fits()}
+	r := Point{Step: bounds.Enclose(low, step, high), Fits: p.fitsMemory()}
 	r.Bound, r.BoundStage = p.resource(bound), limits[bound].Stage
 	r.Utilization = p.utilization(t, step)
 	if !p.complete(t) {
@@ -459,15 +433,18 @@ func (p *numbers) point() Point {
 		r.Step, r.Bound = stoker.Unknown(), ""
 	}
 	samples := p.batch * p.gpus * p.nodes
-	r.Throughput = stoker.Interval{Low: samples / r.Step.High, Point: samples / r.Step.Point, High: samples / r.Step.Low}
+	r.Throughput = stoker.Interval{
+		Low: samples / r.Step.High, Point: samples / r.Step.Point,
+		High: samples / r.Step.Low,
+	}
 	return r
 }
 
 func (p *numbers) utilization(t times, step float64) stoker.Interval {
-	best, worst := p.times(pessimist, optimist), p.times(optimist, pessimist)
-	fast, _, _ := p.combine(best, optimist)
-	slow, _, _ := p.combine(worst, pessimist)
-	return sorted(worst[onCompute]/(slow*lawError.High), t[onCompute]/step, best[onCompute]/fast)
+	best, worst := p.partTimes(bounds.Pessimist, bounds.Optimist), p.partTimes(bounds.Optimist, bounds.Pessimist)
+	fast, _, _ := p.combine(best, bounds.Optimist)
+	slow, _, _ := p.combine(worst, bounds.Pessimist)
+	return bounds.Enclose(worst[onCompute]/(slow*lawError.High), t[onCompute]/step, best[onCompute]/fast)
 }
 
 // atLeastLow is an interval of which only the lower end is known, atMostHigh one of
@@ -480,18 +457,18 @@ func atMostHigh(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: math.NaN(), Point: math.NaN(), High: i.High}
 }
 
-// serial is the step of a loop that loads and computes by turns: nothing
+// StepSerial is the step of a loop that loads and computes by turns: nothing
 // overlaps, and the device is busy for compute/serial of it.
-func serial(load, compute float64) float64 { return load + compute }
+func StepSerial(load, compute float64) float64 { return load + compute }
 
-// overlapped is the step of a loop whose loading happens while it computes: the
+// StepOverlapped is the step of a loop whose loading happens while it computes: the
 // slower one decides.
-func overlapped(load, compute float64) float64 { return max(load, compute) }
+func StepOverlapped(load, compute float64) float64 { return max(load, compute) }
 
-// joint is the time of a step in which two stages of these times feed each
+// joinStages is the time of a step in which two stages of these times feed each
 // other through a short queue.
-func joint(a, b, sharp float64) float64 {
-	slow, fast := overlapped(a, b), min(a, b)
+func joinStages(a, b, sharp float64) float64 {
+	slow, fast := StepOverlapped(a, b), min(a, b)
 	if math.IsInf(sharp, 1) || fast == 0 {
 		return slow
 	}
@@ -500,10 +477,4 @@ func joint(a, b, sharp float64) float64 {
 		return slow
 	}
 	return slow * math.Exp(math.Log1p(math.Exp(x))/sharp)
-}
-
-// sorted makes an interval whose point lies inside: the three views move several
-// costs at once and may cross where one of them hits a bound.
-func sorted(a, point, b float64) stoker.Interval {
-	return stoker.Interval{Low: min(a, point, b), Point: point, High: max(a, point, b)}
 }

@@ -6,10 +6,9 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/predict/device"
 )
-
-// views are a quantity in each view; NaN is unknown.
-type views [3]float64
 
 // numbers is a Setup as numbers, one per view, so that a sweep's inner loop does
 // arithmetic only. NaN is unknown; costs[optimist] is the lowest, rates[optimist]
@@ -18,26 +17,29 @@ type numbers struct {
 	batch, gpus, nodes, workers, phys float64 // GPUs of one node
 	spread, measuredCV, cv            float64 // of a sample's time; of a batch's, as measured, as it is
 	straggling, sharp                 float64 // of the closed form
-	cores                             views
+	cores                             bounds.Views
 	others                            float64 // cores that other users take
 
-	sample, prepare, decoded, collect views // per sample: bytes, core seconds, bytes, seconds
-	rate, storage, link               views // bytes/s
-	reads, perFile, latency           views // reads/s, reads per sample, seconds
-	misses                            views // share of samples that come from storage
-	wait, shared                      views // seconds per sample, share of it: as measured
-	single, queue                     views // factors
+	sample, prepare, decoded, collect bounds.Views // per sample: bytes, core seconds, bytes, seconds
+	rate, storage, link               bounds.Views // bytes/s
+	reads, perFile, latency           bounds.Views // reads/s, reads per sample, seconds
+	misses                            bounds.Views // share of samples that come from storage
+	wait, shared                      bounds.Views // seconds per sample, share of it: as measured
+	single, queue                     bounds.Views // factors
 	waiters, moving, crowd            float64
-	threads                           views // that want a core at a time
-	copied, loopCPU, spin, launch     views // seconds per step: as measured
-	step                              views // seconds at any batch, where there is no curve
-	terms                             [3]Terms
+	threads                           bounds.Views // that want a core at a time
+	copied, loopCPU, spin, launch     bounds.Views // seconds per step: as measured
+	step                              bounds.Views // seconds at any batch, where there is no curve
+	terms                             [3]device.Terms
 	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
 
-	overlap    views // without workers: share of the shorter of input and loop that the longer one hides
+	overlap bounds.Views // without workers: share of the shorter of input and loop that the longer one hides
+	// seconds by which a loop is longer that takes batches of workers, where it was measured
+	// without
+	taking     bounds.Views
 	prefetch   float64
-	epoch      float64 // steps; 0: no end
-	start      views   // seconds until new workers run
+	epoch      float64      // steps; 0: no end
+	start      bounds.Views // seconds until new workers run
 	persistent bool
 	anyOrder   bool
 	feeds      bool              // stoker's loader
@@ -46,22 +48,30 @@ type numbers struct {
 
 	memory, weights, sharded, capacity float64 // bytes of device memory; NaN unknown; sharded: each rank has a part
 
-	sync exchange // between ranks
+	sync device.Exchange // between ranks
 }
 
 // compile turns a checked setup into numbers.
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
-		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes), workers: s.Workers, phys: s.PhysCores,
+		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes),
+		workers: s.NumWorkers(), phys: s.PhysCores,
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others,
-		sample: costs(s.Sample), prepare: costs(s.PrepareCPU), decoded: costs(s.Decoded),
-		collect: costs(s.HandOver), given: set(s.HandOver), rate: rates(s.PrepareRate), storage: rates(s.Storage), link: rates(s.linkRate()),
-		reads: rates(s.Reads), perFile: costs(s.PerFile), latency: costs(s.Latency), misses: costs(missed(s.Cached)), wait: costs(s.Wait),
-		shared: costs(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving), copied: rates(s.Copy),
-		loopCPU: costs(s.LoopCPU), spin: costs(s.Spin), launch: costs(s.Launch), crowd: s.Crowd, single: factors(s.Single), queue: factors(s.Queue),
-		step: costs(s.Step), pinned: s.Pinned,
-		overlap: views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder, feeds: s.Feeds,
-		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(), sync: s.exchange(),
+		sample: bounds.CostViews(s.Sample), prepare: bounds.CostViews(s.PrepareCPU),
+		decoded: bounds.CostViews(s.Decoded),
+		collect: bounds.CostViews(s.HandOver), given: bounds.IsSet(s.HandOver), rate: bounds.RateViews(s.PrepareRate),
+		storage: bounds.RateViews(s.Storage), link: bounds.RateViews(s.linkRate()),
+		reads: bounds.RateViews(s.Reads), perFile: bounds.CostViews(s.PerFile), latency: bounds.CostViews(s.Latency),
+		misses: bounds.CostViews(missed(s.Cached)), wait: bounds.CostViews(s.Wait),
+		shared: bounds.CostViews(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving),
+		copied:  bounds.RateViews(s.Copy),
+		loopCPU: bounds.CostViews(s.LoopCPU), spin: bounds.CostViews(s.Spin), launch: bounds.CostViews(s.Launch),
+		crowd: s.Crowd, single: bounds.FactorViews(s.Single), queue: bounds.FactorViews(s.Queue),
+		step: bounds.CostViews(s.Step), pinned: s.Pinned,
+		overlap: bounds.Views{1, 0, 0}, prefetch: s.prefetch(), persistent: s.Persistent, anyOrder: s.AnyOrder,
+		feeds:  s.Feeds,
+		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
+		sync: s.Load.ExchangeOver(s.Link, s.Network, atLeastOne(s.Nodes)),
 	}
 	if s.Epoch > 0 && !s.Feeds { // which goes on into the next epoch by itself
 		p.epoch = math.Ceil(s.Epoch / s.Batch)
@@ -70,7 +80,7 @@ func (s Setup) compile() (numbers, error) {
 		p.start = startOf(s.StartMethod)
 	}
 	if !p.given {
-		p.collect = costs(collect)
+		p.collect = bounds.CostViews(collect)
 	}
 	if s.Load.GPU.MemoryBytes.Value > 0 {
 		p.capacity = s.Load.GPU.MemoryBytes.Value
@@ -87,7 +97,7 @@ func (p *numbers) settle() {
 	}
 	p.straggling, p.sharp = p.stragglingNow(), p.sharpNow()
 	for v := range p.threads {
-		p.threads[v] = p.threadsNow(view(v))
+		p.threads[v] = p.threadsNow(bounds.View(v))
 	}
 }
 
@@ -99,43 +109,43 @@ func (s Setup) prefetch() float64 {
 	return s.Prefetch
 }
 
-func startOf(method string) views {
+func startOf(method string) bounds.Views {
 	if method == "spawn" || method == "forkserver" {
-		return costs(spawnStart)
+		return bounds.CostViews(spawnStart)
 	}
-	return costs(forkStart)
+	return bounds.CostViews(forkStart)
 }
 
 func (p *numbers) setCurve(s Setup) error {
-	curve, known, err := s.curve()
+	curve, known, err := s.stepCurve()
 	if err != nil {
 		return err
 	}
 	if known {
 		p.curved, p.memory, p.weights, p.sharded = true, curve.Memory, curve.Weights, curve.Shared
-		p.terms = [3]Terms{curve.Low, curve.Point, curve.High}
+		p.terms = [3]device.Terms{curve.Low, curve.Point, curve.High}
 	}
-	if known && set(s.Step) { // the curve's shape, through the step time that was given
-		at := curve.Point.at(s.Batch)
+	if known && bounds.IsSet(s.Step) { // the curve's shape, through the step time that was given
+		at := curve.Point.At(s.Batch)
 		for v, step := range p.step {
-			p.terms[v] = curve.Point.scaled(step/at, step/at)
+			p.terms[v] = curve.Point.ScaledBy(step/at, step/at)
 		}
 	}
 	return nil
 }
 
-// curve is the step time over the batch size; false where neither a curve nor a
+// stepCurve is the step time over the batch size; false where neither a curve nor a
 // model with its device is named.
-func (s Setup) curve() (Curve, bool, error) {
-	if s.Curve.Point != (Terms{}) {
+func (s Setup) stepCurve() (device.Curve, bool, error) {
+	if s.Curve.Point != (device.Terms{}) {
 		return s.Curve, true, nil
 	}
 	if s.Load.Workload.Name == "" || s.Load.GPU.Name == "" {
-		return Curve{}, false, nil
+		return device.Curve{}, false, nil
 	}
 	c, err := s.Load.Curve()
-	if err != nil && set(s.Step) {
-		return Curve{}, false, nil // the step time that was given will do
+	if err != nil && bounds.IsSet(s.Step) {
+		return device.Curve{}, false, nil // the step time that was given will do
 	}
 	return c, err == nil, err
 }
@@ -157,32 +167,11 @@ func (s Setup) linkRate() stoker.Interval {
 }
 
 // coresOf takes 0 as unknown.
-func coresOf(n float64) views {
+func coresOf(n float64) bounds.Views {
 	if n == 0 {
 		n = math.NaN()
 	}
-	return views{n, n, n}
-}
-
-func costs(i stoker.Interval) views {
-	if !set(i) {
-		i = stoker.Unknown()
-	}
-	return views{i.Low, i.Point, i.High}
-}
-
-func factors(i stoker.Interval) views {
-	if !set(i) {
-		i = stoker.Exactly(1)
-	}
-	return costs(i)
-}
-
-func rates(i stoker.Interval) views {
-	if !set(i) {
-		i = stoker.Unknown()
-	}
-	return views{i.High, i.Point, i.Low}
+	return bounds.Views{n, n, n}
 }
 
 // missed is the share of samples that storage has to deliver when a share of the
@@ -200,13 +189,13 @@ func missed(cached float64) stoker.Interval {
 	return stoker.Interval{Low: low, Point: (low + high) / 2, High: high}
 }
 
-// ranks is how many GPUs train together.
-func (p *numbers) ranks() float64 { return p.gpus * p.nodes }
+// rankCount is how many GPUs train together.
+func (p *numbers) rankCount() float64 { return p.gpus * p.nodes }
 
 // compute is the device's time for a step.
-func (p *numbers) compute(v view) float64 {
+func (p *numbers) compute(v bounds.View) float64 {
 	if p.curved {
-		return p.terms[v].at(p.batch)
+		return p.terms[v].At(p.batch)
 	}
 	return p.step[v]
 }

@@ -4,12 +4,18 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/stoker-dev/stoker/internal/spelling"
+	"github.com/stoker-dev/stoker/predict/device"
 )
 
 func TestEveryProfileIsComplete(t *testing.T) {
 	seen := map[string]string{}
 	for _, p := range Profiles {
-		for what, a := range map[string]Amount{"stored": p.Stored, "decoded": p.Decoded, "prepare": p.Prepare, "spread": p.Spread} {
+		for what, a := range map[string]Amount{
+			"stored": p.Stored, "decoded": p.Decoded, "prepare": p.Prepare,
+			"spread": p.Spread,
+		} {
 			if !(a.Low >= 0 && a.Low <= a.Point && a.Point <= a.High) || math.IsInf(a.High, 0) {
 				t.Errorf("%s: %s is %v", p.Name, what, a.Interval)
 			}
@@ -21,10 +27,10 @@ func TestEveryProfileIsComplete(t *testing.T) {
 			t.Errorf("%s: sample %q, access %q, stored %v", p.Name, p.Sample, p.Access, p.Stored.Interval)
 		}
 		for _, name := range p.names() {
-			if other, taken := seen[plain(name)]; taken && other != p.Name {
+			if other, taken := seen[spelling.Plain(name)]; taken && other != p.Name {
 				t.Errorf("%q is both %s and %s", name, other, p.Name)
 			}
-			seen[plain(name)] = p.Name
+			seen[spelling.Plain(name)] = p.Name
 			if got, known := FindProfile(name); !known || got.Name != p.Name {
 				t.Errorf("%q finds %q, %v, want %s", name, got.Name, known, p.Name)
 			}
@@ -40,8 +46,17 @@ func TestEveryProfileIsComplete(t *testing.T) {
 
 func ExampleProfile_For() {
 	p, _ := FindProfile("llm-tokens")
-	w, _ := FindWorkload("gpt2")
+	w, _ := device.FindWorkload("gpt2")
 	p = p.For(w)
 	fmt.Printf("%s: %.0f to %.0f bytes stored, %.0f copied\n", p.Title, p.Stored.Low, p.Stored.High, p.Decoded.Point)
 	// Output: LLM tokens: 2048 to 4096 bytes stored, 16384 copied
+}
+
+// Each network names a kind of data that is known.
+func TestNetworksReadKnownData(t *testing.T) {
+	for _, w := range device.Workloads {
+		if _, known := FindProfile(w.Profile); !known {
+			t.Errorf("%s: profile %q", w.Name, w.Profile)
+		}
+	}
 }

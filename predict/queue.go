@@ -36,27 +36,30 @@ type service struct {
 // change draw alike, so that most of that cancels.
 const simulated = 2000
 
-// step is the mean step: of whole epochs, or of a long run without its beginning.
-func (q queue) step() float64 {
-	p := play{queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.deck(), turns: turns[:]}
+// meanStep is the mean step: of whole epochs, or of a long run without its beginning.
+func (q queue) meanStep() float64 {
+	p := queueRun{
+		queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.dealTimes(),
+		turns: turns[:],
+	}
 	if q.epoch == 0 {
 		under := q.workers * q.prefetch
-		p.fill(math.MaxInt)
-		p.steps(max(simulated/10, 4*under)) // until the queue has settled
+		p.beginEpoch(math.MaxInt)
+		p.runSteps(max(simulated/10, 4*under)) // until the queue has settled
 		begun, n := p.now, max(simulated, 10*under)
-		p.steps(n)
+		p.runSteps(n)
 		return (p.now - begun) / float64(n)
 	}
 	epochs := (simulated + q.epoch - 1) / q.epoch
 	for range epochs {
-		p.fill(q.epoch)
-		p.steps(q.epoch)
+		p.beginEpoch(q.epoch)
+		p.runSteps(q.epoch)
 	}
 	return p.now / float64(epochs*q.epoch)
 }
 
-// play is a queue in use.
-type play struct {
+// queueRun is a queue in use.
+type queueRun struct {
 	queue
 	times   *deck
 	turns   []uint8
@@ -75,8 +78,8 @@ type arrival struct {
 	at     float64
 }
 
-// fill begins an epoch.
-func (p *play) fill(steps int) {
+// beginEpoch begins an epoch.
+func (p *queueRun) beginEpoch(steps int) {
 	p.left, p.turn, p.pending = steps, 0, p.pending[:0]
 	for w := range p.free {
 		if p.load[w], p.free[w] = 0, max(p.free[w], p.now); !p.persistent {
@@ -84,13 +87,13 @@ func (p *play) fill(steps int) {
 		}
 	}
 	for range p.workers * p.prefetch {
-		p.give()
+		p.giveBatch()
 	}
 }
 
-// give hands the next batch to a worker: they take turns, and where order does not
+// giveBatch hands the next batch to a worker: they take turns, and where order does not
 // matter a worker that has its full share is passed over.
-func (p *play) give() {
+func (p *queueRun) giveBatch() {
 	if p.left == 0 {
 		return
 	}
@@ -106,7 +109,7 @@ func (p *play) give() {
 	p.pending = append(p.pending, arrival{w, p.free[w]})
 }
 
-func (p *play) steps(n int) {
+func (p *queueRun) runSteps(n int) {
 	for range n {
 		next := 0
 		if p.anyOrder {
@@ -120,7 +123,7 @@ func (p *play) steps(n int) {
 		p.pending = append(p.pending[:next], p.pending[next+1:]...)
 		p.load[got.worker]--
 		p.now = max(p.now, got.at) + p.take
-		p.give()
+		p.giveBatch()
 		p.now += p.loop
 	}
 }
@@ -128,7 +131,7 @@ func (p *play) steps(n int) {
 // deck holds as many times as cards, from all over their distribution: their mean is exact.
 type deck [256]float64
 
-func (s service) deck() *deck {
+func (s service) dealTimes() *deck {
 	d := &deck{}
 	sigma := math.Sqrt(math.Log1p(s.cv * s.cv))
 	sum := 0.0

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // What a loader does whose batches are all alike can be counted on fingers.
@@ -27,7 +28,7 @@ func TestQueueByHand(t *testing.T) {
 		{"start 0.5, two rounds of 1, one loop each of the last two", short, (0.5 + 2 + 0.2) / 4},
 		{"kept: two rounds of 1", kept, (2 + 0.2) / 4},
 	} {
-		if got := c.step(); !near(got, c.want, 1e-3) {
+		if got := c.meanStep(); !near(got, c.want, 1e-3) {
 			t.Errorf("%s: a step of %.4f, want %.4f", c.name, got, c.want)
 		}
 	}
@@ -37,9 +38,9 @@ func TestQueueByHand(t *testing.T) {
 func TestAnyOrderIsNeverSlower(t *testing.T) {
 	for _, workers := range []int{2, 4, 16} {
 		q := queue{workers: workers, prefetch: 2, batch: service{mean: 1, cv: 1}, loop: 0.5 / float64(workers)}
-		ordered := q.step()
+		ordered := q.meanStep()
 		q.anyOrder = true
-		if free := q.step(); free > ordered*1.01 || workers > 2 && free > 0.9*ordered {
+		if free := q.meanStep(); free > ordered*1.01 || workers > 2 && free > 0.9*ordered {
 			t.Errorf("%d workers: %.4f in order, %.4f in any", workers, ordered, free)
 		}
 	}
@@ -60,7 +61,8 @@ func TestClosedFormStaysWithTheQueue(t *testing.T) {
 						off := closed/played - 1
 						worst, sum, n = math.Max(worst, math.Abs(off)), sum+math.Abs(off), n+1
 						if math.Abs(off) > within {
-							t.Errorf("%v workers, prefetch %v, CV %v, load %v, in order %v: closed %.4f, played %.4f: %+.1f %%", workers, prefetch, cv, load, ordered, closed, played, 100*off)
+							t.Errorf("%v workers, prefetch %v, CV %v, load %v, in order %v: closed %.4f, played "+
+								"%.4f: %+.1f %%", workers, prefetch, cv, load, ordered, closed, played, 100*off)
 						}
 					}
 				}
@@ -78,18 +80,19 @@ func queued(workers, prefetch, cv, load float64) Setup {
 		crowd = 1
 	}
 	return Setup{
-		Batch: 1, Step: stoker.Exactly(1), Workers: workers, Cores: 1e6, PhysCores: 1e6, PrepareCPU: stoker.Exactly(load * workers / crowd),
-		BatchCV: cv, Prefetch: prefetch, Cached: 1, LoopCPU: stoker.Exactly(1e-9),
+		Batch: 1, Step: stoker.Exactly(1), Workers: workers, Cores: 1e6, PhysCores: 1e6,
+		PrepareCPU: stoker.Exactly(load * workers / crowd),
+		BatchCV:    cv, Prefetch: prefetch, Cached: 1, LoopCPU: stoker.Exactly(1e-9),
 	}
 }
 
 func (s Setup) solved(t *testing.T, exactly bool) float64 {
 	t.Helper()
-	p, err := s.ready()
+	p, err := s.compileChecked()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.exactly = exactly
-	step, _, _ := p.combine(p.times(likely, likely), likely)
+	step, _, _ := p.combine(p.partTimes(bounds.Likely, bounds.Likely), bounds.Likely)
 	return step
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/predict/device"
 )
 
 // Roofline is what a device can do over arithmetic intensity: FLOP/s, bounded by
@@ -61,9 +63,9 @@ type Workpoint struct {
 func RooflineOf(gpu hardware.GPU, precision hardware.Precision, link, input float64) (Roofline, error) {
 	r := Roofline{GPU: gpu, Precision: precision, Peak: gpu.Peak(precision).Value}
 	if !(r.Peak > 0) {
-		why := Load{GPU: gpu, Precision: precision}.checkPrecision()
+		why := device.Load{GPU: gpu, Precision: precision}.CheckPrecision()
 		if why == nil {
-			why = fmt.Errorf("choose %s", precisionsOf(gpu))
+			why = fmt.Errorf("choose %s", device.ListPrecisions(gpu))
 		}
 		return r, fmt.Errorf("roofline of %q in %q: %w", gpu.Name, precision, why)
 	}
@@ -86,33 +88,33 @@ func RooflineOf(gpu hardware.GPU, precision hardware.Precision, link, input floa
 // Roofline draws the setup's device, its link and its input path, with its
 // workload as a point.
 func (s Setup) Roofline() (Roofline, error) {
-	p, err := s.ready()
+	p, err := s.compileChecked()
 	if err != nil {
 		return Roofline{}, err
 	}
-	r, err := RooflineOf(s.Load.GPU, s.Load.Precision, p.link[likely], s.supply().Point)
+	r, err := RooflineOf(s.Load.GPU, s.Load.Precision, p.link[bounds.Likely], s.inputRate().Point)
 	if err != nil {
 		return r, err
 	}
 	return r, r.Add(s)
 }
 
-// supply is what the setup's input path delivers to one GPU, stored bytes/s: by
+// inputRate is what the setup's input path delivers to one GPU, stored bytes/s: by
 // its storage, workers, cores and collecting process, whatever the device takes.
 // It counts the parts that are known.
-func (s Setup) supply() stoker.Interval {
-	p, err := s.ready()
-	if err != nil || !set(s.Sample) {
+func (s Setup) inputRate() stoker.Interval {
+	p, err := s.compileChecked()
+	if err != nil || !bounds.IsSet(s.Sample) {
 		return stoker.Unknown()
 	}
 	p.curved, p.step = false, [3]float64{} // a device that takes no time
-	rate := func(v view) float64 {
-		t := p.times(v, v)
+	rate := func(v bounds.View) float64 {
+		t := p.partTimes(v, v)
 		t[onCopy] = 0
-		input, _ := p.input(t)
+		input, _ := p.slowestInput(t)
 		return p.batch * p.sample[v] / input
 	}
-	if i := inViews(rate); !math.IsInf(i.Point, 0) {
+	if i := bounds.InEachView(rate); !math.IsInf(i.Point, 0) {
 		return i
 	}
 	return stoker.Unknown()
@@ -120,18 +122,21 @@ func (s Setup) supply() stoker.Interval {
 
 // Add puts the setup's workload on the roofline.
 func (r *Roofline) Add(s Setup) error {
-	p, err := s.ready()
+	p, err := s.compileChecked()
 	if err != nil {
 		return err
 	}
-	work := s.flop()
+	work := s.Load.FLOP(s.Batch)
 	if !(work > 0) {
-		return fmt.Errorf("point on the roofline: the FLOP of %q are not known: name one of the known models", s.Load.Workload.Name)
+		return fmt.Errorf("point on the roofline: the FLOP of %q are not known: name one of the known models",
+			s.Load.Workload.Name)
 	}
 	w := Workpoint{
-		Name: s.Load.Workload.Title, Batch: s.Batch, Device: work / s.deviceBytes(),
-		Copied: work / (s.Batch * given(s.Decoded).Point), Stored: work / (s.Batch * given(s.Sample).Point),
-		Attained: over(stoker.Exactly(work), inViews(p.compute)), Delivered: over(stoker.Exactly(work), p.point().Step),
+		Name: s.Load.Workload.Title, Batch: s.Batch, Device: work / s.Load.DeviceBytes(s.Batch),
+		Copied:    work / (s.Batch * bounds.Given(s.Decoded).Point),
+		Stored:    work / (s.Batch * bounds.Given(s.Sample).Point),
+		Attained:  bounds.Divide(stoker.Exactly(work), bounds.InEachView(p.compute)),
+		Delivered: bounds.Divide(stoker.Exactly(work), p.solvePoint().Step),
 	}
 	w.Roof, w.Bound = r.Peak, peakRate
 	at := map[string]float64{DeviceMemory: w.Device, HostLink: w.Copied, InputSupply: w.Stored}
@@ -142,21 +147,6 @@ func (r *Roofline) Add(s Setup) error {
 	}
 	r.Points = append(r.Points, w)
 	return nil
-}
-
-// flop is the work of a step on one GPU.
-func (s Setup) flop() float64 {
-	return s.Load.passes() * s.Load.Workload.Forward.Value * s.Batch
-}
-
-// deviceBytes is what a step moves through device memory, bytes.
-func (s Setup) deviceBytes() float64 {
-	i := s.Load.ideal()
-	moved := (i.move*s.Batch + i.weights) * s.Load.GPU.MemoryRate.Value
-	if !(moved > 0) {
-		return math.NaN()
-	}
-	return moved
 }
 
 // tokens is how many tokens a step of the setup takes on all its GPUs: batch

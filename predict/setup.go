@@ -6,26 +6,29 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/predict/device"
 )
 
 // Setup is what a job is made of: as a person describes it, before any run, or with
-// the costs that a run was measured to have (Baseline). What is zero is not set
-// (Workers apart: 0 is a setting there); what nobody knows stays unknown, as
-// stoker.Unknown() or NaN, or carries a wide interval. Solve answers it.
+// the costs that a run was measured to have (Baseline). What is zero is not set;
+// what nobody knows stays unknown, as stoker.Unknown() or NaN, or carries a wide
+// interval. Solve answers it.
 //
 // Rates are bytes per second, sizes bytes, costs seconds.
 type Setup struct {
-	Load  Load
+	Load  device.Load
 	Batch float64         // samples per step and GPU
 	GPUs  float64         // of the job; 0 means 1
 	Nodes float64         // machines that share them evenly; 0 means 1. Cores and storage are those of one
 	Step  stoker.Interval // seconds per step with its input at hand, where it is known; else it comes from Curve
-	Curve Curve           // step time over batch where it is known; else it comes from Load
+	Curve device.Curve    // step time over batch where it is known; else it comes from Load
 
 	Sample  stoker.Interval // stored bytes of one sample
 	Decoded stoker.Interval // bytes of one sample as it is copied to the device
 
-	Workers    float64         // loader processes per GPU; NaN: unknown, 0 loads in the launching thread
+	Workers    float64         // loader processes per GPU; 0 or NaN: not set. WithWorkers(0) is num_workers=0
+	InLoop     bool            // num_workers=0: the launching thread loads, and there is no worker
 	Cores      float64         // logical cores of a machine that the job may use; 0 or NaN: unknown
 	Others     float64         // cores that the machine's other users take; 0: none
 	PhysCores  float64         // physical cores behind them; 0: as many
@@ -57,21 +60,28 @@ type Setup struct {
 	Network stoker.Interval // bytes/s of a machine to others, one direction, where there are several
 
 	// What only a run tells; each adds to or takes the place of what the above gives.
-	Wait    stoker.Interval // seconds per sample that its process does nothing but wait
-	Shared  stoker.Interval // share of Wait in a queue that all processes share: 0 where each waits for itself, 1 where the device is saturated
-	Waiters float64         // processes that stood in that queue; 0: 1
-	Launch  stoker.Interval // of Step, seconds of launching: they do not grow with the batch, and beside others they wait for a core
+	Wait stoker.Interval // seconds per sample that its process does nothing but wait
+	// share of Wait in a queue that all processes share: 0 where each waits for itself, 1 where the
+	// device is saturated
+	Shared  stoker.Interval
+	Waiters float64 // processes that stood in that queue; 0: 1
+	// of Step, seconds of launching: they do not grow with the batch, and beside others they wait
+	// for a core
+	Launch  stoker.Interval
 	Copy    stoker.Interval // seconds per step that the device waits for copies
 	LoopCPU stoker.Interval // core seconds per step of everything but loading and spinning
-	Spin    stoker.Interval // core seconds per step that the launching thread spins while the device works, where it has a core to itself
-	Single  stoker.Interval // core time of a process with one thread over PrepareCPU, for which the launching thread had helpers; not set: 1
-	Moving  float64         // cost of a byte that is collated and handed over, over the law's; 0: 1
-	Queue   stoker.Interval // time until a batch is made over what its process works and waits for data: it also waits for a core; not set: 1
-	Crowd   float64         // threads that wanted a core over cores, less 1, when Queue was measured; 0: Queue stays as it is
+	// core seconds per step that the launching thread spins while the device works, where it has a
+	// core to itself
+	Spin stoker.Interval
+	// core time of a process with one thread over PrepareCPU, for which the launching thread had
+	// helpers; not set: 1
+	Single stoker.Interval
+	Moving float64 // cost of a byte that is collated and handed over, over the law's; 0: 1
+	// time until a batch is made over what its process works and waits for data: it also waits for
+	// a core; not set: 1
+	Queue stoker.Interval
+	Crowd float64 // threads that wanted a core over cores, less 1, when Queue was measured; 0: Queue stays as it is
 }
-
-// set reports whether an interval was given and is known.
-func set(i stoker.Interval) bool { return i != (stoker.Interval{}) && i.Known() }
 
 // atLeastOne is a count, of which 0 means 1.
 func atLeastOne(n float64) float64 {
@@ -83,17 +93,19 @@ func atLeastOne(n float64) float64 {
 
 func integer(n float64) bool { return n == math.Trunc(n) }
 
-// check returns an error where a field cannot be: it names the field, its value
+// checkFields returns an error where a field cannot be: it names the field, its value
 // and what is expected. An unknown field is fine.
-func (s Setup) check() error {
-	if !(s.Batch >= 1 && s.Batch <= mostCount) {
-		return fmt.Errorf("batch is %v: expected 1 to %v samples per step and GPU", s.Batch, mostCount)
+func (s Setup) checkFields() error {
+	if !(s.Batch >= 1 && s.Batch <= bounds.MostCount) {
+		return fmt.Errorf("batch is %v: expected 1 to %v samples per step and GPU", s.Batch, bounds.MostCount)
 	}
-	if s.GPUs != 0 && !(s.GPUs >= 1 && s.GPUs <= mostCount) {
-		return fmt.Errorf("gpus is %v: expected 1 to %v", s.GPUs, mostCount)
+	if s.GPUs != 0 && !(s.GPUs >= 1 && s.GPUs <= bounds.MostCount) {
+		return fmt.Errorf("gpus is %v: expected 1 to %v", s.GPUs, bounds.MostCount)
 	}
-	if nodes := atLeastOne(s.Nodes); !(nodes >= 1 && nodes <= atLeastOne(s.GPUs)) || !integer(atLeastOne(s.GPUs)/nodes) {
-		return fmt.Errorf("nodes is %v and gpus %v: expected a whole number of GPUs for each machine", nodes, atLeastOne(s.GPUs))
+	if nodes := atLeastOne(s.Nodes); !(nodes >= 1 && nodes <= atLeastOne(s.GPUs)) ||
+		!integer(atLeastOne(s.GPUs)/nodes) {
+		return fmt.Errorf("nodes is %v and gpus %v: expected a whole number of GPUs for each machine", nodes,
+			atLeastOne(s.GPUs))
 	}
 	for _, n := range []struct {
 		name  string
@@ -107,22 +119,20 @@ func (s Setup) check() error {
 		{"prefetch", s.Prefetch},
 		{"epoch", s.Epoch},
 	} {
-		if n.value < 0 || n.value > mostCount {
-			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN where it is unknown", n.name, n.value, mostCount)
+		if n.value < 0 || n.value > bounds.MostCount {
+			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN where it is unknown", n.name, n.value,
+				bounds.MostCount)
 		}
+	}
+	if s.InLoop && s.Workers > 0 {
+		return fmt.Errorf("workers is %v and the launching thread loads: expected one of the two, as WithWorkers "+
+			"sets them", s.Workers)
 	}
 	if !(s.Cached >= 0 && s.Cached <= 1) {
 		return fmt.Errorf("cached is %v: expected the share of the data set that lies in memory, 0 to 1", s.Cached)
 	}
 	return s.checkIntervals()
 }
-
-// Bounds of what is taken for an input rather than a slip: nothing within them
-// overflows.
-const (
-	mostCount   = 1e9
-	least, most = 1e-18, 1e24
-)
 
 func (s Setup) checkIntervals() error {
 	for _, f := range []struct {
@@ -142,15 +152,32 @@ func (s Setup) checkIntervals() error {
 		{"network rate", "bytes/s", s.Network},
 	} {
 		i := f.value
-		if !set(i) {
+		if !bounds.IsSet(i) {
 			continue
 		}
-		if !(i.Low >= least && i.High <= most && i.Low <= i.Point && i.Point <= i.High) {
-			return fmt.Errorf("%s is %v, %v to %v: expected more than 0 %s (%v to %v), low <= point <= high; leave it out where it is unknown",
-				f.name, i.Point, i.Low, i.High, f.unit, least, most)
+		if !(i.Low >= bounds.Least && i.High <= bounds.Most && i.Low <= i.Point && i.Point <= i.High) {
+			return fmt.Errorf("%s is %v, %v to %v: expected more than 0 %s (%v to %v), low <= point <= high; "+
+				"leave it out where it is unknown",
+				f.name, i.Point, i.Low, i.High, f.unit, bounds.Least, bounds.Most)
 		}
 	}
 	return nil
+}
+
+// WithWorkers sets num_workers: the loader processes per GPU. With 0 the launching
+// thread loads, with NaN nobody knows.
+func (s Setup) WithWorkers(n float64) Setup {
+	s.Workers, s.InLoop = n, n == 0
+	return s
+}
+
+// NumWorkers is the loader processes per GPU: 0 if the launching thread loads, NaN if
+// that is not set.
+func (s Setup) NumWorkers() float64 {
+	if s.Workers == 0 && !s.InLoop {
+		return math.NaN()
+	}
+	return s.Workers
 }
 
 // WithStorage sets what a class of storage delivers. In shards samples lie in a row; a
@@ -163,7 +190,8 @@ func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 		}
 		return stoker.Exactly(f.Value)
 	}
-	s.Storage, s.Reads, s.Latency, s.PerFile = figure(storage.Rate), figure(storage.IOPS), figure(storage.Latency), stoker.Interval{}
+	s.Storage, s.Reads, s.Latency, s.PerFile = figure(storage.Rate), figure(storage.IOPS), figure(storage.Latency),
+		stoker.Interval{}
 	if access == Files {
 		s.PerFile = readsPerFile
 	}
@@ -174,5 +202,3 @@ func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 }
 
 var readsPerFile = stoker.Interval{Low: 1, Point: 1, High: 3}
-
-func sqrt4(v float64) float64 { return math.Sqrt(math.Sqrt(v)) }

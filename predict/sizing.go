@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Sizing is what a setup needs to reach a utilisation. An Unknown interval is a
@@ -24,6 +25,7 @@ type Sizing struct {
 	Reached     bool            // the setup reaches the target as it is, by its likely values
 	Changes     []Need          // what has to change; empty where Reached
 	Impossible  []string        // why no number of workers, cores or bytes/s would do; empty where one does
+	Worst       []string        // the same with the fastest device and the slowest input, if likely values would do
 	Unknown     []Missing       // inputs that nobody gave; what depends on them is not sized
 	Setup       Setup           // the setup with the likely needs met: Solve of it reaches the target
 }
@@ -41,7 +43,8 @@ type Need struct {
 // that the time of a step must be known.
 func (s Setup) Size(target float64) (Sizing, error) {
 	if !(target > 0 && target <= 1) {
-		return Sizing{}, fmt.Errorf("target is %v: expected a utilisation of more than 0 and at most 1, such as 0.95", target)
+		return Sizing{}, fmt.Errorf("target is %v: expected a utilisation of more than 0 and at most 1, such as 0.95",
+			target)
 	}
 	a, err := s.Solve()
 	if err != nil {
@@ -51,47 +54,51 @@ func (s Setup) Size(target float64) (Sizing, error) {
 	if err != nil {
 		return Sizing{}, err
 	}
-	compute := p.compute(likely)
+	compute := p.compute(bounds.Likely)
 	if math.IsNaN(compute) {
-		return Sizing{}, fmt.Errorf("the time of a step is unknown: name a model and a GPU, or give it; without it nothing can be sized")
+		return Sizing{}, fmt.Errorf("the time of a step is unknown: name a model and a GPU, or give it; without " +
+			"it nothing can be sized")
 	}
 	z := Sizing{Target: target, Step: compute / target, Setup: s, Reached: a.Utilization.Point >= target-rounding}
 	if !z.Reached && p.copiesTooLong(target) {
-		z.pin()
+		z.pinCopies()
 		if p, err = z.Setup.compile(); err != nil {
 			return Sizing{}, err
 		}
 	}
 	var needs [3]need
-	for _, v := range []view{optimist, likely, pessimist} {
-		needs[v] = p.needs(v, target)
+	for _, v := range []bounds.View{bounds.Optimist, bounds.Likely, bounds.Pessimist} {
+		needs[v] = p.sizeInView(v, target)
 	}
 	z.spread(needs)
 	if !z.Reached {
-		z.Impossible = p.impossible(needs[likely], target)
-		z.change(&p, needs[likely])
-		z.raise()
+		z.Impossible = p.impossible(needs[bounds.Likely], target)
+		if len(z.Impossible) == 0 {
+			z.Worst = p.impossible(needs[bounds.Pessimist], target)
+		}
+		z.change(&p, needs[bounds.Likely])
+		z.raiseUntilReached()
 	}
-	z.Unknown = z.left(a.Unknown)
+	z.Unknown = z.unsizedInputs(a.Unknown)
 	return z, nil
 }
 
 // copiesTooLong reports whether copies from pageable memory, which add to compute, take
 // more than the target leaves.
 func (p *numbers) copiesTooLong(target float64) bool {
-	n := p.needs(likely, target)
-	return !p.pinned && p.link[likely] < n.link
+	n := p.sizeInView(bounds.Likely, target)
+	return !p.pinned && p.link[bounds.Likely] < n.link
 }
 
-// pin is the first thing to do about copies: a faster link is bought, page-locked
+// pinCopies is the first thing to do about copies: a faster link is bought, page-locked
 // memory is a word.
-func (z *Sizing) pin() {
+func (z *Sizing) pinCopies() {
 	z.Setup.Pinned = true
 	z.Changes = append(z.Changes, Need{Input: "pin_memory", From: 0, To: stoker.Exactly(1), Unit: "bool"})
 }
 
-// left are the unknown inputs that were not sized.
-func (z *Sizing) left(unknown []Missing) (all []Missing) {
+// unsizedInputs are the unknown inputs that were not sized.
+func (z *Sizing) unsizedInputs(unknown []Missing) (all []Missing) {
 	for _, m := range unknown {
 		if !slices.ContainsFunc(z.Changes, func(n Need) bool { return n.Input == m.Input }) {
 			all = append(all, m)
@@ -106,13 +113,14 @@ const rounding = 1e-9
 // need is a Sizing in one view; NaN is unknown, +Inf cannot be met.
 type need struct {
 	workers, cores, storage, reads, link, rate float64
-	input                                      float64 // seconds that input may take; 0 or less: no input is fast enough
-	collect                                    float64 // seconds that collecting takes
+	// seconds that input may take; 0 or less: no input is fast enough
+	input   float64
+	collect float64 // seconds that collecting takes
 }
 
-// needs sizes in one view: the optimist has a slow device and fast input.
-func (p *numbers) needs(v view, target float64) need {
-	device := [...]view{pessimist, likely, optimist}[v]
+// sizeInView sizes in one view: the optimist has a slow device and fast input.
+func (p *numbers) sizeInView(v bounds.View, target float64) need {
+	device := [...]bounds.View{bounds.Pessimist, bounds.Likely, bounds.Optimist}[v]
 	compute := p.compute(device)
 	allowed := compute / target
 	q := *p
@@ -122,12 +130,12 @@ func (p *numbers) needs(v view, target float64) need {
 	}
 	n := need{link: math.NaN(), rate: math.NaN()}
 	n.link = p.batch * p.decoded[v] / p.roomForCopy(allowed, compute)
-	t := q.times(device, v)
+	t := q.partTimes(device, v)
 	if t[onCopy] > 0 && !(p.link[v] >= n.link) { // size the rest as if the link were as needed
 		t[onCopy] = p.batch * p.decoded[v] / n.link
 	}
-	loop := min(allowed, q.loop(t, likely))
-	n.input = q.room(allowed, loop)
+	loop := min(allowed, q.loopTime(t, bounds.Likely))
+	n.input = q.roomForInput(allowed, loop)
 	n.collect = orNone(t[onCollect])
 	bytes := p.batch * p.misses[v] * p.sample[v]
 	if p.misses[v] == 0 {
@@ -142,7 +150,7 @@ func (p *numbers) needs(v view, target float64) need {
 	n.workers = p.sizeWorkers(v, n)
 	q.workers = n.workers
 	q.settle()
-	cpu := q.preparing(v) + v.cost(spinning)*loop
+	cpu := q.preparing(v) + v.Cost(spinning)*loop
 	n.cores = p.gpus * cpu / n.input
 	return n
 }
@@ -155,9 +163,9 @@ func (p *numbers) roomForCopy(allowed, compute float64) float64 {
 	return max(0, allowed-compute)
 }
 
-// room is how long input may take beside a loop, so that the step is allowed: the
+// roomForInput is how long input may take beside a loop, so that the step is allowed: the
 // inverse of joint.
-func (p *numbers) room(allowed, loop float64) float64 {
+func (p *numbers) roomForInput(allowed, loop float64) float64 {
 	sharp := p.sharp
 	if math.IsInf(sharp, 1) {
 		return allowed
@@ -167,7 +175,7 @@ func (p *numbers) room(allowed, loop float64) float64 {
 
 // sizeWorkers is how many workers prepare a batch in time. Several crowd each
 // other where one does not, so a second round counts with what the first gave.
-func (p *numbers) sizeWorkers(v view, n need) float64 {
+func (p *numbers) sizeWorkers(v bounds.View, n need) float64 {
 	q := *p
 	if n.storage > 0 {
 		q.storage[v] = math.Max(n.storage, orNone(p.storage[v]))
@@ -175,7 +183,7 @@ func (p *numbers) sizeWorkers(v view, n need) float64 {
 	if n.reads > 0 {
 		q.reads[v] = math.Max(n.reads, orNone(p.reads[v]))
 	}
-	_, alone := q.reading(v)
+	_, alone := q.readTimes(v)
 	alone = orNone(alone)
 	q.workers = 1
 	count := 1.0
@@ -193,7 +201,7 @@ func (p *numbers) sizeWorkers(v view, n need) float64 {
 // spread makes intervals of three views.
 func (z *Sizing) spread(n [3]need) {
 	of := func(f func(need) float64) stoker.Interval {
-		i := sorted(f(n[optimist]), f(n[likely]), f(n[pessimist]))
+		i := bounds.Enclose(f(n[bounds.Optimist]), f(n[bounds.Likely]), f(n[bounds.Pessimist]))
 		if math.IsInf(i.Point, 0) || math.IsNaN(i.Point) {
 			return stoker.Unknown()
 		}
@@ -208,7 +216,7 @@ func (z *Sizing) spread(n [3]need) {
 	z.Reads = of(func(n need) float64 { return n.reads })
 	z.Link = of(func(n need) float64 { return n.link })
 	z.PrepareRate = of(func(n need) float64 { return n.rate })
-	if n[likely].rate > 0 {
+	if n[bounds.Likely].rate > 0 {
 		z.Workers, z.Cores = stoker.Unknown(), stoker.Unknown()
 	}
 }
@@ -216,11 +224,14 @@ func (z *Sizing) spread(n [3]need) {
 // impossible says what no amount of hardware of the same kind would do.
 func (p *numbers) impossible(n need, target float64) []string {
 	var all []string
-	percent := amount(100*target) + " %"
+	percent := stoker.About(100*target) + " %"
 	if !(n.input > 0) {
-		all = append(all, fmt.Sprintf("%s cannot be reached while batches differ in cost: nearly equal stages hold each other up; ask for a little less, or for larger batches", percent))
+		all = append(all, fmt.Sprintf("%s cannot be reached while batches differ in cost: nearly equal stages "+
+			"hold each other up; ask for a little less, or for larger batches", percent))
 	} else if n.collect > n.input*(1+rounding) {
-		all = append(all, fmt.Sprintf("%s cannot be reached through one collecting process per GPU: it hands over at most %s, and the device needs %s; smaller samples (uint8 instead of float32) or batches that workers write where the device reads them take less",
+		all = append(all, fmt.Sprintf("%s cannot be reached through one collecting process per GPU: it hands over "+
+			"at most %s, and the device needs %s; smaller samples (uint8 instead of float32) or batches that "+
+			"workers write where the device reads them take less",
 			percent, perSecond(p.batch/n.collect), perSecond(p.batch/n.input)))
 	}
 	return all
@@ -236,39 +247,42 @@ func (z *Sizing) change(p *numbers, n need) {
 		set(likely)
 	}
 	s := &z.Setup
-	mend("storage rate", "bytes/s", p.storage[likely], n.storage, z.Storage, func(v float64) { s.Storage = stoker.Exactly(v) })
-	mend("reads", "reads/s", p.reads[likely], n.reads, z.Reads, func(v float64) { s.Reads = stoker.Exactly(v) })
-	mend("prepare rate", "bytes/s", p.rate[likely], n.rate, z.PrepareRate, func(v float64) { s.PrepareRate = stoker.Exactly(v) })
-	if !set(s.PrepareRate) {
-		mend("workers", "per GPU", p.workers, n.workers, z.Workers, func(v float64) { s.Workers = v })
-		mend("cores", "", p.cores[likely], n.cores, z.Cores, func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
+	mend("storage rate", "bytes/s", p.storage[bounds.Likely], n.storage, z.Storage,
+		func(v float64) { s.Storage = stoker.Exactly(v) })
+	mend("reads", "reads/s", p.reads[bounds.Likely], n.reads, z.Reads, func(v float64) { s.Reads = stoker.Exactly(v) })
+	mend("prepare rate", "bytes/s", p.rate[bounds.Likely], n.rate, z.PrepareRate,
+		func(v float64) { s.PrepareRate = stoker.Exactly(v) })
+	if !bounds.IsSet(s.PrepareRate) {
+		mend("workers", "per GPU", p.workers, n.workers, z.Workers, func(v float64) { *s = s.WithWorkers(v) })
+		mend("cores", "", p.cores[bounds.Likely], n.cores, z.Cores,
+			func(v float64) { s.Cores, s.PhysCores = math.Ceil(v), 0 })
 	}
-	mend("link", "bytes/s", p.link[likely], n.link, z.Link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
+	mend("link", "bytes/s", p.link[bounds.Likely], n.link, z.Link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
 }
 
-// raise adds workers and cores until the played queue reaches the target as well: what is
+// raiseUntilReached adds workers and cores until the played queue reaches the target as well: what is
 // needed comes from the closed form, which is a few per cent off where batches differ.
-func (z *Sizing) raise() {
+func (z *Sizing) raiseUntilReached() {
 	const tries = 20
 	for try, raised := 0, true; try < tries && raised && len(z.Impossible) == 0; try++ {
-		p, err := z.Setup.ready()
-		if err != nil || z.Setup.Workers == 0 {
+		p, err := z.Setup.compileChecked()
+		if err != nil || z.Setup.InLoop {
 			return
 		}
 		p.exactly = true
-		t := p.times(likely, likely)
-		step, _, _ := p.combine(t, likely)
+		t := p.partTimes(bounds.Likely, bounds.Likely)
+		step, _, _ := p.combine(t, bounds.Likely)
 		reached := t[onCompute] / step
 		if !(reached < z.Target-rounding) {
 			return
 		}
-		raised = z.scale(max(1.02, z.Target/reached))
+		raised = z.scaleNeeds(max(1.02, z.Target/reached))
 	}
 }
 
-// scale multiplies the workers and cores that have to change, and reports whether
+// scaleNeeds multiplies the workers and cores that have to change, and reports whether
 // there are any.
-func (z *Sizing) scale(times float64) (found bool) {
+func (z *Sizing) scaleNeeds(times float64) (found bool) {
 	for i := range z.Changes {
 		n := &z.Changes[i]
 		switch n.Input {

@@ -34,7 +34,8 @@ func TestSizingReachesItsTarget(t *testing.T) {
 		possible++
 		a := mustSolve(t, z.Setup)
 		if a.Utilization.Point < target-1e-6 {
-			t.Fatalf("target %.4f: reaches %.4f with %+v, of %+v, step %+v", target, a.Utilization.Point, z.Changes, s, a.Bound)
+			t.Fatalf("target %.4f: reaches %.4f with %+v, of %+v, step %+v", target, a.Utilization.Point, z.Changes,
+				s, a.Bound)
 		}
 		for _, n := range z.Changes {
 			if !(n.To.Low <= n.To.Point) || n.To.Point <= n.From && n.Input != "workers" {
@@ -73,7 +74,8 @@ func TestImpossibleTargets(t *testing.T) {
 	s = images(t)
 	s.Pinned = false
 	z, err = s.Size(1)
-	if err != nil || len(z.Impossible) != 0 || len(z.Changes) == 0 || z.Changes[0].Input != "pin_memory" || !z.Setup.Pinned {
+	if err != nil || len(z.Impossible) != 0 || len(z.Changes) == 0 || z.Changes[0].Input != "pin_memory" ||
+		!z.Setup.Pinned {
 		t.Errorf("copies from pageable memory add to compute: %v, %v, %v", err, z.Impossible, z.Changes)
 	}
 	for _, target := range []float64{0, -1, 1.01} {

@@ -27,11 +27,12 @@ func ExampleSetup_Solve() {
 	}
 	fmt.Printf("step %.0f ms (%.0f to %.0f), the device computes %.0f %% of it\n",
 		1e3*answer.Step.Point, 1e3*answer.Step.Low, 1e3*answer.Step.High, 100*answer.Utilization.Point)
-	fmt.Printf("%s: the %s binds; then %s, %.2fx faster\n", answer.Bound.Stage, answer.Bound.Resource, answer.Next.Resource, answer.Gain.Point)
+	fmt.Printf("the limit: %s by %s; then %s, %.2fx faster\n", answer.Bound.Stage, answer.Bound.Resource,
+		answer.Next.Resource, answer.Gain.Point)
 	fmt.Println(answer.Wrong[0])
 	// Output:
 	// step 143 ms (100 to 222), the device computes 70 % of it
-	// prepare: the worker binds; then gpu, 1.43x faster
+	// the limit: prepare by workers; then gpu, 1.43x faster
 	// storage would have to deliver less than 197 MB/s instead of 6.5 GB/s before it becomes the limit
 }
 
@@ -42,7 +43,8 @@ func ExampleSetup_Size() {
 		return
 	}
 	for _, need := range sizing.Changes {
-		fmt.Printf("%s: %v to %.0f (%.0f to %.0f) %s\n", need.Input, need.From, need.To.Point, need.To.Low, need.To.High, need.Unit)
+		fmt.Printf("%s: %v to %.0f (%.0f to %.0f) %s\n", need.Input, need.From, need.To.Point, need.To.Low,
+			need.To.High, need.Unit)
 	}
 	// Output:
 	// workers: 4 to 6 (4 to 9) per GPU
@@ -61,9 +63,9 @@ func ExampleSweep() {
 		fmt.Println(err)
 	}
 	// Output:
-	// 1 workers: 452 images/s, worker
-	// 2 workers: 895 images/s, worker
-	// 4 workers: 1790 images/s, worker
+	// 1 workers: 452 images/s, workers
+	// 2 workers: 895 images/s, workers
+	// 4 workers: 1790 images/s, workers
 	// 8 workers: 2560 images/s, gpu
 	// 16 workers: 2560 images/s, gpu
 }

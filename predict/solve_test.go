@@ -8,6 +8,8 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/predict/device"
 )
 
 // trained is ResNet-50 on an A100 with everything known.
@@ -15,12 +17,12 @@ func trained(t testing.TB) Setup {
 	t.Helper()
 	s := images(t)
 	s.Step = stoker.Interval{}
-	w, found := FindWorkload("resnet50")
+	w, found := device.FindWorkload("resnet50")
 	gpu, known := hardware.FindGPU("a100-80gb-sxm")
 	if !found || !known {
 		t.Fatal("no ResNet-50 or no A100")
 	}
-	s.Load = Load{Workload: w, GPU: gpu, Precision: hardware.FP16, Training: true, Software: Compiled}
+	s.Load = device.Load{Workload: w, GPU: gpu, Precision: hardware.FP16, Training: true, Software: device.Compiled}
 	return s
 }
 
@@ -40,7 +42,8 @@ func TestMemoryError(t *testing.T) {
 	if _, err := s.Solve(); err == nil {
 		t.Errorf("batch %v fits though %v is the largest", s.Batch, memory.Largest)
 	}
-	s.Curve = Curve{Low: Terms{0, 0, 1}, Point: Terms{0, 0, 1}, High: Terms{0, 0, 1}, Memory: 1, Weights: 1e15}
+	linear := device.Terms{PerSample: 1}
+	s.Curve = device.Curve{Low: linear, Point: linear, High: linear, Memory: 1, Weights: 1e15}
 	if _, err := s.Solve(); err == nil || !strings.Contains(err.Error(), "optimiser alone take 1 PB") {
 		t.Errorf("weights above the memory: %v", err)
 	}
@@ -49,8 +52,9 @@ func TestMemoryError(t *testing.T) {
 // Below the crossover the device binds, above it input does.
 func TestCrossover(t *testing.T) {
 	s := trained(t)
-	s.Curve = Curve{
-		Low: Terms{Floor: 0.02, PerSample: 1e-4}, Point: Terms{Floor: 0.02, PerSample: 1e-4}, High: Terms{Floor: 0.02, PerSample: 1e-4},
+	s.Curve = device.Curve{
+		Low: device.Terms{Floor: 0.02, PerSample: 1e-4}, Point: device.Terms{Floor: 0.02, PerSample: 1e-4},
+		High:   device.Terms{Floor: 0.02, PerSample: 1e-4},
 		Memory: math.NaN(), Weights: math.NaN(),
 	}
 	at := mustSolve(t, s).Crossover
@@ -81,10 +85,13 @@ func TestWrongIsRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &solution{Setup: s, numbers: p, t: [3]times{p.times(optimist, optimist), p.times(likely, likely), p.times(pessimist, pessimist)}}
+	c := &solution{Setup: s, numbers: p, t: [3]times{
+		p.partTimes(bounds.Optimist, bounds.Optimist),
+		p.partTimes(bounds.Likely, bounds.Likely), p.partTimes(bounds.Pessimist, bounds.Pessimist),
+	}}
 	seen := 0
-	for _, k := range c.knobs() {
-		v := k.at(a.Step.Point)
+	for _, k := range c.levers() {
+		v := k.valueAt(a.Step.Point)
 		moved := s
 		switch k.part {
 		case onRead:
@@ -103,14 +110,15 @@ func TestWrongIsRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := q.times(likely, likely)[k.part]; !near(got/a.Step.Point, 1, 1e-6) {
+		if got := q.partTimes(bounds.Likely, bounds.Likely)[k.part]; !near(got/a.Step.Point, 1, 1e-6) {
 			t.Errorf("part %d at %v takes %v, the step %v", k.part, v, got, a.Step.Point)
 		}
 	}
 	if seen != 4 {
 		t.Errorf("%d of 4 parts", seen)
 	}
-	if text := strings.Join(a.Wrong, "\n"); !strings.Contains(text, "storage would have to deliver less than 282 MB/s instead of 6.5 GB/s before it becomes the limit") {
+	if text := strings.Join(a.Wrong, "\n"); !strings.Contains(text,
+		"storage would have to deliver less than 282 MB/s instead of 6.5 GB/s before it becomes the limit") {
 		t.Error(text)
 	}
 }
@@ -120,7 +128,8 @@ func TestGain(t *testing.T) {
 	s := images(t)
 	s.Workers = 2
 	a := mustSolve(t, s)
-	if a.Bound.Resource != stoker.Worker || a.Next.Resource != stoker.GPU || !near(a.Gain.Point, a.Step.Point/0.1, 1e-9) {
+	if a.Bound.Resource != stoker.Worker || a.Next.Resource != stoker.GPU ||
+		!near(a.Gain.Point, a.Step.Point/0.1, 1e-9) {
 		t.Errorf("bound %+v next %+v gain %+v", a.Bound, a.Next, a.Gain)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Axis is one setting that a sweep varies.
@@ -174,7 +175,7 @@ func checkAxis(a Axis) error {
 		return fmt.Errorf("sweep over %s: %d values, expected 1 to %d", a.Name, len(a.Values), mostValues)
 	}
 	for _, v := range a.Values {
-		low, high := 0.0, float64(mostCount)
+		low, high := 0.0, float64(bounds.MostCount)
 		switch a.Name {
 		case "batch", "gpus":
 			low = 1
@@ -183,7 +184,7 @@ func checkAxis(a Axis) error {
 		case "cores":
 			low = 0.01
 		case "sample", "storage", "prepare":
-			low, high = least, most
+			low, high = bounds.Least, bounds.Most
 		}
 		if !(v >= low && v <= high) {
 			return fmt.Errorf("%s is %v: expected %v to %v", a.Name, v, low, high)
@@ -199,15 +200,31 @@ func checkAxis(a Axis) error {
 // the first axis varying slowest, and calls each with the result. It allocates
 // nothing per setting: more than a million a second.
 func Sweep(s Setup, axes []Axis, each func(Point)) error {
-	if err := s.check(); err != nil {
+	if err := checkAxes(axes); err != nil {
 		return err
 	}
-	if len(axes) < 1 || len(axes) > 2 {
-		return fmt.Errorf("sweep over %d settings: expected one or two", len(axes))
+	for _, axis := range axes { // what is swept need not be set
+		s = s.Begin(axis)
+	}
+	if err := s.checkFields(); err != nil {
+		return err
 	}
 	p, err := s.compile()
 	if err != nil {
 		return err
+	}
+	for _, axis := range axes {
+		if err := p.sweepable(axis); err != nil {
+			return err
+		}
+	}
+	p.sweep(axes, each)
+	return nil
+}
+
+func checkAxes(axes []Axis) error {
+	if len(axes) < 1 || len(axes) > 2 {
+		return fmt.Errorf("sweep over %d settings: expected one or two", len(axes))
 	}
 	if len(axes) == 2 && axes[0].Name == axes[1].Name {
 		return fmt.Errorf("sweep over %s twice: expected two different settings", axes[0].Name)
@@ -217,25 +234,58 @@ func Sweep(s Setup, axes []Axis, each func(Point)) error {
 		if err := checkAxis(axis); err != nil {
 			return err
 		}
-		if err := p.sweepable(axis); err != nil {
-			return err
-		}
 		settings *= len(axis.Values)
 	}
 	if settings > mostSettings {
 		return fmt.Errorf("sweep over %d settings: expected at most %d", settings, mostSettings)
 	}
-	p.sweep(axes, each)
 	return nil
+}
+
+// Begin is the setup at an axis's first value.
+func (s Setup) Begin(a Axis) Setup {
+	v := a.Values[0]
+	switch a.Name {
+	case "batch":
+		s.Batch = v
+	case "workers":
+		s = s.WithWorkers(v)
+	case "cores":
+		s.Cores, s.PhysCores = v, 0
+	case "gpus":
+		s.GPUs = v
+	case "cached":
+		s.Cached = v
+	case "sample":
+		s.Sample = stoker.Exactly(v)
+	case "storage":
+		s.Storage = stoker.Exactly(v)
+		if len(a.Storages) > 0 {
+			s = s.WithStorage(a.Storages[0], s.access())
+		}
+	case "prepare":
+		s.PrepareCPU = stoker.Exactly(v)
+	}
+	return s
+}
+
+// access is how the setup reads storage: sample by sample, or in a row.
+func (s Setup) access() Access {
+	if bounds.IsSet(s.PerFile) {
+		return Files
+	}
+	return Sequential
 }
 
 // sweepable refuses an axis that the answer could not follow.
 func (p *numbers) sweepable(a Axis) error {
-	if a.Name == "batch" && !p.curved && !math.IsNaN(p.step[likely]) {
-		return fmt.Errorf("sweep over batch: the step time was given for batch %.0f only; name the model and the GPU, so that it is known for others", p.batch)
+	if a.Name == "batch" && !p.curved && !math.IsNaN(p.step[bounds.Likely]) {
+		return fmt.Errorf("sweep over batch: the step time was given for batch %.0f only; name the model and the "+
+			"GPU, so that it is known for others", p.batch)
 	}
-	if p.rate[likely] > 0 && (a.Name == "workers" || a.Name == "cores" || a.Name == "prepare") {
-		return fmt.Errorf("sweep over %s: the setup says how fast all workers prepare together, so it would change nothing; give the core time of a sample instead", a.Name)
+	if p.rate[bounds.Likely] > 0 && (a.Name == "workers" || a.Name == "cores" || a.Name == "prepare") {
+		return fmt.Errorf("sweep over %s: the setup says how fast all workers prepare together, so it would "+
+			"change nothing; give the core time of a sample instead", a.Name)
 	}
 	return nil
 }
@@ -243,24 +293,24 @@ func (p *numbers) sweepable(a Axis) error {
 func (p *numbers) sweep(axes []Axis, each func(Point)) {
 	x := axes[0]
 	for i, v := range x.Values {
-		p.move(x, i)
+		p.moveTo(x, i)
 		if len(axes) == 1 {
-			r := p.point()
+			r := p.solvePoint()
 			r.X, r.Y = v, math.NaN()
 			each(r)
 			continue
 		}
 		for j, w := range axes[1].Values {
-			p.move(axes[1], j)
-			r := p.point()
+			p.moveTo(axes[1], j)
+			r := p.solvePoint()
 			r.X, r.Y = v, w
 			each(r)
 		}
 	}
 }
 
-// move sets an axis to one of its values.
-func (p *numbers) move(a Axis, i int) {
+// moveTo sets an axis to one of its values.
+func (p *numbers) moveTo(a Axis, i int) {
 	p.set(a.Name, a.Values[i])
 	p.settle()
 	if len(a.Storages) > 0 {
@@ -271,11 +321,11 @@ func (p *numbers) move(a Axis, i int) {
 // stored sets what a class of storage answers besides its rate.
 func (p *numbers) stored(class hardware.Storage) {
 	access := Sequential
-	if p.perFile[likely] > 0 {
+	if p.perFile[bounds.Likely] > 0 {
 		access = Files
 	}
 	s := Setup{}.WithStorage(class, access)
-	p.reads, p.latency, p.perFile = rates(s.Reads), costs(s.Latency), costs(s.PerFile)
+	p.reads, p.latency, p.perFile = bounds.RateViews(s.Reads), bounds.CostViews(s.Latency), bounds.CostViews(s.PerFile)
 }
 
 // set moves one setting, without doubt.
@@ -297,6 +347,6 @@ func (p *numbers) set(name string, v float64) {
 	case "gpus":
 		p.gpus = v / p.nodes
 	case "cached":
-		p.misses = costs(missed(v))
+		p.misses = bounds.CostViews(missed(v))
 	}
 }

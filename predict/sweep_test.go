@@ -63,10 +63,13 @@ func TestSweepIsSolve(t *testing.T) {
 
 func sweepIsSolve(t *testing.T, s Setup) {
 	axes := map[string]func(*Setup, float64){
-		"batch": func(s *Setup, v float64) { s.Batch = v }, "workers": func(s *Setup, v float64) { s.Workers = v },
-		"cores": func(s *Setup, v float64) { s.Cores = v }, "gpus": func(s *Setup, v float64) { s.GPUs = v },
-		"sample": func(s *Setup, v float64) { s.Sample = stoker.Exactly(1e4 * v) }, "storage": func(s *Setup, v float64) { s.Storage = stoker.Exactly(1e8 * v) },
-		"prepare": func(s *Setup, v float64) { s.PrepareCPU = stoker.Exactly(1e-3 * v) }, "cached": func(s *Setup, v float64) { s.Cached = v / 8 },
+		"batch":   func(s *Setup, v float64) { s.Batch = v },
+		"workers": func(s *Setup, v float64) { *s = s.WithWorkers(v) },
+		"cores":   func(s *Setup, v float64) { s.Cores = v }, "gpus": func(s *Setup, v float64) { s.GPUs = v },
+		"sample":  func(s *Setup, v float64) { s.Sample = stoker.Exactly(1e4 * v) },
+		"storage": func(s *Setup, v float64) { s.Storage = stoker.Exactly(1e8 * v) },
+		"prepare": func(s *Setup, v float64) { s.PrepareCPU = stoker.Exactly(1e-3 * v) },
+		"cached":  func(s *Setup, v float64) { s.Cached = v / 8 },
 	}
 	unit := map[string]float64{"sample": 1e4, "storage": 1e8, "prepare": 1e-3, "cached": 1.0 / 8}
 	points := 0
@@ -88,19 +91,21 @@ func sweepIsSolve(t *testing.T, s Setup) {
 				moved := s
 				axes[one](&moved, []float64{1, 3, 8}[at/3])
 				axes[two](&moved, []float64{1, 3, 8}[at%3])
-				n, err := moved.ready()
+				n, err := moved.compileChecked()
 				if err != nil {
 					t.Fatal(err)
 				}
-				a, closed := mustSolve(t, moved), n.point()
+				a, closed := mustSolve(t, moved), n.solvePoint()
 				at++
-				if p.X, p.Y = 0, 0; p.Step != closed.Step || p.Utilization != closed.Utilization || p.Bound != closed.Bound {
+				if p.X, p.Y = 0, 0; p.Step != closed.Step || p.Utilization != closed.Utilization ||
+					p.Bound != closed.Bound {
 					t.Errorf("%s, %s: %+v, the same setup by itself %+v", one, two, p, closed)
 				}
 				if s.Spread > 0 {
 					return // which Solve plays
 				}
-				if a.Step != p.Step || a.Throughput != p.Throughput || a.Utilization != p.Utilization || a.Bound.Resource == stoker.CPU && p.Bound != stoker.CPU {
+				if a.Step != p.Step || a.Throughput != p.Throughput || a.Utilization != p.Utilization ||
+					a.Bound.Resource == stoker.CPU && p.Bound != stoker.CPU {
 					t.Errorf("%s %v, %s %v: step %+v, Solve says %+v", one, p.X, two, p.Y, p.Step, a.Step)
 				}
 			})
@@ -115,6 +120,17 @@ func sweepIsSolve(t *testing.T, s Setup) {
 	}
 }
 
+// What a sweep varies need not be set beside it.
+func TestSweepOfWhatIsNotSet(t *testing.T) {
+	s := trained(t)
+	s.Batch = 0
+	batches := []float64{}
+	if err := Sweep(s, []Axis{{Name: "batch", Values: []float64{32, 64}}},
+		func(p Point) { batches = append(batches, p.X) }); err != nil || len(batches) != 2 {
+		t.Errorf("batches %v: %v", batches, err)
+	}
+}
+
 func TestBadSweeps(t *testing.T) {
 	batch, none := Axis{Name: "batch", Values: []float64{1, 2}}, func(Point) {}
 	for name, err := range map[string]error{
@@ -124,7 +140,7 @@ func TestBadSweeps(t *testing.T) {
 		"batch 0":       Sweep(trained(t), []Axis{{Name: "batch", Values: []float64{0}}}, none),
 		"NaN":           Sweep(trained(t), []Axis{{Name: "cores", Values: []float64{math.NaN()}}}, none),
 		"step was once": Sweep(images(t), []Axis{batch}, none),
-		"bad setup":     Sweep(Setup{}, []Axis{batch}, none),
+		"bad setup":     Sweep(Setup{Cached: 2}, []Axis{batch}, none),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

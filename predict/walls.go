@@ -5,11 +5,14 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Wall is one limit that a training job runs into.
 type Wall struct {
-	Name  string          // "memory", "dispatch", "ingestion", "transformation", "locality", "communication", "checkpoint"
+	// "memory", "dispatch", "ingestion", "transformation", "locality", "communication",
+	// "checkpoint"
+	Name  string
 	Value stoker.Interval // what the job needs or spends
 	Limit stoker.Interval // what there is, or what it is held against
 	Unit  string          // of both: "bytes", "seconds", "bytes/s", "cores"
@@ -38,34 +41,37 @@ const (
 
 // Walls holds the setup against each wall that a training job can run into.
 func (s Setup) Walls(c Cluster) ([]Wall, error) {
-	p, err := s.ready()
+	p, err := s.compileChecked()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil {
+	if err := c.checkFields(); err != nil {
 		return nil, err
 	}
 	sol := &solution{Setup: s, numbers: p}
 	for v := range sol.t {
-		sol.t[v] = p.times(view(v), view(v))
+		sol.t[v] = p.partTimes(bounds.View(v), bounds.View(v))
 	}
-	walls := []Wall{sol.memoryWall(), sol.dispatchWall(), sol.ingestionWall(), sol.transformationWall(), sol.localityWall()}
+	walls := []Wall{
+		sol.memoryWall(), sol.dispatchWall(), sol.ingestionWall(), sol.transformationWall(),
+		sol.localityWall(),
+	}
 	if s.Load.Training {
 		walls = append(walls, sol.communicationWall(), sol.checkpointWall(c))
 	}
 	return walls, nil
 }
 
-func (c Cluster) check() error {
+func (k Cluster) checkFields() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"checkpoint interval", c.Interval}, {"MTBF", c.MTBF}, {"restart", c.Restart}} {
+	}{{"checkpoint interval", k.Interval}, {"MTBF", k.MTBF}, {"restart", k.Restart}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 0) {
 			return fmt.Errorf("%s is %v: expected more than 0, or 0 where it is not set", f.name, f.value)
 		}
 	}
-	if w := c.Write; set(w) && !(w.Low > 0 && w.Low <= w.Point && w.Point <= w.High) || math.IsInf(w.High, 0) {
+	if w := k.Write; bounds.IsSet(w) && !(w.Low > 0 && w.Low <= w.Point && w.Point <= w.High) || math.IsInf(w.High, 0) {
 		return fmt.Errorf("checkpoint rate is %v: expected more than 0 bytes/s", w.Point)
 	}
 	return nil
@@ -73,7 +79,7 @@ func (c Cluster) check() error {
 
 // wall fills in the share and the sentence of an unknown one.
 func wall(name, unit string, value, limit stoker.Interval, known string) Wall {
-	w := Wall{Name: name, Unit: unit, Value: value, Limit: limit, Share: over(value, limit), Text: known}
+	w := Wall{Name: name, Unit: unit, Value: value, Limit: limit, Share: bounds.Divide(value, limit), Text: known}
 	if !w.Share.Known() || math.IsInf(w.Share.Point, 0) {
 		w.Share = stoker.Unknown()
 	}
@@ -93,8 +99,9 @@ func wall(name, unit string, value, limit stoker.Interval, known string) Wall {
 }
 
 func (c *solution) memoryWall() Wall {
-	need, have := stoker.Exactly(c.need()), stoker.Exactly(c.capacity)
-	w := wall("memory", "bytes", need, have, fmt.Sprintf("batch %s needs at least %s of %s device memory", amount(c.batch), size(c.need()), size(c.capacity)))
+	need, have := stoker.Exactly(c.memoryNeed()), stoker.Exactly(c.capacity)
+	w := wall("memory", "bytes", need, have, fmt.Sprintf("batch %s needs at least %s of %s device memory",
+		stoker.About(c.batch), stoker.AboutBytes(c.memoryNeed()), stoker.AboutBytes(c.capacity)))
 	if w.Hit {
 		w.Text += ": it does not fit"
 	}
@@ -106,26 +113,36 @@ func (c *solution) memoryWall() Wall {
 func (c *solution) dispatchWall() Wall {
 	launch, device := stoker.Unknown(), stoker.Unknown()
 	if c.curved {
-		launch = inViews(func(v view) float64 { return c.terms[v].Floor })
-		device = inViews(func(v view) float64 { return c.terms[v].Fixed + c.terms[v].PerSample*c.batch })
+		launch = bounds.InEachView(func(v bounds.View) float64 { return c.terms[v].Floor })
+		device = bounds.InEachView(func(v bounds.View) float64 {
+			return c.terms[v].Fixed +
+				c.terms[v].PerSample*c.batch
+		})
 	}
 	return wall("dispatch", "seconds", launch, device,
-		fmt.Sprintf("launching takes %s of the host, the device %s for a batch: the longer one decides", duration(launch.Point), duration(device.Point)))
+		fmt.Sprintf("launching takes %s of the host, the device %s for a batch: the longer one decides",
+			stoker.AboutSeconds(launch.Point), stoker.AboutSeconds(device.Point)))
 }
 
 func (c *solution) ingestionWall() Wall {
 	need := c.demand().Storage
-	return wall("ingestion", "bytes/s", need, given(c.Storage), fmt.Sprintf("the devices need %s of storage's %s", speed(need.Point), speed(given(c.Storage).Point)))
+	return wall("ingestion", "bytes/s", need, bounds.Given(c.Storage),
+		fmt.Sprintf("the devices need %s of storage's %s", stoker.AboutRate(need.Point),
+			stoker.AboutRate(bounds.Given(c.Storage).Point)))
 }
 
 func (c *solution) transformationWall() Wall {
-	if set(c.PrepareRate) {
-		need, have := scaled(c.demand().Prepared, 1/c.gpus), c.PrepareRate
-		return wall("transformation", "bytes/s", need, have, fmt.Sprintf("a device needs %s prepared of the workers' %s", speed(need.Point), speed(have.Point)))
+	if bounds.IsSet(c.PrepareRate) {
+		need, have := bounds.Scale(c.demand().Prepared, 1/c.gpus), c.PrepareRate
+		return wall("transformation", "bytes/s", need, have,
+			fmt.Sprintf("a device needs %s prepared of the workers' %s", stoker.AboutRate(need.Point),
+				stoker.AboutRate(have.Point)))
 	}
 	need := c.demand().Cores
-	w := wall("transformation", "cores", need, stoker.Exactly(c.cores[likely]), fmt.Sprintf("the devices need %s cores to prepare samples, of %s", amount(need.Point), amount(c.cores[likely])))
-	if worker := c.t[likely][onWorker]; w.Share.Known() && !w.Hit && worker > c.t[likely][onCompute] {
+	w := wall("transformation", "cores", need, stoker.Exactly(c.cores[bounds.Likely]),
+		fmt.Sprintf("the devices need %s cores to prepare samples, of %s", stoker.About(need.Point),
+			stoker.About(c.cores[bounds.Likely])))
+	if worker := c.t[bounds.Likely][onWorker]; w.Share.Known() && !w.Hit && worker > c.t[bounds.Likely][onCompute] {
 		w.Text += ": enough, but too few workers use them"
 	}
 	return w
@@ -139,28 +156,42 @@ func (c *solution) localityWall() Wall {
 		kind = "pinned"
 	}
 	return wall("locality", "bytes/s", need, have, fmt.Sprintf(
-		"a device needs %s of its host link's %s (%s); that rate is for memory and workers on the device's own NUMA node, less from another", speed(need.Point), speed(have.Point), kind))
+		"a device needs %s of its host link's %s (%s); that rate is for memory and workers on the device's own "+
+			"NUMA node, less from another", stoker.AboutRate(need.Point), stoker.AboutRate(have.Point), kind))
 }
 
 // communicationWall is the exchange between ranks.
 func (c *solution) communicationWall() Wall {
-	exchange := inViews(func(v view) float64 { return c.sync.time(v, c.gpus) })
-	ranks := c.ranks()
-	w := wall("communication", "seconds", exchange, c.time(onCompute),
-		fmt.Sprintf("%s ranks exchange %s each per step in %s; the step is about %s longer for it", amount(ranks), size(c.sync.bytes[likely]), duration(exchange.Point), duration(c.time(onSync).Point)))
+	exchange := bounds.InEachView(func(v bounds.View) float64 { return c.sync.Time(v, c.gpus) })
+	ranks := c.rankCount()
+	w := wall("communication", "seconds", exchange, c.partTime(onCompute),
+		fmt.Sprintf("%s ranks exchange %s each per step in %s; the step is about %s longer for it",
+			stoker.About(ranks), stoker.AboutBytes(c.sync.Bytes[bounds.Likely]), stoker.AboutSeconds(exchange.Point),
+			stoker.AboutSeconds(c.partTime(onSync).Point)))
 	if ranks == 1 {
 		w.Text = "one rank has nobody to exchange gradients with"
 	}
 	return w
 }
 
-// checkpointWall is what saving the state costs.
 func (c *solution) checkpointWall(k Cluster) Wall {
 	bytes := c.Load.Workload.Params.Value * adamBytes
 	if bytes == 0 {
 		bytes = math.NaN()
 	}
-	write := over(stoker.Exactly(bytes), given(k.Write))
+	return k.checkpointWall(bytes)
+}
+
+// Checkpoint is what saving a state of that many bytes costs.
+func (k Cluster) Checkpoint(bytes float64) (Wall, error) {
+	if err := k.checkFields(); err != nil {
+		return Wall{}, err
+	}
+	return k.checkpointWall(bytes), nil
+}
+
+func (k Cluster) checkpointWall(bytes float64) Wall {
+	write := bounds.Divide(stoker.Exactly(bytes), bounds.Given(k.Write))
 	every, how := k.Interval, "as set"
 	if every == 0 && k.MTBF > 0 {
 		every, how = young(write.Point, k.MTBF), "Young's best"
@@ -168,13 +199,15 @@ func (c *solution) checkpointWall(k Cluster) Wall {
 	if every == 0 {
 		every = math.NaN()
 	}
-	text := fmt.Sprintf("a checkpoint of %s takes %s to write, every %s (%s)", size(bytes), duration(write.Point), duration(every), how)
+	text := fmt.Sprintf("a checkpoint of %s takes %s to write, every %s (%s)", stoker.AboutBytes(bytes),
+		stoker.AboutSeconds(write.Point), stoker.AboutSeconds(every), how)
 	if k.MTBF > 0 {
 		after := k.Restart
 		if after == 0 {
 			after = restart
 		}
-		text += fmt.Sprintf("; with a failure every %s goodput is %s %%", duration(k.MTBF), amount(100*goodput(write.Point, every, k.MTBF, after)))
+		text += fmt.Sprintf("; with a failure every %s goodput is %s %%", stoker.AboutSeconds(k.MTBF),
+			stoker.About(100*goodput(write.Point, every, k.MTBF, after)))
 	}
 	w := wall("checkpoint", "seconds", write, stoker.Exactly(every), text)
 	w.Hit = w.Share.Point > 0.1

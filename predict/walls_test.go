@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/device"
 )
 
 // Young's interval is where goodput is highest, which only holds with the half
@@ -45,7 +46,8 @@ func TestWalls(t *testing.T) {
 			t.Errorf("%s: %+v", w.Name, w)
 		}
 	}
-	if got := strings.Join(names, " "); got != "memory dispatch ingestion transformation locality communication checkpoint" {
+	if got := strings.Join(names, " "); got != "memory dispatch ingestion transformation locality communication "+
+		"checkpoint" {
 		t.Error(got)
 	}
 	if w := all[6]; !near(w.Value.Point, 14*s.Load.Workload.Params.Value/2e9, 1e-9) {
@@ -64,7 +66,7 @@ func TestWalls(t *testing.T) {
 
 // Where something is unknown the wall says so and is not hit.
 func TestUnknownWalls(t *testing.T) {
-	all, err := Setup{Batch: 4, Workers: math.NaN(), Load: Load{Training: true}}.Walls(Cluster{})
+	all, err := Setup{Batch: 4, Workers: math.NaN(), Load: device.Load{Training: true}}.Walls(Cluster{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,28 +7,20 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// The formatters of sentences, by the short names that they have here.
-var (
-	size     = stoker.AboutBytes
-	speed    = stoker.AboutRate
-	duration = stoker.AboutSeconds
-	amount   = stoker.About
-	ranged   = stoker.Ranged
-)
-
-func perSecond(v float64) string { return amount(v) + " samples/s" }
+func perSecond(v float64) string { return stoker.About(v) + " samples/s" }
 
 // stages lists the parts with how they were computed.
 func (c *solution) stages() []StageTime {
 	var all []StageTime
 	for part := range parts {
-		l := c.limit(part)
+		l := c.limitOf(part)
 		if c.unused(part) {
 			continue
 		}
-		text, source := c.how(part)
+		text, source := c.explainPart(part)
 		all = append(all, StageTime{Stage: l.Stage, Resource: l.Resource, Time: l.Time, Text: text, Source: source})
 	}
 	return all
@@ -37,42 +29,52 @@ func (c *solution) stages() []StageTime {
 // unused reports whether a setup has no such part: nobody collects without
 // workers, and a rate that was given asks for no cores.
 func (c *solution) unused(part int) bool {
-	return part == onCollect && c.workers == 0 || part == onCPU && set(c.PrepareRate) || part == onSync && c.t[likely][onSync] == 0
+	return part == onCollect && c.workers == 0 || part == onCPU && bounds.IsSet(c.PrepareRate) ||
+		part == onSync && c.t[bounds.Likely][onSync] == 0
 }
 
-// how says in words how a part's time follows from the setup.
-func (c *solution) how(part int) (text, source string) {
-	batch := amount(c.batch)
+// explainPart says in words how a part's time follows from the setup.
+func (c *solution) explainPart(part int) (text, source string) {
+	batch := stoker.About(c.batch)
 	switch part {
 	case onRead:
 		machine := ""
 		if c.gpus > 1 {
-			machine = fmt.Sprintf("%s GPUs x ", amount(c.gpus))
+			machine = fmt.Sprintf("%s GPUs x ", stoker.About(c.gpus))
 		}
-		text = fmt.Sprintf("%s%s x %s / %s", machine, batch, ranged(given(c.Sample), size), ranged(given(c.Storage), speed))
-		if set(c.PerFile) {
-			text += fmt.Sprintf(", at least %s%s x %s reads / %s reads/s", machine, batch, ranged(c.PerFile, amount), ranged(given(c.Reads), amount))
-			source = "a file is read at once where its directory and inode are in memory, else in three (assumption); an object is one request"
+		text = fmt.Sprintf("%s%s x %s / %s", machine, batch, stoker.Ranged(bounds.Given(c.Sample), stoker.AboutBytes),
+			stoker.Ranged(bounds.Given(c.Storage), stoker.AboutRate))
+		if bounds.IsSet(c.PerFile) {
+			text += fmt.Sprintf(", at least %s%s x %s reads / %s reads/s", machine, batch,
+				stoker.Ranged(c.PerFile, stoker.About), stoker.Ranged(bounds.Given(c.Reads), stoker.About))
+			source = "a file is read at once where its directory and inode are in memory, else in three " +
+				"(assumption); an object is one request"
 		}
 		if c.Cached > 0 {
-			text += fmt.Sprintf(" x %s misses", ranged(scaled(missed(c.Cached), 100), amount)+" %")
-			source = strings.TrimPrefix(source+"; ", "; ") + "misses: from a cache that evicts nothing to least recently used under a shuffle, c + (1-c) ln(1-c) hits"
+			text += fmt.Sprintf(" x %s misses", stoker.Ranged(bounds.Scale(missed(c.Cached), 100), stoker.About)+" %")
+			source = strings.TrimPrefix(source+"; ", "; ") + "misses: from a cache that evicts nothing to least " +
+				"recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
 	case onWorker:
 		return c.howPrepared(batch)
 	case onCPU:
-		return fmt.Sprintf("core time of all workers and launching / %s cores", amount(c.cores[likely])), "launching: 0.1 to 1 core per GPU while it works (assumption)"
+		return fmt.Sprintf("core time of all workers and launching / %s cores", stoker.About(c.cores[bounds.Likely])),
+			"launching: 0.1 to 1 core per GPU while it works (assumption)"
 	case onCollect:
 		if c.given {
-			return fmt.Sprintf("%s x %s in the trainer's process", batch, ranged(c.HandOver, duration)), ""
+			return fmt.Sprintf("%s x %s in the trainer's process", batch,
+				stoker.Ranged(c.HandOver, stoker.AboutSeconds)), ""
 		}
-		return fmt.Sprintf("%s x %s x %s ns/byte in the trainer's process", batch, ranged(given(c.Decoded), size), ranged(scaled(collect, 1e9), amount)), collectSource
+		return fmt.Sprintf("%s x %s x %s ns/byte in the trainer's process", batch,
+			stoker.Ranged(bounds.Given(c.Decoded), stoker.AboutBytes),
+			stoker.Ranged(bounds.Scale(collect, 1e9), stoker.About)), collectSource
 	case onCopy:
 		kind := "pageable, adds to compute"
 		if c.Pinned {
 			kind = "pinned, beside compute"
 		}
-		text = fmt.Sprintf("%s x %s / %s, %s", batch, ranged(given(c.Decoded), size), ranged(c.linkRate(), speed), kind)
+		text = fmt.Sprintf("%s x %s / %s, %s", batch, stoker.Ranged(bounds.Given(c.Decoded), stoker.AboutBytes),
+			stoker.Ranged(c.linkRate(), stoker.AboutRate), kind)
 		source = c.linkSource()
 	case onCompute:
 		return c.howComputed()
@@ -83,10 +85,11 @@ func (c *solution) how(part int) (text, source string) {
 }
 
 func (c *solution) howPrepared(batch string) (text, source string) {
-	if set(c.PrepareRate) {
-		return fmt.Sprintf("%s x %s / %s", batch, ranged(given(c.Sample), size), ranged(c.PrepareRate, speed)), ""
+	if bounds.IsSet(c.PrepareRate) {
+		return fmt.Sprintf("%s x %s / %s", batch, stoker.Ranged(bounds.Given(c.Sample), stoker.AboutBytes),
+			stoker.Ranged(c.PrepareRate, stoker.AboutRate)), ""
 	}
-	cost := ranged(given(c.PrepareCPU), duration)
+	cost := stoker.Ranged(bounds.Given(c.PrepareCPU), stoker.AboutSeconds)
 	switch {
 	case c.workers == 0:
 		return fmt.Sprintf("%s x %s in the launching thread", batch, cost), ""
@@ -94,21 +97,23 @@ func (c *solution) howPrepared(batch string) (text, source string) {
 		return fmt.Sprintf("%s x %s / an unknown number of workers", batch, cost), ""
 	}
 	reads := "reading"
-	if set(c.PerFile) && set(c.Latency) && c.Cached < 1 {
-		reads = fmt.Sprintf("%s for the answer to each read", ranged(c.Latency, duration))
+	if bounds.IsSet(c.PerFile) && bounds.IsSet(c.Latency) && c.Cached < 1 {
+		reads = fmt.Sprintf("%s for the answer to each read", stoker.Ranged(c.Latency, stoker.AboutSeconds))
 	}
-	return fmt.Sprintf("(%s x %s, %s, and handing over) / %s workers", batch, cost, reads, amount(c.workers)), "handing over: 1.1 to 1.9 ns/byte, measured 2026-11-21 with bench/handover.py"
+	return fmt.Sprintf("(%s x %s, %s, and handing over) / %s workers", batch, cost, reads, stoker.About(c.workers)),
+		"handing over: 1.1 to 1.9 ns/byte, measured 2026-11-21 with bench/handover.py"
 }
 
 func (c *solution) howComputed() (text, source string) {
-	if set(c.Step) {
+	if bounds.IsSet(c.Step) {
 		return "given", ""
 	}
-	curve, known, _ := c.curve()
+	curve, known, _ := c.stepCurve()
 	if !known {
 		return "unknown", ""
 	}
-	return fmt.Sprintf("%s on %s at batch %s", c.Load.Workload.Title, c.Load.GPU.Title, amount(c.batch)), curve.Source
+	return fmt.Sprintf("%s on %s at batch %s", c.Load.Workload.Title, c.Load.GPU.Title, stoker.About(c.batch)),
+		curve.Source
 }
 
 func (c *solution) linkSource() string {
@@ -122,12 +127,28 @@ func (c *solution) linkSource() string {
 	return link.Pageable[0].Source
 }
 
+// howExchanged says in words what ranks exchange.
+func (c *solution) howExchanged() (text, source string) {
+	e := &c.sync
+	text = fmt.Sprintf("%s ranks exchange %s each in %s: what does not hide behind the backward pass, and waiting "+
+		"for the slowest",
+		stoker.About(c.rankCount()), stoker.AboutBytes(e.Bytes[bounds.Likely]),
+		stoker.Ranged(bounds.InEachView(func(v bounds.View) float64 { return e.Time(v, c.gpus) }), stoker.AboutSeconds))
+	source = "GPUs without a link of their own: 15 to 50 % of the host link (assumption)"
+	if own := c.Load.GPU.NVLink; own.Known() {
+		source = own.Source + "; of that 46 to 78 % are reached (nccl-tests on 8 A100, " +
+			"github.com/stas00/ml-engineering, read 2026-11)"
+	}
+	return text, source + "; hidden: none to 85 %; besides 1 to 12 % of compute for waiting for the slowest " +
+		"(Oneflow-Inc/DLPerf and FlagOpen/FlagPerf, read 2026-11)"
+}
+
 // missingExchange says what to give.
 func (c *solution) missingExchange() string {
 	switch {
-	case math.IsNaN(c.sync.bytes[likely]):
+	case math.IsNaN(c.sync.Bytes[bounds.Likely]):
 		return "name a model whose parameters are known"
-	case math.IsNaN(c.sync.near[likely]) && c.gpus > 1:
+	case math.IsNaN(c.sync.Near[bounds.Likely]) && c.gpus > 1:
 		return "give the rate of NVLink, or of the host link"
 	}
 	return "give the network between machines"
@@ -139,68 +160,69 @@ const deviceMemory = "device memory"
 func (c *solution) missingInputs(d Demand) []Missing {
 	var all []Missing
 	add := func(input, needs string) { all = append(all, Missing{input, needs}) }
-	t := c.t[likely]
+	t := c.t[bounds.Likely]
 	if math.IsNaN(t[onCompute]) {
 		add("step time", "name the model and the GPU, or give the time of a step")
 	}
-	if c.fits() == NotKnown && c.curved {
+	if c.fitsMemory() == NotKnown && c.curved {
 		needs := "name a GPU whose memory is known"
-		if need := c.need(); !math.IsNaN(need) {
-			needs = "at least " + size(need)
+		if need := c.memoryNeed(); !math.IsNaN(need) {
+			needs = "at least " + stoker.AboutBytes(need)
 		}
 		add(deviceMemory, needs)
 	}
 	if math.IsNaN(t[onSync]) {
 		add("exchange between ranks", c.missingExchange())
 	}
-	if !set(c.Sample) && (c.Cached < 1 || set(c.PrepareRate)) {
+	if !bounds.IsSet(c.Sample) && (c.Cached < 1 || bounds.IsSet(c.PrepareRate)) {
 		add("sample", "give the stored bytes of one sample")
 	}
-	if !set(c.Storage) && c.Cached < 1 {
-		add("storage rate", atLeast(d.Storage, speed))
+	if !bounds.IsSet(c.Storage) && c.Cached < 1 {
+		add("storage rate", atLeast(d.Storage, stoker.AboutRate))
 	}
-	if set(c.PerFile) && c.Cached < 1 && !set(c.Reads) {
-		add("reads", atLeast(d.Reads, func(v float64) string { return amount(v) + " reads/s" }))
+	if bounds.IsSet(c.PerFile) && c.Cached < 1 && !bounds.IsSet(c.Reads) {
+		add("reads", atLeast(d.Reads, aboutReads))
 	}
-	if set(c.PerFile) && c.Cached < 1 && !set(c.Latency) && !set(c.PrepareRate) {
+	if bounds.IsSet(c.PerFile) && c.Cached < 1 && !bounds.IsSet(c.Latency) && !bounds.IsSet(c.PrepareRate) {
 		add("latency", c.latencyNeeded())
 	}
 	c.missingPrepare(d, add)
-	if !set(c.Decoded) {
+	if !bounds.IsSet(c.Decoded) {
 		add("decoded", "give the bytes of one sample as it is copied to the device")
-	} else if !set(c.linkRate()) {
-		add("link", atLeast(d.Link, speed))
+	} else if !bounds.IsSet(c.linkRate()) {
+		add("link", atLeast(d.Link, stoker.AboutRate))
 	}
 	return all
 }
 
 // latencyNeeded is how long a read may take, where its worker does nothing meanwhile.
 func (c *solution) latencyNeeded() string {
-	room := c.workers*c.t[likely][onCompute] - c.preparing(likely)
-	per := room / (c.batch * c.misses[likely] * c.perFile[likely])
+	room := c.workers*c.t[bounds.Likely][onCompute] - c.preparing(bounds.Likely)
+	per := room / (c.batch * c.misses[bounds.Likely] * c.perFile[bounds.Likely])
 	if !(per > 0) || math.IsInf(per, 0) {
 		return ""
 	}
-	return fmt.Sprintf("at most %s with %s workers", duration(per), amount(c.workers))
+	return fmt.Sprintf("at most %s with %s workers", stoker.AboutSeconds(per), stoker.About(c.workers))
 }
 
 func (c *solution) missingPrepare(d Demand, add func(input, needs string)) {
-	if set(c.PrepareRate) {
+	if bounds.IsSet(c.PrepareRate) {
 		return
 	}
-	step := c.t[likely][onCompute]
-	if !set(c.PrepareCPU) {
+	step := c.t[bounds.Likely][onCompute]
+	if !bounds.IsSet(c.PrepareCPU) {
 		needs := ""
 		if most := math.Max(1, c.workers) * step / c.batch; !math.IsNaN(most) {
-			needs = fmt.Sprintf("at most %s per sample with %s workers", duration(most), amount(c.workers))
+			needs = fmt.Sprintf("at most %s per sample with %s workers", stoker.AboutSeconds(most),
+				stoker.About(c.workers))
 		}
 		add("prepare", needs)
 	}
 	if math.IsNaN(c.workers) {
-		add("workers", atLeast(d.Workers, amount))
+		add("workers", atLeast(d.Workers, stoker.About))
 	}
-	if math.IsNaN(c.cores[likely]) && (c.workers != 0 || c.gpus > 1) {
-		add("cores", atLeast(d.Cores, amount))
+	if math.IsNaN(c.cores[bounds.Likely]) && (c.workers != 0 || c.gpus > 1) {
+		add("cores", atLeast(d.Cores, stoker.About))
 	}
 }
 
@@ -214,142 +236,59 @@ func atLeast(i stoker.Interval, text func(float64) string) string {
 	return "at least " + text(i.Point)
 }
 
-// knob is one input on which a part's time depends, as time = base + slope x,
-// where x is a cost, or one over a rate.
-type knob struct {
-	part        int
-	base, slope float64
-	cost        bool
-	value       stoker.Interval
-	text        func(float64) string
-	inverse     func(time float64) float64 // instead of base and slope, where that is no line
-	worse       string                     // what would make it bind: "storage would have to deliver less than %s instead of %s"
-	better      string                     // what would make it bind no longer
+// leverWords say what a lever is: "storage would have to deliver".
+var leverWords = map[input]struct {
+	subject, verb string
+	print         func(float64) string
+}{
+	storageRate:  {"storage", "deliver", stoker.AboutRate},
+	readRate:     {"storage", "answer", aboutReads},
+	prepareRate:  {"the workers", "prepare", stoker.AboutRate},
+	prepareTime:  {"preparing a sample", "take", stoker.AboutSeconds},
+	readLatency:  {"the answer to a read", "take", stoker.AboutSeconds},
+	coreCount:    {"the machine", "have", func(v float64) string { return stoker.About(v) + " cores" }},
+	handOverTime: {"handing over a sample", "take", stoker.AboutSeconds},
+	linkRate:     {"the link", "deliver", stoker.AboutRate},
+	stepTime:     {"a step's compute", "take", stoker.AboutSeconds},
 }
 
-func (c *solution) knobs() []knob {
-	t := c.t[likely]
-	var all []knob
-	add := func(part int, cost bool, value stoker.Interval, text func(float64) string, what, verb string) {
-		if !set(value) || !(t[part] > 0) {
-			return
-		}
-		x := value.Point
-		if !cost {
-			x = 1 / x
-		}
-		slope := t[part] / x
-		less, more := "less", "more"
-		if cost {
-			less, more = "more", "less"
-		}
-		words := what + " would have to " + verb + " "
-		all = append(all, knob{
-			part: part, slope: slope, cost: cost, value: value, text: text,
-			worse: words + less + " than %s instead of %s", better: words + more + " than %s instead of %s",
-		})
+func aboutReads(v float64) string { return stoker.About(v) + " reads/s" }
+
+// sentence is a lever's sentence: what its value would have to be instead, so that its part
+// takes longer or shorter.
+func (l lever) sentence(value float64, longer bool) string {
+	words, than := leverWords[l.input], "less"
+	if longer == l.cost {
+		than = "more"
 	}
-	if byReads := orNone(c.perFile[likely] / c.reads[likely]); byReads > c.sample[likely]/c.storage[likely] {
-		add(onRead, false, given(c.Reads), func(v float64) string { return amount(v) + " reads/s" }, "storage", "answer")
-	} else {
-		add(onRead, false, given(c.Storage), speed, "storage", "deliver")
-	}
-	if set(c.PrepareRate) {
-		add(onWorker, false, c.PrepareRate, speed, "the workers", "prepare")
-	} else {
-		add(onWorker, true, given(c.PrepareCPU), duration, "preparing a sample", "take")
-		c.leave(all, onWorker, func(p *numbers) { p.prepare[likely] = 0 })
-		if set(c.PerFile) {
-			add(onWorker, true, given(c.Latency), duration, "the answer to a read", "take")
-			c.leave(all, onWorker, func(p *numbers) { p.latency[likely] = 0 })
-		}
-	}
-	if c.cores[likely] > 0 {
-		add(onCPU, false, stoker.Exactly(c.cores[likely]), func(v float64) string { return amount(v) + " cores" }, "the machine", "have")
-		c.coresKnob(all)
-	}
-	if t[onCollect] > 0 && c.batch > 0 {
-		add(onCollect, true, scaled(c.time(onCollect), 1/c.batch), duration, "handing over a sample", "take")
-	}
-	add(onCopy, false, c.linkRate(), speed, "the link", "deliver")
-	add(onCompute, true, c.time(onCompute), duration, "a step's compute", "take")
-	return all
+	return fmt.Sprintf("%s would have to %s %s than %s instead of %s",
+		words.subject, words.verb, than, words.print(value), stoker.Ranged(l.value, words.print))
 }
 
-// leave takes out of the last knob what its part takes without it: a worker reads,
-// prepares and hands over.
-func (c *solution) leave(all []knob, part int, without func(p *numbers)) {
-	if len(all) == 0 || all[len(all)-1].part != part {
-		return
-	}
-	k := &all[len(all)-1]
-	free := c.numbers
-	without(&free)
-	k.base = free.times(likely, likely)[part]
-	k.slope = (c.t[likely][part] - k.base) / k.value.Point
-}
-
-// coresKnob makes the last knob that of cores: who waits for one does not spin on it
-// meanwhile, so that the time is not one over their number.
-func (c *solution) coresKnob(all []knob) {
-	if len(all) == 0 || all[len(all)-1].part != onCPU {
-		return
-	}
-	all[len(all)-1].inverse = func(time float64) float64 {
-		few, many := 1e-6, 1e12
-		for many/few > 1+rounding {
-			p := c.numbers
-			middle := math.Sqrt(few * many)
-			p.cores[likely] = middle
-			if p.times(likely, likely)[onCPU] > time {
-				few = middle
-			} else {
-				many = middle
-			}
-		}
-		return many
-	}
-}
-
-// at is the value at which the part takes so long; NaN where none does.
-func (k knob) at(time float64) float64 {
-	if k.inverse != nil {
-		return k.inverse(time)
-	}
-	x := (time - k.base) / k.slope
-	if !(x > 0) || math.IsInf(x, 0) {
-		return math.NaN()
-	}
-	if k.cost {
-		return x
-	}
-	return 1 / x
-}
-
-// wrong says what would have to be true for another part to bind.
-func (c *solution) wrong(a Answer) []string {
+// whatWouldBind says what would have to be true for another part to bind.
+func (c *solution) whatWouldBind(a Answer) []string {
 	if !a.Step.Known() {
 		return unless(a.Unknown)
 	}
 	var all []string
-	_, _, bound := c.combine(c.t[likely], likely)
+	_, _, bound := c.combine(c.t[bounds.Likely], bounds.Likely)
 	second := 0.0
 	for part := range parts {
 		if part != bound && !c.unused(part) {
-			second = math.Max(second, orNone(c.t[likely][part]))
+			second = math.Max(second, orNone(c.t[bounds.Likely][part]))
 		}
 	}
-	for _, k := range c.knobs() {
-		mark, words, end := c.t[likely][bound], k.worse, " before it becomes the limit"
-		if k.part == bound {
-			mark, words, end = second, k.better, " before something else becomes the limit"
+	for _, l := range c.levers() {
+		mark, end := c.t[bounds.Likely][bound], " before it becomes the limit"
+		if l.part == bound {
+			mark, end = second, " before something else becomes the limit"
 		}
-		v := k.at(mark)
+		v := l.valueAt(mark)
 		if math.IsNaN(v) {
 			continue
 		}
-		text := fmt.Sprintf(words, k.text(v), ranged(k.value, k.text)) + end
-		if k.value.Contains(v) && k.value.Low < k.value.High {
+		text := l.sentence(v, l.part != bound) + end
+		if l.value.Contains(v) && l.value.Low < l.value.High {
 			text += "; the estimate allows that: measure this first"
 		}
 		all = append(all, text)
@@ -372,22 +311,26 @@ func unless(unknown []Missing) (all []string) {
 	return all
 }
 
-// notes says what the answer assumes.
-func (c *solution) notes() []string {
+// listAssumptions says what the answer assumes.
+func (c *solution) listAssumptions() []string {
 	var all []string
 	if c.workers == 0 {
-		all = append(all, "without workers loading and computing take turns; the low end of the step is a loop that never waits for the device, so that queued work covers the loading")
+		all = append(all, "without workers loading and computing take turns; the low end of the step is a loop "+
+			"that never waits for the device, so that queued work covers the loading")
 	}
 	if c.gpus > 1 {
-		all = append(all, fmt.Sprintf("%s GPUs share the cores and the storage of a machine", amount(c.gpus)))
+		all = append(all, fmt.Sprintf("%s GPUs share the cores and the storage of a machine", stoker.About(c.gpus)))
 	}
-	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores[likely] {
-		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding may cost up to %.0f %%", amount(c.gpus*(c.workers+1)), amount(c.cores[likely]), 100*(crowding.High-1)))
+	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores[bounds.Likely] {
+		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding "+
+			"may cost up to %.0f %%", stoker.About(c.gpus*(c.workers+1)), stoker.About(c.cores[bounds.Likely]),
+			100*(crowding.High-1)))
 	}
 	if c.workers > 0 && !math.IsInf(c.sharp, 1) {
-		all = append(all, "batches differ in cost: in order, a late one holds up the others, and nearly equal stages each other")
+		all = append(all, "batches differ in cost: in order, a late one holds up the others, and nearly equal "+
+			"stages each other")
 	}
-	if set(c.HandOver) || c.workers == 0 || !set(c.Decoded) {
+	if bounds.IsSet(c.HandOver) || c.workers == 0 || !bounds.IsSet(c.Decoded) {
 		return all
 	}
 	return append(all, "handing over a batch is a prior: "+strings.TrimPrefix(collectSource, "prior: "))

@@ -28,6 +28,7 @@ TAGS = {
 
 HINT = """stoker: error: build wheel: it needs the stoker binary, and there is neither {built} nor Go to build one
 stoker: hint: pip install --only-binary stoker stoker     (a wheel of your platform has the binary in it)
+stoker: hint: or, in a clone, make build, which brings Go
 stoker: hint: or install Go 1.21 or newer (go.dev/dl), or build once elsewhere and set STOKER_BIN=/path/to/stoker"""
 
 
@@ -55,6 +56,7 @@ def go_source(root):
         top, *below = path.split("/")
         if below:
             needed = top not in ("python", "bench", "examples", "docs", "release") and "testdata" not in below and not top.startswith(".")
+            needed = needed or path.startswith("python/hook/")  # which the binary embeds
         else:  # of the checkout's own folder Go alone; below it what packages embed as well
             needed = path.endswith(".go") or path in ("go.mod", "go.sum", "LICENSE")
         if needed and top != "testdata" and not path.endswith("_test.go"):
@@ -75,7 +77,9 @@ def find_binary(root, scratch, version):
     if go is None or source is None:
         raise SystemExit(HINT.format(built=built))
     target = os.path.join(scratch, "stoker")
-    command = [go, "build", "-trimpath", "-buildvcs=false", f"-ldflags=-s -w -X main.linked={version}", "-o", target, "./cmd/stoker"]
+    system = subprocess.run([go, "env", "GOOS", "GOARCH"], cwd=source, check=True, capture_output=True, text=True).stdout.split()
+    entry = "-E stoker_entry" * (system in (["linux", "amd64"], ["linux", "arm64"]))  # internal/launch
+    command = [go, "build", "-trimpath", "-buildvcs=false", f"-ldflags=-s -w {entry} -X main.linked={version}", "-o", target, "./cmd/stoker"]
     subprocess.run(command, cwd=source, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
     return target
 

@@ -139,7 +139,7 @@ func TestBadFiles(t *testing.T) {
 
 func TestNewerFormatError(t *testing.T) {
 	_, err := Read(strings.NewReader(`{"kind":"header","format":99,"version":"9.9"}`))
-	var newer *NewerFormatError
+	var newer *newerFormatError
 	if !errors.As(err, &newer) || newer.Format != 99 {
 		t.Errorf("error %v", err)
 	}
@@ -183,7 +183,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		most := usual
 		most.kept = 4000 // so that most inputs are thinned
-		if run, err := read(bytes.NewReader(data), most); err == nil {
+		if run, err := readLimited(bytes.NewReader(data), most); err == nil {
 			_ = run.Windows()
 		}
 		run, err := Read(bytes.NewReader(data))
@@ -192,7 +192,7 @@ func FuzzRead(f *testing.F) {
 		}
 		deep.Add(1)
 		var trimmed bytes.Buffer
-		if _, err := trim(&trimmed, bytes.NewReader(data), run.notJudged(), oldEvery); err == nil {
+		if _, err := trimTo(&trimmed, bytes.NewReader(data), run.notJudged(), oldEvery); err == nil {
 			if again, err := Read(&trimmed); err != nil || again.End() != run.End() {
 				t.Fatalf("a run that was trimmed cannot be read: %v", err)
 			}
@@ -280,7 +280,7 @@ func members(t *testing.T, data []byte) (at []int) {
 	r := &reader{in: &input{from: bytes.NewReader(data)}, limits: usual, build: newBuilder(), full: func() {}}
 	for r.in.offset() < int64(len(data)) {
 		at = append(at, int(r.in.offset()))
-		if err := r.member(r.in.offset()); err != nil {
+		if err := r.readMember(r.in.offset()); err != nil {
 			t.Fatal(err)
 		}
 		r.in.mark()

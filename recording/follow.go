@@ -3,8 +3,9 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
+
+	"github.com/stoker-dev/stoker/internal/readable"
 )
 
 // Follower reads a recording that is being written as it grows, each byte once, and
@@ -20,15 +21,15 @@ type Follower struct {
 // Follow opens the recording in a file.
 func Follow(path string) (*Follower, error) {
 	f := &Follower{path: path}
-	if err := f.begin(); err != nil {
+	if err := f.readAnew(); err != nil {
 		return nil, fmt.Errorf("follow recording: %w", err)
 	}
 	return f, nil
 }
 
-// begin reads from the first byte.
-func (f *Follower) begin() error {
-	file, err := os.Open(f.path)
+// readAnew reads from the first byte.
+func (f *Follower) readAnew() error {
+	file, err := readable.Open(f.path)
 	if err != nil {
 		return err
 	}
@@ -43,14 +44,14 @@ func (f *Follower) begin() error {
 
 // Next is the run as far as it is written now; nil where that is what it was.
 func (f *Follower) Next() (*Run, error) {
-	run, err := f.next()
+	run, err := f.readOn()
 	if err != nil {
 		return nil, fmt.Errorf("follow recording %s: %w", f.path, err)
 	}
 	return run, nil
 }
 
-func (f *Follower) next() (*Run, error) {
+func (f *Follower) readOn() (*Run, error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
 		return nil, err
@@ -65,29 +66,14 @@ func (f *Follower) next() (*Run, error) {
 	case !anew && info.Size() == f.size:
 		return nil, nil
 	case anew, f.size >= 0 && !f.reader.packed: // plain lines are nothing that a Writer writes
-		if err := f.begin(); err != nil {
+		if err := f.readAnew(); err != nil {
 			return nil, err
 		}
 	}
 	f.size = info.Size()
-	f.reader.goOn()
-	return f.reader.run()
+	f.reader.continueReading()
+	return f.reader.readRun()
 }
 
 // Close closes the file.
 func (f *Follower) Close() error { return f.file.Close() }
-
-// goOn makes ready to read what has been added.
-func (r *reader) goOn() {
-	r.torn = false
-	if r.in.failed() == nil {
-		r.in.err = nil
-	}
-}
-
-// waits reports whether the member that ends too early is one that is being written;
-// then reading goes on at its begin. It is none where another begins behind it.
-func (r *reader) waits(err error) bool {
-	r.torn = r.follows && errors.Is(err, io.ErrUnexpectedEOF) && r.in.back(memberBegins)
-	return r.torn
-}

@@ -32,8 +32,8 @@ func (in *input) mark() {
 // release gives up going back to the mark.
 func (in *input) release() { in.free = true }
 
-// back goes to the mark, unless that was given up or some bytes stand behind it.
-func (in *input) back(unless []byte) bool {
+// goBack goes to the mark, unless that was given up or some bytes stand behind it.
+func (in *input) goBack(unless []byte) bool {
 	if in.free || bytes.Contains(in.held[min(1, len(in.held)):], unless) {
 		return false
 	}
@@ -41,8 +41,8 @@ func (in *input) back(unless []byte) bool {
 	return true
 }
 
-// fill reads on; false at the end.
-func (in *input) fill() bool {
+// fillBuffer reads on; false at the end.
+func (in *input) fillBuffer() bool {
 	if in.err != nil {
 		return false
 	}
@@ -69,7 +69,7 @@ func (in *input) failed() error {
 // peek returns the next bytes, fewer at the end of the file.
 func (in *input) peek(n int) ([]byte, error) {
 	for len(in.held)-in.next < n {
-		if !in.fill() {
+		if !in.fillBuffer() {
 			return in.held[in.next:], in.err
 		}
 	}
@@ -78,7 +78,7 @@ func (in *input) peek(n int) ([]byte, error) {
 
 // ReadByte is what package flate asks for, so that it takes no byte too many.
 func (in *input) ReadByte() (byte, error) {
-	if in.next == len(in.held) && !in.fill() {
+	if in.next == len(in.held) && !in.fillBuffer() {
 		return 0, in.err
 	}
 	b := in.held[in.next]
@@ -88,7 +88,7 @@ func (in *input) ReadByte() (byte, error) {
 
 // Read implements io.Reader.
 func (in *input) Read(p []byte) (int, error) {
-	if in.next == len(in.held) && !in.fill() {
+	if in.next == len(in.held) && !in.fillBuffer() {
 		return 0, in.err
 	}
 	n := copy(p, in.held[in.next:])
@@ -96,9 +96,9 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// seek goes to the first place behind the mark at which some bytes stand; false
+// seekBytes goes to the first place behind the mark at which some bytes stand; false
 // where there is none.
-func (in *input) seek(what []byte) bool {
+func (in *input) seekBytes(what []byte) bool {
 	in.next = min(1, len(in.held))
 	for {
 		if i := bytes.Index(in.held[in.next:], what); i >= 0 {
@@ -107,7 +107,7 @@ func (in *input) seek(what []byte) bool {
 		}
 		in.next = max(in.next, len(in.held)-len(what)+1)
 		in.mark()
-		if !in.fill() {
+		if !in.fillBuffer() {
 			return false
 		}
 	}

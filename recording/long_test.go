@@ -62,7 +62,7 @@ func stretched(t testing.TB, out io.Writer, name string, most int64) (seconds fl
 		for _, l := range body {
 			if l.Kind != "clock" {
 				p.second(l.T + seconds)
-				l.T = round(l.T + seconds)
+				l.T = roundMicros(l.T + seconds)
 			}
 			if l.Kind == "step" || l.Kind == "clock" {
 				l.N += steps
@@ -134,7 +134,7 @@ func TestHeavyRecordings(t *testing.T) {
 	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes()), "one member": packed(string(unpacked(t, file.Bytes())))} {
 		most := usual
 		most.kept, most.member = 1<<20, 1<<19
-		run, err := read(bytes.NewReader(data), most)
+		run, err := readLimited(bytes.NewReader(data), most)
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
@@ -165,7 +165,7 @@ func TestLimitOfLines(t *testing.T) {
 	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes()), "one member": packed(string(unpacked(t, file.Bytes())))} {
 		most := usual
 		most.lines, most.member = 1<<20, 1<<18
-		run, err := read(bytes.NewReader(data), most)
+		run, err := readLimited(bytes.NewReader(data), most)
 		if err != nil || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "longer than the 1 MiB of lines that are read of one: what comes after") {
 			t.Fatalf("%s: %v, %q", form, err, run.Warnings)
 		}
@@ -183,12 +183,12 @@ func TestDamagedLargeMember(t *testing.T) {
 	data := packed(string(unpacked(t, file.Bytes())))
 	most := usual
 	most.member = 1 << 18
-	run, err := read(bytes.NewReader(data[:len(data)-100]), most)
+	run, err := readLimited(bytes.NewReader(data[:len(data)-100]), most)
 	if err != nil || len(run.Steps) < steps-10 || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "ends in the middle") {
 		t.Errorf("cut: %v", err)
 	}
 	data[len(data)-6] ^= 1 // of the checksum
-	if _, err := read(bytes.NewReader(data), most); err == nil || !strings.Contains(err.Error(), "a large part of the file is damaged") {
+	if _, err := readLimited(bytes.NewReader(data), most); err == nil || !strings.Contains(err.Error(), "a large part of the file is damaged") {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -222,8 +222,8 @@ func TestWeightOfStrangeLines(t *testing.T) {
 	} {
 		r := &reader{in: &input{from: bytes.NewReader(data)}, limits: usual, build: newBuilder()}
 		r.limits.kept = 100_000
-		r.full = func() { r.build.fit(100_000) }
-		if err := r.plain(); err != nil {
+		r.full = func() { r.build.fitInto(100_000) }
+		if err := r.readPlain(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if w, b := r.build.weight(), r.build; w > r.limits.kept || !b.scarce && b.begins == 0 && b.old == oldEvery {
@@ -232,7 +232,7 @@ func TestWeightOfStrangeLines(t *testing.T) {
 	}
 	r := &reader{in: &input{from: bytes.NewReader(many(func(int) string { return `{"kind":"host","t":1,"end":2,"name":"launch"}` }))}, limits: usual, build: newBuilder()}
 	r.limits.events = 10_000
-	if err := r.plain(); !errors.Is(err, errEvents) {
+	if err := r.readPlain(); !errors.Is(err, errEvents) {
 		t.Errorf("a timeline: %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestPlainSamples(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.line), &l); err != nil {
 			t.Fatal(err)
 		}
-		if err := long.add(l); err != nil || text(t, long.finish()) != text(t, short.finish()) {
+		if err := long.addLine(l); err != nil || text(t, long.finish()) != text(t, short.finish()) {
 			t.Errorf("%s: the two ways differ (%v)", c.line, err)
 		}
 	}
@@ -337,7 +337,7 @@ func TestPlainSteps(t *testing.T) {
 		var long line
 		err := json.Unmarshal([]byte(text), &long)
 		if err == nil {
-			err = long.gate()
+			err = long.gateNumbers()
 		}
 		if plain != want || plain && (err != nil || !reflect.DeepEqual(short, long)) {
 			t.Errorf("%s: short way %t, want %t\n%+v\n%+v, %v", text, plain, want, short, long, err)

@@ -42,8 +42,10 @@ func TFDataWait(name string) bool {
 
 // compileSpans are the beginnings of spans in which XLA compiles a program.
 var compileSpans = []string{
-	"XlaCompile", "XLACompile", "XLA::", "backend_compile", "PjRtStreamExecutorClient::Compile", "TfrtGpuClient::Compile",
-	"PJRT_Client_Compile", "LocalClient::Compile", "LLVMCompiler::", "NVPTXCompiler::", "AMDGPUCompiler::", "GpuCompiler::",
+	"XlaCompile", "XLACompile", "XLA::", "backend_compile", "PjRtStreamExecutorClient::Compile",
+	"TfrtGpuClient::Compile",
+	"PJRT_Client_Compile", "LocalClient::Compile", "LLVMCompiler::", "NVPTXCompiler::", "AMDGPUCompiler::",
+	"GpuCompiler::",
 	"RunHloPasses", "HloPassPipeline",
 }
 
@@ -140,8 +142,10 @@ func StepSpan(name string) (n int, ok bool) {
 // A range marks a step where its name ends in one of these words and perhaps a number,
 // and is not about a part of a step.
 var (
-	stepWord = regexp.MustCompile(`(?i)^(.*[^a-z])?(steps?|iterations?|iters?|batch|minibatch)[^a-z0-9]*(\d*)[^a-z0-9]*$`)
-	notStep  = regexp.MustCompile(`(?i)optim|sched|zero_?grad|next|load|fetch|get|prepare|collate|copy|valid|eval|test|layer|block`)
+	stepWord = regexp.MustCompile(`(?i)^(.*[^a-z])?` +
+		`(steps?|iterations?|iters?|batch|minibatch)[^a-z0-9]*(\d*)[^a-z0-9]*$`)
+	notStep = regexp.MustCompile(`(?i)optim|sched|zero_?grad|next|load|fetch|get|prepare|collate|copy|` +
+		`valid|eval|test|layer|block`)
 )
 
 // serving are the ranges of inference servers around one pass over a batch: SGLang's,
@@ -151,8 +155,10 @@ var serving = []struct {
 	family string
 }{
 	{regexp.MustCompile(`^step\[(?P<mode>[A-Z_]+) (?:bs=(?P<batch>\d+))?(?: toks=(?P<tokens>\d+))?.*\]$`), "step[…]"},
-	{regexp.MustCompile(`^execute_(?:(?P<tokens>\d+)_)?context_(?P<context>\d+)\(.*\)_generation_(?P<generation>\d+)\(.*\)$`), "execute_…"},
-	{regexp.MustCompile(`^\[Executor\] _forward_step (?:.*?(?P<context>\d+) ctx reqs, (?P<asked>\d+) ctx tokens, (?P<generation>\d+) gen reqs)?`), "_forward_step …"},
+	{regexp.MustCompile(`^execute_(?:(?P<tokens>\d+)_)?context_(?P<context>\d+)\(.*\)` +
+		`_generation_(?P<generation>\d+)\(.*\)$`), "execute_…"},
+	{regexp.MustCompile(`^\[Executor\] _forward_step (?:.*?(?P<context>\d+) ctx reqs, ` +
+		`(?P<asked>\d+) ctx tokens, (?P<generation>\d+) gen reqs)?`), "_forward_step …"},
 }
 
 // Pass is what a server's range says of one pass over a batch.
@@ -260,20 +266,22 @@ func BackwardSpan(name string) bool {
 // libraries are the first folders, or the bare files of Python's own library,
 // under which a profiler prints code that the user did not write: it cuts
 // sys.path's entries off, so that no "site-packages" is left.
-var libraries = set(`torch torchvision torchaudio torchtext torchdata functorch triton transformers accelerate
-	datasets diffusers tokenizers huggingface_hub safetensors peft trl lightning pytorch_lightning lightning_fabric
-	torchmetrics deepspeed apex megatron xformers flash_attn vllm timm numpy scipy pandas sklearn PIL cv2 tqdm wandb
-	fsspec einops hydra omegaconf albumentations jax jaxlib flax optax orbax grain tensorflow tensorflow_datasets keras stoker multiprocessing concurrent asyncio json logging collections importlib
-	encodings email urllib http unittest xml ctypes re sqlite3 tensorboard`)
+var libraries = wordSet(`torch torchvision torchaudio torchtext torchdata functorch triton transformers
+	accelerate datasets diffusers tokenizers huggingface_hub safetensors peft trl lightning pytorch_lightning
+	lightning_fabric torchmetrics deepspeed apex megatron xformers flash_attn vllm timm numpy scipy pandas
+	sklearn PIL cv2 tqdm wandb fsspec einops hydra omegaconf albumentations jax jaxlib flax optax orbax grain
+	tensorflow tensorflow_datasets keras stoker multiprocessing concurrent asyncio json logging collections
+	importlib encodings email urllib http unittest xml ctypes re sqlite3 tensorboard`)
 
-var libraryFiles = set(`threading.py contextlib.py functools.py abc.py queue.py random.py copy.py copyreg.py pickle.py
-	selectors.py socket.py subprocess.py tempfile.py types.py typing.py enum.py dataclasses.py inspect.py warnings.py
-	weakref.py operator.py os.py posixpath.py genericpath.py pathlib.py shutil.py stat.py glob.py fnmatch.py re.py
-	struct.py traceback.py linecache.py tokenize.py runpy.py site.py string.py textwrap.py time.py heapq.py bisect.py
-	gzip.py zipfile.py lzma.py io.py codecs.py hashlib.py uuid.py signal.py ssl.py numbers.py statistics.py fractions.py
-	decimal.py platform.py locale.py argparse.py ast.py dis.py _collections_abc.py _weakrefset.py`)
+var libraryFiles = wordSet(`threading.py contextlib.py functools.py abc.py queue.py random.py copy.py
+	copyreg.py pickle.py selectors.py socket.py subprocess.py tempfile.py types.py typing.py enum.py
+	dataclasses.py inspect.py warnings.py weakref.py operator.py os.py posixpath.py genericpath.py pathlib.py
+	shutil.py stat.py glob.py fnmatch.py re.py struct.py traceback.py linecache.py tokenize.py runpy.py site.py
+	string.py textwrap.py time.py heapq.py bisect.py gzip.py zipfile.py lzma.py io.py codecs.py hashlib.py
+	uuid.py signal.py ssl.py numbers.py statistics.py fractions.py decimal.py platform.py locale.py argparse.py
+	ast.py dis.py _collections_abc.py _weakrefset.py`)
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		m[w] = true
@@ -294,7 +302,10 @@ func OwnFrame(name string) bool {
 		return false
 	}
 	path := strings.ReplaceAll(name[:open+len(".py")], `\`, "/")
-	for _, part := range []string{"site-packages/", "dist-packages/", "/lib/python", "lib/python3", "<frozen", "/torch/"} {
+	for _, part := range []string{
+		"site-packages/", "dist-packages/", "/lib/python", "lib/python3", "<frozen",
+		"/torch/",
+	} {
 		if strings.Contains(path, part) {
 			return false
 		}
@@ -304,4 +315,78 @@ func OwnFrame(name string) bool {
 		return !libraries[first]
 	}
 	return !libraryFiles[first]
+}
+
+// Exchange says what a collective carries, as far as its name tells.
+type Exchange uint8
+
+// What collectives carry.
+const (
+	UnknownExchange Exchange = iota
+	Gradients                // one that training with accumulated gradients leaves out
+	Activations              // embeddings, experts, layers of other ranks: as much more of it as samples
+	Weights                  // shards of parameters: in every micro-step
+)
+
+// ExchangeOf reads the name of a collective's kernel, or of the call around it.
+func ExchangeOf(name string) Exchange {
+	lower := strings.ReplaceAll(strings.ToLower(name), "_", "")
+	switch {
+	case containsAny(lower, "allreduce", "reducescatter"):
+		return Gradients
+	case containsAny(lower, "sendrecv", "alltoall"):
+		return Activations
+	case containsAny(lower, "allgather", "broadcast"):
+		return Weights
+	}
+	return UnknownExchange
+}
+
+// UpdatesWeights reports whether a kernel's name says that an optimizer runs it.
+func UpdatesWeights(kernel string) bool {
+	return containsAny(strings.ToLower(kernel), "multi_tensor_apply", "adam", "lamb_", "sgd_")
+}
+
+// Learns reports whether a name, of a span, a frame or a kernel, is of a backward pass or of
+// an optimizer: PyTorch's, TensorFlow's, JAX's.
+func Learns(name string) bool {
+	if OptimizerSpan(name) || BackwardSpan(name) || UpdatesWeights(name) {
+		return true
+	}
+	lower := strings.ToLower(name)
+	return containsAny(lower, "backward", "_bwd", "bwd_", "dgrad", "wgrad", "transpose(jvp", "gradient_tape",
+		"gradients/", "applygradient", "run_backward")
+}
+
+// ForwardFrame reports whether a Python frame is one call of a model or a module of it:
+// what repeats within it are its layers.
+func ForwardFrame(name string) bool {
+	return strings.HasPrefix(name, "nn.Module: ") || strings.HasSuffix(name, "): forward") ||
+		strings.HasSuffix(name, "_call_impl")
+}
+
+// TorchSign reports whether a name is of PyTorch: an operator, a kernel, a mark.
+func TorchSign(name string) bool {
+	for _, prefix := range []string{
+		"aten::", "autograd::", "ProfilerStep#", "enumerate(DataLoader)#",
+		"Optimizer.step#", "torch/", "pt_main_thread", "pt_autograd",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return containsAny(name, "at::native", "at_cuda_detail", "c10::", "torch::", "triton_poi_", "triton_red_",
+		"triton_per_", "2at6native")
+}
+
+// XLASign reports whether a name is of a program that XLA compiled.
+func XLASign(name string) bool {
+	return containsAny(name, "loop_", "input_reduce_", "wrapped_", "gemm_fusion_") &&
+		strings.Contains(name, "fusion") || containsAny(name, "XlaModule", "xla::", "TSL:", "jit_")
+}
+
+// TensorRTSign reports whether a name is of a program that TensorRT runs.
+func TensorRTSign(name string) bool {
+	return strings.HasPrefix(name, "trt_") ||
+		containsAny(name, "ExecutionContext::execute", "myelinGraphExecute", "_execute_kernel_trt", "nvinfer1::")
 }

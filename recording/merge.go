@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
+
+	"github.com/stoker-dev/stoker/internal/readable"
 )
 
 // mergeMemory is what the parts of a merged recording may weigh together.
@@ -20,28 +21,28 @@ const mergeMemory = 1 << 30
 func Merge(out io.Writer, paths ...string) error {
 	all := newBuilder()
 	for i, path := range paths {
-		if err := all.merge(path, i == 0); err != nil {
+		if err := all.addFile(path, i == 0); err != nil {
 			return fmt.Errorf("merge recording %s: %w", path, err)
 		}
 	}
 	all.run.Steps = all.finish().Steps // in order of time
-	all.once()
-	if err := all.write(out); err != nil {
+	all.dropTwins()
+	if err := all.writeAll(out); err != nil {
 		return fmt.Errorf("merge recordings: %w", err)
 	}
 	return nil
 }
 
-// merge adds a file.
-func (b *builder) merge(path string, first bool) error {
-	file, err := os.Open(path)
+// addFile adds a file.
+func (b *builder) addFile(path string, first bool) error {
+	file, err := readable.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
 	most := usual
 	most.kept = mergeMemory - b.weight()
-	run, err := read(file, most)
+	run, err := readLimited(file, most)
 	switch own := b.run.Facts; {
 	case err != nil:
 		return err
@@ -59,15 +60,15 @@ func (b *builder) merge(path string, first bool) error {
 	}
 	for _, s := range run.Series {
 		for i := range s.T {
-			b.sample(s.Signal, s.Subject, s.T[i], s.V[i])
+			b.addSample(s.Signal, s.Subject, s.T[i], s.V[i])
 		}
 	}
 	b.run.Steps = append(b.run.Steps, run.Steps...)
 	return nil
 }
 
-// once leaves of what stands twice one, of steps that of which more is known.
-func (b *builder) once() {
+// dropTwins leaves of what stands twice one, of steps that of which more is known.
+func (b *builder) dropTwins() {
 	b.samples = 0
 	for i := range b.run.Series {
 		s := &b.run.Series[i]
@@ -99,10 +100,10 @@ func (b *builder) once() {
 	b.run.Steps = steps
 }
 
-// write writes all that is held, in order of time.
-func (b *builder) write(out io.Writer) (err error) {
+// writeAll writes all that is held, in order of time.
+func (b *builder) writeAll(out io.Writer) (err error) {
 	facts, parts := b.run.Facts, slices.Clone(b.run.thinned)
-	head := []line{{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic}, {Kind: "facts", Facts: &facts}}
+	head := []line{headerLine(facts), factsLine(facts)}
 	for _, t := range parts {
 		head = append(head, thinnedLine(t))
 	}
@@ -115,9 +116,9 @@ func (b *builder) write(out io.Writer) (err error) {
 		for _, l := range head {
 			put(l)
 		}
-		b.lines(to, put)
+		b.linesUpTo(to, put)
 		err = cmp.Or(err, zip.Close())
-		b.drop(math.Inf(-1), to)
+		b.dropSpan(math.Inf(-1), to)
 		head = nil
 	}
 	return err

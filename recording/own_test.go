@@ -37,6 +37,24 @@ func TestOwnLoopHasPhases(t *testing.T) {
 	}
 }
 
+// A loop that evaluates in every step, as one does that takes the whole of a graph at once,
+// is judged with its evaluation: nothing else would be left.
+func TestEvaluationInEveryStepIsPartOfIt(t *testing.T) {
+	b := newBuilder()
+	for _, s := range own(50) {
+		b.run.Steps = append(b.run.Steps, s)
+		s.N, s.Phase, s.Start, s.Period, s.Optimized = 1000+s.N, Evaluate, s.Start+0.01, 0.03, 0
+		b.run.Steps = append(b.run.Steps, s)
+	}
+	windows := b.finish().Windows()
+	if len(windows) != 1 {
+		t.Fatalf("%d windows", len(windows))
+	}
+	if w := windows[0]; w.Left != 0 || len(w.Steps) != 47 || len(w.Apart) != 0 || math.Abs(w.Time()-0.1) > 1e-9 {
+		t.Errorf("%d left out, %d steps of %v s, apart %d", w.Left, len(w.Steps), w.Time(), len(w.Apart))
+	}
+}
+
 // Where a loader feeds the steps, those of the loop itself between its batches count for nothing.
 func TestOwnStepsBesideALoader(t *testing.T) {
 	b := newBuilder()

@@ -35,7 +35,9 @@ type pass struct{ pid, loader, number int }
 func tellEvaluation(steps []Step) {
 	passes := map[pass]*updates{}
 	least := map[int]float64{} // optimizer steps per batch that is trained with, of each process
-	loads := map[int]bool{}    // processes whose optimizer steps between the batches of a loader: the loop's own steps count no batches
+	// processes whose optimizer steps between the batches of a loader: the loop's own steps
+	// count no batches
+	loads := map[int]bool{}
 	for _, s := range steps {
 		loads[s.PID] = loads[s.PID] || s.Loader != OwnLoop && s.Optimized > 0
 		if !(s.Optimized >= 0) {
@@ -45,7 +47,7 @@ func tellEvaluation(steps []Step) {
 		if passes[key] == nil {
 			passes[key] = &updates{}
 		}
-		passes[key].add(s.Optimized)
+		passes[key].countStep(s.Optimized)
 	}
 	for key, u := range passes {
 		if key.loader == OwnLoop && loads[key.pid] {
@@ -58,10 +60,84 @@ func tellEvaluation(steps []Step) {
 	for i := range steps {
 		s := &steps[i]
 		u := passes[pass{s.PID, s.Loader, s.Pass}]
-		if most := least[s.PID]; s.Loader != OwnLoop && u != nil && most > 0 && s.Phase == Train && (u.sum == 0 || u.atOnce() > manyAtOnce*most) {
+		if most := least[s.PID]; s.Loader != OwnLoop && u != nil && most > 0 && s.Phase == Train &&
+			(u.sum == 0 || u.atOnce() > manyAtOnce*most) {
 			s.Phase = Evaluate
 		}
 	}
+}
+
+// tellInterruptions sets apart what interrupts an epoch: a whole pass over another loader
+// between two batches of the loader that most steps are of, now and then, in which no
+// optimizer steps. Where no optimizer is seen nothing else tells evaluation every n steps
+// from training. A loader that is asked in every step, or over an epoch, is none.
+func tellInterruptions(steps []Step) {
+	beats := mostAsked(steps)
+	// of each process; of a beat's step: the next one is of the same epoch
+	last, inside := map[int]int{}, map[int]bool{}
+	between := map[pass]*interruption{}
+	for i, s := range steps {
+		if s.Phase != Train || s.Loader == OwnLoop {
+			continue
+		}
+		before, begun := last[s.PID]
+		if s.Loader == beats[s.PID].loader {
+			inside[before] = begun && steps[before].Pass == s.Pass
+			last[s.PID] = i
+			continue
+		}
+		key := pass{s.PID, s.Loader, s.Pass}
+		if between[key] == nil {
+			between[key] = &interruption{after: before, whole: begun}
+		}
+		p := between[key]
+		p.whole = p.whole && p.after == before && !(s.Optimized > 0)
+		p.steps = append(p.steps, i)
+	}
+	often := map[int]int{}
+	for key, p := range between {
+		p.whole = p.whole && inside[p.after] && len(p.steps) >= leastPassed
+		if p.whole {
+			often[key.pid]++
+		}
+	}
+	for key, p := range between {
+		if p.whole && beats[key.pid].steps >= manyAtOnce*often[key.pid] {
+			for _, i := range p.steps {
+				steps[i].Phase = Evaluate
+			}
+		}
+	}
+}
+
+// leastPassed is how many batches a pass has that interrupts an epoch. [J]
+const leastPassed = 2
+
+// interruption is a pass over a loader, behind a step of another one.
+type interruption struct {
+	after int
+	whole bool // all of it lies there
+	steps []int
+}
+
+// beat is a loader with its steps that train.
+type beat struct{ loader, steps int }
+
+// mostAsked is the loader of each process that most steps are of.
+func mostAsked(steps []Step) map[int]beat {
+	counts := map[pass]int{}
+	most := map[int]beat{}
+	for _, s := range steps {
+		if s.Phase != Train || s.Loader == OwnLoop {
+			continue
+		}
+		key := pass{pid: s.PID, loader: s.Loader}
+		counts[key]++
+		if counts[key] > most[s.PID].steps {
+			most[s.PID] = beat{s.Loader, counts[key]}
+		}
+	}
+	return most
 }
 
 // manyAtOnce is how many times as many optimizer steps between two batches as with
@@ -71,7 +147,7 @@ const manyAtOnce = 4
 // updates are the optimizer steps between the batches of a pass.
 type updates struct{ sum, times float64 }
 
-func (u *updates) add(optimized float64) {
+func (u *updates) countStep(optimized float64) {
 	u.sum += optimized
 	if optimized > 0 {
 		u.times++
@@ -87,7 +163,7 @@ func tellTraced(steps []Step, captures []Capture) {
 	for _, c := range captures {
 		for i := range steps {
 			s := &steps[i]
-			if c.Inside && s.PID == c.PID && s.Start <= c.To && s.end() >= c.From {
+			if c.Inside && s.PID == c.PID && s.Start <= c.To && s.endsAt() >= c.From {
 				s.Phase = Traced
 			}
 		}

@@ -159,3 +159,47 @@ func TestStepsOfATrace(t *testing.T) {
 		}
 	}
 }
+
+// A whole pass over another loader within an epoch is a phase of its own, though no
+// optimizer is seen. What is asked in each step, or between epochs, or trains, is not.
+func TestPassesThatInterruptAnEpoch(t *testing.T) {
+	for name, c := range map[string]struct {
+		every, batches int     // steps from pass to pass, batches of each
+		epoch          int     // steps of an epoch
+		optimized      float64 // in a batch of the other loader
+		want           Phase
+	}{
+		"now and then":        {40, 20, 1000, math.NaN(), Evaluate},
+		"in each step":        {1, 3, 1000, math.NaN(), Train},
+		"one batch in a turn": {40, 1, 1000, math.NaN(), Train},
+		"between epochs":      {40, 20, 40, math.NaN(), Train},
+		"that trains":         {40, 20, 1000, 1, Train},
+	} {
+		var steps []Step
+		at, passes := 0.0, 0
+		put := func(loader, pass int, optimized float64) {
+			steps = append(steps, Step{PID: 1, Loader: loader, Pass: pass, Start: at, Period: 0.01, Phase: Train, Optimized: optimized})
+			at += 0.01
+		}
+		for n := range 400 {
+			if n > 0 && n%c.every == 0 {
+				for range c.batches {
+					put(2, passes, c.optimized)
+				}
+				passes++
+			}
+			put(1, n/c.epoch, math.NaN())
+		}
+		tellInterruptions(steps)
+		for _, s := range steps {
+			want := Train
+			if s.Loader == 2 {
+				want = c.want
+			}
+			if s.Phase != want {
+				t.Errorf("%s: %s of loader %d", name, s.Phase, s.Loader)
+				break
+			}
+		}
+	}
+}

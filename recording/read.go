@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/readable"
 )
 
 // Caps in front of the parser. A recording may come from a stranger.
@@ -37,25 +37,10 @@ type limits struct {
 // some hours is thinned: no recording of ours reaches the limit of lines.
 var usual = limits{lines: 64 << 30, kept: 24 << 20, events: 4 << 30, member: 8 << 20}
 
-// ErrNotRecording says that a file is something else than a recording.
-var ErrNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
-
-// NewerFormatError says that a recording was written by a newer Stoker.
-type NewerFormatError struct {
-	Format  int
-	Version string
-}
-
-// Error says what to do about it.
-func (e *NewerFormatError) Error() string {
-	return fmt.Sprintf("its format is %d (written by stoker %s), this stoker reads up to %d: use stoker %s or newer",
-		e.Format, e.Version, format, e.Version)
-}
-
 // Open reads the recording in a file. A file that is still being written, or
 // was torn by a kill, gives all that is complete.
 func Open(path string) (*Run, error) {
-	file, err := os.Open(path)
+	file, err := readable.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read recording: %w", err)
 	}
@@ -77,19 +62,19 @@ func Open(path string) (*Run, error) {
 // Read reads a recording: JSON Lines, in gzip members or plain. It holds a second of
 // the file at a time, and of the run no more than fits: where that is not all, the
 // newest is kept, which is what a verdict is about, and Run.Warnings says so.
-func Read(in io.Reader) (*Run, error) { return read(in, usual) }
+func Read(in io.Reader) (*Run, error) { return readLimited(in, usual) }
 
-func read(in io.Reader, most limits) (*Run, error) { return newReader(in, most).run() }
+func readLimited(in io.Reader, most limits) (*Run, error) { return newReader(in, most).readRun() }
 
 func newReader(in io.Reader, most limits) *reader {
 	r := &reader{in: &input{from: in}, limits: most, build: newBuilder()}
-	r.full = func() { r.build.fit(most.kept) }
+	r.full = func() { r.build.fitInto(most.kept) }
 	return r
 }
 
-// run reads what there is, and hands out all that was read so far.
-func (r *reader) run() (*Run, error) {
-	if err := r.read(); err != nil {
+// readRun reads what there is, and hands out all that was read so far.
+func (r *reader) readRun() (*Run, error) {
+	if err := r.readFile(); err != nil {
 		return nil, err
 	}
 	r.build.run.Timeline.relink()
@@ -98,16 +83,16 @@ func (r *reader) run() (*Run, error) {
 	return run, nil
 }
 
-// read reads the whole file.
-func (r *reader) read() error {
+// readFile reads the whole file.
+func (r *reader) readFile() error {
 	magic, err := r.in.peek(len(gzipMagic))
 	if len(magic) == 0 && errors.Is(err, io.EOF) && !r.build.header {
 		return errors.New("the file is empty: no second of it was ever written")
 	}
 	if r.packed = r.packed || bytes.HasPrefix(magic, gzipMagic[:2]); r.packed {
-		err = r.members()
+		err = r.readMembers()
 	} else {
-		err = r.plain()
+		err = r.readPlain()
 	}
 	if err = cmp.Or(r.in.failed(), err); err != nil {
 		return err
@@ -125,31 +110,26 @@ func (r *reader) read() error {
 func (r *reader) warnings(run *Run) []string {
 	var said []string
 	if r.damaged > 0 {
-		said = append(said, fmt.Sprintf("%d damaged part(s) of the recording were left out, the first at byte %d", r.damaged, r.damagedAt))
+		said = append(said,
+			fmt.Sprintf("%d damaged part(s) of the recording were left out, the first at byte %d", r.damaged,
+				r.damagedAt))
 	}
 	if r.torn {
 		said = append(said, "the recording ends in the middle of a second: that second is left out")
 	}
 	if r.ended {
-		said = append(said, fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s was not read", stoker.Bytes(r.limits.lines), hours(run.End())))
+		said = append(said,
+			fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s "+
+				"was not read", stoker.Bytes(r.limits.lines), longTime(run.End())))
 	}
 	if b := r.build; b.begins > 0 {
-		said = append(said, fmt.Sprintf("the recording is too large to be kept whole: of its %s the last %s are read", hours(run.End()), hours(run.End()-b.begins)))
+		said = append(said,
+			fmt.Sprintf("the recording is too large to be kept whole: of its %s the last %s are read",
+				longTime(run.End()), longTime(run.End()-b.begins)))
 	} else if b.scarce {
 		said = append(said, fmt.Sprintf("the recording is too large to be kept whole: %s", b.density()))
 	}
 	return said
-}
-
-// hours is a long time in words.
-func hours(seconds float64) string {
-	switch {
-	case seconds >= 3600:
-		return fmt.Sprintf("%.1f hours", seconds/3600)
-	case seconds >= 60:
-		return fmt.Sprintf("%.1f minutes", seconds/60)
-	}
-	return fmt.Sprintf("%.0f seconds", seconds)
 }
 
 // reader holds what reading has met so far.
@@ -178,31 +158,31 @@ var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 // nowhere else, as the magic does now and then.
 var memberBegins = append(slices.Clone(gzipMagic), 0, 0, 0, 0, 0)
 
-// members reads gzip members one by one. Behind a damaged one it goes on at the
+// readMembers reads gzip members one by one. Behind a damaged one it goes on at the
 // next.
-func (r *reader) members() error {
+func (r *reader) readMembers() error {
 	for !r.ended {
 		if next, _ := r.in.peek(1); len(next) == 0 {
 			return nil
 		}
 		r.in.mark()
 		at := r.in.offset()
-		err := r.member(at)
+		err := r.readMember(at)
 		if err == nil {
 			continue
 		}
 		if fatal := (*fatalError)(nil); errors.As(err, &fatal) {
 			return fatal.error
 		}
-		if r.waits(err) {
+		if r.waitsForMore(err) {
 			return nil
 		}
-		found := r.in.seek(gzipMagic)
+		found := r.in.seekBytes(gzipMagic)
 		if !found && errors.Is(err, io.ErrUnexpectedEOF) {
 			r.torn = true
 			return nil
 		}
-		r.damage(at)
+		r.countDamage(at)
 		if !found || r.damaged >= maxDamaged {
 			return nil
 		}
@@ -216,14 +196,15 @@ type fatalError struct{ error }
 var (
 	errBomb   = errors.New("a part of the file unpacks to far more than any recording does; it is not read")
 	errPart   = errors.New("a large part of the file is damaged: nothing in it can be relied on")
-	errEvents = errors.New("it holds more of a profiler's events than are read of one: stoker trace reads the profiler's own file")
+	errEvents = errors.New("it holds more of a profiler's events than are read of one: stoker trace reads the " +
+		"profiler's own file")
 )
 
-// member unpacks and parses the member at which the input stands. Its lines count
+// readMember unpacks and parses the member at which the input stands. Its lines count
 // only when its checksum is right, but for a large one, as comes from packing a
 // recording again: there they count at once, and a checksum that is wrong in the end
 // spoils all. A bomb is noticed long before it has gone off.
-func (r *reader) member(at int64) error {
+func (r *reader) readMember(at int64) error {
 	if err := r.zip.Reset(r.in); err != nil {
 		return err
 	}
@@ -241,11 +222,11 @@ func (r *reader) member(at int64) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return r.parse(r.text, at)
+			return r.parseLines(r.text, at)
 		case err != nil && early && !errors.Is(err, io.ErrUnexpectedEOF):
 			return refuse(errPart)
 		case err != nil && early: // its end is missing: what is there is whole
-			return cmp.Or(r.parse(r.text[:bytes.LastIndexByte(r.text, '\n')+1], at), err)
+			return cmp.Or(r.parseLines(r.text[:bytes.LastIndexByte(r.text, '\n')+1], at), err)
 		case err != nil:
 			return err
 		case len(r.text) > r.limits.member:
@@ -255,7 +236,7 @@ func (r *reader) member(at int64) error {
 			if whole == 0 {
 				return refuse(errBomb)
 			}
-			if err := r.parse(r.text[:whole], at); err != nil || r.ended {
+			if err := r.parseLines(r.text[:whole], at); err != nil || r.ended {
 				return err
 			}
 			r.text = append(r.text[:0], r.text[whole:]...)
@@ -263,8 +244,8 @@ func (r *reader) member(at int64) error {
 	}
 }
 
-// parse parses the lines of one member, or of a part of a large one.
-func (r *reader) parse(text []byte, at int64) error {
+// parseLines parses the lines of one member, or of a part of a large one.
+func (r *reader) parseLines(text []byte, at int64) error {
 	if r.total += int64(len(text)); r.total > r.limits.lines {
 		r.ended = true
 		return nil
@@ -272,15 +253,15 @@ func (r *reader) parse(text []byte, at int64) error {
 	for len(text) > 0 {
 		row, rest, complete := bytes.Cut(text, []byte{'\n'})
 		text = rest
-		if err := r.line(row, at, complete); err != nil {
+		if err := r.addLine(row, at, complete); err != nil {
 			return &fatalError{err}
 		}
 	}
 	return nil
 }
 
-// plain reads JSON Lines that are not compressed.
-func (r *reader) plain() error {
+// readPlain reads JSON Lines that are not compressed.
+func (r *reader) readPlain() error {
 	scanner := bufio.NewScanner(r.in)
 	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)
 	complete := true // the line ends in a line break; one that does not was torn
@@ -295,7 +276,7 @@ func (r *reader) plain() error {
 			r.ended = true
 			return nil
 		}
-		if err := r.line(scanner.Bytes(), at, complete); err != nil {
+		if err := r.addLine(scanner.Bytes(), at, complete); err != nil {
 			return err
 		}
 		r.in.mark()
@@ -309,15 +290,15 @@ func (r *reader) plain() error {
 	return nil
 }
 
-// line adds one line. The first must be a header; a later one that is no JSON is
+// addLine adds one line. The first must be a header; a later one that is no JSON is
 // counted as damage and left out.
-func (r *reader) line(row []byte, at int64, complete bool) error {
+func (r *reader) addLine(row []byte, at int64, complete bool) error {
 	if len(bytes.TrimSpace(row)) == 0 {
 		return nil
 	}
 	r.lines++
-	err := r.build.parse(row)
-	var newer *NewerFormatError
+	err := r.build.parseLine(row)
+	var newer *newerFormatError
 	switch {
 	case err == nil && r.build.events > r.limits.events:
 		return errEvents
@@ -330,20 +311,36 @@ func (r *reader) line(row []byte, at int64, complete bool) error {
 		return err
 	case !r.build.header:
 		if r.damaged > 0 { // the damage took the header: what follows has no clock base
-			return errors.New("its first part, with the clock base, is damaged: nothing behind it can be placed in time")
+			return errors.New("its first part, with the clock base, is damaged: nothing behind it can be placed in " +
+				"time")
 		}
 		return ErrNotRecording
 	case !complete:
 		r.torn = true
 	default:
-		r.damage(at)
+		r.countDamage(at)
 	}
 	return nil
 }
 
-func (r *reader) damage(at int64) {
+func (r *reader) countDamage(at int64) {
 	if r.damaged == 0 {
 		r.damagedAt = at
 	}
 	r.damaged++
+}
+
+// continueReading makes ready to read what has been added.
+func (r *reader) continueReading() {
+	r.torn = false
+	if r.in.failed() == nil {
+		r.in.err = nil
+	}
+}
+
+// waitsForMore reports whether the member that ends too early is one that is being written;
+// then reading goes on at its begin. It is none where another begins behind it.
+func (r *reader) waitsForMore(err error) bool {
+	r.torn = r.follows && errors.Is(err, io.ErrUnexpectedEOF) && r.in.goBack(memberBegins)
+	return r.torn
 }

@@ -17,7 +17,7 @@ import (
 // sample is a small run with everything that a live recording can hold.
 func sample(w *Writer) {
 	pinned := true
-	w.Facts(Facts{
+	w.SetFacts(Facts{
 		Version: "test", Command: []string{"python", "train.py"}, Started: 1.7e9, Monotonic: 12345,
 		Machine:   Machine{CPUs: 2, Allowed: 2, Quota: 1.5, LockedBytes: new(-1.0)},
 		GPUs:      []GPU{{Index: 0, Name: "GPU", Emulated: true}},
@@ -37,7 +37,7 @@ func sample(w *Writer) {
 			Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN(),
 		})
 		if i > 1 {
-			w.Clock(Clock{PID: 7, N: i - 2, Device: 0, Idle: 0.05, Period: 0.5})
+			w.Clock(DeviceClock{PID: 7, N: i - 2, Device: 0, Idle: 0.05, Period: 0.5})
 		}
 		if i%5 == 4 {
 			w.Inside(7, 0, i-1, Inside{Clock: "cuda", Span: 0.5, Input: 0.1, Forward: 0.3, Syncs: new(2.0), SyncTime: new(0.05)})
@@ -242,8 +242,8 @@ func TestForget(t *testing.T) {
 		}
 	}
 	before := text(t, early)
-	w.Clock(Clock{PID: 1, N: 5, Idle: 1}) // forgotten: ignored
-	w.Clock(Clock{PID: 1, N: hours - 1, Idle: 1, Period: 1})
+	w.Clock(DeviceClock{PID: 1, N: 5, Idle: 1}) // forgotten: ignored
+	w.Clock(DeviceClock{PID: 1, N: hours - 1, Idle: 1, Period: 1})
 	run := w.Snapshot()
 	if n := len(run.Steps); n > recent+lookOver+around+61 || n < recent {
 		t.Errorf("%d steps are held", n)
@@ -267,7 +267,7 @@ func TestSnapshotKeepsItsClocks(t *testing.T) {
 	w := made(&full{room: 1 << 20}, Facts{})
 	w.Step(Step{PID: 1, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
 	early := w.Snapshot()
-	w.Clock(Clock{PID: 1, Idle: 2, Period: 3})
+	w.Clock(DeviceClock{PID: 1, Idle: 2, Period: 3})
 	if !math.IsNaN(early.Steps[0].Idle) {
 		t.Error("a clock that came later changed a snapshot")
 	}

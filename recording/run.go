@@ -22,10 +22,11 @@ type Run struct {
 
 // Facts are what does not change while a run goes on.
 type Facts struct {
-	Version   string      `json:"version,omitempty"` // of the Stoker that wrote the recording
-	Command   []string    `json:"command,omitempty"` // secrets redacted
-	Host      string      `json:"host,omitempty"`    // name of the machine
-	Job       string      `json:"job,omitempty"`     // as the launcher names it on each of its nodes: "SLURM_JOB_ID=4711"
+	Version string   `json:"version,omitempty"` // of the Stoker that wrote the recording
+	Command []string `json:"command,omitempty"` // what is harmless of it (internal/redact)
+	Host    string   `json:"host,omitempty"`    // name of the machine
+	// as the launcher names it on each of its nodes: "SLURM_JOB_ID=4711"
+	Job       string      `json:"job,omitempty"`
 	Started   float64     `json:"started,omitempty"` // Unix time of t = 0, seconds
 	Monotonic int64       `json:"monotonic_ns,omitempty"`
 	Machine   Machine     `json:"machine"`
@@ -40,8 +41,9 @@ type Facts struct {
 	Model     *ModelFacts `json:"model,omitempty"`
 	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote meanwhile
 	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: what its steps were found by
-	Mounts    []Mount     `json:"mounts,omitempty"`     // file systems of the files that trainers and workers were seen to read
-	Draws     *Draws      `json:"draws,omitempty"`      // random numbers drawn for samples; nil where nobody looked
+	// file systems of the files that trainers and workers were seen to read
+	Mounts []Mount `json:"mounts,omitempty"`
+	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil where nobody looked
 }
 
 // Draws says what fetches draw from the generators that all of a program shares: where
@@ -61,20 +63,25 @@ type Mount struct {
 
 // Machine is the host as far as the job may use it. Nil is unknown.
 type Machine struct {
-	CPU         string             `json:"cpu,omitempty"`          // model name
-	CPUs        int                `json:"cpus,omitempty"`         // logical processors of the machine
-	PhysCores   int                `json:"phys_cores,omitempty"`   // physical cores behind the allowed processors, as the kernel tells them
-	Allowed     int                `json:"allowed,omitempty"`      // processors in the trainer's affinity mask
-	Quota       float64            `json:"quota,omitempty"`        // cores allowed by the cgroup's CPU quota; 0: none
-	MemoryBytes *float64           `json:"memory_bytes,omitempty"` // memory the job may use: the cgroup's limit, else the machine's
-	ShmBytes    *float64           `json:"shm_bytes,omitempty"`    // size of /dev/shm
-	LockedBytes *float64           `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
-	DiskLimit   float64            `json:"disk_limit,omitempty"`   // bytes/s that the cgroup may read from its slowest limited disk; 0: none
-	ReadsLimit  float64            `json:"reads_limit,omitempty"`  // read requests/s, likewise; 0: none
-	Kernel      string             `json:"kernel,omitempty"`
-	Nodes       int                `json:"nodes,omitempty"`      // NUMA nodes with processors; 0 where the kernel does not tell
-	NetSpeed    map[string]float64 `json:"net_speed,omitempty"`  // bytes/s that interfaces can, by subject ("net/eth0")
-	TaskCores   int                `json:"task_cores,omitempty"` // cores that SLURM gave the task (SLURM_CPUS_PER_TASK), else the job on this node; 0: not SLURM
+	CPU  string `json:"cpu,omitempty"`  // model name
+	CPUs int    `json:"cpus,omitempty"` // logical processors of the machine
+	// physical cores behind the allowed processors, as the kernel tells them
+	PhysCores int     `json:"phys_cores,omitempty"`
+	Allowed   int     `json:"allowed,omitempty"` // processors in the trainer's affinity mask
+	Quota     float64 `json:"quota,omitempty"`   // cores allowed by the cgroup's CPU quota; 0: none
+	// memory the job may use: the cgroup's limit, else the machine's
+	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
+	ShmBytes    *float64 `json:"shm_bytes,omitempty"`    // size of /dev/shm
+	LockedBytes *float64 `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
+	// bytes/s that the cgroup may read from its slowest limited disk; 0: none
+	DiskLimit  float64 `json:"disk_limit,omitempty"`
+	ReadsLimit float64 `json:"reads_limit,omitempty"` // read requests/s, likewise; 0: none
+	Kernel     string  `json:"kernel,omitempty"`
+	// NUMA nodes with processors; 0 where the kernel does not tell
+	Nodes    int                `json:"nodes,omitempty"`
+	NetSpeed map[string]float64 `json:"net_speed,omitempty"` // bytes/s that interfaces can, by subject ("net/eth0")
+	// cores that SLURM gave the task (SLURM_CPUS_PER_TASK), else the job on this node; 0: not SLURM
+	TaskCores int `json:"task_cores,omitempty"`
 }
 
 // Processors is how many processors the job may run on; 0 where that is not known.
@@ -104,14 +111,15 @@ type GPU struct {
 	PeakBytes   *float64 `json:"peak_bytes,omitempty"` // most that tensors took while a profiler recorded
 	HeldBytes   *float64 `json:"held_bytes,omitempty"` // most that the allocator held then
 	PowerLimit  *float64 `json:"power_limit_watts,omitempty"`
-	SMs         int      `json:"sms,omitempty"`        // multiprocessors or compute units, as a profiler recorded them
-	Capability  string   `json:"capability,omitempty"` // compute capability as a profiler recorded it, "9.0"; "" unknown
-	Emulated    bool     `json:"emulated,omitempty"`
-	MaxClock    *float64 `json:"max_clock_mhz,omitempty"`
-	LinkGen     int      `json:"link_generation,omitempty"` // of PCIe, the most that device and slot can; 0 unknown
-	LinkWidth   int      `json:"link_width,omitempty"`      // lanes, likewise
-	Node        *int     `json:"node,omitempty"`            // NUMA node that it hangs on
-	MIG         bool     `json:"mig,omitempty"`             // cut into instances: utilisation is not told
+	SMs         int      `json:"sms,omitempty"` // multiprocessors or compute units, as a profiler recorded them
+	// compute capability as a profiler recorded it, "9.0"; "" unknown
+	Capability string   `json:"capability,omitempty"`
+	Emulated   bool     `json:"emulated,omitempty"`
+	MaxClock   *float64 `json:"max_clock_mhz,omitempty"`
+	LinkGen    int      `json:"link_generation,omitempty"` // of PCIe, the most that device and slot can; 0 unknown
+	LinkWidth  int      `json:"link_width,omitempty"`      // lanes, likewise
+	Node       *int     `json:"node,omitempty"`            // NUMA node that it hangs on
+	MIG        bool     `json:"mig,omitempty"`             // cut into instances: utilisation is not told
 }
 
 // Software are the versions that were found.
@@ -122,7 +130,8 @@ type Software struct {
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
-	Framework   string `json:"framework,omitempty"` // "JAX", "TensorFlow", "XLA"; "" where it is PyTorch
+	// "JAX", "TensorFlow", "XLA", "CUDA" where it is none of them; "" where it is PyTorch
+	Framework string `json:"framework,omitempty"`
 }
 
 // Process is one process of the job's tree that matters to a verdict.
@@ -137,6 +146,7 @@ type Process struct {
 	LauncherSeen bool    `json:"launcher_seen,omitempty"` // LaunchThread is known from launches, not assumed
 	PinThread    int     `json:"pin_thread,omitempty"`    // PyTorch's thread that copies batches to page-locked memory
 	Hooked       bool    `json:"hooked,omitempty"`        // the start-up hook answered from inside
+	HidesGPUs    bool    `json:"hides_gpus,omitempty"`    // CUDA_VISIBLE_DEVICES, as it was started, names no GPU
 	Start        float64 `json:"start,omitempty"`         // when it was first seen, seconds
 	End          float64 `json:"end,omitempty"`           // when it was last seen, seconds; 0: at the end of the run
 }
@@ -150,12 +160,16 @@ const (
 
 // Loader is one DataLoader of one process, or an input of another kind.
 type Loader struct {
-	ID       int             `json:"id"`
-	PID      int             `json:"pid"`
-	Kind     string          `json:"kind,omitempty"` // "ray", "dali", "spdl", "tf.data", "grain", "watched" (by stoker.watch); "" of PyTorch's and stoker's: of others no setting is known
+	ID  int `json:"id"`
+	PID int `json:"pid"`
+	// "ray", "dali", "spdl", "tf.data", "grain", "watched" (by stoker.watch); "" of PyTorch's
+	// and stoker's: of others no setting is known
+	Kind     string          `json:"kind,omitempty"`
 	Settings stoker.Settings `json:"settings"`
 	Dataset  string          `json:"dataset,omitempty"` // class name
-	Reader   string          `json:"reader,omitempty"`  // "module.Class" whose __getitem__ reads a sample, behind Subsets; "" where unknown, and with it the next two
+	// "module.Class" whose __getitem__ reads a sample, behind Subsets; "" where unknown, and
+	// with it the next two
+	Reader string `json:"reader,omitempty"`
 	// Transforms are what the data set does to a sample then, as "module.Class" or "module.function", in order.
 	Transforms []string `json:"transforms,omitempty"`
 	// Own are the parts that are the program's own code: "collate_fn", "worker_init_fn", "batch_sampler", "sampler",
@@ -263,21 +277,13 @@ type Step struct {
 // that the loop holds. Their Wait and Idle are unknown.
 const OwnLoop = -1
 
-// time is how long the step took: by the device's clock where it is known, else
+// duration is how long the step took: by the device's clock where it is known, else
 // by the host's. The two differ while a queue of launched work builds up.
-func (s Step) time() float64 {
+func (s Step) duration() float64 {
 	if !math.IsNaN(s.DevicePeriod) {
 		return s.DevicePeriod
 	}
 	return s.Period
-}
-
-// Series is one signal of one subject over time.
-type Series struct {
-	Signal  Signal
-	Subject string // "gpu/0", "thread/4711", "process/4711", "disk/vda", "tree", "machine"
-	T       []float64
-	V       []float64
 }
 
 // Find returns the series of a signal and subject, or nil.

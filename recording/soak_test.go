@@ -37,7 +37,7 @@ func (j *job) second(w *Writer, now float64) {
 	for ; j.next < now+1; j.next += j.period {
 		took := j.period * (0.9 + 0.2*j.chance.Float64())
 		w.Step(Step{PID: 1, N: j.n, Start: j.next, Period: took, Wait: took / 3, Samples: 16, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
-		w.Clock(Clock{PID: 1, N: j.n, Idle: took / 3, Period: took})
+		w.Clock(DeviceClock{PID: 1, N: j.n, Idle: took / 3, Period: took})
 		j.n++
 	}
 	for tick := range 10 {
@@ -206,13 +206,13 @@ func TestKeeps(t *testing.T) {
 	for oneIn := 1; oneIn <= 256; oneIn *= 2 {
 		kept := 0
 		for n := 0; n < blocks*block; n += block {
-			if keeps(2*oneIn, n) && !keeps(oneIn, n) {
+			if keepsStep(2*oneIn, n) && !keepsStep(oneIn, n) {
 				t.Fatalf("step %d is kept one in %d, not one in %d", n, 2*oneIn, oneIn)
 			}
-			if keeps(oneIn, n) != keeps(oneIn, n+block-1) {
+			if keepsStep(oneIn, n) != keepsStep(oneIn, n+block-1) {
 				t.Fatalf("the block of step %d is torn", n)
 			}
-			if keeps(oneIn, n) {
+			if keepsStep(oneIn, n) {
 				kept++
 			}
 		}
@@ -251,7 +251,7 @@ func TestManyParts(t *testing.T) {
 		fmt.Fprintf(&lines, `{"kind":"thinned","t":%d,"to":%d,"one_in":%d}`+"\n", 2*i, 2*i+1, 2<<(i%5))
 	}
 	run, err := Read(strings.NewReader(lines.String()))
-	if err != nil || len(run.thinned) > mostParts || run.oneIn(0, 1) != 32 || run.oneIn(19_998, 19_999) != 32 || run.oneIn(19_996, 19_996.5) != 16 {
+	if err != nil || len(run.thinned) > mostParts || run.keptOneIn(0, 1) != 32 || run.keptOneIn(19_998, 19_999) != 32 || run.keptOneIn(19_996, 19_996.5) != 16 {
 		t.Errorf("%v, %d parts", err, len(run.thinned))
 	}
 }

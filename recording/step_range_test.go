@@ -37,3 +37,17 @@ func TestServingPass(t *testing.T) {
 		}
 	}
 }
+
+// An address in the place of a thread's number is printed as one.
+func TestThreadsThatAreAddresses(t *testing.T) {
+	for want, thread := range map[string]recording.Thread{
+		"thread 17751":                    {ID: 17751},
+		"thread 17751 (python3)":          {ID: 17751, Name: "python3"},
+		"thread 0xa1951ea5bf845f1b":       {ID: -6803497964841705701},
+		"thread 4093687616 (pt_autograd)": {ID: 4093687616, Name: "pt_autograd"},
+	} {
+		if got := thread.String(); got != want {
+			t.Errorf("%d is %q, want %q", thread.ID, got, want)
+		}
+	}
+}

@@ -38,15 +38,23 @@ type Thread struct {
 	Rank int    // -1 where unknown
 }
 
+// mostThread is the highest number that viewers of JSON keep; what is higher, or below 0, is
+// an address or a hash.
+const mostThread = 1 << 53
+
 // String names the thread: "thread 17751 (python3)".
 func (t Thread) String() string {
+	number := strconv.FormatInt(t.ID, 10)
+	if t.ID < 0 || t.ID > mostThread {
+		number = fmt.Sprintf("%#x", uint64(t.ID))
+	}
 	switch {
 	case t.Name == "":
-		return fmt.Sprintf("thread %d", t.ID)
+		return "thread " + number
 	case strings.Contains(t.Name, strconv.FormatInt(t.ID, 10)):
 		return t.Name
 	}
-	return fmt.Sprintf("thread %d (%s)", t.ID, t.Name)
+	return fmt.Sprintf("thread %s (%s)", number, t.Name)
 }
 
 // Device is one accelerator as one process saw it.
@@ -145,6 +153,16 @@ var workKinds = [...]string{"kernel", "copy", "collective", "set"}
 func (k WorkKind) String() string {
 	if int(k) < len(workKinds) {
 		return workKinds[k]
+	}
+	return "unknown"
+}
+
+var callKinds = [...]string{"op", "annotation", "runtime", "collector", "profiling"}
+
+// String returns the kind's word.
+func (k CallKind) String() string {
+	if int(k) < len(callKinds) {
+		return callKinds[k]
 	}
 	return "unknown"
 }

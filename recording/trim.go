@@ -40,8 +40,8 @@ type trimming struct {
 	into    *os.File
 }
 
-// begin writes the file anew where it has grown, in the background.
-func (t *trimming) begin(w *Writer) {
+// startTrim writes the file anew where it has grown, in the background.
+func (t *trimming) startTrim(w *Writer) {
 	if t.done != nil || w.size < t.size+t.segment || !w.inPlace() {
 		return
 	}
@@ -63,13 +63,13 @@ func (t *trimming) begin(w *Writer) {
 	parts := w.live.run.notJudged()
 	go func() {
 		var err error
-		t.old, err = trim(t.into, stoppable{io.LimitReader(from, t.upTo), &t.stop}, parts, t.every)
+		t.old, err = trimTo(t.into, stoppable{io.LimitReader(from, t.upTo), &t.stop}, parts, t.every)
 		t.done <- errors.Join(err, from.Close())
 	}()
 }
 
-// swap puts the file that was written anew in the place of the old one, if it is there.
-func (t *trimming) swap(w *Writer) {
+// swapFiles puts the file that was written anew in the place of the old one, if it is there.
+func (t *trimming) swapFiles(w *Writer) {
 	select {
 	case err := <-t.done: // nil blocks
 		t.settle(w, err)
@@ -77,13 +77,17 @@ func (t *trimming) swap(w *Writer) {
 	}
 }
 
-// end gives up what goes on.
-func (t *trimming) end(w *Writer) {
+// stopTrim gives up what goes on, and begins nothing any more.
+func (t *trimming) stopTrim(w *Writer) {
+	t.giveUp(w)
+	t.segment = math.MaxInt64 - t.size
+}
+
+func (t *trimming) giveUp(w *Writer) {
 	if t.done != nil {
 		t.stop.Store(true)
 		t.settle(w, <-t.done)
 	}
-	t.segment = math.MaxInt64 - t.size
 }
 
 // settle uses the new file, or leaves nothing of it.
@@ -147,20 +151,20 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.from.Read(p)
 }
 
-// trim writes a recording with parts of it thinned to a value in every so many seconds,
+// trimTo writes a recording with parts of it thinned to a value in every so many seconds,
 // holding some minutes of it at a time. It says how many bytes of what it wrote are of
 // those parts.
-func trim(out io.Writer, in io.Reader, parts []thinned, every float64) (old int64, err error) {
+func trimTo(out io.Writer, in io.Reader, parts []thinned, every float64) (old int64, err error) {
 	t := &trimmer{out: &counted{to: out}, parts: parts, every: every, from: math.Inf(-1)}
-	t.reader = &reader{in: &input{from: in}, limits: usual, build: newBuilder(), full: t.part}
+	t.reader = &reader{in: &input{from: in}, limits: usual, build: newBuilder(), full: t.writePart}
 	t.reader.limits.kept = held
-	if err := t.reader.read(); err != nil {
+	if err := t.reader.readFile(); err != nil {
 		return 0, err
 	}
 	if t.reader.build.run.Timeline != nil {
 		return 0, errors.New("it holds a profiler's events, which are all needed")
 	}
-	t.write(math.Inf(1))
+	t.writeUpTo(math.Inf(1))
 	return t.old, t.err
 }
 
@@ -176,24 +180,24 @@ type trimmer struct {
 	err    error
 }
 
-// part writes what is complete of what is held.
-func (t *trimmer) part() {
+// writePart writes what is complete of what is held.
+func (t *trimmer) writePart() {
 	b, more := t.reader.build, int64(held/4)
 	if end := b.run.End(); end-max(0, t.from) > 2*late {
-		t.write(end - late)
+		t.writeUpTo(end - late)
 		more = held
 	}
 	t.reader.limits.kept = b.weight() + more
 }
 
-// write writes what is held up to a time, as one member.
-func (t *trimmer) write(to float64) {
+// writeUpTo writes what is held up to a time, as one member.
+func (t *trimmer) writeUpTo(to float64) {
 	b := t.reader.build
 	isOld := false
 	for _, p := range t.parts {
 		p.From, p.To = max(p.From, t.from), min(p.To, to, b.run.End()+1)
 		if p.From < p.To {
-			b.thin(b.asOld(p.From, p.To, t.every))
+			b.thinPart(b.thinnedAsOld(p.From, p.To, t.every))
 			isOld = isOld || p.To >= to
 		}
 	}
@@ -206,10 +210,10 @@ func (t *trimmer) write(to float64) {
 	}
 	facts := b.run.Facts
 	if !t.begun {
-		put(line{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
+		put(headerLine(facts))
 	}
 	if !t.begun || math.IsInf(to, 1) {
-		put(line{Kind: "facts", Facts: &facts})
+		put(factsLine(facts))
 	}
 	t.begun = true
 	before := t.out.n
@@ -218,7 +222,7 @@ func (t *trimmer) write(to float64) {
 			put(thinnedLine(p))
 		}
 	}
-	b.lines(to, put)
+	b.linesUpTo(to, put)
 	if now := b.density(); math.IsInf(to, 1) && (now.Every > 0 || now.OneIn > 1) {
 		put(thinnedLine(now))
 	}
@@ -226,15 +230,15 @@ func (t *trimmer) write(to float64) {
 	if isOld {
 		t.old += t.out.n - before
 	}
-	b.drop(math.Inf(-1), to)
+	b.dropSpan(math.Inf(-1), to)
 	t.from = to
 }
 
-// lines are the values and steps up to a time.
-func (b *builder) lines(to float64, put func(line)) {
+// linesUpTo are the values and steps up to a time.
+func (b *builder) linesUpTo(to float64, put func(line)) {
 	for _, s := range b.run.Series {
 		for i := range s.T[:sort.SearchFloat64s(s.T, to)] {
-			put(line{Kind: "sample", T: s.T[i], Signal: s.Signal, Subject: s.Subject, Value: &s.V[i]})
+			put(sampleLine(s.Signal, s.Subject, s.T[i], &s.V[i]))
 		}
 	}
 	for _, s := range b.run.Steps {
@@ -287,7 +291,7 @@ func rewrite(path string, parts []thinned, every float64, now time.Time) (size i
 	if err != nil {
 		return 0, err
 	}
-	_, err = trim(into, from, slices.Clone(parts), every)
+	_, err = trimTo(into, from, slices.Clone(parts), every)
 	info, statErr := into.Stat()
 	if err = cmp.Or(err, statErr, into.Sync(), into.Close()); err == nil {
 		err = os.Rename(path+beside, path)
@@ -310,7 +314,8 @@ func besideIt(path string, now time.Time) (*os.File, error) {
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("another stoker writes it anew in %s: wait until it has ended (what a killed one left is taken away after %.0f minutes)", name, abandoned.Minutes())
+		return nil, fmt.Errorf("another stoker writes it anew in %s: wait until it has ended (what a killed one "+
+			"left is taken away after %.0f minutes)", name, abandoned.Minutes())
 	}
 	return file, err
 }

@@ -113,7 +113,7 @@ func TestTrimMeanwhile(t *testing.T) {
 	w := long(t, path, 1500, math.MaxInt64/2)
 	w.trim.segment = 0
 	before, _ := Open(path)
-	w.trim.begin(w)
+	w.trim.startTrim(w)
 	if w.trim.done == nil {
 		t.Fatal("it did not begin")
 	}
@@ -144,7 +144,7 @@ func TestTrimMeanwhile(t *testing.T) {
 	path = filepath.Join(t.TempDir(), "moved.jsonl.gz")
 	w = long(t, path, 1500, math.MaxInt64/2)
 	w.trim.segment = 0
-	w.trim.begin(w)
+	w.trim.startTrim(w)
 	err = <-w.trim.done
 	w.trim.done <- err
 	if err := os.Rename(path, path+".elsewhere"); err != nil {
@@ -182,7 +182,7 @@ func TestTrimRefuses(t *testing.T) {
 			t.Errorf("%s: the file was changed", c.name)
 		}
 	}
-	if _, err := trim(failing{}, bytes.NewReader([]byte(header)), nil, oldEvery); !errors.Is(err, errFull) {
+	if _, err := trimTo(failing{}, bytes.NewReader([]byte(header)), nil, oldEvery); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 }

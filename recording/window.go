@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/stoker-dev/stoker"
@@ -20,7 +21,7 @@ type Window struct {
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
 	WarmUp    int     // steps left out at the start
-	Left      int     // steps left out elsewhere: checkpoints, evaluation inside a step
+	Left      int     // steps left out elsewhere: checkpoints, evaluation inside a step now and then
 
 	// Stationary says that the last 30 seconds were one regime: the mean step
 	// time of each third is within 10 % of the whole.
@@ -30,11 +31,13 @@ type Window struct {
 	OneIn  int     // blocks of steps of which one is kept, where the run made too many to keep all; else 1
 }
 
+// LeastSteps is how many steady steps a Window has at least. [J]
+const LeastSteps = 3
+
 // Start values of the segmentation. [J] They were chosen on the labelled runs
 // under bench/labelled, not fitted.
 const (
 	leastWarmUp    = 3    // the first steps build caches, pick kernels, allocate
-	leastSteps     = 3    // fewer than this are no window
 	readSteps      = 12   // steps read on the device's clock from which those alone are judged
 	blocks         = 10   // parts of a run that are compared to find the warm-up's end
 	blockTolerance = 0.25 // a leading block whose mean is off by more is warm-up
@@ -76,7 +79,7 @@ func (r *Run) Newest() (from, to float64) {
 // newest part, in order of rank, then by how long they are.
 func (r *Run) Windows() []Window {
 	from, to := r.Newest()
-	byTrainer, oneIn := map[int][]Step{}, r.oneIn(from, to)
+	byTrainer, oneIn := map[int][]Step{}, r.keptOneIn(from, to)
 	for _, s := range evenly(r.Steps, oneIn) {
 		if s.Start >= from && s.Start <= to {
 			byTrainer[s.PID] = append(byTrainer[s.PID], s)
@@ -84,7 +87,7 @@ func (r *Run) Windows() []Window {
 	}
 	var windows []Window
 	for pid, steps := range byTrainer {
-		if w, ok := r.window(pid, steps, oneIn); ok {
+		if w, ok := r.judgedWindow(pid, steps, oneIn); ok {
 			if from > 0 {
 				w.Newest = to - from
 			}
@@ -111,19 +114,19 @@ func (r *Run) Whole(w Window) Window {
 		return w
 	}
 	var steps []Step
-	oneIn := r.oneIn(math.Inf(-1), w.End)
+	oneIn := r.keptOneIn(math.Inf(-1), w.End)
 	for _, s := range evenly(r.Steps, oneIn) {
 		if s.PID == w.PID {
 			steps = append(steps, s)
 		}
 	}
-	if whole, ok := r.window(w.PID, steps, oneIn); ok {
+	if whole, ok := r.judgedWindow(w.PID, steps, oneIn); ok {
 		return whole
 	}
 	return w
 }
 
-func (r *Run) window(pid int, steps []Step, oneIn int) (Window, bool) {
+func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 	phase := Train
 	if !anyPhase(steps, Train) {
 		phase = Evaluate // a run that never trains is inference, and is judged as such
@@ -133,31 +136,21 @@ func (r *Run) window(pid int, steps []Step, oneIn int) (Window, bool) {
 		return Window{}, false
 	}
 	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat, OneIn: oneIn}
-	var train []Step
-	for _, s := range steps {
-		if s.Loader != beat || s.Phase != phase || !(s.Period > 0) {
-			continue
-		}
-		if holdsOtherPhase(s, steps, phase) {
-			w.Left++ // and is no measure of what is steady
-			continue
-		}
-		train = append(train, s)
-	}
+	train := w.undisturbed(steps, phase)
 	train = dropUnread(train)
 	w.WarmUp = r.warmUp(pid, beat, train)
-	limit, batch := longestLoop(train), r.batch(pid, beat)
+	limit, batch := longestLoop(train), r.batchSize(pid, beat)
 	for _, s := range train[w.WarmUp:] {
 		if s.Samples > batch { // of a batch that its collate_fn flattened, rows were counted
 			s.Samples = batch
 		}
-		if s.loop() > limit {
+		if s.loopTime() > limit {
 			w.Left++
 			continue
 		}
 		w.Steps = append(w.Steps, s)
 	}
-	if len(w.Steps) < leastSteps {
+	if len(w.Steps) < LeastSteps {
 		return Window{}, false
 	}
 	last := w.Steps[len(w.Steps)-1]
@@ -167,10 +160,30 @@ func (r *Run) window(pid int, steps []Step, oneIn int) (Window, bool) {
 	return w, true
 }
 
+// undisturbed are the steps of the beat that hold none of another phase. Where most hold
+// one, as in a loop that evaluates in every step, that is part of a step, and all are.
+func (w *Window) undisturbed(steps []Step, phase Phase) []Step {
+	var all, pure []Step
+	for _, s := range steps {
+		if s.Loader != w.Loader || s.Phase != phase || !(s.Period > 0) {
+			continue
+		}
+		all = append(all, s)
+		if !holdsOtherPhase(s, steps, phase) {
+			pure = append(pure, s)
+		}
+	}
+	if 2*len(pure) < len(all) {
+		return all
+	}
+	w.Left = len(all) - len(pure) // no measure of what is steady
+	return pure
+}
+
 // beside sorts the other steps of the trainer within the window: those of other
 // loaders that belong to a judged step (where one in so many is kept, as many of
 // theirs are), and those of another phase, which end at the
-// latest when the judged one goes on.
+// latest when the judged one goes on. What lies inside a judged step belongs to it.
 func (w *Window) beside(steps []Step, phase Phase) {
 	at, goesOn := 0, starts(steps, phase)
 	for i, s := range steps {
@@ -180,13 +193,15 @@ func (w *Window) beside(steps []Step, phase Phase) {
 		for at < len(w.Steps) && w.Steps[at].Start+w.Steps[at].Period <= s.Start {
 			at++
 		}
+		inside := at < len(w.Steps) && w.Steps[at].Start <= s.Start
 		switch {
+		case s.Phase != phase && inside: // part of the step
 		case s.Phase != phase:
 			if !(s.Start+s.Period <= goesOn[i]) {
 				s.Period = goesOn[i] - s.Start
 			}
 			w.Apart = append(w.Apart, s)
-		case s.Loader != w.Loader && s.Loader != OwnLoop && (w.OneIn > 1 || at < len(w.Steps) && w.Steps[at].Start <= s.Start):
+		case s.Loader != w.Loader && s.Loader != OwnLoop && (w.OneIn > 1 || inside):
 			w.Side = append(w.Side, s)
 		}
 	}
@@ -202,15 +217,15 @@ func starts(steps []Step, phase Phase) []float64 {
 		case steps[i].Phase == phase:
 			begins = steps[i].Start
 		case math.IsInf(begins, 1):
-			begins = steps[len(steps)-1].end()
+			begins = steps[len(steps)-1].endsAt()
 		}
 		next[i] = begins
 	}
 	return next
 }
 
-// batch is how many samples a loader's batch has at most.
-func (r *Run) batch(pid, loader int) float64 {
+// batchSize is how many samples a loader's batch has at most.
+func (r *Run) batchSize(pid, loader int) float64 {
 	if l := r.Loader(pid, loader); l != nil {
 		if n, _ := l.Settings.Float(stoker.BatchSize); n > 0 {
 			return n
@@ -277,10 +292,10 @@ func (r *Run) warmUp(pid, loader int, steps []Step) int {
 	}
 	first = min(first, n/4)
 	size := max(1, (n-first)/blocks)
-	half := times(steps[first+(n-first)/2:])
+	half := stepTimes(steps[first+(n-first)/2:])
 	steady := stat.Mean(half)
 	for first+size <= n/2 {
-		if off := stat.Mean(times(steps[first:first+size]))/steady - 1; math.Abs(off) <= blockTolerance {
+		if off := stat.Mean(stepTimes(steps[first:first+size]))/steady - 1; math.Abs(off) <= blockTolerance {
 			break
 		}
 		first += size
@@ -288,10 +303,10 @@ func (r *Run) warmUp(pid, loader int, steps []Step) int {
 	return first
 }
 
-func times(steps []Step) []float64 {
+func stepTimes(steps []Step) []float64 {
 	out := make([]float64, len(steps))
 	for i, s := range steps {
-		out[i] = s.time()
+		out[i] = s.duration()
 	}
 	return out
 }
@@ -301,7 +316,7 @@ func times(steps []Step) []float64 {
 func longestLoop(steps []Step) float64 {
 	loops, periods := make([]float64, len(steps)), make([]float64, len(steps))
 	for i, s := range steps {
-		loops[i], periods[i] = s.loop(), s.Period
+		loops[i], periods[i] = s.loopTime(), s.Period
 	}
 	return max(loopOutlier*stat.Median(loops), loopOutlier/2*stat.Median(periods))
 }
@@ -332,8 +347,8 @@ func stationary(steps []Step) bool {
 			continue
 		}
 		third := min(2, int(3*(s.Start-from)/steadySpan))
-		thirds[third] = append(thirds[third], s.time())
-		whole = append(whole, s.time())
+		thirds[third] = append(thirds[third], s.duration())
+		whole = append(whole, s.duration())
 	}
 	mean := stat.Mean(whole)
 	for _, third := range thirds {
@@ -345,10 +360,10 @@ func stationary(steps []Step) bool {
 }
 
 // Time is the mean time of a step in the window, seconds.
-func (w Window) Time() float64 { return stat.Mean(times(w.Steps)) }
+func (w Window) Time() float64 { return stat.Mean(stepTimes(w.Steps)) }
 
 // Times are the times of the steps, seconds.
-func (w Window) Times() []float64 { return times(w.Steps) }
+func (w Window) Times() []float64 { return stepTimes(w.Steps) }
 
 // Wait is the mean host wait per step, the other loaders' included, seconds.
 func (w Window) Wait() float64 {
@@ -393,7 +408,7 @@ func (w Window) HostTime() float64 {
 func (w Window) Mean(s *Series) float64 {
 	part, sum, n, next := s.Between(w.Start, w.End), 0.0, 0, 0
 	for i, t := range part.T {
-		for next < len(w.Apart) && w.Apart[next].end() <= t {
+		for next < len(w.Apart) && w.Apart[next].endsAt() <= t {
 			next++
 		}
 		if next == len(w.Apart) || t < w.Apart[next].Start {
@@ -406,11 +421,11 @@ func (w Window) Mean(s *Series) float64 {
 	return sum / float64(n)
 }
 
-// loop is how long a step took beside the host's wait, as far as that is known.
-func (s Step) loop() float64 { return s.Period - stat.Or(s.Wait, 0) }
+// loopTime is how long a step took beside the host's wait, as far as that is known.
+func (s Step) loopTime() float64 { return s.Period - stat.Or(s.Wait, 0) }
 
-// end is when a step ended as far as it is known.
-func (s Step) end() float64 { return s.Start + stat.Or(s.Period, s.Wait) }
+// endsAt is when a step ended as far as it is known.
+func (s Step) endsAt() float64 { return s.Start + stat.Or(s.Period, s.Wait) }
 
 // Samples is the mean number of samples per step.
 func (w Window) Samples() float64 {
@@ -428,7 +443,56 @@ func (w Window) String() string {
 		steps += fmt.Sprintf(" (one in %d is kept)", w.OneIn)
 	}
 	if w.Newest > 0 {
-		return fmt.Sprintf("%s in %.1f s, of the last %s of training", steps, w.End-w.Start, hours(w.Newest))
+		return fmt.Sprintf("%s in %.1f s, of the last %s of training", steps, w.End-w.Start, longTime(w.Newest))
 	}
 	return fmt.Sprintf("%s in %.1f s, %s left out", steps, w.End-w.Start, stoker.Many(w.WarmUp, "warm-up step"))
 }
+
+// Kept says of each part of the run of which not all is kept how much that is.
+func (r *Run) Kept() []string {
+	var said []string
+	for _, t := range r.thinned {
+		upTo := "on"
+		if !math.IsInf(t.To, 1) {
+			upTo = "to " + longTime(t.To)
+		}
+		said = append(said, fmt.Sprintf("from %s %s %s", longTime(t.From), upTo, t))
+	}
+	return said
+}
+
+// keptOneIn is how few blocks of steps are kept from one time to another: the fewest of
+// any part, as no part must count more than another.
+func (r *Run) keptOneIn(from, to float64) int {
+	most := 1
+	for _, t := range r.thinned {
+		if t.From <= to && t.To > from {
+			most = max(most, t.OneIn)
+		}
+	}
+	return most
+}
+
+// evenly are the steps that are kept where one block in oneIn is.
+func evenly(steps []Step, oneIn int) []Step {
+	if oneIn <= 1 {
+		return steps
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return !keepsStep(oneIn, s.N) })
+}
+
+// notJudged are the parts of a run that no verdict is about: what was before the judged
+// part, and what lies between it and the present, where the run trains no longer.
+func (r *Run) notJudged() []thinned {
+	from, to := r.Newest()
+	parts := []thinned{{To: from - around}, {From: to + recent, To: r.End() - recent}}
+	return slices.DeleteFunc(parts, func(p thinned) bool { return !(p.From < p.To) })
+}
+
+// Snapshot holds what a verdict is about (Run.Newest) and the present; the file keeps
+// all. Seconds.
+const (
+	recent   = 900. // is the present
+	lookOver = 300. // how often a Writer looks what it can forget
+	around   = 60.  // kept before the newest: counters are read there
+)

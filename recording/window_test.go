@@ -116,7 +116,7 @@ func TestStationary(t *testing.T) {
 
 func TestFewStepsAreNoWindow(t *testing.T) {
 	for n := range 4 {
-		if w := (&Run{Steps: steady(n, 0.1, 0.05)}).Windows(); len(w) > 0 && len(w[0].Steps) < leastSteps {
+		if w := (&Run{Steps: steady(n, 0.1, 0.05)}).Windows(); len(w) > 0 && len(w[0].Steps) < LeastSteps {
 			t.Errorf("%d steps give a window of %d", n, len(w[0].Steps))
 		}
 	}

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -35,14 +33,6 @@ const (
 	soonOver      = stepsAMinute / 4
 )
 
-// Snapshot holds what a verdict is about (Run.Newest) and the present; the file keeps
-// all. Seconds.
-const (
-	recent   = 900. // is the present
-	lookOver = 300. // how often a Writer looks what it can forget
-	around   = 60.  // kept before the newest: counters are read there
-)
-
 // Writer records a live run. Calls are not safe for concurrent use. Errors of
 // the disk never lose what Snapshot shows; Flush returns them.
 type Writer struct {
@@ -57,6 +47,8 @@ type Writer struct {
 	live    *builder
 	forgot  float64 // when it looked last, seconds
 	trim    trimming
+
+	recoveries int // files that were begun in place of one that others took
 
 	steps, values int     // that were written
 	counted       float64 // since then, seconds
@@ -84,20 +76,21 @@ func Create(path string, facts Facts) (*Writer, error) {
 		return nil, fmt.Errorf("create recording: %w", err)
 	}
 	w := newWriter(file, path, facts)
-	_ = w.Flush()  // the disk may have room later
-	go file.Sync() //nolint:errcheck // a power cut leaves the header, without which nothing is read; nobody waits for a slow disk
+	_ = w.Flush() // the disk may have room later
+	// A power cut leaves the header, without which nothing is read; nobody waits for a slow disk.
+	go file.Sync() //nolint:errcheck // as far as it goes
 	return w, nil
 }
 
 // Nowhere begins a recording that is kept in memory only, as far as Snapshot goes.
-func Nowhere(facts Facts) *Writer { return newWriter(nowhere{}, "", facts) }
+func Nowhere(facts Facts) *Writer { return newWriter(discarding{}, "", facts) }
 
-type nowhere struct{}
+type discarding struct{}
 
-func (nowhere) Write(p []byte) (int, error)    { return len(p), nil }
-func (nowhere) Truncate(int64) error           { return nil }
-func (nowhere) Seek(int64, int) (int64, error) { return 0, nil }
-func (nowhere) Close() error                   { return nil }
+func (discarding) Write(p []byte) (int, error)    { return len(p), nil }
+func (discarding) Truncate(int64) error           { return nil }
+func (discarding) Seek(int64, int) (int64, error) { return 0, nil }
+func (discarding) Close() error                   { return nil }
 
 // makeFolder makes a folder for recordings; one that exists is left as it is.
 func makeFolder(dir string) error {
@@ -122,16 +115,17 @@ func makeFolder(dir string) error {
 
 func newWriter(file output, path string, facts Facts) *Writer {
 	w := &Writer{file: file, path: path, live: newBuilder(), trim: trimming{segment: segment}}
-	w.add(line{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic})
-	w.Facts(facts)
+	w.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
+	w.addLine(headerLine(facts))
+	w.SetFacts(facts)
 	return w
 }
 
 // Path is where the recording lies, "" where that is nowhere.
 func (w *Writer) Path() string { return w.path }
 
-// Facts replaces the facts.
-func (w *Writer) Facts(f Facts) { w.add(line{Kind: "facts", Facts: &f}) }
+// SetFacts replaces the facts.
+func (w *Writer) SetFacts(f Facts) { w.addLine(factsLine(f)) }
 
 // Sample adds one value of a signal; an unknown value (NaN) is left out.
 func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
@@ -139,81 +133,48 @@ func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
 	if value == nil {
 		return
 	}
-	l := line{Kind: "sample", T: round(t), Signal: signal, Subject: subject, Value: value}
-	if !plain(subject) || !plain(string(signal)) {
-		w.add(l)
+	l := sampleLine(signal, subject, roundMicros(t), value)
+	if !isPlain(subject) || !isPlain(string(signal)) {
+		w.addLine(l)
 		return
 	}
-	if !w.live.sample(signal, subject, l.T, *value) {
+	if !w.live.addSample(signal, subject, l.T, *value) {
 		return
 	}
 	w.values++
-	if w.room() {
+	if w.hasRoom() {
 		w.scratch = appendSample(w.scratch[:0], l)
 		w.pending.Write(w.scratch)
 	}
 }
 
-// appendSample writes a sample as json.Marshal would: samples are nine lines of
-// ten, and reflection over the fields of all kinds took a tenth of the core time
-// of observing.
-func appendSample(b []byte, l line) []byte {
-	b = append(b, `{"kind":"sample"`...)
-	if l.T != 0 {
-		b = appendNumber(append(b, `,"t":`...), l.T)
-	}
-	b = append(append(append(b, `,"signal":"`...), l.Signal...), '"')
-	if l.Subject != "" {
-		b = append(append(append(b, `,"subject":"`...), l.Subject...), '"')
-	}
-	return append(appendNumber(append(b, `,"value":`...), *l.Value), "}\n"...)
-}
-
-func appendNumber(b []byte, v float64) []byte {
-	format := byte('f')
-	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
-		format = 'e'
-	}
-	return strconv.AppendFloat(b, v, format, -1, 64)
-}
-
-// plain reports whether a text stands in JSON as it is.
-func plain[T string | []byte](text T) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
 // Step adds a step. Of very many not all are kept.
 func (w *Writer) Step(s Step) {
-	if !keeps(w.live.density().OneIn, s.N) {
+	if !keepsStep(w.live.density().OneIn, s.N) {
 		return
 	}
 	w.steps++
-	w.add(stepLine(s))
+	w.addLine(stepLine(s))
 	if w.steps == soonOver { // before the second ends: the first one has no rate yet
-		w.slow(w.live.run.End())
+		w.keepFewer(w.live.run.End())
 	}
 }
 
 // Clock adds what the device's clock said of a step that was added before.
-func (w *Writer) Clock(c Clock) {
-	if keeps(w.live.density().OneIn, c.N) {
-		w.add(clockLine(c))
+func (w *Writer) Clock(c DeviceClock) {
+	if keepsStep(w.live.density().OneIn, c.N) {
+		w.addLine(clockLine(c))
 	}
 }
 
 // Inside adds what was inside of a step that was added before.
 func (w *Writer) Inside(pid, loader, n int, i Inside) {
-	w.add(line{Kind: "inside", PID: pid, Loader: loader, N: n, Inside: &i})
+	w.addLine(insideLine(pid, loader, n, i))
 }
 
-func (w *Writer) add(l line) {
-	_ = w.live.add(l) // our own lines are well-formed
-	if !w.room() {
+func (w *Writer) addLine(l line) {
+	_ = w.live.addLine(l) // our own lines are well-formed
+	if !w.hasRoom() {
 		return
 	}
 	text, err := json.Marshal(l)
@@ -224,10 +185,10 @@ func (w *Writer) add(l line) {
 	w.pending.WriteByte('\n')
 }
 
-// room reports whether more may wait for the disk, and notes where it may not.
-func (w *Writer) room() bool {
+// hasRoom reports whether more may wait for the disk, and notes where it may not.
+func (w *Writer) hasRoom() bool {
 	if w.pending.Len() > maxMember {
-		w.pack()
+		w.packPending()
 	}
 	if w.waiting.Len() > maxWaiting {
 		w.lost = true
@@ -239,16 +200,13 @@ func (w *Writer) room() bool {
 // small as it can. Once a second one of the two is to be called.
 func (w *Writer) Pack() {
 	w.keepUp()
-	w.pack()
+	w.packPending()
 }
 
-// pack makes a member of the pending lines.
-func (w *Writer) pack() {
+// packPending makes a member of the pending lines.
+func (w *Writer) packPending() {
 	if w.pending.Len() == 0 {
 		return
-	}
-	if w.zip == nil {
-		w.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
 	}
 	w.zip.Reset(&w.waiting)
 	_, _ = w.zip.Write(w.pending.Bytes()) // memory takes all
@@ -261,7 +219,7 @@ func (w *Writer) pack() {
 // members wait for the next call.
 func (w *Writer) Flush() error {
 	w.Pack()
-	w.trim.swap(w)
+	w.trim.swapFiles(w)
 	if w.waiting.Len() == 0 {
 		return nil
 	}
@@ -272,7 +230,7 @@ func (w *Writer) Flush() error {
 	}
 	w.size += int64(w.waiting.Len())
 	w.waiting.Reset()
-	w.trim.begin(w)
+	w.trim.startTrim(w)
 	return nil
 }
 
@@ -286,26 +244,26 @@ func (w *Writer) keepUp() {
 	if end-w.forgot >= lookOver {
 		w.forgot = end
 		w.forget()
-		w.denser(end)
+		w.keepMore(end)
 	}
-	w.slow(end)
+	w.keepFewer(end)
 	if w.live.weight() > liveMemory {
 		w.forget()
 	}
 	for tries := 0; w.live.weight() > liveMemory && tries < 64; tries++ {
-		w.add(thinnedLine(w.live.sparser(end)))
+		w.addLine(thinnedLine(w.live.sparser(end)))
 	}
 }
 
 // forget keeps a long run small in memory, whether anyone takes snapshots or not.
 func (w *Writer) forget() {
 	for _, part := range w.live.run.notJudged() {
-		w.live.drop(part.From, part.To)
+		w.live.dropSpan(part.From, part.To)
 	}
 }
 
-// slow keeps fewer of what comes faster than may be written.
-func (w *Writer) slow(end float64) {
+// keepFewer keeps fewer of what comes faster than may be written.
+func (w *Writer) keepFewer(end float64) {
 	seconds := max(1, end-w.counted)
 	if seconds < countOver && w.steps < soonOver && w.values < valuesAMinute/4 {
 		return
@@ -320,15 +278,15 @@ func (w *Writer) slow(end float64) {
 	}
 	if next != was {
 		next.From = end
-		w.add(thinnedLine(next))
+		w.addLine(thinnedLine(next))
 	}
 	if next != was || seconds > 60 {
 		w.counted, w.steps, w.values = end, 0, 0
 	}
 }
 
-// denser keeps more again where less comes.
-func (w *Writer) denser(end float64) {
+// keepMore keeps more again where less comes.
+func (w *Writer) keepMore(end float64) {
 	next := w.live.density()
 	was, minute := next, max(1, end-w.counted)/60
 	steps := int64(len(w.live.run.Steps)) * stepWeight
@@ -342,14 +300,14 @@ func (w *Writer) denser(end float64) {
 	}
 	if next != was {
 		next.From = end
-		w.add(thinnedLine(next))
+		w.addLine(thinnedLine(next))
 	}
 }
 
 // Close writes what is left and closes the file. One that never held anything is
 // removed.
 func (w *Writer) Close() error {
-	w.trim.end(w)
+	w.trim.stopTrim(w)
 	err := w.Flush()
 	if err != nil && w.size == 0 {
 		_ = os.Remove(w.path)
@@ -367,19 +325,19 @@ func (w *Writer) Close() error {
 // Write writes a whole run as plain JSON Lines, the form in which tests keep
 // Runs and in which two Runs are compared.
 func Write(out io.Writer, run *Run) error {
-	encoder := json.NewEncoder(out)
+	return writeLines(json.NewEncoder(out), run)
+}
+
+func writeLines(encoder *json.Encoder, run *Run) error {
 	facts := run.Facts
-	lines := []line{
-		{Kind: "header", Format: format, Version: facts.Version, Unix: facts.Started, Mono: facts.Monotonic},
-		{Kind: "facts", Facts: &facts},
-	}
+	lines := []line{headerLine(facts), factsLine(facts)}
 	for _, t := range run.thinned {
 		t.To = min(t.To, run.End()+1) // what goes on would be of what follows
 		lines = append(lines, thinnedLine(t))
 	}
 	for _, s := range run.Series {
 		for i := range s.T {
-			lines = append(lines, line{Kind: "sample", T: s.T[i], Signal: s.Signal, Subject: s.Subject, Value: &s.V[i]})
+			lines = append(lines, sampleLine(s.Signal, s.Subject, s.T[i], &s.V[i]))
 		}
 	}
 	for _, s := range run.Steps {
@@ -433,6 +391,3 @@ func Beside(path string, n int) string {
 	}
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, end), n, end)
 }
-
-// round keeps microseconds: finer than any probe, and shorter in the file.
-func round(t float64) float64 { return float64(int64(t*1e6+0.5)) / 1e6 }

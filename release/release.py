@@ -83,8 +83,8 @@ class Release:
     def binary(self, system, arch, static):
         name = os.path.join(self.scratch, f"{system}-{arch}{'-static' * static}", "stoker.exe" if system == "windows" else "stoker")
         os.makedirs(os.path.dirname(name))
-        run("go", "build", "-trimpath", "-buildvcs=false", *(["-tags", "nonvml"] if static else []), "-ldflags", f"-s -w -X main.linked={self.version}",
-            "-o", name, "./cmd/stoker", CGO_ENABLED="0", GOOS=system, GOARCH=arch, GOFLAGS="-mod=readonly")
+        run("go", "build", "-trimpath", "-buildvcs=false", *(["-tags", "nonvml"] if static else []), "-ldflags", f"-s -w {'-E stoker_entry' * (system == 'linux')} -X main.linked={self.version}",
+            "-o", name, "./cmd/stoker", CGO_ENABLED="0", GOOS=system, GOARCH=arch, GOAMD64="v1", GOARM64="v8.0", GOFLAGS="-mod=readonly")
         return name
 
     def archive(self, build, binary):

@@ -6,8 +6,8 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// AxisTitle names a setting that a sweep varies, with its unit.
-func AxisTitle(name string) string {
+// NameAxis names a setting that a sweep varies, with its unit.
+func NameAxis(name string) string {
 	switch name {
 	case "batch":
 		return "batch (samples per step and GPU)"
@@ -29,8 +29,8 @@ func AxisTitle(name string) string {
 	return name
 }
 
-// AxisValue prints a value of an axis with its unit, three digits; counts in full.
-func AxisValue(name string, v float64) string {
+// FormatAxis prints a value of an axis with its unit, three digits; counts in full.
+func FormatAxis(name string, v float64) string {
 	switch name {
 	case "sample":
 		return stoker.AboutBytes(v)

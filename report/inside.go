@@ -1,91 +1,12 @@
 package report
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// leastPart is the share of a step below which a part of it is not worth a line.
-const leastPart = 0.005
-
-// inside shows a step as a tree, and what it asks of the device.
-func (p *page) inside(w recording.Window) {
-	parts, clock := w.Parts()
-	if parts == nil {
-		return
-	}
-	whole := 0.0
-	for _, part := range parts {
-		whole += part.Mean
-	}
-	p.row("inside", fmt.Sprintf("%s (mean of %d of the %s, and what 95 %% of these stay below)", clockText(clock), len(w.Insides()), stoker.Many(len(w.Steps), "step")))
-	for _, part := range parts {
-		if part.Mean >= leastPart*whole {
-			fmt.Fprintf(&p.b, "    %-10s %9s %7s %9s\n", part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean/whole), stoker.AboutSeconds(part.P95))
-		}
-	}
-	if asks := asksText(w.Asks()); asks != "" {
-		p.row("asks", asks)
-	}
-}
-
-func clockText(clock string) string {
+func DescribeClock(clock string) string {
 	if clock == recording.HostClock {
 		return "of a step, on the host's clock"
 	}
 	return "of a step, on the device's own clock"
-}
-
-// asksText says what a step asks of the device.
-func asksText(a recording.Asks) string {
-	var said []string
-	add := func(n float64, one, many string, seconds float64) {
-		if n >= 0.05 {
-			said = append(said, fmt.Sprintf("%s %s (%s)", stoker.About(n), stoker.Ending(n, one, many), stoker.AboutSeconds(seconds)))
-		}
-	}
-	add(a.Launches, "launch", "launches", a.LaunchTime)
-	add(a.Syncs, "call that waits for the device", "calls that wait for the device", a.SyncTime)
-	if a.Copies >= 0.05 {
-		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", stoker.AboutBytes(a.CopyBytes), stoker.Percent(a.Pageable/a.CopyBytes)))
-	}
-	return strings.Join(said, ", ")
-}
-
-// jsonInsidePart is a part of a step.
-type jsonInsidePart struct {
-	Part string  `json:"part"`
-	Mean float64 `json:"mean_s"`
-	P95  float64 `json:"p95_s"`
-}
-
-// jsonAsks are means per step.
-type jsonAsks struct {
-	Launches   *float64 `json:"launches"`
-	LaunchTime *float64 `json:"launch_s"`
-	Copies     *float64 `json:"copies"`
-	CopyBytes  *float64 `json:"copy_bytes"`
-	Pageable   *float64 `json:"pageable_bytes"`
-	Syncs      *float64 `json:"syncs"`
-	SyncTime   *float64 `json:"sync_s"`
-}
-
-// inside adds what is inside of a step.
-func (s *jsonStep) inside(w recording.Window) {
-	parts, clock := w.Parts()
-	if parts == nil {
-		return
-	}
-	for _, part := range parts {
-		s.Parts = append(s.Parts, jsonInsidePart{part.Name, part.Mean, part.P95})
-	}
-	a := w.Asks()
-	s.Clock, s.Inside = text(clock), len(w.Insides())
-	s.Asks = &jsonAsks{
-		stat.Known(a.Launches), stat.Known(a.LaunchTime), stat.Known(a.Copies), stat.Known(a.CopyBytes), stat.Known(a.Pageable), stat.Known(a.Syncs), stat.Known(a.SyncTime),
-	}
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,68 +22,97 @@ const untoldApart = 10e9 // ns
 // their matrix work in common. Of the kernels' names of both files together, this
 // share is in both. [J]
 const (
-	otherProgram = 0.10 // below: another program
-	doubtful     = 0.50 // below: said, and read
+	twoPrograms = 0.10 // below: another program
+	doubtful    = 0.50 // below: said, and read
 )
 
-// alike refuses files that contradict the first clearly, and warns of those that may:
-// of hundreds of ranks nobody waits for every pair.
-func alike(parts []part) error {
+// checkOneRun refuses files that contradict the first clearly, and warns of those that
+// may: of hundreds of ranks nobody waits for every pair.
+func checkOneRun(parts []part) error {
 	for i := 1; i < len(parts); i++ {
-		if err := oneOfRanks(&parts[0], &parts[i]); err != nil {
-			return err
+		first, other := &parts[0], &parts[i]
+		if why := contradiction(first, other); why != "" {
+			return notTwoRanks(first, other, why)
 		}
+		other.Warnings = append(other.Warnings, doubtsOfOneRun(first, other)...)
 	}
 	return nil
 }
 
-func oneOfRanks(a, b *part) error {
-	told := a.told && b.told
-	refuse := func(format string, args ...any) error {
-		untold := "do not both tell their ranks, and "
-		if told {
-			untold = ""
-		}
-		return &MixedError{
-			[]string{a.file, b.file},
-			fmt.Sprintf("%s and %s %sare not two ranks of one run: ", a.file, b.file, untold) + fmt.Sprintf(format, args...),
-			"give one of them, or the files of one run (their names may tell the ranks: rank0.json, rank1.json)",
-		}
+func notTwoRanks(a, b *part, why string) error {
+	told := "do not both tell their ranks, and "
+	if bothTold(a, b) {
+		told = ""
 	}
-	x, y := a.Facts.Software, b.Facts.Software
-	late := a.Facts.Started != 0 && b.Facts.Started != 0 && apart(a, b) > untoldApart
-	other := otherSteps(a.Steps, b.Steps)
+	return &mixedError{
+		[]string{a.file, b.file},
+		fmt.Sprintf("%s and %s %sare not two ranks of one run: %s", a.file, b.file, told, why),
+		"give one of them, or the files of one run (their names may tell the ranks: rank0.json, rank1.json)",
+	}
+}
+
+// bothTold reports whether both files tell their ranks. Such files may do different work.
+func bothTold(a, b *part) bool { return a.told && b.told }
+
+// contradiction is why two files are not ranks of one run; "" where nothing says so.
+func contradiction(a, b *part) string {
+	return cmp.Or(
+		otherSoftware(a.Facts.Software, b.Facts.Software),
+		otherTime(a, b),
+		otherProgram(a, b),
+	)
+}
+
+func otherSoftware(a, b recording.Software) string {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	switch {
-	case x.Torch != "" && y.Torch != "" && x.Torch != y.Torch:
-		return refuse("one was recorded by PyTorch %s, the other by %s", x.Torch, y.Torch)
-	case x.CUDA != "" && y.CUDA != "" && x.CUDA != y.CUDA:
-		return refuse("one was recorded with CUDA %s, the other with %s", x.CUDA, y.CUDA)
-	case x.CUDA != "" && y.ROCm != "" || x.ROCm != "" && y.CUDA != "":
-		return refuse("one was recorded with CUDA, the other with ROCm")
-	case late && (other || !told):
-		return refuse("%.0f s pass between them", apart(a, b)/1e9)
-	case other && !told:
-		return refuse("their steps have other numbers (%s and %s)", numbers(a.Steps), numbers(b.Steps))
-	case other:
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%s and %s have no step in common (%s and %s).", filepath.Base(a.file), filepath.Base(b.file), numbers(a.Steps), numbers(b.Steps)))
+	case differ(a.Torch, b.Torch):
+		return fmt.Sprintf("one was recorded by PyTorch %s, the other by %s", a.Torch, b.Torch)
+	case differ(a.CUDA, b.CUDA):
+		return fmt.Sprintf("one was recorded with CUDA %s, the other with %s", a.CUDA, b.CUDA)
+	case a.CUDA != "" && b.ROCm != "" || a.ROCm != "" && b.CUDA != "":
+		return "one was recorded with CUDA, the other with ROCm"
 	}
-	if told {
-		return nil // ranks may do different work
-	}
-	same, known := sameKernels(a, b)
-	if known && same < otherProgram {
-		return refuse("%.0f %% of their kernels' names are in both, so they are two programs", 100*same)
-	}
-	if known && same < doubtful {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("Only %.0f %% of the kernels' names of %s and %s are in both: they may not be two ranks of one run.",
-			100*same, filepath.Base(a.file), filepath.Base(b.file)))
-	}
-	return nil
+	return ""
 }
 
-// otherSteps reports whether both files number their steps and have none in
-// common.
-func otherSteps(a, b []recording.Step) bool {
+// otherTime compares when two files were recorded: by their clocks, and by their steps.
+func otherTime(a, b *part) string {
+	late := a.Facts.Started != 0 && b.Facts.Started != 0 && timeApart(a, b) > untoldApart
+	otherSteps := noCommonStep(a.Steps, b.Steps)
+	switch {
+	case late && (otherSteps || !bothTold(a, b)):
+		return fmt.Sprintf("%.0f s pass between them", timeApart(a, b)/1e9)
+	case otherSteps && !bothTold(a, b):
+		return fmt.Sprintf("their steps have other numbers (%s and %s)", stepNumbers(a.Steps), stepNumbers(b.Steps))
+	}
+	return ""
+}
+
+func otherProgram(a, b *part) string {
+	if share := sharedKernels(a, b); share < twoPrograms {
+		return fmt.Sprintf("%.0f %% of their kernels' names are in both, so they are two programs", 100*share)
+	}
+	return ""
+}
+
+// doubtsOfOneRun are sentences on what is odd about two files that are read as ranks of
+// one run.
+func doubtsOfOneRun(a, b *part) (doubts []string) {
+	one, other := filepath.Base(a.file), filepath.Base(b.file)
+	if noCommonStep(a.Steps, b.Steps) {
+		doubts = append(doubts, fmt.Sprintf("%s and %s have no step in common (%s and %s).",
+			one, other, stepNumbers(a.Steps), stepNumbers(b.Steps)))
+	}
+	if share := sharedKernels(a, b); share < doubtful {
+		doubts = append(doubts, fmt.Sprintf("Only %.0f %% of the kernels' names of %s and %s are in both: "+
+			"they may not be two ranks of one run.", 100*share, one, other))
+	}
+	return doubts
+}
+
+// noCommonStep reports whether both files number their steps and have none in common.
+func noCommonStep(a, b []recording.Step) bool {
 	seen := map[int]bool{}
 	for _, s := range a {
 		seen[s.N] = true
@@ -90,7 +120,7 @@ func otherSteps(a, b []recording.Step) bool {
 	return len(a) > 0 && len(b) > 0 && !slices.ContainsFunc(b, func(s recording.Step) bool { return seen[s.N] })
 }
 
-func numbers(steps []recording.Step) string {
+func stepNumbers(steps []recording.Step) string {
 	least, most := steps[0].N, steps[0].N
 	for _, s := range steps {
 		least, most = min(least, s.N), max(most, s.N)
@@ -104,12 +134,15 @@ func numbers(steps []recording.Step) string {
 // fewKernels is the number of kernels' names below which they tell nothing. [J]
 const fewKernels = 3
 
-// sameKernels is the share of the kernels' names of two files that are in both;
-// false where one has too few of them.
-func sameKernels(a, b *part) (share float64, known bool) {
-	x, y := kernels(a.Timeline), kernels(b.Timeline)
+// sharedKernels is the share of the kernels' names of two files that are in both; all
+// where both tell their ranks, or one has too few kernels to tell.
+func sharedKernels(a, b *part) (share float64) {
+	if bothTold(a, b) {
+		return 1
+	}
+	x, y := kernelNames(a.Timeline), kernelNames(b.Timeline)
 	if len(x) < fewKernels || len(y) < fewKernels {
-		return 0, false
+		return 1
 	}
 	both := 0
 	for name := range x {
@@ -117,11 +150,11 @@ func sameKernels(a, b *part) (share float64, known bool) {
 			both++
 		}
 	}
-	return float64(both) / float64(len(x)+len(y)-both), true
+	return float64(both) / float64(len(x)+len(y)-both)
 }
 
-// kernels are the names of a file's kernels that are no collectives.
-func kernels(t *recording.Timeline) map[string]bool {
+// kernelNames are the names of a file's kernels that are no collectives.
+func kernelNames(t *recording.Timeline) map[string]bool {
 	out := map[string]bool{}
 	for i, kind := range t.Device.Kind {
 		if kind == recording.Kernel {

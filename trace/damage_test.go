@@ -60,8 +60,8 @@ func TestBadFiles(t *testing.T) {
 	} {
 		run, err := Read(context.Background(), []string{written(t, t.TempDir(), c.file, c.data)}, Options{})
 		kind, want, _ := strings.Cut(c.want, " ")
-		var malformed *MalformedError
-		var unsupported *UnsupportedError
+		var malformed *malformedError
+		var unsupported *unsupportedError
 		switch {
 		case err == nil:
 			t.Errorf("%s: was read, with %q", name, run.Warnings)
@@ -135,7 +135,7 @@ func TestWrongPaths(t *testing.T) {
 	if _, err := Read(context.Background(), []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "1 other file") {
 		t.Errorf("folder of other files: %v", err)
 	}
-	var unsupported *UnsupportedError
+	var unsupported *unsupportedError
 	written(t, dir, "a.json", []byte("{}"))
 	if _, err := Read(context.Background(), []string{dir}, Options{}); !errors.As(err, &unsupported) {
 		t.Errorf("folder of other JSON: %v", err)
@@ -168,7 +168,7 @@ func TestMixedRanks(t *testing.T) {
 		dir := t.TempDir()
 		a, b := written(t, dir, "a.json", c.a), written(t, dir, "b.json", c.b)
 		_, err := Read(context.Background(), []string{a, b}, Options{})
-		var mixed *MixedError
+		var mixed *mixedError
 		if !errors.As(err, &mixed) || !strings.Contains(err.Error(), c.want) || len(mixed.Files) != 2 {
 			t.Errorf("%s: %v, want …%s…", name, err, c.want)
 		}
@@ -224,7 +224,7 @@ func TestFilesWithoutARank(t *testing.T) {
 			}
 			continue
 		}
-		var mixed *MixedError
+		var mixed *mixedError
 		if !errors.As(err, &mixed) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want …%s…", name, err, c.want)
 		}

@@ -7,9 +7,8 @@
 // do about it is diagnose's business.
 //
 // A file is recognised by its content, not by its name. What is damaged or cut is
-// read as far as it goes, with a warning in the Run; what is another program's
-// format is refused with an UnsupportedError, what is no format at all with a
-// MalformedError, files that belong to different runs with a MixedError.
+// read as far as it goes, with a warning in the Run. Another program's format, what is
+// no format at all, and files of different runs are refused, with what to do instead.
 //
 // # What is kept
 //

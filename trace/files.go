@@ -20,7 +20,8 @@ const stdin = "-"
 // expand replaces folders by the traces in them.
 func expand(paths []string) (files, notes []string, err error) {
 	if len(paths) == 0 {
-		return nil, nil, &MalformedError{"traces", -1, "no file was named", "give a trace, or a folder with one trace per rank"}
+		return nil, nil,
+			&malformedError{"traces", -1, "no file was named", "give a trace, or a folder with one trace per rank"}
 	}
 	for _, path := range paths {
 		if path == stdin {
@@ -51,7 +52,7 @@ func expand(paths []string) (files, notes []string, err error) {
 	}
 	slices.Sort(files)
 	if n := len(files); n != len(slices.Compact(slices.Clone(files))) {
-		return nil, nil, &MixedError{files, "the same file is named twice", "name each file once"}
+		return nil, nil, &mixedError{files, "the same file is named twice", "name each file once"}
 	}
 	return files, notes, nil
 }
@@ -106,12 +107,19 @@ func folder(path string) (found []string, others int, err error) {
 	}
 	// XLA's profiler writes the same a second time as Chrome JSON, cut to a million
 	// events.
-	if planes := slices.DeleteFunc(slices.Clone(found), func(f string) bool { return !named(f, xplanes) }); len(planes) > 0 {
+	if planes := slices.DeleteFunc(slices.Clone(found),
+		func(f string) bool { return !hasEnding(f, xplanes) }); len(planes) > 0 {
 		others += len(found) - len(planes)
 		found = planes
 	}
 	if len(found) == 0 {
-		return nil, 0, &MalformedError{path, -1, fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite", otherFiles(others, "", "")), "name the folder that tensorboard_trace_handler or export_chrome_trace wrote to"}
+		return nil, 0,
+			&malformedError{
+				path, -1,
+				fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite",
+					otherFiles(others, "", "")),
+				"name the folder that tensorboard_trace_handler or export_chrome_trace wrote to",
+			}
 	}
 	return found, others, nil
 }
@@ -131,4 +139,13 @@ func isTrace(name string) bool {
 		}
 	}
 	return false
+}
+
+// hasEnding reports whether a file's name ends so, what packing adds left out.
+func hasEnding(file, ending string) bool {
+	name := strings.ToLower(file)
+	for _, packed := range []string{".gz", ".zst", ".zstd"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return strings.HasSuffix(name, ending)
 }

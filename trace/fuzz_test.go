@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -40,8 +40,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		run, err := fromBytes(data)
 		if err != nil {
-			var malformed *MalformedError
-			var unsupported *UnsupportedError
+			var malformed *malformedError
+			var unsupported *unsupportedError
 			if !errors.As(err, &malformed) && !errors.As(err, &unsupported) {
 				t.Fatalf("%T: %v", err, err)
 			}
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 		}
 		deep.Add(1)
 		check(t, run)
-		diagnose.Judge(run)
+		judge.Judge(run)
 		if len(data) < 1<<16 {
 			if err := recording.Write(&bytes.Buffer{}, run); err != nil {
 				t.Fatalf("a run that was read cannot be written: %v", err)

@@ -31,9 +31,9 @@ func readNsight(ctx context.Context, file string, f *os.File, m *meter) (*kineto
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("read %s: %w", file, ctx.Err())
 	case errors.As(err, &foreign):
-		return nil, &UnsupportedError{file, foreign.Format, foreign.Hint}
+		return nil, &unsupportedError{file, foreign.Format, foreign.Hint}
 	case errors.As(err, &damaged):
-		return nil, &MalformedError{file, -1, damaged.Problem, damaged.Hint}
+		return nil, &malformedError{file, -1, damaged.Problem, damaged.Hint}
 	default:
 		return nil, fmt.Errorf("read trace: %w", err)
 	}

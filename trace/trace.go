@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/stoker-dev/stoker/internal/readable"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace/kineto"
 	"github.com/stoker-dev/stoker/trace/nsight"
@@ -25,51 +26,6 @@ type Options struct {
 
 	// Stdin is read where a file is named "-".
 	Stdin io.Reader
-}
-
-// MalformedError says that a file is damaged beyond use, or is no trace at all.
-type MalformedError struct {
-	File    string
-	Offset  int64  // byte of the unpacked JSON; -1 where it says nothing
-	Problem string // what was found and what was expected
-	Hint    string // what to do
-}
-
-func (e *MalformedError) Error() string {
-	at := ""
-	if e.Offset >= 0 {
-		at = fmt.Sprintf("byte %d: ", e.Offset)
-	}
-	return sentence(e.File, at+e.Problem, e.Hint)
-}
-
-// UnsupportedError says that a file is of a format that Stoker knows by name and
-// does not read.
-type UnsupportedError struct {
-	File   string
-	Format string // "an Nsight Systems report"
-	Hint   string // what to do
-}
-
-func (e *UnsupportedError) Error() string {
-	return sentence(e.File, "this is "+e.Format+", which is not read", e.Hint)
-}
-
-// MixedError says that files do not belong to one run.
-type MixedError struct {
-	Files   []string // the two that contradict each other
-	Problem string
-	Hint    string
-}
-
-func (e *MixedError) Error() string { return sentence("traces", e.Problem, e.Hint) }
-
-func sentence(file, problem, hint string) string {
-	text := "read " + file + ": " + problem
-	if hint != "" {
-		text += "; " + hint
-	}
-	return text
 }
 
 // Read reads one trace, several, or a folder of them: one per rank of one run.
@@ -103,7 +59,7 @@ func readParts(ctx context.Context, paths []string, o Options) (parts []part, no
 			meter.total += info.Size()
 		}
 	}
-	var foreign *UnsupportedError
+	var foreign *unsupportedError
 	for _, f := range files {
 		t, err := readFile(ctx, f, meter, o)
 		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it lies in the folder
@@ -132,7 +88,7 @@ func Pair(ctx context.Context, first, second string, o Options) ([]*recording.Ru
 	if err != nil {
 		return nil, err
 	}
-	if len(a) == 1 && len(b) == 1 && a[0].tell() && b[0].tell() && a[0].Rank != b[0].Rank {
+	if len(a) == 1 && len(b) == 1 && a[0].tellRank() && b[0].tellRank() && a[0].Rank != b[0].Rank {
 		if run, err := combined(slices.Concat(a, b), slices.Concat(notes, more)); err == nil {
 			return []*recording.Run{run}, nil
 		}
@@ -152,12 +108,12 @@ func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Tr
 	if file == stdin && o.Stdin != nil {
 		return readStream(ctx, "standard input", &counted{Reader: o.Stdin, m: m}, o)
 	}
-	f, err := openFile(file)
+	f, err := readable.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
-	if nsight.Is(f) {
+	if nsight.IsExport(f) {
 		return readNsight(ctx, file, f, m)
 	}
 	if isXPlane(file, f) {
@@ -176,8 +132,8 @@ func readStream(ctx context.Context, file string, raw *counted, o Options) (*kin
 	switch {
 	case raw.err != nil:
 		return nil, fmt.Errorf("read trace: %w", raw.err)
-	case src.bomb() != nil:
-		return nil, explain(ctx, file, src.bomb())
+	case src.bombError() != nil:
+		return nil, explain(ctx, file, src.bombError())
 	case err != nil:
 		return nil, explain(ctx, file, err)
 	}
@@ -192,38 +148,22 @@ func explain(ctx context.Context, file string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("read %s: %w", file, ctx.Err())
 	case errors.As(err, &syntax):
-		return &MalformedError{file, syntax.Offset, syntax.Problem, "record the trace again, or give the file that torch.profiler wrote"}
+		return &malformedError{
+			file, syntax.Offset, syntax.Problem,
+			"record the trace again, or give the file that torch.profiler wrote",
+		}
 	case errors.As(err, &foreign):
-		return &UnsupportedError{file, foreign.Format, foreign.Hint}
+		return &unsupportedError{file, foreign.Format, foreign.Hint}
 	case errors.Is(err, errBomb):
-		return &MalformedError{file, -1, err.Error(), "unpack it by hand if you trust it, and give the .json"}
+		return &malformedError{file, -1, err.Error(), "unpack it by hand if you trust it, and give the .json"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &MalformedError{file, -1, "the compressed file ends before its first event", "copy it again, or record it again"}
+		return &malformedError{
+			file, -1, "the compressed file ends before its first event",
+			"copy it again, or record it again",
+		}
 	}
-	return &MalformedError{file, -1, "the compressed data is damaged before its first event: " + err.Error(), "copy it again, or record it again"}
-}
-
-// meter counts what was read of all files.
-type meter struct {
-	done, total int64
-	report      func(done, total int64)
-}
-
-// counted counts what is read through it.
-type counted struct {
-	io.Reader
-	m   *meter
-	err error // a fault of the disk, not of what is on it
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.m.done += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		c.err = err
+	return &malformedError{
+		file, -1, "the compressed data is damaged before its first event: " + err.Error(),
+		"copy it again, or record it again",
 	}
-	if c.m.report != nil && n > 0 {
-		c.m.report(c.m.done, max(c.m.total, c.m.done))
-	}
-	return n, err
 }

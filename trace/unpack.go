@@ -32,8 +32,8 @@ type source struct {
 	limited *limited // nil where nothing is packed
 }
 
-// bomb is why unpacking was stopped, nil where it was not.
-func (s *source) bomb() error {
+// bombError is why unpacking was stopped, nil where it was not.
+func (s *source) bombError() error {
 	if s.limited == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ const sniffed = 4 << 10
 
 // unpack finds out by its content what a file is and returns its JSON.
 func unpack(file string, raw *counted) (*source, error) {
-	out, err := open(file, raw)
+	out, err := openPacked(file, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -59,28 +59,38 @@ func unpack(file string, raw *counted) (*source, error) {
 	return out, nil
 }
 
-// open returns what a file holds, unpacked.
-func open(file string, raw *counted) (*source, error) {
+// openPacked returns what a file holds, unpacked.
+func openPacked(file string, raw *counted) (*source, error) {
 	in := bufio.NewReaderSize(raw, 256<<10)
 	start, err := in.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	if len(start) == 0 {
-		return nil, &MalformedError{file, 0, "the file is empty, expected a trace of PyTorch's profiler", "record it again; a full disk or a killed run leaves such files"}
+		return nil, &malformedError{
+			file, 0, "the file is empty, expected a trace of PyTorch's profiler",
+			"record it again; a full disk or a killed run leaves such files",
+		}
 	}
 	out := &source{Reader: in, close: func() {}}
 	switch {
 	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, &MalformedError{file, 0, "the gzip header is damaged or cut: " + err.Error(), "copy it again, or record it again"}
+			return nil, &malformedError{
+				file, 0, "the gzip header is damaged or cut: " + err.Error(),
+				"copy it again, or record it again",
+			}
 		}
 		out.limited = &limited{Reader: z, m: raw.m, from: raw.m.done - int64(in.Buffered())}
 	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(256<<20), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(256<<20),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
-			return nil, &MalformedError{file, 0, "the zstd header is damaged: " + err.Error(), "copy it again, or record it again"}
+			return nil, &malformedError{
+				file, 0, "the zstd header is damaged: " + err.Error(),
+				"copy it again, or record it again",
+			}
 		}
 		out.limited, out.close = &limited{Reader: z, m: raw.m, from: raw.m.done - int64(in.Buffered())}, z.Close
 	}
@@ -112,7 +122,10 @@ func (l *limited) Read(p []byte) (int, error) {
 
 // foreign are formats that are recognised by their first bytes.
 var foreign = []struct{ magic, format, hint string }{
-	{"SQLite format 3\x00", "an SQLite database that came through a pipe or packed", "give the unpacked file itself: it is not read from front to back"},
+	{
+		"SQLite format 3\x00", "an SQLite database that came through a pipe or packed",
+		"give the unpacked file itself: it is not read from front to back",
+	},
 	{"PK\x03\x04", "a zip archive", "unpack it and give the .json inside"},
 	{"BZh", "a file packed by bzip2", "unpack it: bunzip2 FILE"},
 	{"\xfd7zXZ\x00", "a file packed by xz", "unpack it: unxz FILE"},
@@ -129,9 +142,18 @@ var foreign = []struct{ magic, format, hint string }{
 
 // extensions are formats that only their names tell.
 var extensions = []struct{ suffix, format, hint string }{
-	{".nsys-rep", "a report of Nsight Systems in its own format", "export it: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"},
-	{".qdrep", "a report of Nsight Systems in its own format", "export it: nsys export --type sqlite --output FILE.sqlite FILE.qdrep"},
-	{".sqlite", "an SQLite database by its name only (it is encrypted, filled with zeros, or begins in the middle)", "export it again: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"},
+	{
+		".nsys-rep", "a report of Nsight Systems in its own format",
+		"export it: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep",
+	},
+	{
+		".qdrep", "a report of Nsight Systems in its own format",
+		"export it: nsys export --type sqlite --output FILE.sqlite FILE.qdrep",
+	},
+	{
+		".sqlite", "an SQLite database by its name only (it is encrypted, filled with zeros, or begins in the middle)",
+		"export it again: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep",
+	},
 	{".ncu-rep", "a report of Nsight Compute", "record with torch.profiler instead"},
 	{".perfetto-trace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
 	{".pftrace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
@@ -153,7 +175,7 @@ func isJSON(start []byte) bool {
 func recognise(file string, start []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
-			return &UnsupportedError{file, f.format, f.hint}
+			return &unsupportedError{file, f.format, f.hint}
 		}
 	}
 	name := strings.ToLower(filepath.Base(file))
@@ -164,26 +186,35 @@ func recognise(file string, start []byte) error {
 		return nil
 	}
 	if xplane.IsStart(start) {
-		return &UnsupportedError{file, "an XSpace of XLA's profiler that came through a pipe", "give the file itself: it is read twice"}
+		return &unsupportedError{
+			file, "an XSpace of XLA's profiler that came through a pipe",
+			"give the file itself: it is read twice",
+		}
 	}
 	text := unspaced(start)
 	for _, e := range extensions {
 		if strings.HasSuffix(name, e.suffix) {
-			return &UnsupportedError{file, e.format, e.hint}
+			return &unsupportedError{file, e.format, e.hint}
 		}
 	}
 	again := "record the trace again, or give the file that torch.profiler wrote"
 	switch {
 	case len(text) == 0 && len(start) == 0:
-		return &MalformedError{file, 0, "the compressed file holds nothing, or is cut before its first byte", again}
+		return &malformedError{file, 0, "the compressed file holds nothing, or is cut before its first byte", again}
 	case len(text) == 0:
 		return nil // spaces so far: the reader goes on
 	case text[0] == '<':
-		return &MalformedError{file, 0, "this is a web page (HTML), expected a trace in JSON", "download the file itself, not the page that shows it (a raw or resolve link)"}
+		return &malformedError{
+			file, 0, "this is a web page (HTML), expected a trace in JSON",
+			"download the file itself, not the page that shows it (a raw or resolve link)",
+		}
 	case start[0] == 0x0a && bytes.ContainsAny(start, "\x00\x12"):
-		return &UnsupportedError{file, "a file in protobuf that is no XSpace, such as Perfetto writes", "give a trace of torch.profiler in JSON, or an xplane.pb of JAX or TensorFlow"}
+		return &unsupportedError{
+			file, "a file in protobuf that is no XSpace, such as Perfetto writes",
+			"give a trace of torch.profiler in JSON, or an xplane.pb of JAX or TensorFlow",
+		}
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
-		return &UnsupportedError{file, "text in UTF-16", "save it as UTF-8"}
+		return &unsupportedError{file, "text in UTF-16", "save it as UTF-8"}
 	}
-	return &MalformedError{file, 0, fmt.Sprintf("expected JSON that begins with { or [, found %.20q", text), again}
+	return &malformedError{file, 0, fmt.Sprintf("expected JSON that begins with { or [, found %.20q", text), again}
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/stoker-dev/stoker/trace/kineto"
 	"github.com/stoker-dev/stoker/trace/xplane"
 )
 
-const profileAgain = "record it again with jax.profiler.trace or tf.profiler.experimental.start, and copy the whole plugins/profile folder"
+const profileAgain = "record it again with jax.profiler.trace or tf.profiler.experimental.start, and copy the " +
+	"whole plugins/profile folder"
 
 // isXPlane reports whether a file holds an XSpace, packed or not: by its content,
 // and where that is damaged by its name. The file is read from its beginning
@@ -25,7 +25,7 @@ func isXPlane(file string, f *os.File) bool {
 		return false // a pipe: what is read here would be lost
 	}
 	defer f.Seek(0, io.SeekStart) //nolint:errcheck // the next read tells
-	src, err := open(file, &counted{Reader: f, m: &meter{}})
+	src, err := openPacked(file, &counted{Reader: f, m: &meter{}})
 	if err != nil {
 		return false
 	}
@@ -33,16 +33,7 @@ func isXPlane(file string, f *os.File) bool {
 	start := make([]byte, sniffed)
 	n, _ := io.ReadFull(src, start)
 	start = start[:n]
-	return xplane.IsStart(start) || n > 0 && named(file, xplanes) && !isJSON(start)
-}
-
-// named reports whether a file's name ends so, what packing adds left out.
-func named(file, ending string) bool {
-	name := strings.ToLower(file)
-	for _, packed := range []string{".gz", ".zst", ".zstd"} {
-		name = strings.TrimSuffix(name, packed)
-	}
-	return strings.HasSuffix(name, ending)
+	return xplane.IsStart(start) || n > 0 && hasEnding(file, xplanes) && !isJSON(start)
 }
 
 // readXPlane reads an XSpace twice, so that each byte counts half.
@@ -63,24 +54,27 @@ func readXPlane(ctx context.Context, file string, f *os.File, m *meter) (*kineto
 		}
 		raw.Reader = f
 		var err error
-		src, err = open(file, raw)
+		src, err = openPacked(file, raw)
 		return src, err
 	}
 	t, err := xplane.Read(ctx, from, xplane.Options{})
 	m.done += halves.done / 2
 	var damaged *xplane.DamagedError
 	switch {
-	case src != nil && src.bomb() != nil:
-		err = &MalformedError{file, -1, src.bomb().Error(), "unpack it by hand if you trust it, and give the .pb"}
+	case src != nil && src.bombError() != nil:
+		err = &malformedError{file, -1, src.bombError().Error(), "unpack it by hand if you trust it, and give the .pb"}
 	case raw.err != nil:
 		err = fmt.Errorf("read trace: %w", raw.err)
 	case err == nil:
 	case ctx.Err() != nil:
 		err = fmt.Errorf("read %s: %w", file, ctx.Err())
 	case errors.As(err, &damaged):
-		err = &MalformedError{file, damaged.Offset, damaged.Problem, profileAgain}
+		err = &malformedError{file, damaged.Offset, damaged.Problem, profileAgain}
 	default:
-		err = &MalformedError{file, -1, "the compressed data is damaged before its first event: " + err.Error(), profileAgain}
+		err = &malformedError{
+			file, -1, "the compressed data is damaged before its first event: " + err.Error(),
+			profileAgain,
+		}
 	}
 	if src != nil {
 		src.close()

@@ -58,7 +58,7 @@ func TestXPlaneDamaged(t *testing.T) {
 	}
 	for _, data := range [][]byte{{0xef, 0xbf, 0xbd, 0xef, 0xbf, 0xbd}, zipped([]byte{0xff, 0xff}), b[:30]} {
 		_, err = Read(context.Background(), []string{written(t, t.TempDir(), "b.xplane.pb", data)}, Options{})
-		var malformed *MalformedError
+		var malformed *malformedError
 		if !errors.As(err, &malformed) || malformed.Offset < 0 || malformed.Hint == "" {
 			t.Errorf("%x: %v", data, err)
 		}

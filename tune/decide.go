@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -118,7 +118,8 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int, inTurn boo
 			d := denied(best, changes, allow)[0]
 			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, promise(fix.Forecast.Speedup), d.Why, d.Allow))
 		case len(order(changes, inTurn)) > startsLeft:
-			return Next{Why: fmt.Sprintf("no more starts are allowed; %s would promise %s", fix.Name, promise(fix.Forecast.Speedup))}
+			return Next{Why: fmt.Sprintf("no more starts are allowed: to try %s takes %d, and --starts leaves %d; it would promise %s",
+				fix.Name, len(order(changes, inTurn)), startsLeft, promise(fix.Forecast.Speedup))}
 		default:
 			return Next{Fix: fix, Changes: changes}
 		}
@@ -133,6 +134,9 @@ func promise(worth stoker.Interval) string {
 	}
 	return stoker.Factor(worth)
 }
+
+// InTurn is how many starts a trial takes on a noisy machine.
+const InTurn = 3
 
 // order says in which starts of a trial the changes are set. On a noisy machine what was
 // best before is the first of before, after, after, before, so that what drifts evenly
@@ -160,7 +164,7 @@ func (b Best) worth(changes []stoker.Change) stoker.Interval {
 	if len(changes) == 0 {
 		return stoker.Unknown()
 	}
-	return predict.From(b.Run).Forecast(changes...).Speedup
+	return measure.From(b.Run).Forecast(changes...).Speedup
 }
 
 func denied(best Best, changes []stoker.Change, allow []string) []Doubt {

@@ -9,8 +9,9 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -94,17 +95,17 @@ func (l *loop) promised() predict.Forecast {
 	if slices.ContainsFunc(l.made, numeric) {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}
-	return predict.From(l.first.Run).Forecast(l.made...)
+	return measure.From(l.first.Run).Forecast(l.made...)
 }
 
 func judged(s Started) Best {
-	verdict := diagnose.Judge(s.Run)
+	verdict := judge.Judge(s.Run)
 	return Best{s.Run, verdict, advise.Rank(s.Run, verdict), s.File, s.Losses}
 }
 
 // times are those of the judged steps of a run; none where nothing can be judged.
 func times(run *recording.Run) []float64 {
-	costs, ok := predict.Slowest(run)
+	costs, ok := measure.Slowest(run)
 	if !ok {
 		return nil
 	}

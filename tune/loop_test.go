@@ -270,3 +270,41 @@ func TestPatch(t *testing.T) {
 		}
 	}
 }
+
+// What stands around the call is printed with the patch, and on pages. The patch must still
+// apply.
+func TestPatchLeavesSecretsOut(t *testing.T) {
+	for _, tool := range []string{"python3", "patch"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "train.py")
+	script := `import torch
+b = 2
+wandb.login(key="hunter2")
+c = 3
+x = DataLoader(data)
+d = 4
+os.environ["HF_TOKEN"] = "hunter2"
+e = 5
+`
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{Loaders: []Loader{{Call: path + ":5", Changes: []stoker.Change{{Setting: stoker.NumWorkers, To: 2}}}}}
+	diff, _, err := Patch(t.Context(), plan, folder)
+	want := "@@ -4,3 +4,3 @@\n c = 3\n-x = DataLoader(data)\n+x = DataLoader(data, num_workers=2)\n d = 4\n"
+	if err != nil || !strings.HasSuffix(diff, want) {
+		t.Fatalf("%v\n%s", err, diff)
+	}
+	patch := exec.Command("patch", "-p1", "-d", folder)
+	patch.Stdin = strings.NewReader(diff)
+	if out, err := patch.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != strings.Replace(script, "(data)", "(data, num_workers=2)", 1) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -123,7 +123,7 @@ func (l Losses) Told() string {
 	return fmt.Sprintf("losses differ by %.2g; %s, the run-to-run spread: %s that", l.Difference, spread, units)
 }
 
-// readLosses reads what the hook wrote (observe/hook/precision.py); a line that was cut
+// readLosses reads what the hook wrote (python/hook/precision.py); a line that was cut
 // is left out, and none are known where there is no file.
 func readLosses(file string) (losses []float64) {
 	text, err := os.ReadFile(file)

@@ -3,7 +3,6 @@ package tune
 import (
 	"bytes"
 	"context"
-	_ "embed" // for patcher
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -11,12 +10,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-)
 
-// patcher finds a call in Python's syntax tree.
-//
-//go:embed patch.py
-var patcher string
+	"github.com/stoker-dev/stoker/python/hook"
+)
 
 var python = regexp.MustCompile(`^python[0-9.]*$`)
 
@@ -30,7 +26,7 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 		set := map[string]any{}
 		for _, c := range l.Changes {
 			if feeds(c) {
-				left = append(left, "pictures made by stoker are no change of the script: stoker feed -- CMD, or stoker apply with the plan")
+				left = append(left, "pictures made by stoker are no change of the script: stoker feed -- CMD, or stoker tune --plan with the plan")
 				continue
 			}
 			set[string(c.Setting)] = c.To
@@ -61,7 +57,7 @@ func patchLoader(ctx context.Context, python string, l Loader, set map[string]an
 	if err != nil {
 		return "", nil, err
 	}
-	command := exec.CommandContext(ctx, python, "-I", "-c", patcher)
+	command := exec.CommandContext(ctx, python, "-I", "-c", hook.Patch)
 	command.Stdin = bytes.NewReader(asked)
 	text, err := command.Output()
 	var found struct {
@@ -77,7 +73,7 @@ func patchLoader(ctx context.Context, python string, l Loader, set map[string]an
 	for _, one := range found.Left {
 		left = append(left, fmt.Sprintf("%s at %s: %s", one.Setting, l.Call, one.Why))
 	}
-	return found.Diff, left, nil
+	return withoutSecrets(found.Diff), left, nil
 }
 
 // interpreter is the Python that a command line names, else the one on PATH.

@@ -14,7 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -22,12 +22,12 @@ import (
 const Format = 1
 
 // Plan says which settings a script's DataLoaders get, and the program. It is a JSON file that a person
-// can read and edit, and that the hook reads (observe/hook/apply.py).
+// can read and edit, and that the hook reads (python/hook/apply.py).
 type Plan struct {
 	Format  int      `json:"plan"`
 	By      string   `json:"by"`      // version of the Stoker that made it
 	Of      string   `json:"of"`      // recording that it was made of
-	Command []string `json:"command"` // that was observed, secrets redacted
+	Command []string `json:"command"` // that was observed, as the recording has it
 	Loaders []Loader `json:"loaders"`
 
 	// Program are changes of the whole program. They change its numbers: Precision.
@@ -140,7 +140,7 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 		return p, fmt.Errorf("make a plan: read the script: %w", err)
 	}
 	l := Loader{Call: judged.Call, SHA256: digest(text), Dataset: judged.Dataset, Changes: set, Doubts: doubts(run, judged, set)}
-	if worth := predict.From(run).Forecast(set...).Speedup; worth.Known() {
+	if worth := measure.From(run).Forecast(set...).Speedup; worth.Known() {
 		l.Worth = &worth
 	}
 	p.Loaders = append(p.Loaders, l)
@@ -154,7 +154,7 @@ func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, str
 	switch {
 	case !verdict.HasSteps || l == nil:
 		return recording.Loader{}, "no DataLoader was seen"
-	case l.Kind != "" || predict.Feeds(l.Settings):
+	case l.Kind != "" || measure.Feeds(l.Settings):
 		return *l, "what prepares its batches is no DataLoader of PyTorch's"
 	case l.Call == "":
 		return *l, "the recording does not say which line makes the DataLoader: observe it again with this stoker"

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -83,14 +84,14 @@ func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Started, err
 		return Started{}, err
 	}
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 && !ends.told.Load() {
-		return Started{}, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code, lastLine(stem+".log"), stem)
+		return Started{}, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code, redact.Text(lastLine(stem+".log")), stem)
 	}
 	return Started{run, options.Output, readLosses(stem + losses)}, nil
 }
 
 // prepare sets the environment for the command, and gives its words; restore puts it back.
 func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []string, err error) {
-	set := map[string]string{"WANDB_MODE": "offline", "STOKER_APPLY_ALLOW": strings.Join(c.Allow, ",")}
+	set := map[string]string{"WANDB_MODE": "offline", "STOKER_PLAN_ALLOW": strings.Join(c.Allow, ",")}
 	var had []string
 	restore = func() {
 		for name := range set {
@@ -103,8 +104,8 @@ func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []stri
 	}
 	whole, err := filepath.Abs(stem)
 	if err == nil && plan != nil {
-		set["STOKER_APPLY"] = whole + ".plan.json"
-		err = writePlan(set["STOKER_APPLY"], *plan)
+		set["STOKER_PLAN"] = whole + ".plan.json"
+		err = writePlan(set["STOKER_PLAN"], *plan)
 	}
 	if err != nil {
 		return restore, nil, err

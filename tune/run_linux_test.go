@@ -36,7 +36,7 @@ if os.fork() == 0:
     time.sleep(600)
 mark = os.environ["MARK"]
 if os.path.exists(mark):
-    sys.exit("a second time")
+    sys.exit("a second time: login_token=hunter2 https://bob:hunter2@host/x?sig=hunter2")
 open(mark, "w").close()
 `, port)
 	folder := t.TempDir()
@@ -44,7 +44,8 @@ open(mark, "w").close()
 	if _, err := c.Start(t.Context(), "first", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time (") {
+	if _, err := c.Start(t.Context(), "second", nil); err == nil || !strings.Contains(err.Error(), "with code 1: a second time: login_token=[redacted]") ||
+		strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the second start: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -17,7 +18,7 @@ const stallError = 0.03
 
 // Compare says whether after is faster than before, by how much, and whether
 // that is what forecast promised. Of a run with several trainers the one that
-// waits most for input is compared (predict.Slowest). A forecast whose speed-up
+// waits most for input is compared (measure.Slowest). A forecast whose speed-up
 // is unknown, and the zero Forecast, promise nothing.
 func Compare(before, after *recording.Run, forecast predict.Forecast) Outcome {
 	return CompareAll([]*recording.Run{before}, []*recording.Run{after}, forecast)
@@ -44,7 +45,7 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	o.Stall = stall(was.stall(), now.stall())
 	o.Changes = append(o.Changes, Changes(before[0], after[0])...)
 	work := was.work(now, o.Changes)
-	o.Warnings = append(o.Warnings, work.warnings...)
+	o.Warnings, o.Besides = append(append(o.Warnings, work.warnings...), work.besides...), work.besides
 	if o.Refused = work.refusal(); o.Refused != "" {
 		return o
 	}
@@ -69,7 +70,7 @@ func (g group) work(now group, changed []stoker.Change) work {
 		}
 	}
 	for _, other := range slices.Concat(g[1:], now) {
-		w.warnings = append(w.warnings, circumstances(g[0], other)...)
+		w.besides = append(w.besides, circumstances(g[0], other)...)
 	}
 	return w
 }
@@ -113,7 +114,7 @@ type group []observed
 func (g group) measure(unit func(observed) float64) sample {
 	samples := make([]sample, len(g))
 	for i, s := range g {
-		samples[i] = measure(scaled(s.window.Times(), 1/unit(s)))
+		samples[i] = takeSample(scaled(s.window.Times(), 1/unit(s)))
 	}
 	return together(samples)
 }
@@ -145,11 +146,11 @@ type observed struct {
 	name   string // "before", "after (2 of 3)"
 	run    *recording.Run
 	window recording.Window
-	costs  predict.Costs
+	costs  measure.Costs
 }
 
 func observe(run *recording.Run, name string) observed {
-	costs, _ := predict.Slowest(run) // without a window there are no steps, which tooFew sees
+	costs, _ := measure.Slowest(run) // without a window there are no steps, which tooFew sees
 	return observed{name: name, run: run, window: run.Whole(costs.Window), costs: costs}
 }
 
@@ -273,7 +274,7 @@ func changes(was, now observed) []stoker.Change {
 		return settings
 	}
 	before, after := list(was), list(now)
-	if predict.Feeds(before) != predict.Feeds(after) {
+	if measure.Feeds(before) != measure.Feeds(after) {
 		named(before, was)
 		named(after, now)
 	}
@@ -287,7 +288,7 @@ func named(settings stoker.Settings, of observed) {
 	if len(settings) == 0 {
 		return // nothing is known of the loader
 	}
-	if !predict.Feeds(settings) {
+	if !measure.Feeds(settings) {
 		settings[stoker.LoaderKind] = "torch"
 	}
 	settings[stoker.NumWorkers] = of.costs.Workers

@@ -322,7 +322,7 @@ func TestPiecesOfRealRuns(t *testing.T) {
 			var pieces []sample
 			for piece := range slices.Chunk(observe(run, "").window.Times(), n) {
 				if len(piece) == n {
-					pieces = append(pieces, measure(piece))
+					pieces = append(pieces, takeSample(piece))
 				}
 			}
 			if len(pieces) > 1 {

@@ -85,8 +85,8 @@ type sample struct {
 	scatter float64 // sum of squares by which the logarithms of their means differ from the side's
 }
 
-// measure says what steps tell of their mean; there are leastSteps at least.
-func measure(times []float64) sample {
+// takeSample says what steps tell of their mean; there are leastSteps at least.
+func takeSample(times []float64) sample {
 	n := float64(len(times))
 	s := sample{steps: n, mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: n, independent: n, runs: 1}
 	if s.spread <= rounding {

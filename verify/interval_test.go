@@ -10,7 +10,7 @@ import (
 
 // compared is what is said of two runs' times.
 func compared(x, y []float64) (ratio, mean stoker.Interval, d Difference) {
-	a, b := measure(x), measure(y)
+	a, b := takeSample(x), takeSample(y)
 	ratio = a.over(b)
 	return ratio, a.interval(), differ(ratio)
 }
@@ -79,13 +79,13 @@ func TestVarianceOfTheMean(t *testing.T) {
 func TestIndependent(t *testing.T) {
 	var last sample
 	for i, memory := range []float64{0, 0.5, 0.9} {
-		s := measure(steps(remembering(memory), 1000, 3))
+		s := takeSample(steps(remembering(memory), 1000, 3))
 		if i > 0 && (s.independent > 0.6*last.independent || s.alone < 1.2*last.alone || s.paired > s.alone) {
 			t.Errorf("rho %v: %+v, before %+v", memory, s, last)
 		}
 		last = s
 	}
-	if s := measure(steps(remembering(0), 1000, 4)); s.independent < 600 || s.independent > 1000 {
+	if s := takeSample(steps(remembering(0), 1000, 4)); s.independent < 600 || s.independent > 1000 {
 		t.Errorf("independent steps count as %v", s.independent)
 	}
 }
@@ -97,10 +97,10 @@ func TestStepsWithoutDoubt(t *testing.T) {
 		constant[i] = float64(i+1)*0.06 - float64(i)*0.06 // 0.06 up to rounding
 		turns[i] = 1 + 0.5*float64(i%2)
 	}
-	if s := measure(constant); s.alone != 0 || s.paired != 0 || s.independent != 400 {
+	if s := takeSample(constant); s.alone != 0 || s.paired != 0 || s.independent != 400 {
 		t.Errorf("constant: %+v", s)
 	}
-	if s := measure(turns); s.alone > 0.01 || s.independent != 400 {
+	if s := takeSample(turns); s.alone > 0.01 || s.independent != 400 {
 		t.Errorf("alternating: %+v", s)
 	}
 }
@@ -130,7 +130,7 @@ func TestTrust(t *testing.T) {
 	} {
 		warned := 0
 		for seed := range uint64(runs) {
-			if len(measure(steps(c.process, c.n, seed)).trust("before")) > 0 {
+			if len(takeSample(steps(c.process, c.n, seed)).trust("before")) > 0 {
 				warned++
 			}
 		}
@@ -144,11 +144,11 @@ func TestTrust(t *testing.T) {
 func TestTrustOfSteadyRuns(t *testing.T) {
 	for _, p := range []process{periodic(50, 5), drifting(0.3)} {
 		x := steps(p, 100, 1)
-		loud := measure(x).trust("before")
+		loud := takeSample(x).trust("before")
 		for i := range x {
 			x[i] = 1 + x[i]/1000
 		}
-		if quiet := measure(x).trust("before"); len(loud) == 0 || len(quiet) > 0 {
+		if quiet := takeSample(x).trust("before"); len(loud) == 0 || len(quiet) > 0 {
 			t.Errorf("%s: %q; a thousandth of it: %q", p.name, loud, quiet)
 		}
 	}

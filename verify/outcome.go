@@ -32,6 +32,10 @@ type Outcome struct {
 	Changes  []stoker.Change `json:"changes"`  // settings of the judged loaders that differ
 	Emulated bool            `json:"emulated"` // some device was an emulated one
 	Warnings []string        `json:"warnings"`
+
+	// Besides is what differs though the work and its settings are the same, such as what
+	// other programs used. It stands among Warnings, too.
+	Besides []string `json:"-"`
 }
 
 // Side is one of the two runs, in its judged window, or several runs together.

@@ -25,10 +25,10 @@ type Traced struct {
 // time of a step on the device's clock; its rows are per step.
 type TraceOutcome struct {
 	Outcome
-	Alike    float64         // share of the kernel time, or of the operators' calls, whose names are in both; 0 to 1
+	Alike    float64         // share of the device's time that is under names of both, of kernels or of operators; 0 to 1
 	Rows     []Row           // time, shares, causes, launches
 	Work     []Row           // kernels, copies and collectives by name, what changed most first
-	Promises []TracedPromise // of what the trace before was advised
+	Promises []TracedPromise // of what the trace before was advised, and what was changed
 }
 
 // Row is one quantity of a step before and after.
@@ -62,13 +62,14 @@ type TracedPromise struct {
 	Fix      string          `json:"fix"`
 	Changes  []stoker.Change `json:"changes"`
 	Promised stoker.Interval `json:"promised"`
-	Kept     Kept            `json:"kept"` // if it is what was changed
+	Kept     Kept            `json:"kept"`
+	Asked    bool            `json:"-"` // somebody says that it is what was changed; else the files have to show it
 }
 
 // Start values of what two traces tell. [J]
 const (
 	fewestTraced = 3   // steps of a side: two tell no spread
-	sameProgram  = 0.5 // of kernel time or operators' calls under names of both: below it is another program
+	sameProgram  = 0.5 // of the device's time under names of both: below it is another program
 )
 
 // Traces compares traces step by step, from three steps up; a side may have several of
@@ -88,6 +89,9 @@ func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	}
 	o.Alike = alike(was, now)
 	o.Changes = append(o.Changes, Changes(was.Run, now.Run)...)
+	if c, changed := loadsElsewhere(was, now); changed && !slices.ContainsFunc(o.Changes, func(o stoker.Change) bool { return o.Setting == c.Setting }) {
+		o.Changes = append(o.Changes, c)
+	}
 	o.Rows, o.Work = rowsOf(was, now), workOf(was, now) // also of too few steps: they are what was recorded
 	o.doubt(was, now)
 	if o.Refused == "" {
@@ -177,10 +181,12 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 	ratio := a.over(b)
 	floor := noise(ratio)
 	o.Speedup, o.Noise, o.Difference = &ratio, &floor, differ(ratio)
+	o.Promises = slices.DeleteFunc(slices.Clone(o.Promises), func(p TracedPromise) bool {
+		return !p.Asked && !carriedOut(p.Changes, o.Changes) // nobody made it: nothing was promised of what changed
+	})
 	for i := range o.Promises {
-		p := &o.Promises[i]
-		held := hold(p.Promised, ratio)
-		if p.Kept = held.Kept; carriedOut(p.Changes, o.Changes) && o.Promise.Promised == nil {
+		held := hold(o.Promises[i].Promised, ratio)
+		if o.Promises[i].Kept = held.Kept; o.Promise.Promised == nil {
 			o.Promise = held
 		}
 	}
@@ -190,10 +196,27 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 	o.need()
 }
 
-// carriedOut reports whether a fix's first change is among those that were found.
+// loadsElsewhere is the change from loading in the loop to worker processes, whose number
+// a trace need not tell, or back.
+func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
+	marks := func(s traceSide, iterator string) bool {
+		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool { return strings.Contains(name, iterator) })
+	}
+	const single, several = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+	switch {
+	case marks(was, single) && !marks(was, several) && marks(now, several) && !marks(now, single):
+		return stoker.Change{Setting: stoker.NumWorkers, From: 0}, true
+	case marks(was, several) && !marks(was, single) && marks(now, single) && !marks(now, several):
+		return stoker.Change{Setting: stoker.NumWorkers, To: 0}, true
+	}
+	return stoker.Change{}, false
+}
+
+// carriedOut reports whether a fix's first change is among those that were found: to its
+// value, or to one that the files do not tell.
 func carriedOut(changes, found []stoker.Change) bool {
 	return len(changes) > 0 && slices.ContainsFunc(found, func(c stoker.Change) bool {
-		return c.Setting == changes[0].Setting && fmt.Sprint(c.To) == fmt.Sprint(changes[0].To)
+		return c.Setting == changes[0].Setting && (c.To == nil || fmt.Sprint(c.To) == fmt.Sprint(changes[0].To))
 	})
 }
 
@@ -202,7 +225,7 @@ func carriedOut(changes, found []stoker.Change) bool {
 func fewMeasured(times []float64) sample {
 	n := len(times)
 	if n >= leastSteps {
-		return measure(times)
+		return takeSample(times)
 	}
 	s := sample{steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: float64(n), independent: float64(n), runs: 1}
 	s.alone = student95(n-1) * s.spread / math.Sqrt(float64(n))
@@ -219,7 +242,7 @@ func student95(degrees int) float64 {
 func (o *TraceOutcome) doubt(was, now traceSide) {
 	w := &work{}
 	if o.Alike < sameProgram {
-		w.warn("these are different programs: %s of their kernel time is under names that both have; what follows compares as far as names agree", stoker.Percent(o.Alike))
+		w.warn("these are different programs: %s of the device's time is under names that both have, of kernels or operators; what follows compares as far as names agree", stoker.Percent(o.Alike))
 	}
 	if n, m := was.fewest(), now.fewest(); min(n, m) < leastSteps {
 		w.warn("%d and %d steps are few: the interval takes them as independent of each other, and cannot see what changes slowly", n, m)
@@ -252,55 +275,6 @@ func (s traceSide) gpu() string {
 	return ""
 }
 
-// alike is the share of what both ran that is under names that both have: of kernel time,
-// or where another precision renamed the kernels, of operators' calls.
-func alike(was, now traceSide) float64 {
-	a, b := map[string]float64{}, map[string]float64{}
-	for side, m := range map[*traceSide]map[string]float64{&was: a, &now: b} {
-		for _, n := range side.works {
-			if n.Kind == recording.Kernel {
-				m[side.name(n)] += float64(total(n.Time))
-			}
-		}
-	}
-	return max(common(a, b), common(operators(was), operators(now)))
-}
-
-// common is the part of two sums that is under names of both.
-func common(a, b map[string]float64) float64 {
-	both, all := 0.0, 0.0
-	for _, m := range [][2]map[string]float64{{a, b}, {b, a}} {
-		sum := 0.0
-		for _, v := range m[0] {
-			sum += v
-		}
-		for name, v := range m[0] {
-			if m[1][name] > 0 {
-				both += v / sum
-			}
-		}
-		if sum > 0 {
-			all++
-		}
-	}
-	if all < 2 {
-		return 0
-	}
-	return both / all
-}
-
-// operators counts the calls of each operator.
-func operators(s traceSide) map[string]float64 {
-	out := map[string]float64{}
-	h := &s.Run.Timeline.Host
-	for i, kind := range h.Kind {
-		if kind == recording.Op {
-			out[s.Run.Timeline.Names[h.Name[i]]]++
-		}
-	}
-	return out
-}
-
 func (s traceSide) name(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
 
 // spreadOf is a quantity of each step, in its unit.
@@ -314,6 +288,16 @@ func (s traceSide) spreadOf(of func(idle.Part) float64) Spread {
 
 func spread(values []float64) Spread {
 	return Spread{stat.Mean(values), slices.Min(values), slices.Max(values)}
+}
+
+// shareOf is a part of all steps' time together: of steps that differ in length, the mean of
+// their shares is another number, and the verdict has this one.
+func (s traceSide) shareOf(of func(idle.Part) int64) float64 {
+	part, all := int64(0), int64(0)
+	for _, p := range s.parts {
+		part, all = part+of(p), all+p.To-p.From
+	}
+	return float64(part) / float64(max(1, all))
 }
 
 // rowsOf are the quantities that every trace has.
@@ -332,10 +316,16 @@ func rowsOf(was, now traceSide) []Row {
 		return func(p idle.Part) float64 { return float64(of(p)) / float64(p.To-p.From) }
 	}
 	add("step", "time", "s", seconds(func(p idle.Part) int64 { return p.To - p.From }))
-	add("share", "kernel", "ratio", share(func(p idle.Part) int64 { return p.Kernel }))
-	add("share", "copy alone", "ratio", share(func(p idle.Part) int64 { return p.Copy }))
-	add("share", "communication alone", "ratio", share(func(p idle.Part) int64 { return p.Communication }))
-	add("share", "idle", "ratio", share(func(p idle.Part) int64 { return p.Idle }))
+	addShare := func(name string, of func(idle.Part) int64) {
+		add("share", name, "ratio", share(of))
+		if n := len(rows); n > 0 && rows[n-1].Name == name && rows[n-1].Group == "share" {
+			rows[n-1].Before.Mean, rows[n-1].After.Mean = was.shareOf(of), now.shareOf(of)
+		}
+	}
+	addShare("kernel", func(p idle.Part) int64 { return p.Kernel })
+	addShare("copy alone", func(p idle.Part) int64 { return p.Copy })
+	addShare("communication alone", func(p idle.Part) int64 { return p.Communication })
+	addShare("idle", func(p idle.Part) int64 { return p.Idle })
 	for c := range idle.Causes {
 		add("cause", idle.Cause(c).String(), "s", seconds(func(p idle.Part) int64 { return p.Causes[c] }))
 	}

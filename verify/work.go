@@ -20,7 +20,7 @@ const (
 	kernelDoubt  = 1.25
 	kernelRefuse = 2.0
 
-	othersDoubt = 0.5  // cores by which the use of neighbours may differ
+	othersDoubt = 0.15 // cores by which the use of neighbours may differ: of two that is a step of 8 %
 	coldShare   = 0.20 // of the bytes read came from storage: the run met a cold cache
 	warmShare   = 0.05 // hardly any did: the run met a warm one
 )
@@ -31,6 +31,7 @@ type work struct {
 	basis    Basis
 	differ   []string // facts that make a comparison meaningless
 	warnings []string
+	besides  []string // what differs though the work is the same
 }
 
 // refusal names every fact that differs, "" where none does.

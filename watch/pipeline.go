@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/strip"
+	"github.com/stoker-dev/stoker/report/text"
 )
 
 // part is a part of a pipeline, and how much it could do alone in a second.
@@ -155,4 +155,4 @@ func absent(run *recording.Run) []string {
 }
 
 // wrapped is a text in lines of so many cells.
-func wrapped(text string, width int) []string { return report.Broken(text, max(8, width)) }
+func wrapped(s string, width int) []string { return text.BreakLines(s, max(8, width)) }

@@ -14,8 +14,10 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/safe"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -34,14 +36,14 @@ type State struct {
 
 // Judged is a state with all that is concluded from a run.
 func Judged(s State, run *recording.Run) State {
-	s.Run, s.Verdict, s.Note = run, diagnose.Judge(run), ""
+	s.Run, s.Verdict, s.Note = run, judge.Judge(run), ""
 	s.Plan = advise.Rank(run, s.Verdict)
 	if len(run.Warnings) > 0 {
 		s.Note = run.Warnings[0]
 	}
 	s.parts = nil
 	if s.Verdict.HasSteps {
-		s.parts = partsOf(predict.From(run).Setup)
+		s.parts = partsOf(measure.From(run).Setup)
 	}
 	return s
 }
@@ -222,7 +224,7 @@ func classColour(v diagnose.Verdict) string {
 
 // title is a class in words.
 func title(v diagnose.Verdict) string {
-	if rule, ok := diagnose.RuleOf(v.Class); ok {
+	if rule, ok := rules.FindRule(v.Class); ok {
 		return rule.Title
 	}
 	return "the evidence does not decide"

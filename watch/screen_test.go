@@ -88,7 +88,7 @@ func TestScreenIsSafe(t *testing.T) {
 
 // Keys do what the last line says.
 func TestKeys(t *testing.T) {
-	m := &model{look: Look{Width: 80, Height: 24, Span: spans[firstSpan]}, span: firstSpan}
+	m := &model{look: Look{Width: 80, Height: 24, Span: spans[firstSpan]}, span: firstSpan, tty: newTerminal(Options{})}
 	press := func(names ...string) tea.Cmd {
 		var last tea.Cmd
 		for _, name := range names {
@@ -130,6 +130,16 @@ func TestKeys(t *testing.T) {
 	press("?")
 	if press("ctrl+c") == nil {
 		t.Error("Ctrl-C does not end the page of explanations")
+	}
+}
+
+// A fault of our own while the screen is drawn stands on the screen, which goes on.
+func TestFaultInDrawing(t *testing.T) {
+	defer func() { drawScreen = Screen }()
+	drawScreen = func([]State, Look) []string { panic("planted") }
+	m := &model{look: Look{Width: 80, Height: 24}}
+	if text := m.View().Content; !strings.Contains(text, "a fault of stoker's own: planted") {
+		t.Errorf("%q", text)
 	}
 }
 

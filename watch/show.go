@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -16,16 +17,20 @@ type Options struct {
 	Env    []string
 	Colour bool
 	ASCII  bool
-	Stops  bool // Ctrl-Z stops us: somebody is there who lets us go on
+	Stops  bool // Ctrl-Z and SIGTSTP stop us: somebody is there who lets us go on
 }
 
 // Show keeps a terminal up to date until ctx ends or the user quits, and leaves it as
 // it was. Updates are states of one or several runs, which are told apart by their names.
+// Signals that end the caller are the caller's: it cancels ctx.
 func Show(ctx context.Context, o Options, updates <-chan State) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := tea.NewProgram(&model{look: Look{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, stops: o.Stops},
-		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithFPS(framesPerSecond))
+	tty := newTerminal(o)
+	m := &model{look: Look{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, tty: tty}
+	p := tea.NewProgram(m, append(tty.options(), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithoutSignalHandler(),
+		tea.WithFilter(boundSize), tea.WithFPS(framesPerSecond))...)
+	go tty.relaySignals(ctx, p.Send)
 	go func() {
 		for {
 			select {
@@ -46,6 +51,21 @@ func Show(ctx context.Context, o Options, updates <-chan State) error {
 // framesPerSecond bounds how often a terminal is written to: a line over ssh keeps up.
 const framesPerSecond = 10
 
+// The largest screen that is drawn, in the upper left corner of a larger terminal. What
+// draws it keeps some 200 bytes of each cell.
+const (
+	mostWidth  = 500
+	mostHeight = 200
+)
+
+// boundSize bounds the screen's size before anything is made for it.
+func boundSize(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, is := msg.(tea.WindowSizeMsg); is {
+		return tea.WindowSizeMsg{Width: min(size.Width, mostWidth), Height: min(size.Height, mostHeight)}
+	}
+	return msg
+}
+
 // spans are the stretches of time that can be shown, seconds; 0 is all.
 var spans = []float64{30, 120, 600, 1800, 0}
 
@@ -55,7 +75,7 @@ const firstSpan = 1
 type model struct {
 	look   Look
 	span   int
-	stops  bool
+	tty    *terminal
 	states []State
 	held   []State // what came while the screen is held
 }
@@ -76,6 +96,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.take(msg)
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String())
+	default:
+		return m, m.tty.answer(msg)
 	}
 	return m, nil
 }
@@ -131,9 +153,7 @@ func (m *model) key(key string) tea.Cmd {
 	case "shift+tab":
 		m.look.Chosen = (m.look.Chosen + max(1, len(m.states)) - 1) % max(1, len(m.states))
 	case "ctrl+z":
-		if m.stops {
-			return tea.Suspend
-		}
+		m.tty.stopGroup()
 	case "space":
 		m.look.Paused = !m.look.Paused
 		for _, s := range m.held {
@@ -151,7 +171,20 @@ func (m *model) zoom(by int) {
 
 // View draws the screen.
 func (m *model) View() tea.View {
-	v := tea.NewView(strings.Join(Screen(m.states, m.look), "\n"))
+	v := tea.NewView(m.text())
 	v.AltScreen = true
 	return v
 }
+
+// text is the screen, or the fault of our own that kept it from being drawn.
+func (m *model) text() (text string) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			text = strings.Join(Screen([]State{{Note: fmt.Sprintf("a fault of stoker's own: %v", fault)}}, m.look), "\n")
+		}
+	}()
+	return strings.Join(drawScreen(m.states, m.look), "\n")
+}
+
+// drawScreen is replaced by a test that plants a fault.
+var drawScreen = Screen

@@ -4,6 +4,9 @@
 // It is closed: it listens on loopback, every request needs the token of this start
 // and comes to a host of ours from a page of ours, it takes GET and HEAD alone, and
 // it reads no file but those that it lists.
+//
+// The token is the first part of every address. It is no cookie: a browser shows that
+// to every port of 127.0.0.1, where another user's server may listen.
 package web
 
 import (
@@ -19,11 +22,12 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/stoker-dev/stoker/internal/closed"
 	"github.com/stoker-dev/stoker/internal/safe"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/page"
 )
 
 var (
@@ -37,13 +41,14 @@ var (
 
 // Row is a run in the list.
 type Row struct {
-	Name  string // of its file, without a folder
+	Name  string // of its file, seen from the folder; what Page takes
 	When  string
 	Class string
 	Tone  string // "good", "bad", "todo"
 	Stall string
 	Rate  string
 	Fix   string // what the best fix is worth
+	Alone bool   // there is no page: it is no file that could be read
 }
 
 // Runs are what is served.
@@ -52,7 +57,7 @@ type Runs interface {
 	List() ([]Row, error)
 	// Page is what the page of a run of the list is about; fs.ErrNotExist for any other
 	// name.
-	Page(name string) (report.Subject, error)
+	Page(name string) (page.Subject, error)
 }
 
 // Server answers a browser.
@@ -63,7 +68,7 @@ type Server struct {
 	mux   *http.ServeMux
 }
 
-// Routes are the patterns that a Server answers, each for GET and HEAD.
+// Routes are the patterns that a Server answers below the token, each for GET and HEAD.
 var Routes = []string{"/{$}", "/run/{name}"}
 
 // New makes a server for the address on which it listens.
@@ -83,20 +88,14 @@ func New(runs Runs, address net.Addr) *Server {
 }
 
 // Address is what to open in a browser.
-func (s *Server) Address() string { return "http://" + s.hosts[0] + "/?token=" + s.token }
-
-// cookie holds the token once it was shown. Its name has the port: another server on
-// this machine has another.
-func (s *Server) cookie() string {
-	return "stoker-" + s.hosts[0][strings.LastIndexByte(s.hosts[0], ':')+1:]
-}
+func (s *Server) Address() string { return "http://" + s.hosts[0] + "/" + s.token + "/" }
 
 // ServeHTTP lets through who has the token, and nobody else.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	closed.Headers(h)
 	if !s.ours(r) {
-		http.Error(w, "this page is for the browser that stoker web was opened in: open the address that it printed", http.StatusForbidden)
+		http.Error(w, "this page is for the browser that the address was opened in: open the address that it printed", http.StatusForbidden)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -104,12 +103,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "pages are read, and nothing else", http.StatusMethodNotAllowed)
 		return
 	}
-	if r.URL.Query().Has("token") { // out of the address, where it would stay in the browser's history
-		http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
+	if r.URL.Path == "/"+s.token {
+		http.Redirect(w, r, r.URL.Path+"/", http.StatusSeeOther)
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	http.StripPrefix("/"+s.token, s.mux).ServeHTTP(w, r)
 }
 
 // ours reports whether a request is for us, from a page of ours or none, with the
@@ -125,11 +123,15 @@ func (s *Server) ours(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		return false
 	}
-	given := r.URL.Query().Get("token")
-	if cookie, err := r.Cookie(s.cookie()); err == nil && given == "" {
-		given = cookie.Value
-	}
+	given, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
+}
+
+// shownRow is a row whose text is fit for a page, with the link of the name as it is.
+type shownRow struct {
+	Row
+
+	Link string
 }
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
@@ -138,13 +140,17 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 		failed(w, err)
 		return
 	}
-	safe.Values(&rows)
+	shown := make([]shownRow, len(rows))
+	for i, row := range rows {
+		shown[i] = shownRow{Link: "run/" + url.PathEscape(row.Name), Row: row} // it may have any byte
+		safe.Values(&shown[i].Row)
+	}
 	sum := sha256.Sum256([]byte(listCSS))
 	s.send(w, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'", func(b *bytes.Buffer) error {
 		return listTemplate.Execute(b, struct {
 			CSS  template.CSS
-			Rows []Row
-		}{template.CSS(listCSS), rows})
+			Rows []shownRow
+		}{template.CSS(listCSS), shown})
 	})
 }
 
@@ -159,7 +165,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	subject.Live = true
-	s.send(w, report.Policy(true), func(b *bytes.Buffer) error { return report.HTML(b, subject) })
+	s.send(w, page.FormPolicy(true), func(b *bytes.Buffer) error { return page.WriteRun(b, subject) })
 }
 
 // send sends a page that is whole, or says that there is none.

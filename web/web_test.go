@@ -2,45 +2,52 @@ package web_test
 
 import (
 	"errors"
+	"html"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/page"
 	"github.com/stoker-dev/stoker/web"
 )
 
-// shelf has one run and one that cannot be read.
-type shelf struct{ t *testing.T }
+// shelf has one run, one with an odd name, one that cannot be read and one that is no file.
+type shelf struct {
+	t     *testing.T
+	asked func(name string)
+}
 
 const run = "2026-run.jsonl.gz"
 
 func (shelf) List() ([]web.Row, error) {
-	return []web.Row{{Name: run, Class: "cpu-bound"}, {Name: "bad" + poison.Name}, {Name: "broken"}}, nil
+	return []web.Row{{Name: run, Class: "cpu-bound"}, {Name: "bad" + poison.Name}, {Name: "broken"}, {Name: "pipe", Alone: true}}, nil
 }
 
-func (s shelf) Page(name string) (report.Subject, error) {
+func (s shelf) Page(name string) (page.Subject, error) {
+	if s.asked != nil {
+		s.asked(name)
+	}
 	switch name {
 	case run:
 	case "broken":
-		return report.Subject{}, errors.New("it is broken" + poison.Text)
+		return page.Subject{}, errors.New("it is broken" + poison.Text)
 	default:
-		return report.Subject{}, fs.ErrNotExist
+		return page.Subject{}, fs.ErrNotExist
 	}
 	r, err := recording.Open("../testdata/cases/main-thread-live/run.jsonl")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	v := diagnose.Judge(r)
-	return report.Subject{Name: name, Run: r, Verdict: v, Plan: advise.Rank(r, v)}, nil
+	v := judge.Judge(r)
+	return page.Subject{Name: name, Run: r, Verdict: v, Plan: advise.Rank(r, v)}, nil
 }
 
 // served is a server with a way to ask it.
@@ -51,17 +58,20 @@ type served struct {
 
 func serve(t *testing.T) served {
 	t.Helper()
-	s := web.New(shelf{t}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8765})
-	address, err := url.Parse(s.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return served{s, address.Host, address.Query().Get("token")}
+	s := web.New(shelf{t: t}, address)
+	return served{s, address.String(), tokenOf(s)}
 }
 
+var address = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8765}
+
+// tokenOf is the path of the address that is printed.
+func tokenOf(s *web.Server) string {
+	return strings.Trim(strings.TrimPrefix(s.Address(), "http://"+address.String()), "/")
+}
+
+// ask asks for a path below the token.
 func (s served) ask(method, path string, change func(r *http.Request)) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, "http://"+s.host+path, nil)
-	r.AddCookie(&http.Cookie{Name: "stoker-8765", Value: s.token})
+	r := httptest.NewRequest(method, "http://"+s.host+"/"+s.token+path, nil)
 	if change != nil {
 		change(r)
 	}
@@ -85,11 +95,15 @@ func paths() []string {
 func TestNobodyElseIsAnswered(t *testing.T) {
 	s := serve(t)
 	strangers := map[string]func(*http.Request){
-		"no token":             func(r *http.Request) { r.Header.Del("Cookie") },
-		"a wrong token":        func(r *http.Request) { r.Header.Set("Cookie", "stoker-8765="+strings.Repeat("0", 32)) },
-		"part of the token":    func(r *http.Request) { r.Header.Set("Cookie", "stoker-8765="+s.token[:31]) },
-		"another port's":       func(r *http.Request) { r.Header.Set("Cookie", "stoker-8766="+s.token) },
-		"a wrong one in path":  func(r *http.Request) { r.URL.RawQuery = "token=0" },
+		"no token":            func(r *http.Request) { r.URL.Path = strings.TrimPrefix(r.URL.Path, "/"+s.token) },
+		"a wrong token":       func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, s.token, strings.Repeat("0", 32), 1) },
+		"part of the token":   func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, s.token, s.token[:31], 1) },
+		"more than the token": func(r *http.Request) { r.URL.Path = strings.Replace(r.URL.Path, s.token, s.token+"0", 1) },
+		"the token elsewhere": func(r *http.Request) { r.URL.Path, r.URL.RawQuery = "/run/"+s.token, "token="+s.token },
+		"the token as cookie": func(r *http.Request) {
+			r.URL.Path = "/"
+			r.AddCookie(&http.Cookie{Name: "stoker-8765", Value: s.token})
+		},
 		"another name":         func(r *http.Request) { r.Host = "attacker.example:8765" },
 		"another port":         func(r *http.Request) { r.Host = "127.0.0.1:80" },
 		"another page":         func(r *http.Request) { r.Header.Set("Origin", "http://attacker.example") },
@@ -138,16 +152,43 @@ func TestWhoHasTheTokenReads(t *testing.T) {
 	}
 }
 
-// The token leaves the address at once.
-func TestTokenLeavesTheAddress(t *testing.T) {
+// A browser shows cookies to all ports of a host, and a page's address to pages that it
+// leads to: neither has the token.
+func TestTokenIsShownToNobody(t *testing.T) {
 	s := serve(t)
-	w := s.ask("GET", "/?token="+s.token, func(r *http.Request) { r.Header.Del("Cookie") })
-	cookie := w.Header().Get("Set-Cookie")
-	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/" || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
-		t.Errorf("%d, to %q, %q", w.Code, w.Header().Get("Location"), cookie)
+	for _, path := range []string{"", "/", "/run/" + run, "/nowhere"} {
+		w := s.ask("GET", path, nil)
+		if w.Header().Get("Set-Cookie") != "" || w.Header().Get("Referrer-Policy") != "no-referrer" || w.Header().Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%q: %v", path, w.Header())
+		}
+	}
+	if w := s.ask("GET", "", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/"+s.token+"/" {
+		t.Errorf("without the last slash: %d, to %q", w.Code, w.Header().Get("Location"))
 	}
 	if other := serve(t); other.token == s.token || len(s.token) != 32 {
 		t.Error("two starts have one token")
+	}
+}
+
+// Each link of the list leads to the page of its row, whatever bytes a name has.
+func TestLinksLeadToTheirRows(t *testing.T) {
+	s := serve(t)
+	text := s.ask("GET", "/", nil).Body.String()
+	links := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(text, -1)
+	if len(links) != 3 {
+		t.Fatalf("%d links in %s", len(links), text)
+	}
+	var asked []string
+	s.Server = web.New(shelf{t: t, asked: func(name string) { asked = append(asked, name) }}, address)
+	s.token = tokenOf(s.Server)
+	for _, link := range links {
+		s.ask("GET", "/"+html.UnescapeString(link[1]), nil)
+	}
+	rows, _ := shelf{}.List()
+	for i, row := range rows[:3] {
+		if i >= len(asked) || asked[i] != row.Name {
+			t.Errorf("the links lead to %q", asked)
+		}
 	}
 }
 

@@ -24,7 +24,6 @@ var loader = dialect{
 	stoker.PersistentWorkers: keyword(dataLoader, "persistent_workers", truth),
 	stoker.InOrder:           keyword(dataLoader, "in_order", truth),
 	stoker.BatchSize:         keyword(dataLoader, "batch_size", count(1)),
-	stoker.FastPixels:        ours(keyword(dataLoader, "fast", truth)),
 	stoker.OnDevice: ours(choice(map[string]line{
 		"True":  {call: dataLoader, text: `device="cuda", normalize_on_device=True`},
 		"False": {call: dataLoader, text: "normalize_on_device=False"},
@@ -90,7 +89,6 @@ var huggingFace = merged(anywhere, dialect{
 	}),
 	stoker.InOrder:    remark("override Trainer.get_train_dataloader: in_order=%s in the DataLoader that it returns", truth),
 	stoker.LoaderKind: remark("override Trainer.get_train_dataloader: return stoker.DataLoader(...) with the same arguments", name(stoker.StokerLoader)),
-	stoker.FastPixels: remark("fast=%s in the stoker.DataLoader that get_train_dataloader returns", truth),
 	stoker.OnDevice:   remark("normalize_on_device=%s in the stoker.DataLoader that get_train_dataloader returns", truth),
 })
 

@@ -18,7 +18,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/advise/emit"
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
@@ -47,7 +47,7 @@ func settings(t *testing.T) []stoker.Setting {
 		}
 		return true
 	})
-	if len(all) < 26 {
+	if len(all) < 25 {
 		t.Fatalf("only %d settings: %v", len(all), all)
 	}
 	return append(all, "a stranger")
@@ -146,7 +146,7 @@ func TestPlansOfTheCases(t *testing.T) {
 	c := &collected{seen: map[string]bool{}}
 	for _, folder := range folders {
 		run := open(t, filepath.Dir(folder))
-		plan := advise.Rank(run, diagnose.Judge(run))
+		plan := advise.Rank(run, judge.Judge(run))
 		for _, dialect := range dialects {
 			for _, fix := range plan.Fixes {
 				c.add(t, dialect, printed(t, dialect, fix))

@@ -332,7 +332,7 @@ def compare(row: Row, case: Case, outcome: dict) -> None:
 
 def along(case: Case) -> tuple[str, ...]:
     """Settings that change along with another: stoker's loader chooses its own threads and queue."""
-    return ("num_workers", "prefetch_factor", "fast", "normalize_on_device") if "loader" in case.changes else ()
+    return ("num_workers", "prefetch_factor", "normalize_on_device") if "loader" in case.changes else ()
 
 
 def evaluate(bench: Bench, case: Case) -> Row:

@@ -119,7 +119,7 @@ SCENARIOS = (
     Scenario("batch-inference", "cpu-bound", "inference", "no loader, no optimizer", loop=OTHERS),
     Scenario("simulator", "cpu-bound", "simulator", "a simulator plays between the steps", loop=OTHERS),
     Scenario("tokenising-collate", MAIN_THREAD, "collate", "collate_fn tokenises in threads of its own", loop=OTHERS),
-    Scenario("request-server", "unknown", "server", "few requests come: nothing of the program's is the limit", loop=OTHERS, asleep=True, idle_is_wait=False),
+    Scenario("request-server", "waits-outside", "server", "few requests come: nothing of the program's is the limit", loop=OTHERS, asleep=True, idle_is_wait=False),
     Scenario("cpu-model", "compute-on-cpu", "--cpu-model --workers 1 --load-ms 5",
              "a real network trains on the CPU"),
     Scenario("prefetch-thread", "gpu-bound", "--prefetch-thread --load-ms 40 --launch-ms 3 --device-ms 60 --run-ahead 2",

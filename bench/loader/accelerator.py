@@ -36,7 +36,7 @@ from contestants import BY_NAME, SIZE, STARTED, Job, load
 
 RATES = {1786: "h100-sxm", 920: "a100-80gb-sxm"}
 NO_LOADER = "none"
-NAMES = (NO_LOADER, "stoker", "stoker-fast", "torch-v2", "torch-pil")
+NAMES = (NO_LOADER, "stoker", "torch-v2", "torch-pil")
 TICK = 0.001  # seconds
 
 

@@ -100,20 +100,12 @@ def normaliser():
 # Ours.
 
 
-def stoker_loader(job: Job, fast: bool) -> Epochs:
+def stoker_loader(job: Job) -> Epochs:
     import stoker
 
-    loader = stoker.DataLoader(torch_dataset(job), batch_size=job.batch, shuffle=True, num_workers=job.workers, fast=fast)
+    loader = stoker.DataLoader(torch_dataset(job), batch_size=job.batch, shuffle=True, num_workers=job.workers)
     for _ in range(job.epochs):
         yield ((images.numpy(), labels.numpy()) for images, labels in loader)
-
-
-def stoker_exact(job: Job) -> Epochs:
-    return stoker_loader(job, fast=False)
-
-
-def stoker_fast(job: Job) -> Epochs:
-    return stoker_loader(job, fast=True)
 
 
 def stoker_numpy(job: Job) -> Epochs:
@@ -445,8 +437,7 @@ AREA = "averages areas; NHWC"
 LINEAR = "no antialias"
 
 CONTESTANTS = (
-    Contestant("stoker", "stoker, exact", stoker_exact, "torch", OWN, ("stoker",), "Pillow's pixels"),
-    Contestant("stoker-fast", "stoker, fast", stoker_fast, "torch", OWN, ("stoker",), "planes are resized"),
+    Contestant("stoker", "stoker, exact", stoker_loader, "torch", OWN, ("stoker",), "Pillow's pixels"),
     Contestant("stoker-numpy", "stoker.Loader, exact", stoker_numpy, "torch", ("numpy", "stoker"), ("stoker",), "without torch"),
     Contestant("torch-v2", "DataLoader, torchvision v2 on tensors", torch_v2, "torch", TORCHVISION, ("torch", "torchvision")),
     Contestant("torch-pil", "DataLoader, PIL", torch_pil, "torch", TORCHVISION, ("torch", "torchvision", "pillow")),

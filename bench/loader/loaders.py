@@ -270,7 +270,7 @@ class Results:
         return min(peers, key=lambda name: statistics.median(run.cpu_ms for run in self.good(name)), default="")
 
     def table(self) -> str:
-        ours = [name for name in ("stoker", "stoker-fast") if self.good(name)]
+        ours = ["stoker"] if self.good("stoker") else []
         rivals = "".join(f" {BY_NAME[name].title} / it |" for name in ours)
         lines = [f"| loader | version | n | CPU-ms per image |{rivals} images/s | peak PSS MB | of it imports | first batch s | of it imports |"]
         lines.append("|---" * (lines[0].count("|") - 1) + "|")
@@ -297,7 +297,6 @@ class Results:
         """The ratios that were promised, as lines; those that cannot be formed are left out."""
         best = self.best_peer()
         wanted = [("stoker", best, "the best peer that decodes"), ("stoker", "torch-v2", ""), ("stoker", "ffcv-raw", "")]
-        wanted += [("stoker-fast", best, "the best peer that decodes")]
         lines = []
         for ours, theirs, what in wanted:
             if found := self.ratios(ours, theirs):

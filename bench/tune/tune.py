@@ -100,7 +100,7 @@ def until(steps: int | None, seconds: float) -> list[str]:
 def planned(plan: Path, arguments: list[str], steps: int, seconds: float) -> dict[str, object]:
     """Run the loop as it is, with what a plan sets."""
     truth = plan.with_suffix(".truth")
-    told([STOKER, "apply", "--force", plan, "--", sys.executable, LOOP, *arguments, *until(steps, seconds), "--truth", truth])
+    told([STOKER, "tune", "--force", "--plan", plan, "--", sys.executable, LOOP, *arguments, *until(steps, seconds), "--truth", truth])
     return measured(truth) or planned(plan, arguments, steps, 2 * seconds)
 
 

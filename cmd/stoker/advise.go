@@ -12,7 +12,8 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/advise/emit"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/tune"
 )
 
@@ -23,13 +24,11 @@ func (a *app) advise() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Rank the fixes, each with its predicted gain",
-		Long: `Rank the changes of settings that would feed the GPU better, each with its predicted
-gain, effort, risk, and the traps of this machine. --emit prints the lines to paste.`,
-		Example: `  stoker advise
-  stoker advise --emit torch           DataLoader(...) keywords
-  stoker advise --emit hf RUN          Hugging Face TrainingArguments
-  stoker advise --emit lightning RUN   lightning.Trainer and its DataLoader
-  stoker advise -o plan.json           a plan for stoker apply`,
+		Long: `Rank the changes that would feed the GPU better, each with its predicted gain, effort and risk. --emit
+prints the lines to paste.`,
+		Example: `  stoker advise                                    the newest recording here
+  stoker advise --emit torch                       lines for DataLoader(...)
+  stoker advise -o plan.json                       a plan, for stoker tune --plan plan.json -- CMD`,
 		Args: atMost(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			write := emit.Dialects[dialect]
@@ -45,16 +44,16 @@ gain, effort, risk, and the traps of this machine. --emit prints the lines to pa
 			case file != "":
 				return a.writePlan(j, file)
 			case asJSON:
-				return report.JSON(a.stdout, j.run, j.verdict, j.plan)
+				return wire.WriteVerdict(a.stdout, j.run, j.verdict, j.plan)
 			case dialect != "":
 				return a.emit(j.plan, write)
 			}
-			return report.Plan(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
+			return text.WritePlan(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().StringVar(&dialect, "emit", "", "print settings to paste: "+dialects)
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write a plan for stoker apply to a `FILE` (JSON)")
+	cmd.Flags().StringVar(&dialect, "emit", "", "print settings to paste, in a `DIALECT`: "+dialects)
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write a plan to a `FILE` (JSON), for stoker tune --plan")
 	cmd.MarkFlagsMutuallyExclusive("json", "emit", "output")
 	return cmd
 }
@@ -76,7 +75,7 @@ func (a *app) writePlan(j judged, file string) error {
 		return exitCode(exitError)
 	}
 	for _, doubt := range plan.Denied(nil) {
-		a.say("stoker apply will want --allow %s: %s", doubt.Allow, doubt.Why)
+		a.say("stoker tune --plan will want --allow %s: %s", doubt.Allow, doubt.Why)
 	}
 	a.keepPlan(file, plan)
 	return nil

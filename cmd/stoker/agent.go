@@ -18,15 +18,12 @@ func (a *app) agent() *cobra.Command {
 	var o agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Watch every GPU of a node for Prometheus, as a service",
-		Long: `Watch every GPU of this node until Ctrl-C and tell Prometheus on /metrics: which job it belongs to, starved or not,
-since when, and what idling costs. From outside a GPU tells only that some kernel ran: it is called starved or fed on
-the word of a job's own stoker observe --prometheus FOLDER/NAME.prom, and else low-use or in-use, cause unknown.
-It runs as any user, writes nothing, and listens on loopback alone; another address takes a token.`,
+		Short: "Watch every GPU of a node, as a service for Prometheus",
+		Long: `Serve the state of every GPU of this node on /metrics: its job, starved or not, since when, and what
+idling costs. The agent runs as any user, writes nothing, and listens on loopback unless told otherwise.`,
 		Example: `  stoker agent
-  stoker agent --figures /var/lib/stoker/figures --price '$2/h'
-  stoker agent --listen 0.0.0.0:9779 --token-file /etc/stoker/token
-  curl -s 127.0.0.1:9779/metrics | grep state_info`,
+  stoker agent --figures /var/lib/stoker/figures   with the verdicts of jobs (observe --prometheus)
+  stoker agent --listen 0.0.0.0:9779 --token-file /etc/stoker/token`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true
@@ -34,10 +31,10 @@ It runs as any user, writes nothing, and listens on loopback alone; another addr
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:"+agentPort, "address and port")
-	flags.StringVar(&o.tokenFile, "token-file", "", "file with the token that a scrape has to send (Authorization: Bearer TOKEN)")
-	flags.StringVar(&o.figures, "figures", "", "folder in which jobs of this node keep what stoker observe --prometheus writes")
-	flags.StringVar(&o.price, "price", "", "price of a GPU: $2.50/h (default: a list price of that GPU)")
-	flags.IntVar(&o.mostSeries, "most-series", 1000, "series that a scrape may have; GPUs beyond are left out whole")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:"+agentPort, "`ADDRESS:PORT` to listen on")
+	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token that a scrape has to send (Authorization: Bearer TOKEN)")
+	flags.StringVar(&o.figures, "figures", "", "`FOLDER` into which the jobs of this node write with stoker observe --prometheus")
+	flags.StringVar(&o.price, "price", "", "`PRICE` of a GPU: $2.50/h (default: its list price)")
+	flags.IntVar(&o.mostSeries, "most-series", 1000, "`N` series at most in a scrape (further GPUs are left out whole)")
 	return cmd
 }

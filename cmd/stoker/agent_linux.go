@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stoker-dev/stoker/agent"
 	"github.com/stoker-dev/stoker/internal/closed"
+	"github.com/stoker-dev/stoker/internal/readable"
 )
 
 func (a *app) runAgent(ctx context.Context, o agentFlags) error {
@@ -28,7 +30,7 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 	defer stop()
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -77,13 +79,13 @@ func (o agentFlags) door() (agent.Door, error) {
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return agent.Door{}, usageError{hintedError{
 				fmt.Errorf("--listen %s: others than this machine could ask there, which takes a token", o.listen),
-				"head -c 32 /dev/urandom | base64 > token && stoker agent --listen " + o.listen + " --token-file token",
+				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen " + o.listen + " --token-file token",
 			}}
 		}
 		return agent.Door{}, nil
 	}
 	read := func() (string, error) {
-		text, err := os.ReadFile(o.tokenFile)
+		text, err := readSecret(o.tokenFile)
 		token := strings.TrimSpace(string(text))
 		if err == nil && len(token) < shortestToken {
 			err = fmt.Errorf("%s: a token has at least %d characters", o.tokenFile, shortestToken)
@@ -94,4 +96,33 @@ func (o agentFlags) door() (agent.Door, error) {
 		return agent.Door{}, fmt.Errorf("--token-file: %w", err)
 	}
 	return agent.Door{Token: read}, nil
+}
+
+// mostSecret is more than a token has.
+const mostSecret = 1 << 16
+
+// readSecret reads a file that nobody but the user, root and its group can read, and
+// nobody but the user and root can write.
+func readSecret(path string) ([]byte, error) {
+	file, err := readable.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	owner, mode := info.Sys().(*syscall.Stat_t).Uid, info.Mode()
+	switch {
+	case !mode.IsRegular():
+		return nil, fmt.Errorf("%s is no file, and it is read at each request", path)
+	case owner != 0 && int(owner) != os.Geteuid():
+		return nil, hintedError{fmt.Errorf("%s is user %d's, who can change it", path, owner), fmt.Sprintf("chown %d %s", os.Geteuid(), path)}
+	case mode.Perm()&0o027 != 0:
+		return nil, hintedError{
+			fmt.Errorf("%s has mode %04o: others can read or change the token", path, mode.Perm()), "chmod 600 " + path + "    (in a container: the secret's mode, 0400)",
+		}
+	}
+	return io.ReadAll(io.LimitReader(file, mostSecret))
 }

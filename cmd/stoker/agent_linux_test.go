@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/stoker-dev/stoker/internal/leash"
 )
@@ -61,11 +64,39 @@ func TestAgentStaysShut(t *testing.T) {
 	if err := os.WriteFile(short, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	secret := func(name string, mode os.FileMode, owner int) string {
+		file := filepath.Join(filepath.Dir(short), name)
+		if err := errors.Join(os.WriteFile(file, []byte("0123456789abcdef"), mode), os.Chmod(file, mode)); err != nil {
+			t.Fatal(err)
+		}
+		if owner != 0 && os.Getuid() == 0 {
+			_ = os.Chown(file, owner, owner)
+		}
+		return file
+	}
+	pipe := filepath.Join(filepath.Dir(short), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []os.FileMode{0o644, 0o604, 0o660, 0o602} {
+		var errs shared
+		file := secret("open", mode, 0)
+		if code := run(t.Context(), []string{"agent", "--token-file", file}, strings.NewReader(""), io.Discard, &errs); code != exitError || !strings.Contains(errs.String(), "chmod 600 "+file) {
+			t.Errorf("mode %o: code %d, %s", mode, code, errs.String())
+		}
+	}
+	if theirs := secret("theirs", 0o600, 65534); os.Getuid() == 0 {
+		var errs shared
+		if code := run(t.Context(), []string{"agent", "--token-file", theirs}, strings.NewReader(""), io.Discard, &errs); code != exitError || !strings.Contains(errs.String(), "user 65534's") {
+			t.Errorf("another user's: code %d, %s", code, errs.String())
+		}
+	}
 	for _, test := range []struct {
 		args []string
 		code int
 		says string
 	}{
+		{[]string{"--token-file", pipe}, exitError, "is no file"},
 		{[]string{"--listen", "0.0.0.0:0"}, exitUsage, "--token-file token"},
 		{[]string{"--listen", ":0"}, exitUsage, "takes a token"},
 		{[]string{"--listen", "[::]:0"}, exitUsage, "takes a token"},

@@ -59,7 +59,7 @@ func (c *checkFlag) register(cmd *cobra.Command, word, usage string) {
 	if c.compares {
 		bounds = "faster>=1.2x,step<=+5%,stall<10%,idle<20%,step<120ms"
 	}
-	cmd.Flags().Var(c, "check", usage+"; or where one of `BOUNDS` does not hold: '"+bounds+"'")
+	cmd.Flags().Var(c, "check", usage+", or if one of `BOUNDS` does not hold: '"+bounds+"'")
 	cmd.Flags().Lookup("check").NoOptDefVal = word
 }
 

@@ -1,35 +1,36 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 // jobOf is what the recordings of a job tell together.
 type jobOf struct {
-	diagnose.Job
-	members []diagnose.Member
+	judge.Job
+	members []judge.Member
 }
 
 // judgeAll judges one recording, or several of one job: then the first result is the
 // recording that decides, with the job's verdict.
 func (a *app) judgeAll(args []string) (judged, *jobOf, error) {
-	files, folder, err := recordingsIn(args)
+	files, folder, notes, err := recordingsIn(args)
 	if err != nil {
 		return judged{}, nil, err
 	}
 	if len(files) < 2 {
 		j, err := a.judge(files)
+		j.verdict.Warnings = append(notes, j.verdict.Warnings...)
 		return j, nil, err
 	}
 	job := jobOf{}
-	var notes []string
 	for _, file := range files {
 		run, err := a.openRun(file)
 		if err != nil && folder {
@@ -38,12 +39,12 @@ func (a *app) judgeAll(args []string) (judged, *jobOf, error) {
 		} else if err != nil {
 			return judged{}, nil, err
 		}
-		job.members = append(job.members, diagnose.Member{Name: file, Run: run, Verdict: judgeRun(file, run).verdict})
+		job.members = append(job.members, judge.Member{Name: file, Run: run, Verdict: judgeRun(file, run).verdict})
 	}
 	if job.members == nil {
 		return judged{}, nil, fmt.Errorf("judge recordings: none of %d can be read: %s", len(files), notes[0])
 	}
-	if job.Job, err = diagnose.JudgeJob(job.members); err != nil {
+	if job.Job, err = judge.Together(job.members); err != nil {
 		return judged{}, nil, hintedError{fmt.Errorf("judge recordings together: %w", err), "stoker runs FOLDER lists the jobs in a folder with their files; stoker diagnose FILE... takes those of one"}
 	}
 	job.Verdict.Warnings = append(notes, job.Verdict.Warnings...)
@@ -51,40 +52,31 @@ func (a *app) judgeAll(args []string) (judged, *jobOf, error) {
 	return judged{lead.Name, lead.Run, job.Verdict, advise.Rank(lead.Run, job.Verdict)}, &job, nil
 }
 
-// recordingsIn are the files that arguments name: a folder stands for the recordings in it.
-func recordingsIn(args []string) (files []string, folder bool, err error) {
+// recordingsIn are the files that arguments name: a folder stands for the recordings in
+// it. The notes are sentences about what is no file there.
+func recordingsIn(args []string) (files []string, folder bool, notes []string, err error) {
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
 			files = append(files, arg)
 			continue
 		}
-		entries, err := os.ReadDir(arg)
+		l, err := listRecordings(arg)
 		if err != nil {
-			return nil, false, fmt.Errorf("list recordings: %w", err)
+			return nil, false, nil, err
 		}
-		before := len(files)
-		for _, entry := range entries {
-			if isRecording(entry.Name()) {
-				files, folder = append(files, filepath.Join(arg, entry.Name())), true
-			}
+		if notes = append(notes, l.notes()...); len(l.names) == 0 {
+			return nil, false, nil, errors.New(strings.Join(append([]string{"list recordings: none in " + arg}, notes...), "; "))
 		}
-		if len(files) == before {
-			return nil, false, fmt.Errorf("list recordings: none in %s", arg)
-		}
+		files, folder = append(files, l.in(arg)...), true
 	}
-	return files, folder, nil
-}
-
-// isRecording reports whether a file's name is that of a recording.
-func isRecording(name string) bool {
-	return strings.HasSuffix(name, ".jsonl.gz") || strings.HasSuffix(name, ".jsonl") && name != cacheName
+	return files, folder, notes, nil
 }
 
 // printJob writes a job's verdict.
 func (a *app) printJob(job jobOf, lead judged, asJSON bool) error {
 	job.Verdict = lead.verdict // with the user's prices
 	if asJSON {
-		return report.JobJSON(a.stdout, job.Job, job.members, lead.plan)
+		return wire.WriteJob(a.stdout, job.Job, job.members, lead.plan)
 	}
-	return report.JobText(a.stdout, job.Job, job.members, lead.plan, a.style(a.stdout))
+	return text.WriteJob(a.stdout, job.Job, job.members, lead.plan, a.style(a.stdout))
 }

@@ -2,14 +2,19 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/feed/kernels"
 	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/observe/gpu"
 	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -17,15 +22,12 @@ func (a *app) doctor() *cobra.Command {
 	place := observe.Place{Pause: time.Second / 2, OpenGPU: openGPUs}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what may be seen here: GPU, processes, limits, the hook",
-		Long: `Try everything that stoker observe looks at, and print a line for each: seen, missing, or
-MISSING where some verdicts cannot be given without it; and for what is missing the line that
-helps, if any does. Run it where the job runs: in its container, as its user, under its scheduler.`,
+		Short: "Say what can be seen on this machine, and what would help",
+		Long: `Try everything that stoker observe looks at, and print for each whether it is seen, with the line that
+helps if it is not. Run it as the job runs: in its container, as its user, under its scheduler.`,
 		Example: `  stoker doctor
-  stoker doctor --python /opt/venv/bin/python      whether the hook runs in that interpreter
-  docker run --rm --gpus all -v $PWD/stoker:/stoker IMAGE /stoker doctor
-  srun --gpus 1 stoker doctor --check || echo not all is seen
-  stoker doctor --json | jq -r '.checks[] | select(.seen | not) | .what + ": " + .help'`,
+  stoker doctor --python /opt/venv/bin/python      does the hook load in that interpreter
+  srun --gpus 1 stoker doctor --check              exit with 3 if something is missing`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.began = true
@@ -33,11 +35,13 @@ helps, if any does. Run it where the job runs: in its container, as its user, un
 			for _, c := range observe.Examine(place) {
 				checks = append(checks, report.Check(c))
 			}
+			groups := kernelGroups()
+			checks = append(checks, checkKernels(groups))
 			var err error
 			if asJSON {
-				err = report.DoctorJSON(a.stdout, version, checks)
+				err = wire.WriteChecks(a.stdout, version, checks, groups)
 			} else {
-				err = report.Doctor(a.stdout, checks, a.style(a.stdout))
+				err = text.WriteChecks(a.stdout, checks, a.style(a.stdout))
 			}
 			if err == nil && check && slices.ContainsFunc(checks, func(c report.Check) bool { return c.Needed && !c.Seen }) {
 				return exitCode(exitStarved)
@@ -46,12 +50,58 @@ helps, if any does. Run it where the job runs: in its container, as its user, un
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 where something is MISSING")
-	cmd.Flags().StringVar(&place.Python, "python", "python3", "the interpreter in which the job runs")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 if something is MISSING")
+	cmd.Flags().StringVar(&place.Python, "python", "python3", "`INTERPRETER` that the job runs in")
 	return cmd
 }
 
 // openGPUs opens what is to be seen on this machine, outside of any job.
 func openGPUs() (observe.GPU, error) {
 	return observe.OpenGPUs(gpu.Options{Emulate: os.Getenv("STOKER_EMULATE") == "1", Page: os.Getenv("STOKER_EMULATED_PAGE")})
+}
+
+// kernelGroups are the feed's kernels for this kind of processor.
+func kernelGroups() []report.KernelGroup {
+	groups := []report.KernelGroup{}
+	for _, g := range kernels.All {
+		if g.Arch == runtime.GOARCH {
+			groups = append(groups, report.KernelGroup{
+				Name: g.Name, Package: g.Package, Routines: g.Routines,
+				Needs: featureNames(g.Needs), Lacks: featureNames(g.Lacks()), Runs: g.Runs(),
+			})
+		}
+	}
+	return groups
+}
+
+func featureNames(features []kernels.Feature) []string {
+	names := []string{}
+	for _, f := range features {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// checkKernels says which kernels run: without any of them the feed is slower, and its
+// bytes are the same.
+func checkKernels(groups []report.KernelGroup) report.Check {
+	var run, plain, lacks []string
+	for _, g := range groups {
+		if g.Runs {
+			run = append(run, g.Name)
+		} else {
+			plain, lacks = append(plain, g.Name), append(lacks, g.Lacks...)
+		}
+	}
+	slices.Sort(lacks)
+	c := report.Check{What: "feed kernels", Seen: len(run) > 0 && len(plain) == 0}
+	switch {
+	case len(groups) == 0:
+		c.Text = "there are none for " + runtime.GOARCH + ": plain Go makes the same bytes"
+	case c.Seen:
+		c.Text = "this processor runs all of them: " + strings.Join(run, ", ")
+	default:
+		c.Text = "this processor lacks " + strings.Join(slices.Compact(lacks), ", ") + ": plain Go makes the same bytes in " + strings.Join(plain, ", ")
+	}
+	return c
 }

@@ -36,8 +36,8 @@ var exports = []struct {
 	{name: "TensorBoard events (events.out.tfevents.*, or a folder)", fits: func(base string) bool { return strings.HasPrefix(base, tfevents) }, write: func(w io.Writer, j judged) error {
 		return export.TensorBoard(w, j.run)
 	}},
-	{name: "Parquet of steps (*steps.parquet)", fits: ends("steps.parquet"), table: export.Steps},
-	{name: "Parquet of signals (*signals.parquet)", fits: ends("signals.parquet"), table: export.Signals},
+	{name: "CSV of steps (*steps.csv, *steps.csv.gz)", fits: ends("steps.csv", "steps.csv.gz"), table: export.Steps},
+	{name: "CSV of signals (*signals.csv, *signals.csv.gz)", fits: ends("signals.csv", "signals.csv.gz"), table: export.Signals},
 }
 
 // tfevents is how the names of TensorBoard's files begin.
@@ -58,24 +58,27 @@ func (a *app) export() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "export [RUN...] -o FILE",
-		Short: "Write a run in another tool's format: Prometheus, TensorBoard, Chrome trace, Parquet",
-		Long: `Write a recording (default: the newest here) in another tool's format. The name of FILE says which: .prom is
-Prometheus' text format, as node_exporter's textfile collector takes it; .json or .json.gz a Chrome trace with steps,
-waits and all signals; events.out.tfevents.NAME, or a folder that is there, TensorBoard's event file. A name that ends in
-steps.parquet or signals.parquet is one Parquet table of all recordings that are named, or lie in a folder.`,
-		Example: `  stoker export -o /var/lib/node_exporter/stoker.prom
-  stoker export -o run.json.gz stoker-runs/2026-11-21T101500-train.jsonl.gz
+		Short: "Write a run for Prometheus, TensorBoard, Perfetto or as CSV",
+		Long: `Write a recording (default: the newest here) in another tool's format, chosen by the name of FILE:
+.prom is Prometheus text, .json or .json.gz a Chrome trace, FOLDER/ TensorBoard events, and a name that
+ends in steps.csv or signals.csv (or so and .gz) a table of all recordings.`,
+		Example: `  stoker export -o run.json.gz RUN                 open it in ui.perfetto.dev
   stoker export -o logs/ && tensorboard --logdir logs
-  stoker export -o steps.parquet stoker-runs`,
+  stoker export -o steps.csv.gz stoker-runs        a table of all recordings`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runExport(cmd.Context(), args, file)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write; its name says the format")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write, or FOLDER/ for TensorBoard (the name says the format)")
 	return cmd
 }
 
 func (a *app) runExport(ctx context.Context, args []string, file string) error {
+	if strings.HasSuffix(file, "/") { // a folder, which nobody has to make before
+		if err := os.MkdirAll(file, 0o755); err != nil {
+			return fmt.Errorf("export into folder %s: %w", file, err)
+		}
+	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		file = filepath.Join(file, fmt.Sprintf("%s%d.stoker", tfevents, time.Now().Unix()))
 	}
@@ -84,7 +87,7 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 			continue
 		}
 		if f.table == nil && len(args) > 1 {
-			return usageError{fmt.Errorf("export -o %q: %d recordings; only a table (steps.parquet, signals.parquet) takes several", file, len(args))}
+			return usageError{fmt.Errorf("export -o %q: %d recordings; only a table (steps.csv, signals.csv) takes several", file, len(args))}
 		}
 		a.began = true
 		if f.table != nil {
@@ -117,7 +120,7 @@ func (a *app) exportTable(ctx context.Context, args []string, file string, table
 		}
 		args = []string{path}
 	}
-	files, folder, err := recordingsIn(args)
+	files, folder, notes, err := recordingsIn(args)
 	if err != nil {
 		return err
 	}
@@ -148,6 +151,9 @@ func (a *app) exportTable(ctx context.Context, args []string, file string, table
 		return err
 	}
 	p.end()
+	for _, note := range notes {
+		a.say("left out: %s", note)
+	}
 	for _, why := range unread[:min(len(unread), mostNotes)] {
 		a.say("left out: %v", why)
 	}

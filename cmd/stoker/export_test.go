@@ -11,7 +11,7 @@ import (
 func TestExportWritesFormats(t *testing.T) {
 	alone(t)
 	dir := t.TempDir()
-	for name, begins := range map[string]string{"a.prom": "# HELP stoker_", "a.json": `{"displayTimeUnit"`, "events.out.tfevents.1.x": "", "a.json.gz": "\x1f\x8b", "a.steps.parquet": "PAR1", "signals.parquet": "PAR1"} {
+	for name, begins := range map[string]string{"a.prom": "# HELP stoker_", "a.json": `{"displayTimeUnit"`, "events.out.tfevents.1.x": "", "a.json.gz": "\x1f\x8b", "a.steps.csv": "recording,host,job,rank,", "signals.csv": "recording,host,job,signal,", "steps.csv.gz": "\x1f\x8b"} {
 		file := filepath.Join(dir, name)
 		code, _, errs := call(t, "export", "-o", file, liveRun)
 		text, err := os.ReadFile(file)
@@ -27,6 +27,13 @@ func TestExportWritesFormats(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(logs, "events.out.tfevents.*")); len(found) != 1 {
 		t.Errorf("in the folder: %v", found)
 	}
+	absent := filepath.Join(dir, "a", "b")
+	if code, _, errs := call(t, "export", "-o", absent+"/", liveRun); code != exitFine {
+		t.Errorf("a folder that is made: %q", errs)
+	}
+	if found, _ := filepath.Glob(filepath.Join(absent, "events.out.tfevents.*")); len(found) != 1 {
+		t.Errorf("in the folder that is made: %v", found)
+	}
 	for _, args := range [][]string{{"export", liveRun}, {"export", "-o", "a.xyz", liveRun}, {"export", "-o", "a.parquet", liveRun}} {
 		if code, _, errs := call(t, args...); code != exitUsage || !strings.Contains(errs, "FILE.prom") {
 			t.Errorf("%v: code %d, %q", args, code, errs)
@@ -39,7 +46,7 @@ func TestExportWritesFormats(t *testing.T) {
 func TestExportTables(t *testing.T) {
 	alone(t)
 	dir := shelfOf(t, map[string]string{"a.jsonl.gz": fed, "b.jsonl.gz": starved})
-	a, table := filepath.Join(dir, "a.jsonl.gz"), filepath.Join(dir, "steps.parquet")
+	a, table := filepath.Join(dir, "a.jsonl.gz"), filepath.Join(dir, "steps.csv")
 	size := func(args ...string) int64 {
 		t.Helper()
 		code, _, errs := call(t, append([]string{"export", "-o", table}, args...)...)
@@ -59,7 +66,7 @@ func TestExportTables(t *testing.T) {
 		t.Errorf("code %d\n%s", code, errs)
 	}
 	for _, args := range [][]string{{a, bad}, {bad}, {filepath.Join(dir, "none.jsonl.gz")}} {
-		missing := filepath.Join(dir, "not.signals.parquet")
+		missing := filepath.Join(dir, "not.signals.csv")
 		code, _, errs := call(t, append([]string{"export", "-o", missing}, args...)...)
 		if _, err := os.Stat(missing); code != exitError || err == nil || !strings.Contains(errs, "stoker: error: ") {
 			t.Errorf("%v: code %d, %v\n%s", args, code, err, errs)

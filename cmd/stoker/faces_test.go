@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
 )
 
 // caseFiles are the recordings, or the traces, of all known situations.
@@ -28,16 +28,16 @@ func caseFiles(t *testing.T, pattern string) []string {
 // facesOf are all texts about a judged run, at a width.
 func facesOf(t *testing.T, j judged, width int) map[string]string {
 	t.Helper()
-	style := report.Style{Width: width}
-	var text, explain, plan bytes.Buffer
+	style := text.Style{Width: width}
+	var shown, explain, plan bytes.Buffer
 	for _, err := range []error{
-		report.Text(&text, j.run, j.verdict, j.plan, style), report.Explain(&explain, j.verdict, style), report.Plan(&plan, j.run, j.verdict, j.plan, style),
+		text.WriteVerdict(&shown, j.run, j.verdict, j.plan, style), text.Explain(&explain, j.verdict, style), text.WritePlan(&plan, j.run, j.verdict, j.plan, style),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return map[string]string{"diagnose": text.String(), "diagnose --explain": explain.String(), "advise": plan.String()}
+	return map[string]string{"diagnose": shown.String(), "diagnose --explain": explain.String(), "advise": plan.String()}
 }
 
 // Every face of every case fits into 80 columns, and no word is broken for it: a wide page

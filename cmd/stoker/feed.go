@@ -23,7 +23,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/serve"
 	set "github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/internal/safe"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 // feedFlags are the flags of the verb.
@@ -41,23 +41,13 @@ func (a *app) feed() *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
 		Use:   "feed ([--verify N] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
-		Short: "Read, decode and batch images for a training",
-		Long: `Read, decode, augment and batch images with all cores, straight into shared memory that the
-trainer maps without a copy. Nobody needs to start the daemon: stoker.DataLoader does, once per
-job and node, and it ends with the job.
-
-With -- CMD it runs a PyTorch program as it is, and has the pictures of its DataLoaders made by the
-daemon: the program's own Python decides what is done to them, and gets the batches that it would
-have got. The exit code is CMD's.
-
-With --check it reads a folder of images once, as a training would, and says how fast this
-machine makes samples of it and which files are bad.`,
-		Example: `  stoker feed -- python train.py                 the same batches with less CPU
-  stoker feed --verify 20 -- python train.py     the first 20 batches of each worker are made twice and compared
-  stoker feed --check data/train                 speed, bad files, files that are not exact
-  stoker feed --check data/train --json | jq -r '.bad[].path'
-  stoker feed --check data/train --threads 1     what one core does
-  stoker feed --socket $XDG_RUNTIME_DIR/stoker/job --ranks 8    a daemon for eight ranks, by hand`,
+		Short: "Make the batches of a training: read, decode, augment",
+		Long: `Run a PyTorch program as it is and let Stoker's daemon make its pictures, with the batches that it
+would have got. With --check it reads a folder of images once and reports speed and bad files.
+stoker.DataLoader starts the daemon by itself, so that nobody needs the other flags.`,
+		Example: `  stoker feed -- python train.py                   the same batches with less CPU
+  stoker feed --verify 20 -- python train.py       make the first 20 batches twice, and compare
+  stoker feed --check data/train                   samples/s on this machine, and bad files`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 				return usageError{fmt.Errorf("feed takes no arguments but a command behind --: got %q", args[0])}
@@ -79,18 +69,24 @@ machine makes samples of it and which files are bad.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.check, "check", "", "read all images of a `FOLDER` with one subfolder per class once, and report")
-	flags.IntVar(&f.twice, "verify", 0, "with a command: make the first `N` batches of each worker twice, with the program's own code as well, and compare")
+	flags.StringVar(&f.check, "check", "",
+		"read all images of a `FOLDER` with one subfolder per class once, and report")
+	flags.IntVar(&f.twice, "verify", 0,
+		"with a command: make the first `N` batches of each worker twice, with the program's own code as well, and compare")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
-	flags.IntVar(&f.threads, "threads", 0, "threads that decode (default: one per core, less one where there are four or more)")
-	flags.IntVar(&f.nice, "nice", 0, "niceness of these threads on top of stoker's own, 1 to 19 (default 1; with more they lose against jobs of others too)")
+	flags.IntVar(&f.threads, "threads", 0,
+		"threads that decode (default: one per core, one less from four cores on)")
+	flags.IntVar(&f.nice, "nice", 0,
+		"niceness of these threads on top of stoker's own, 1 to 19 (default 1, and with more they lose against other jobs too)")
 	flags.StringVar(&f.quarantine, "quarantine", "", "append bad samples to a `FILE`, one JSON object a line")
 	flags.StringVar(&f.record, "record", "", "write a recording of the daemon to a `FILE`, for diagnose and advise")
 	flags.IntVar(&f.fd, "fd", 0, "serve the client at the other end of the socket that is descriptor `N`")
-	flags.StringVar(&f.socket, "socket", "", "serve the ranks that connect to `PATH`, in a folder that you alone can write at every level")
+	flags.StringVar(&f.socket, "socket", "",
+		"serve the ranks that connect to `PATH`, in a folder that you alone can write at every level")
 	flags.IntVar(&f.ranks, "ranks", 1, "with --socket: ranks of this node")
-	flags.IntVar(&f.parent, "parent", 0, "with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
+	flags.IntVar(&f.parent, "parent", 0,
+		"with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
 	return cmd
 }
 
@@ -161,7 +157,7 @@ func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
 			return err
 		}
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
 	p := a.progress()
@@ -174,7 +170,7 @@ func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
 		return interrupted(ctx, err)
 	}
 	if f.json {
-		err = report.Object(a.stdout, struct {
+		err = wire.WriteObject(a.stdout, struct {
 			Schema int `json:"schema"`
 			check.Report
 		}{1, r})
@@ -212,7 +208,8 @@ func printCheck(w io.Writer, r check.Report) error {
 		line("%.2f ms of CPU per image", 1e3*r.CPU())
 	}
 	n := float64(r.Samples)
-	line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n, 1e3*r.Stages.Transform/n)
+	line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n,
+		1e3*r.Stages.Transform/n)
 	if len(r.Formats) > 0 {
 		line("formats: %s", formats(r.Formats))
 	}

@@ -8,47 +8,44 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
-	"github.com/stoker-dev/stoker/feed/hook"
+	"github.com/stoker-dev/stoker/internal/launch"
 	"github.com/stoker-dev/stoker/internal/private"
+	"github.com/stoker-dev/stoker/python/hook"
 )
 
 // runFed lets CMD take our place, with the hook in front of its Python's path: its
 // exit code, its signals and its terminal are its own. Where the hook cannot be put
 // there CMD runs all the same.
 func (a *app) runFed(f feedFlags, command []string) error {
-	path, err := exec.LookPath(command[0])
-	if err != nil {
-		return a.notRun(err)
-	}
-	environment, err := fedEnvironment(os.Environ(), f.twice)
-	if err != nil {
-		a.say("feed: CMD runs as without stoker: %v", err)
-		environment = os.Environ()
-	}
-	return a.notRun(fmt.Errorf("run %s: %w", path, syscall.Exec(path, command, environment)))
+	return a.become(command, "feed: CMD runs as without stoker", func(ours []string) ([]string, error) {
+		return fedEnvironment(ours, f.twice)
+	})
 }
 
-// notRun tells why CMD did not begin, with the code that a shell has for it.
-func (a *app) notRun(err error) error {
-	a.error(err)
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: python train.py")
-		return exitCode(exitNotFound)
+// become lets CMD take our place, in an environment that is made of ours, or in ours
+// where that cannot be made.
+func (a *app) become(command []string, otherwise string, environment func(ours []string) ([]string, error)) error {
+	path, err := launch.Find(command[0])
+	if err == nil {
+		env, wrong := environment(os.Environ())
+		if wrong != nil {
+			a.say("%s: %v", otherwise, wrong)
+			env = os.Environ()
+		}
+		err = launch.Command{Path: path, Words: command, Env: env, Files: launch.Standard()}.Exec()
 	}
-	return exitCode(exitCannotRun)
+	return a.notBegun(err)
 }
 
 // fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
 // binary are.
 func fedEnvironment(environment []string, twice int) ([]string, error) {
-	folder, err := hookFolder("feed-hook-", map[string][]byte{"sitecustomize.py": hook.Source})
+	folder, err := hookFolder("feed-hook-", map[string][]byte{"sitecustomize.py": hook.Feed})
 	if err != nil {
 		return nil, err
 	}

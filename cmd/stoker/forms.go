@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/internal/owned"
+	"github.com/stoker-dev/stoker/report/ci"
 )
 
 // formFlags are the forms in which continuous integration takes a verdict, beside the page.
@@ -28,28 +29,28 @@ func (f *formFlags) register(cmd *cobra.Command) {
 }
 
 // written writes the forms that were asked for.
-func (a *app) written(ctx context.Context, f formFlags, problems []report.Problem, summary func(io.Writer) error) error {
+func (a *app) written(ctx context.Context, f formFlags, problems []ci.Problem, summary func(io.Writer) error) error {
 	var files []output
 	if f.sarif != "" {
-		files = append(files, output{f.sarif, toOthers, func(w io.Writer) error { return report.SARIF(w, problems, version) }})
+		files = append(files, output{f.sarif, toOthers, func(w io.Writer) error { return ci.WriteSARIF(w, problems, version) }})
 	}
 	if f.gitlab != "" {
-		files = append(files, output{f.gitlab, toOthers, func(w io.Writer) error { return report.GitLab(w, problems) }})
+		files = append(files, output{f.gitlab, toOthers, func(w io.Writer) error { return ci.WriteGitLab(w, problems) }})
 	}
 	if err := writeFiles(ctx, files...); err != nil {
 		return err
 	}
 	if f.github {
-		if err := report.GitHub(a.stdout, problems); err != nil {
+		if err := ci.WriteGitHub(a.stdout, problems); err != nil {
 			return err
 		}
 	}
 	if f.markdown == "" {
 		return nil
 	}
-	file, err := os.OpenFile(f.markdown, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) // GitHub's is shared by all that a step starts
+	file, err := owned.Append(f.markdown, toOthers) // GitHub's is shared by all that a step starts
 	if err != nil {
-		return fmt.Errorf("write summary: %w", err)
+		return hintedError{fmt.Errorf("write summary: %w", err), "--markdown summary.md, in a folder of your own"}
 	}
 	return errors.Join(summary(file), file.Close())
 }

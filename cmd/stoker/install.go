@@ -14,8 +14,8 @@ func (a *app) install() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FOLDER",
 		Short: "Copy this binary into a folder, for a container that shares it",
-		Long: `Copy this binary into a folder and print where it is. It needs nothing beside itself: an
-init container puts it where a trainer's container finds it (docs/cluster.md).`,
+		Long: `Copy this binary into a folder and print its path. It needs nothing else, so an init container can put
+it into a volume that the trainer's container mounts (docs/cluster.md).`,
 		Example: `  stoker install /shared && /shared/stoker observe -- python train.py`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -28,6 +28,9 @@ init container puts it where a trainer's container finds it (docs/cluster.md).`,
 			own, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("find this binary: %w", err)
+			}
+			if err := os.MkdirAll(args[0], 0o777); err != nil {
+				return hintedError{fmt.Errorf("install into %s: %w", args[0], err), "stoker install FOLDER, where you may write: stoker install ~/bin"}
 			}
 			target := filepath.Join(args[0], filepath.Base(own))
 			if err := copyBinary(cmd.Context(), own, target); err != nil {

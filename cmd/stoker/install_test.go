@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,17 @@ func TestInstall(t *testing.T) {
 	}
 	if is, err := os.Stat(target); err != nil || is.Size() != was.Size() || is.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", is, err)
+	}
+	deep := filepath.Join(folder, "not", "there")
+	if code := run(t.Context(), []string{"install", deep}, nil, &stdout, &stderr); code != exitFine {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+	if _, err := os.Stat(filepath.Join(deep, filepath.Base(own))); err != nil {
+		t.Error(err)
+	}
+	stderr.Reset()
+	if code := run(t.Context(), []string{"install", filepath.Join(target, "x")}, nil, &stdout, &stderr); code != exitError || !strings.Contains(stderr.String(), "stoker: hint:") {
+		t.Errorf("below a file: exit code %d: %s", code, &stderr)
 	}
 	for _, args := range [][]string{{"install"}, {"install", folder, folder}} {
 		if code := run(t.Context(), args, nil, &stdout, &stderr); code != exitUsage {

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
-	"path/filepath"
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -17,11 +18,11 @@ const runsFolder = "stoker-runs"
 
 // newest is the newest recording in the current folder's stoker-runs.
 func newest() (string, error) {
-	files, err := filepath.Glob(filepath.Join(runsFolder, "*.jsonl.gz"))
-	if err != nil || len(files) == 0 {
+	files := recordings(runsFolder)
+	if len(files) == 0 {
 		return "", fmt.Errorf("find recording: none in %s/ here; name a file, or record one: stoker observe -- python train.py", runsFolder)
 	}
-	best, when := "", int64(-1)
+	best, when := "", int64(math.MinInt64)
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if err == nil && info.ModTime().UnixNano() > when {
@@ -71,7 +72,7 @@ func (a *app) openRun(path string) (*recording.Run, error) {
 // judgeRun judges a recording that was read.
 func judgeRun(path string, run *recording.Run) judged {
 	j := judged{path: path, run: run}
-	j.verdict = capturedOf(context.Background(), path, run, diagnose.Judge(run)).verdict
+	j.verdict = capturedOf(context.Background(), path, run, judge.Judge(run)).verdict
 	j.plan = advise.Rank(run, j.verdict)
 	return j
 }

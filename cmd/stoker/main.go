@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker/hardware"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -66,13 +66,11 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "stoker",
 		Short: "Keep GPUs fed",
-		Long: `Stoker keeps GPUs fed: it observes a training run without a code change, says what
-starves the GPU and why, what to change and what that is worth, and verifies that it helped.`,
-		Example: `  stoker observe -- python train.py --epochs 3     run it, and read the verdict at the end
-  stoker advise --emit torch                       the settings to paste
-  stoker verify BEFORE AFTER                       did it help, as much as predicted
-  stoker predict --gpu h100-sxm --model resnet50 --batch 32..1024 --workers 8 --cores 16 --storage nvme
-                                                   what a job needs, without any run`,
+		Long: `Stoker keeps GPUs fed. It says what starves the GPU of a training run, what to change and what
+that gains, and afterwards whether it helped.`,
+		Example: `  stoker observe -- python train.py     run it as always, and read the verdict at its end
+  stoker advise --emit torch            the lines to paste
+  stoker verify BEFORE AFTER            did it help, as much as predicted`,
 		SilenceErrors: true, SilenceUsage: true, Version: version,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(a.stdout, introduction)
@@ -82,9 +80,9 @@ starves the GPU and why, what to change and what that is worth, and verifies tha
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(misspelt)
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.web(), a.agent(), a.export(), a.feed(), a.pack(), a.apply(), a.tune(), a.recording(), a.doctor(), a.install(), a.licenses())
+	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.agent(), a.export(), a.feed(), a.pack(), a.tune(), a.doctor(), a.install(), a.licenses())
 	complete(root)
-	root.SetHelpTemplate(root.HelpTemplate() + exitTable)
+	root.SetHelpFunc(a.help)
 	return root
 }
 
@@ -126,7 +124,7 @@ func (a *app) exit(err error) int {
 		text, nearest, misspelt := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's
 		a.error(errors.New(text))
 		hint := "stoker --help, or stoker VERB --help"
-		var precision *predict.PrecisionError
+		var precision *device.PrecisionError
 		var hinted hintedError
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
 			hint = "stoker " + names[0] + " --help"

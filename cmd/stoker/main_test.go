@@ -37,7 +37,8 @@ func TestVerbs(t *testing.T) {
 		code int
 		want string // in stdout
 	}{
-		{[]string{"--help"}, exitFine, "Exit codes:"},
+		{[]string{"--help"}, exitFine, "See what starves the GPU\n  observe "},
+		{[]string{"verify", "--help"}, exitFine, "Exit codes: 0 fine, 1 error, 2 usage, 3 a bound is missed or unknown, 4 a prediction is missed"},
 		{[]string{"--version"}, exitFine, "stoker "},
 		{[]string{"diagnose", "--help"}, exitFine, "stoker diagnose --explain"},
 		{[]string{"diagnose", liveRun}, exitFine, "cpu-bound/main-thread-loader"},

@@ -14,18 +14,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/internal/launch"
+	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/observe"
-	"github.com/stoker-dev/stoker/observe/hook"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/python/hook"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 func (a *app) observe() *cobra.Command {
@@ -33,16 +36,12 @@ func (a *app) observe() *cobra.Command {
 	var otlp string
 	cmd := &cobra.Command{
 		Use:   "observe [flags] -- CMD...",
-		Short: "Run CMD, record it, and say at the end what starves the GPU",
-		Long: `Run CMD without a change in its code, record what the GPU, the trainer, its loader workers
-and the machine do, and say at the end (or on Ctrl-C) what starves the GPU, why, what to change
-and what that is worth. CMD owns the terminal, its signals and its exit code; one line on stderr
-says when the verdict changes.`,
+		Short: "Run CMD, record it, and say what starves the GPU",
+		Long: `Run CMD with no change in its code, record it, and say at its end (or on Ctrl-C) what starves the
+GPU, what to change and what that gains. CMD keeps its terminal, its signals and its exit code.`,
 		Example: `  stoker observe -- python train.py --epochs 3
   stoker observe -o before.jsonl.gz -- torchrun --nproc-per-node 2 train.py
-  stoker observe --pid 4711                  attach to a run that is already going (no hook)
-  stoker observe --trace 5 -- python train.py    and have PyTorch's profiler write a trace of 5 steps
-  STOKER_EMULATE=1 stoker observe -- python examples/imagefolder/train.py`,
+  stoker observe --pid 4711                        a run that is already going (without the hook)`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
 				return usageError{fmt.Errorf("observe takes its command after --: stoker observe -- %s", strings.Join(args, " "))}
@@ -50,7 +49,7 @@ says when the verdict changes.`,
 			if (len(args) == 0) == (o.pid == 0) {
 				return usageError{errors.New("observe takes a command after --, or --pid PID")}
 			}
-			return errors.Join(o.canLog(), o.trace.check())
+			return errors.Join(o.canLog(), o.trace.check(o.pid > 0, o.noHook))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, err := o.prices.own() // before CMD begins
@@ -66,23 +65,23 @@ says when the verdict changes.`,
 			return a.runObserve(cmd, args, o, own)
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording to write (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz); one that is there stays, a folder gets a new one")
-	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not look inside Python: live signals alone carry the verdict")
-	cmd.Flags().BoolVar(&o.noLines, "no-lines", false, "do not look on which lines of Python the loader's time goes")
-	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to a running process instead of starting one")
-	o.check.register(cmd, wordFed, "exit with 3 where CMD returned 0 and the GPU is starved")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording `FILE` to write, or a folder for a new one (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz)")
+	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not load the hook into Python (the verdict then rests on sampling alone)")
+	cmd.Flags().BoolVar(&o.noLines, "no-lines", false, "do not sample which lines of Python the loader spends its time on")
+	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to process `PID` instead of starting one")
+	o.check.register(cmd, wordFed, "exit with 3 if CMD returned 0 and the GPU is starved")
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "FILE.prom to keep up to date for node_exporter's textfile collector")
-	cmd.Flags().StringVar(&o.json, "json", "", "`FILE` for the verdict as one JSON object, at the end (CMD has stdout)")
-	cmd.Flags().StringVar(&otlp, "otlp", "", "OpenTelemetry collector to send what is found to every 15 s, such as http://127.0.0.1:4318")
-	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log what is found every 15 s into the run that CMD has open: "+strings.Join(loggers, ", "))
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "`FILE.prom` to keep up to date, for node_exporter or stoker agent")
+	cmd.Flags().StringVar(&o.json, "json", "", "`FILE` for the verdict as one JSON object (CMD has stdout)")
+	cmd.Flags().StringVar(&otlp, "otlp", "", "send findings to the OpenTelemetry collector at a `URL` every 15 s: http://127.0.0.1:4318")
+	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log findings every 15 s into the run that CMD has open, to `TOOLS`: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// loggers are the tools that the hook knows (observe/hook/log.py).
+// loggers are the tools that the hook knows (python/hook/log.py).
 var loggers = []string{"wandb", "mlflow", "figures"}
 
 type observeFlags struct {
@@ -139,7 +138,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	ctx := cmd.Context()
 	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
 		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		ctx, stop = signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 		defer stop()
 	}
 	run, err := observe.Record(ctx, options)
@@ -151,9 +150,9 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	}
 	var verdict, concluded diagnose.Verdict // with the user's prices, and with those of lists
 	a.guarded("judge the run", func() error {
-		captured := capturedOf(cmd.Context(), o.output, run, diagnose.Judge(run))
+		captured := capturedOf(cmd.Context(), o.output, run, judge.Judge(run))
 		concluded, verdict = captured.verdict, captured.verdict
-		verdict.Cost = diagnose.CostOf(run, verdict, own)
+		verdict.Cost = judge.CostOf(run, verdict, own)
 		live.handOut(run, verdict)
 		if o.quiet {
 			return nil
@@ -168,7 +167,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 			return nil
 		}
 		return writeFiles(cmd.Context(), output{o.json, toOthers, func(w io.Writer) error {
-			return report.JSON(w, run, verdict, advise.Rank(run, verdict))
+			return wire.WriteVerdict(w, run, verdict, advise.Rank(run, verdict))
 		}})
 	})
 	var code error
@@ -202,7 +201,7 @@ func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string
 	}
 	if o.trace.steps > 0 {
 		if options.Trace = o.trace.request(); !o.quiet {
-			a.say("%s", options.Trace.Cost())
+			a.say("%s", o.trace.cost())
 		}
 	}
 	if len(o.log) > 0 {
@@ -242,7 +241,7 @@ func recordingFile(o observeFlags, args []string) string {
 	}
 	name := fmt.Sprintf("pid-%d", o.pid)
 	if len(args) > 0 {
-		name = programName(args)
+		name = programName(redact.Command(args))
 	}
 	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(host, ".")
@@ -270,25 +269,34 @@ func programName(args []string) string {
 
 // notBegun maps errors from before CMD began to the codes of timeout(1).
 func (a *app) notBegun(err error) error {
-	a.error(err)
-	var command *observe.CommandError
-	switch {
-	case errors.As(err, &command) && command.NotFound:
-		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker observe -- python train.py")
-		return exitCode(exitNotFound)
-	case errors.As(err, &command):
-		if errors.Is(err, fs.ErrPermission) {
-			a.hint("chmod +x makes a script executable; or name its interpreter: stoker observe -- python train.py")
-		}
-		return exitCode(exitCannotRun)
+	var command *launch.CommandError
+	if !errors.As(err, &command) {
+		a.error(err)
+		return exitCode(exitOurs)
 	}
-	return exitCode(exitOurs)
+	return a.notRun(command)
+}
+
+// notRun tells why CMD did not begin, with the code that a shell has for it.
+func (a *app) notRun(err *launch.CommandError) error {
+	a.error(err)
+	switch by := err.Interpreter; {
+	case strings.HasSuffix(by, "\r"):
+		a.hint("its first line ends as on Windows: sed -i 's/\\r$//' FILE")
+	case by != "":
+		a.hint("install the interpreter, or name another before the file: stoker observe -- python train.py")
+	case err.NotFound:
+		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker observe -- python train.py")
+	case errors.Is(err, fs.ErrPermission):
+		a.hint("chmod +x makes a script executable; or name its interpreter: stoker observe -- python train.py")
+	}
+	return exitCode(err.Code())
 }
 
 // ending prints the report after CMD has ended.
 func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) error {
 	fmt.Fprintln(a.stderr)
-	if err := report.Text(a.stderr, run, verdict, advise.Rank(run, verdict), a.style(a.stderr)); err != nil {
+	if err := text.WriteVerdict(a.stderr, run, verdict, advise.Rank(run, verdict), a.style(a.stderr)); err != nil {
 		return err
 	}
 	if path != "" {

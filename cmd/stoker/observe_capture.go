@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/diagnose/operators"
-	"github.com/stoker-dev/stoker/observe/capture"
+	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/trace"
 )
 
@@ -27,16 +28,22 @@ type captureFlags struct {
 }
 
 func (t *captureFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&t.steps, "trace", 0, "have PyTorch's profiler write a trace of this many steps, once they are steady")
+	cmd.Flags().IntVar(&t.steps, "trace", 0, "have PyTorch's profiler write a trace of `N` steady steps")
 	cmd.Flags().BoolVar(&t.stacks, "trace-stacks", false, "with Python's stacks in the trace (slower, larger)")
-	cmd.Flags().BoolVar(&t.none, "no-trace", false, "take no trace, not even a short one where idle time stays without a name")
+	cmd.Flags().BoolVar(&t.none, "no-trace", false, "take no trace (a short one is taken if idle time stays unexplained)")
 	cmd.Flags().BoolVar(&t.shapes, "trace-shapes", false, "with operand shapes in the trace (slower, larger)")
 }
 
-func (t *captureFlags) check() error {
+// check refuses what cannot be asked for: attached is with --pid.
+func (t *captureFlags) check(attached, noHook bool) error {
 	switch {
-	case t.steps < 0 || t.steps > capture.MostSteps:
-		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", capture.MostSteps, t.steps)}
+	case t.steps < 0 || t.steps > observe.MostTraceSteps:
+		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", observe.MostTraceSteps, t.steps)}
+	case t.steps > 0 && attached:
+		return usageError{errors.New("--trace with --pid: a process that runs already has no hook to take a trace; " +
+			"start it with stoker observe --trace 5 -- CMD, or record with torch.profiler and read the file: stoker trace FILE")}
+	case t.steps > 0 && noHook:
+		return usageError{errors.New("--trace needs the hook, which takes it: leave --no-hook away")}
 	case t.none && t.steps > 0:
 		return usageError{errors.New("--trace asks for a trace and --no-trace forbids one: leave one of them away")}
 	case t.steps == 0 && (t.stacks || t.shapes):
@@ -45,8 +52,14 @@ func (t *captureFlags) check() error {
 	return nil
 }
 
-func (t *captureFlags) request() *capture.Request {
-	return &capture.Request{Steps: t.steps, Stacks: t.stacks, Shapes: t.shapes}
+func (t *captureFlags) request() *observe.TraceRequest {
+	return &observe.TraceRequest{Steps: t.steps, Stacks: t.stacks, Shapes: t.shapes}
+}
+
+// cost says beforehand what a trace costs the job.
+func (t *captureFlags) cost() string {
+	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady; they take longer meanwhile, with stacks and shapes most of all, "+
+		"and its start and its file hold the program up for %s (what it cost here is said at the end)", t.steps, insideCost)
 }
 
 // inside says whether a trace is taken where idle time stays without a name. Without a
@@ -55,7 +68,7 @@ func (t *captureFlags) inside(o observeFlags) *inside {
 	i := &inside{forbidden: t.none || t.steps > 0 || o.quiet}
 	switch {
 	case o.pid > 0:
-		i.lacking = "the process ran before stoker; --pid PID --trace 5 can where it was started with KINETO_USE_DAEMON=1"
+		i.lacking = "the process ran before stoker"
 	case o.noHook:
 		i.lacking = "--no-hook"
 	}
@@ -79,7 +92,7 @@ const mostTrace = 4 << 30 // bytes
 func capturedOf(ctx context.Context, path string, run *recording.Run, live diagnose.Verdict) captured {
 	c := readCaptured(ctx, path, run, live.Costs.Window.PID)
 	if c.verdict = live; c.traced != nil {
-		c.verdict = diagnose.Merge(run, live, *c.traced)
+		c.verdict = judge.Merge(run, live, *c.traced)
 	}
 	c.verdict.Warnings = append(slices.Clone(c.verdict.Warnings), c.trouble...)
 	return c
@@ -111,7 +124,7 @@ func readCaptured(ctx context.Context, path string, run *recording.Run, pid int)
 	if err != nil {
 		c.trouble = append(c.trouble, err.Error())
 	} else {
-		verdict := diagnose.Judge(traced)
+		verdict := judge.Judge(traced)
 		c.traced, c.table = &verdict, operators.Tabulate(traced.Timeline, operators.Options{Top: 10})
 	}
 	return c
@@ -147,13 +160,13 @@ func (a *app) capturedEnding(run *recording.Run, c captured, asked bool) error {
 	}
 	if c.verdict.Traced != nil && c.verdict.Traced.HostOnly {
 		fmt.Fprintln(a.stderr)
-		if err := report.OperatorsText(a.stderr, c.table, a.style(a.stderr)); err != nil {
+		if err := text.WriteOperators(a.stderr, c.table, a.style(a.stderr)); err != nil {
 			return err
 		}
 	}
 	for _, one := range run.Facts.Captures {
 		var b strings.Builder
-		if err := report.Capture(&b, one, diagnose.CaptureCost(run, one)); err != nil {
+		if err := text.WriteCapture(&b, one, judge.CaptureCost(run, one)); err != nil {
 			return err
 		}
 		a.say("%s", strings.TrimSpace(b.String()))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -71,7 +71,7 @@ func TestTracesThatAreNotRead(t *testing.T) {
 		_ = os.Symlink("/etc/hostname", filepath.Join(dir, "link.json"))
 		_ = os.Mkdir(filepath.Join(dir, "folder.json"), 0o700)
 		_ = os.WriteFile(filepath.Join(dir, "broken.json"), []byte("<html>"), 0o600)
-		live := diagnose.Judge(run)
+		live := judge.Judge(run)
 		c := capturedOf(context.Background(), path, run, live)
 		if c.verdict.Traced != nil || c.verdict.Class != live.Class || len(c.trouble) != 1 || !strings.Contains(c.trouble[0], want) {
 			t.Errorf("%q: %q", name, c.trouble)
@@ -89,7 +89,7 @@ func TestTracesOfTwoPrograms(t *testing.T) {
 	for _, c := range run.Facts.Captures {
 		copyTrace(t, filepath.Join(filepath.Dir(path), c.File))
 	}
-	c := capturedOf(context.Background(), path, run, diagnose.Judge(run))
+	c := capturedOf(context.Background(), path, run, judge.Judge(run))
 	if c.verdict.Traced == nil || len(c.files) != 2 || len(c.trouble) != 1 || c.table == nil {
 		t.Errorf("%+v", c)
 	}
@@ -102,6 +102,8 @@ func TestTraceFlags(t *testing.T) {
 	}{
 		{[]string{"observe", "--trace", "-1", "--", "true"}, "takes a number of steps"},
 		{[]string{"observe", "--trace", "5000", "--", "true"}, "takes a number of steps"},
+		{[]string{"observe", "--trace", "5", "--pid", "1"}, "start it with stoker observe --trace 5 -- CMD"},
+		{[]string{"observe", "--trace", "5", "--no-hook", "--", "true"}, "leave --no-hook away"},
 		{[]string{"observe", "--trace-stacks", "--", "true"}, "add --trace 5"},
 	} {
 		if code, _, errs := call(t, c.args...); code != exitUsage || !strings.Contains(errs, c.want) {

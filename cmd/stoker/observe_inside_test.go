@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 func idling(unexplained float64) (*recording.Run, diagnose.Verdict) {
 	run := &recording.Run{Facts: recording.Facts{Processes: []recording.Process{{PID: 7, Role: recording.RoleTrainer, Hooked: true}}}}
-	v := diagnose.Verdict{Class: diagnose.Unknown, HasSteps: true, Idle: 0.84, Unexplained: unexplained, Costs: predict.Costs{Window: recording.Window{PID: 7}, Step: 0.025}}
+	v := diagnose.Verdict{Class: diagnose.Unknown, HasSteps: true, Idle: 0.84, Unexplained: unexplained, Costs: measure.Costs{Window: recording.Window{PID: 7}, Step: 0.025}}
 	return run, v
 }
 

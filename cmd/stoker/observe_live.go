@@ -7,10 +7,11 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/export"
 	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
 )
 
 // live says on stderr when the verdict of a run that goes on changes.
@@ -36,12 +37,12 @@ type live struct {
 
 // judge judges the run so far, with the traces that were taken of it.
 func (l *live) judge(run *recording.Run) diagnose.Verdict {
-	verdict := diagnose.Judge(run)
+	verdict := judge.Judge(run)
 	if n := len(run.Facts.Captures); n > l.looked && l.read != nil {
 		l.looked, l.traced = n, l.read(run, verdict.Costs.Window.PID)
 	}
 	if l.traced != nil {
-		verdict = diagnose.Merge(run, verdict, *l.traced)
+		verdict = judge.Merge(run, verdict, *l.traced)
 	}
 	return verdict
 }
@@ -132,6 +133,6 @@ func (l *live) tick(sofar func() *recording.Run, now float64) {
 	becameFinal := verdict.State == diagnose.Final && l.state != diagnose.Final
 	if settled && (verdict.Class != l.said || becameFinal) {
 		l.said, l.state = verdict.Class, verdict.State
-		l.app.say("%.0f s: %s", now, report.Line(run, verdict))
+		l.app.say("%.0f s: %s", now, text.SumUp(run, verdict))
 	}
 }

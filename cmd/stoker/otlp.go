@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -32,7 +34,7 @@ const collectorPatience = 2 * time.Second
 func newCollector(base string, warn func(text string)) (*collector, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usageError{fmt.Errorf("--otlp %s: no address of a collector such as http://127.0.0.1:4318", base)}
+		return nil, usageError{errors.New("--otlp: no address of a collector: expected one such as http://127.0.0.1:4318")} // not what it says: that may hold a secret
 	}
 	return &collector{address: u.JoinPath("v1/metrics").String(), busy: make(chan struct{}, 1), warn: warn}, nil
 }
@@ -82,5 +84,7 @@ func (c *collector) post(body []byte) error {
 
 // fails tells of the first failure; a collector that is away may come back.
 func (c *collector) fails(err error) {
-	c.once.Do(func() { c.warn(fmt.Sprintf("--otlp: %v (tried again every %.0f s)", err, handOutEach)) })
+	c.once.Do(func() {
+		c.warn(fmt.Sprintf("--otlp: %s (tried again every %.0f s)", redact.Text(err.Error()), handOutEach))
+	})
 }

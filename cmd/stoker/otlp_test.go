@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -32,7 +33,7 @@ func TestACollectorGetsFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	c.send(run, v)
 	c.close()
 	found := map[string]float64{}

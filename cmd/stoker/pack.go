@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed/pack"
 	set "github.com/stoker-dev/stoker/feed/source"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 // packFlags are the flags of the verb.
@@ -32,19 +32,12 @@ func (a *app) pack() *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack (FOLDER | TAR) -o DIR",
-		Short: "Write a data set of images into tar shards, which are read in order",
-		Long: `Write a data set of images, a folder or a tar file with one folder per class, into tar shards that
-WebDataset reads: of each sample the file as it is, its label (.cls) and where it comes from
-(.json). Shards are read from beginning to end, with no file to be found and opened per sample.
-
-Interrupted at any moment, the same command goes on; the same data set and flags give the same
-bytes. --resize changes the pixels that a training sees: results are then not those of the
-originals. --decoded keeps the pixels and takes several times the disk.`,
-		Example: `  stoker pack data/train --dry-run                        what it would cost in disk and save in cores
-  stoker pack data/train -o packed --shuffle 1 --verify   the files as they are, in an order for reading in a row
-  stoker pack data/train -o small --resize 256            other pixels than the originals', and said so
-  stoker pack data/train.tar -o packed                    from a tar file
-  stoker pack -o packed --verify                          reads every shard back, also without the originals`,
+		Short: "Write images into tar shards that are read in order",
+		Long: `Write a folder or tar file of images, one folder per class, into tar shards that WebDataset reads. An
+interrupted pack goes on with the same command, and the same input gives the same bytes.`,
+		Example: `  stoker pack data/train --dry-run                 what it would cost in disk and save in cores
+  stoker pack data/train -o packed --shuffle 1
+  stoker pack -o packed --verify                   read every shard back`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.options(cmd.Flags().Changed, len(args) > 0)
@@ -52,23 +45,30 @@ originals. --decoded keeps the pixels and takes several times the disk.`,
 				return usageError{err}
 			}
 			a.began = true
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cmd.Context(), heeded(os.Interrupt)...)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
 			return interrupted(ctx, a.packed(ctx, args, f, o))
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "`DIR` for the shards; one with a part of this pack is gone on with")
-	flags.Uint64Var(&f.seed, "shuffle", 0, "put the samples in an order by chance, that of a `SEED`; else they lie class by class")
+	flags.StringVarP(&f.output, "output", "o", "", "`DIR` for the shards (an unfinished pack in it is continued)")
+	flags.Uint64Var(&f.seed, "shuffle", 0,
+		"shuffle the samples by a `SEED` (default: class by class)")
 	flags.StringVar(&f.size, "shard-size", "1GB", "bytes that a shard has at most")
 	flags.IntVar(&f.samples, "shard-samples", 0, "samples that a shard has at most (default: any number)")
-	flags.IntVar(&f.resize, "resize", 0, "make pictures whose shorter side is longer than `N` pixels smaller: another training than with the originals")
-	flags.BoolVar(&f.decoded, "decoded", false, "pack pixels, to Pillow's byte, as PPM files: no decoding any more, several times the disk")
-	flags.BoolVar(&f.skip, "skip-bad", false, "leave out files that cannot be read or decoded, and list them; else the first one ends it")
-	flags.BoolVar(&f.verify, "verify", false, "read every shard back and compare with the originals, which are read once more")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what it would cost in disk and save in cores, by a part of the files, and write nothing")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object: the index of the pack, or with --dry-run the estimate")
+	flags.IntVar(&f.resize, "resize", 0,
+		"shrink pictures to a shorter side of `N` pixels (training results may change)")
+	flags.BoolVar(&f.decoded, "decoded", false,
+		"pack Pillow's pixels as PPM files (no decoding any more, several times the disk)")
+	flags.BoolVar(&f.skip, "skip-bad", false,
+		"leave out files that cannot be read or decoded, and list them (default: the first one ends it)")
+	flags.BoolVar(&f.verify, "verify", false,
+		"read every shard back and compare with the originals, which are read once more")
+	flags.BoolVar(&f.dryRun, "dry-run", false,
+		"say what it would cost in disk and save in cores, by a part of the files, and write nothing")
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the index of the pack, or with --dry-run the estimate")
 	cmd.MarkFlagsMutuallyExclusive("verify", "dry-run")
 	return cmd
 }
@@ -186,6 +186,10 @@ func (a *app) whatNow(ctx context.Context, err error, f packFlags) error {
 		return hintedError{err, "stoker pack … -o ANOTHER"}
 	case errors.Is(err, syscall.ENOSPC):
 		return hintedError{err, "the same command goes on where it stopped, once there is room"}
+	case errors.Is(err, pack.ErrOutage):
+		return hintedError{err, "the same command goes on where it stopped, once there is enough of what it lacked"}
+	case errors.Is(err, pack.ErrFault):
+		return hintedError{err, "without --decoded and --resize files are packed as they are"}
 	case errors.Is(err, pack.ErrBad):
 		return hintedError{err, "the same command with --skip-bad leaves such files out and goes on"}
 	}
@@ -194,14 +198,15 @@ func (a *app) whatNow(ctx context.Context, err error, f packFlags) error {
 
 func (a *app) printPack(index *pack.Index, f packFlags) error {
 	if f.json {
-		return report.Object(a.stdout, index)
+		return wire.WriteObject(a.stdout, index)
 	}
 	state := ""
 	if f.verify {
 		state = ", verified"
 	}
 	classes := len(index.Classes)
-	a.line("%s: %s of %d class%s in %s, %s%s", f.output, stoker.Many(index.Samples, "sample"), classes, stoker.Ending(classes, "", "es"),
+	a.line("%s: %s of %d class%s in %s, %s%s", f.output, stoker.Many(index.Samples, "sample"), classes,
+		stoker.Ending(classes, "", "es"),
 		stoker.Many(len(index.Shards), "shard"), stoker.AboutBytes(float64(index.Bytes)), state)
 	a.line("images: %s", index.Images)
 	if index.Shuffle == nil {
@@ -228,13 +233,16 @@ func (a *app) printBad(bad []pack.Bad) {
 
 func (a *app) printEstimate(e *pack.Estimate, f packFlags) error {
 	if f.json {
-		return report.Object(a.stdout, e)
+		return wire.WriteObject(a.stdout, e)
 	}
 	a.line("%s, %d of them measured: %s", stoker.Many(e.Samples, "sample"), e.Measured, e.Images)
-	a.line("disk: %s as they are, packed %s, %s", stoker.AboutBytes(float64(e.Bytes)), stoker.Around(e.Pack, stoker.AboutBytes), stoker.Times(e.Pack.Point/float64(e.Bytes)))
+	a.line("disk: %s as they are, packed %s, %s", stoker.AboutBytes(float64(e.Bytes)),
+		stoker.Around(e.Pack, stoker.AboutBytes), stoker.Times(e.Pack.Point/float64(e.Bytes)))
 	a.line("cores for 1,000 images/s, as stoker reads and decodes whole pictures:")
-	a.line("  now     %s to find and read files, %s to decode", stoker.AboutCores(1000*e.Read), stoker.AboutCores(1000*e.Decode))
-	a.line("  packed  %s to decode; shards are read in a row, with no file to find per image", stoker.AboutCores(1000*e.Packed))
+	a.line("  now     %s to find and read files, %s to decode", stoker.AboutCores(1000*e.Read),
+		stoker.AboutCores(1000*e.Decode))
+	a.line("  packed  %s to decode; shards are read in a row, with no file to find per image",
+		stoker.AboutCores(1000*e.Packed))
 	a.line("packing takes %s of one core", stoker.AboutSeconds(float64(e.Samples)*(e.Read+e.Packing)))
 	a.printBad(e.Bad)
 	return nil

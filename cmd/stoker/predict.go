@@ -15,60 +15,56 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/readable"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/page"
 	"github.com/stoker-dev/stoker/report/plot"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 func (a *app) predict() *cobra.Command {
 	f := &predictFlags{}
 	cmd := &cobra.Command{
 		Use:   "predict",
-		Short: "Say what a job needs from storage and CPU, without any run",
-		Long: `Say what rate a job's GPU asks for, what its input path delivers, which part binds, which comes
-next, what would close the gap and what idling costs: from the hardware table, public measurements
-and what you know. No run is needed; what you do not know stays unknown, and the answer says what
-it would have to be.
+		Short: "Forecast what a job needs, without any run",
+		Long: `Say what data rate a GPU asks for, what storage, CPU and link deliver, which part binds, and what
+idling costs. No run is needed, and what you leave out is reported as unknown.
 
-Quantities have units: 110KB, 2GB/s, 11.74ms, 95%. A range makes a sweep, over one or two of --batch,
---workers, --cores, --sample, --storage, --prepare, --gpus, --cached:
-  32..1024   doubling        1..8:1   in steps of 1        0..64/4   4 equal steps        1,2,4   these`,
+Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1024 doubles,
+1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.`,
 		Example: `  stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
   stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme --for 95%
-  stoker predict --gpu h100-sxm --model resnet50 --batch 32..1024 --sample 110KB --workers 8 --cores 16 --storage nvme
-  stoker predict --gpu a100-80gb-sxm --model resnet50 --batch 64..512 --workers 1..32 --cores 32 --storage nvme -o sweep.svg
-  stoker predict --batch 256 --step 103ms --sample 110KB --cpu 250MB/s --storage 1.2GB/s
-  stoker predict --gpu h100-sxm --flops 8.18GFLOP --bytes 89MB --params 25.6M --layers 53 --family convnet --batch 256
-  stoker predict --model resnet50 --measured '2,470 samples/s at batch 256 on a100-80gb-sxm' --gpu h100-sxm --batch 512
-  stoker predict --model resnet50 --like stoker-runs/RUN.jsonl.gz --precision bf16
-  stoker predict --gpu h100-sxm --roofline -o roofline.svg
-  stoker predict --tutorial
   stoker predict --list gpus`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.foretell(cmd, f) },
 	}
 	f.register(cmd)
-	cmd.AddCommand(a.predictTransformation(), a.predictData())
+	cmd.AddCommand(a.predictTrain(), a.predictServe(), a.predictTransformation(), a.predictData())
 	return cmd
 }
 
 // foretell is the verb: it chooses the question and shows the answer.
 func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	if cmd.Flags().NFlag() == 0 {
-		return usageError{errors.New("predict needs to know what runs where: --gpu, --model and --batch, or --step and --batch; for example stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme")}
+		return usageError{errors.New("predict needs to know what runs where: --gpu, --model and --batch, or " +
+			"--step and --batch; for example stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers " +
+			"8 --cores 16 --storage nvme")}
 	}
 	if err := f.check(); err != nil {
 		return usageError{err}
 	}
-	if f.tutorial {
+	if f.on("tutorial") {
 		a.began = true
 		return a.tutorial(f)
 	}
-	table, err := hardwareTable(f.hardware)
+	table, err := hardwareTable(f.text("hardware"))
 	if err != nil {
 		return usageError{err}
 	}
-	if f.list != "" {
+	if f.text("list") != "" {
 		return a.list(f, table)
 	}
 	p, words, err := f.ask(cmd, table)
@@ -76,11 +72,11 @@ func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 		return usageError{err}
 	}
 	a.began = true
-	if f.out != "" {
-		if err := draw(cmd.Context(), f.out, words, p); err != nil {
+	if f.text("out") != "" {
+		if err := draw(cmd.Context(), f.text("out"), words, p); err != nil {
 			return err
 		}
-		a.say("%s is written", f.out)
+		a.say("%s is written", f.text("out"))
 	}
 	return a.show(f, p)
 }
@@ -88,7 +84,7 @@ func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 // check refuses what cannot go together, before any work.
 func (f *predictFlags) check() error {
 	asked := 0
-	for _, is := range []bool{f.tutorial, f.list != "", f.roofline} {
+	for _, is := range []bool{f.on("tutorial"), f.text("list") != "", f.on("roofline")} {
 		if is {
 			asked++
 		}
@@ -96,16 +92,16 @@ func (f *predictFlags) check() error {
 	if asked > 1 {
 		return errors.New("--tutorial, --list and --roofline are different questions: ask one")
 	}
-	if f.json && f.csv {
+	if f.on("json") && f.on("csv") {
 		return errors.New("--json and --csv: choose one")
 	}
-	if f.out == "" {
+	if f.text("out") == "" {
 		return nil
 	}
-	if f.tutorial || f.list != "" {
+	if f.on("tutorial") || f.text("list") != "" {
 		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
 	}
-	if err := plot.Check(f.out); err != nil && !isPage(f.out) {
+	if err := plot.Check(f.text("out")); err != nil && !isPage(f.text("out")) {
 		return fmt.Errorf("-o %w; or in .html for a page", err)
 	}
 	return nil
@@ -116,13 +112,17 @@ func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), 
 
 // ask solves what the flags ask.
 func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Prediction, plot.Words, error) {
+	if b, err := f.storageBenchmark(); err == nil && b.State > 0 {
+		p, err := f.askCheckpoint(b)
+		return p, plot.Words{Title: p.Title, Source: sources(p)}, err
+	}
 	s, err := f.setup(cmd, table)
 	if err != nil {
 		return report.Prediction{}, plot.Words{}, err
 	}
-	p := report.Prediction{Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.sources}
+	p := report.Prediction{Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources")}
 	switch {
-	case f.roofline:
+	case f.on("roofline"):
 		err = f.askRoofline(s, &p)
 	case len(s.axes) > 0:
 		err = f.askSweep(s, &p)
@@ -134,22 +134,26 @@ func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Pre
 
 // askOne solves one setting and all that was asked about it.
 func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Prediction) error {
-	if f.out != "" && !isPage(f.out) {
-		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch 32..1024), or add --roofline; -o FILE.html writes a page of one setting, too")
+	if f.text("out") != "" && !isPage(f.text("out")) {
+		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
+			"32..1024), or add --roofline; -o FILE.html writes a page of one setting, too")
 	}
 	var err error
 	if p.Answer, err = s.Solve(); err != nil {
 		return err
 	}
+	if note := s.emulatedStep(p.Answer); note != "" {
+		p.Answer.Notes = append(p.Answer.Notes, note)
+	}
 	if err := f.askFirst(s, p); err != nil {
 		return err
 	}
-	if f.target != "" {
+	if f.text("for") != "" {
 		if p.Sizing, err = f.size(s); err != nil {
 			return err
 		}
 	}
-	if f.walls {
+	if f.on("walls") {
 		cluster, err := f.cluster()
 		if err != nil {
 			return err
@@ -164,7 +168,7 @@ func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Pred
 // askFirst solves the first epoch, where later ones find a part of the data set in
 // memory.
 func (f *predictFlags) askFirst(s *described, p *report.Prediction) error {
-	if f.cached == "" && f.dataset == "" || s.Cached == 0 {
+	if f.text("cached") == "" && f.text("dataset") == "" || s.Cached == 0 {
 		return nil
 	}
 	first := s.Setup
@@ -178,7 +182,7 @@ func (f *predictFlags) askFirst(s *described, p *report.Prediction) error {
 const mostPoints = 1_000_000
 
 func (f *predictFlags) askSweep(s *described, p *report.Prediction) error {
-	if f.target != "" || f.walls {
+	if f.text("for") != "" || f.on("walls") {
 		return errors.New("--for and --walls are about one setting: leave the range out")
 	}
 	n := 1
@@ -198,23 +202,23 @@ func (f *predictFlags) askSweep(s *described, p *report.Prediction) error {
 
 func (a *app) show(f *predictFlags, p report.Prediction) error {
 	switch {
-	case f.json:
-		return report.PredictJSON(a.stdout, p)
-	case f.csv:
-		return report.PredictCSV(a.stdout, p)
+	case f.on("json"):
+		return wire.WritePrediction(a.stdout, p)
+	case f.on("csv"):
+		return wire.WritePredictionCSV(a.stdout, p)
 	}
-	return report.PredictText(a.stdout, p, a.style(a.stdout))
+	return text.WritePrediction(a.stdout, p, a.style(a.stdout))
 }
 
 func (a *app) tutorial(f *predictFlags) error {
-	lessons := predict.Tutorial()
+	lessons := tutorial.Tutorial()
 	switch {
-	case f.json:
-		return report.TutorialJSON(a.stdout, lessons)
-	case f.csv:
-		return report.TutorialCSV(a.stdout, lessons)
+	case f.on("json"):
+		return wire.WriteLessons(a.stdout, lessons)
+	case f.on("csv"):
+		return wire.WriteLessonsCSV(a.stdout, lessons)
 	}
-	return report.TutorialText(a.stdout, lessons, a.style(a.stdout))
+	return text.WriteLessons(a.stdout, lessons, a.style(a.stdout))
 }
 
 // hardwareTable is the built-in table with the user's rows: those of a named
@@ -247,7 +251,7 @@ func hardwareTable(named string) (hardware.Table, error) {
 
 // readSmall reads at most 2 MiB, so that a wrong name does not fill memory.
 func readSmall(name string) ([]byte, error) {
-	file, err := os.Open(name)
+	file, err := readable.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +279,7 @@ func draw(ctx context.Context, name string, words plot.Words, p report.Predictio
 	}
 	return writeFiles(ctx, output{name, toOthers, func(w io.Writer) error {
 		if isPage(name) {
-			return report.PredictHTML(w, p, version, b.String())
+			return page.WritePrediction(w, p, version, b.String())
 		}
 		_, err := b.WriteTo(w)
 		return err

@@ -8,27 +8,29 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/replay"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 // lists are the tables that --list prints.
-var lists = []string{"gpus", "models", "storage", "profiles", "grids", "links", "networks", "cpus", "settings"}
+var lists = []string{"gpus", "models", "language", "storage", "profiles", "grids", "links", "networks", "cpus", "settings"}
 
 // list prints one of the tables that predictions rest on.
 func (a *app) list(f *predictFlags, table hardware.Table) error {
-	rows := rowsOf(f.list, table)
+	rows := rowsOf(f.text("list"), table)
 	if rows == nil {
-		return usageError{fmt.Errorf("--list %q: expected one of %s", f.list, strings.Join(lists, ", "))}
+		return usageError{fmt.Errorf("--list %q: expected one of %s", f.text("list"), strings.Join(lists, ", "))}
 	}
 	a.began = true
 	switch {
-	case f.json:
-		return report.TableJSON(a.stdout, f.list, rows)
-	case f.csv:
-		return report.CSV(a.stdout, rows)
+	case f.on("json"):
+		return wire.WriteTable(a.stdout, f.text("list"), rows)
+	case f.on("csv"):
+		return wire.WriteCSV(a.stdout, rows)
 	}
-	return report.Table(a.stdout, rows, a.style(a.stdout))
+	return text.WriteTable(a.stdout, rows, a.style(a.stdout))
 }
 
 func rowsOf(name string, table hardware.Table) [][]string {
@@ -37,6 +39,8 @@ func rowsOf(name string, table hardware.Table) [][]string {
 		return gpuRows(table)
 	case "models":
 		return modelRows()
+	case "language":
+		return languageRows()
 	case "storage":
 		return storageRows(table)
 	case "profiles":
@@ -70,8 +74,10 @@ func gpuRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "fp16", "memory", "memory rate", "link", "power", "price", "sources"}}
 	for _, g := range table.GPUs {
 		rows = append(rows, []string{
-			g.Name, show(g.FP16, stoker.AboutFLOPs), show(g.MemoryBytes, stoker.AboutBytes), show(g.MemoryRate, stoker.AboutRate), g.Link,
-			show(g.PowerLimit, func(v float64) string { return stoker.About(v) + " W" }), show(g.Price, func(v float64) string { return "$" + stoker.About(v) + "/h" }),
+			g.Name, show(g.FP16, stoker.AboutFLOPs), show(g.MemoryBytes, stoker.AboutBytes),
+			show(g.MemoryRate, stoker.AboutRate), g.Link,
+			show(g.PowerLimit, func(v float64) string { return stoker.About(v) + " W" }),
+			show(g.Price, func(v float64) string { return "$" + stoker.About(v) + "/h" }),
 			sourcesOf(g.FP16, g.MemoryBytes, g.MemoryRate, g.PowerLimit, g.Price),
 		})
 	}
@@ -80,7 +86,7 @@ func gpuRows(table hardware.Table) [][]string {
 
 func modelRows() [][]string {
 	rows := [][]string{{"name", "title", "sample", "parameters", "forward GFLOP", "usual data", "sources"}}
-	for _, w := range predict.Workloads {
+	for _, w := range device.Workloads {
 		unit := w.Unit
 		switch {
 		case w.Side > 0:
@@ -89,7 +95,8 @@ func modelRows() [][]string {
 			unit += fmt.Sprintf(", %.0f tokens", w.Tokens)
 		}
 		rows = append(rows, []string{
-			w.Name, w.Title, unit, stoker.About(w.Params.Value/1e6) + " M", stoker.About(w.Forward.Value / 1e9), w.Profile, sourcesOf(w.Params, w.Forward),
+			w.Name, w.Title, unit, stoker.About(w.Params.Value/1e6) + " M", stoker.About(w.Forward.Value / 1e9),
+			w.Profile, sourcesOf(w.Params, w.Forward),
 		})
 	}
 	return rows
@@ -98,7 +105,10 @@ func modelRows() [][]string {
 func storageRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "rate", "random reads/s", "sources"}}
 	for _, s := range table.Storages {
-		rows = append(rows, []string{s.Name, s.Title, show(s.Rate, stoker.AboutRate), show(s.IOPS, stoker.About), sourcesOf(s.Rate, s.IOPS, s.Latency)})
+		rows = append(rows, []string{
+			s.Name, s.Title, show(s.Rate, stoker.AboutRate), show(s.IOPS, stoker.About),
+			sourcesOf(s.Rate, s.IOPS, s.Latency),
+		})
 	}
 	return rows
 }
@@ -111,7 +121,8 @@ func profileRows() [][]string {
 			per = "token"
 		}
 		rows = append(rows, []string{
-			p.Name, stoker.AboutBytes(p.Stored.Point), stoker.AboutBytes(p.Decoded.Point), stoker.AboutSeconds(p.Prepare.Point), per,
+			p.Name, stoker.AboutBytes(p.Stored.Point), stoker.AboutBytes(p.Decoded.Point),
+			stoker.AboutSeconds(p.Prepare.Point), per,
 			p.Sample + ". " + strings.Join([]string{p.Stored.Source, p.Decoded.Source, p.Prepare.Source}, "; "),
 		})
 	}
@@ -121,7 +132,10 @@ func profileRows() [][]string {
 func gridRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "g CO2e/kWh", "$/kWh", "sources"}}
 	for _, g := range table.Grids {
-		rows = append(rows, []string{g.Name, g.Title, show(g.Carbon, stoker.About), show(g.Price, stoker.About), sourcesOf(g.Carbon, g.Price)})
+		rows = append(rows, []string{
+			g.Name, g.Title, show(g.Carbon, stoker.About), show(g.Price, stoker.About),
+			sourcesOf(g.Carbon, g.Price),
+		})
 	}
 	return rows
 }
@@ -130,7 +144,10 @@ func linkRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "nominal", "pinned", "pageable", "sources"}}
 	for _, l := range table.Links {
 		pageable := show(l.Pageable[0], stoker.AboutRate) + " to " + show(l.Pageable[1], stoker.AboutRate)
-		rows = append(rows, []string{l.Name, show(l.Nominal, stoker.AboutRate), show(l.Pinned, stoker.AboutRate), pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0])})
+		rows = append(rows, []string{
+			l.Name, show(l.Nominal, stoker.AboutRate), show(l.Pinned, stoker.AboutRate),
+			pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0]),
+		})
 	}
 	return rows
 }

@@ -6,20 +6,21 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 // anchor is a measured step that the answer is carried from.
 type anchor struct {
-	predict.Measured
+	device.Measured
 	gpu hardware.GPU
 }
 
 // readMeasured reads the measured step of --measured or --like, and takes over
 // what the question itself leaves open: it is the same program.
 func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
-	if f.measured == "" && f.like == "" {
+	if f.text("measured") == "" && f.text("like") == "" {
 		return nil, nil //nolint:nilnil // nobody measured anything
 	}
 	if err := f.checkMeasured(); err != nil {
@@ -42,48 +43,53 @@ func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
 
 func (f *predictFlags) checkMeasured() error {
 	switch {
-	case f.measured != "" && f.like != "":
+	case f.text("measured") != "" && f.text("like") != "":
 		return errors.New("--measured and --like both name a measured step: give one")
-	case f.step != "":
+	case f.text("step") != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
 	case !f.describes():
-		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the step over: --model, or --params and --flops"), "--model resnet50"}
+		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the " +
+			"step over: --model, or --params and --flops"), "--model resnet50"}
 	}
 	return nil
 }
 
 // measuredStep reads the text or the recording.
-func (f *predictFlags) measuredStep() (m predict.Measured, flag string, err error) {
-	if f.measured != "" {
-		if m, err = predict.ParseMeasured(f.measured); err != nil {
-			err = hintedError{fmt.Errorf("--measured %w", err), "--measured '" + predict.MeasuredExample + "'"}
+func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error) {
+	if f.text("measured") != "" {
+		if m, err = device.ParseMeasured(f.text("measured")); err != nil {
+			err = hintedError{fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'"}
 		}
 		return m, "measured", err
 	}
-	run, err := recording.Open(f.like)
+	run, err := recording.Open(f.text("like"))
 	if err != nil {
 		return m, "like", fmt.Errorf("--like: %w", err)
 	}
-	if m, err = predict.MeasuredIn(run); err != nil {
-		return m, "like", fmt.Errorf("--like %s: %w", f.like, err)
+	if m, err = measure.MeasuredIn(run); err != nil {
+		return m, "like", fmt.Errorf("--like %s: %w", f.text("like"), err)
 	}
-	m.Text = f.like + ", " + m.Text
+	m.Text = f.text("like") + ", " + m.Text
 	return m, "like", nil
 }
 
 // takeOver fills in what the question leaves open with what was measured.
 func (f *predictFlags) takeOver(a *anchor) {
-	fill := func(text *string, value string, is bool) {
-		if *text == "" && is {
-			*text = value
+	for _, open := range []struct {
+		flag, text string
+		known      bool
+	}{
+		{"gpu", a.GPU, a.GPU != ""},
+		{"precision", string(a.Precision), a.Precision != device.AnyPrecision},
+		{"software", string(a.Software), a.Software != device.AnySoftware},
+		{"batch", fmt.Sprintf("%.0f", a.Batch), true},
+		{"tokens", fmt.Sprintf("%.0f", a.Tokens), a.Tokens > 0},
+		{"side", fmt.Sprintf("%.0f", a.Side), a.Side > 0},
+	} {
+		if open.known {
+			f.fill(open.flag, open.text)
 		}
 	}
-	fill(&f.gpu, a.GPU, a.GPU != "")
-	fill(&f.precision, string(a.Precision), a.Precision != predict.AnyPrecision)
-	fill(&f.software, string(a.Software), a.Software != predict.AnySoftware)
-	fill(&f.batch, fmt.Sprintf("%.0f", a.Batch), true)
-	fill(&f.tokens, fmt.Sprintf("%.0f", a.Tokens), a.Tokens > 0)
-	fill(&f.side, fmt.Sprintf("%.0f", a.Side), a.Side > 0)
 }
 
 // carry sets the step time over the batch size from the measured step, for all
@@ -98,7 +104,7 @@ func (d *described) carry(a *anchor) error {
 			batches = axis.Values
 		}
 	}
-	from := a.Anchor(d.Load, a.gpu)
+	from := a.AsAnchor(d.Load, a.gpu)
 	curve, err := d.Load.Anchored(from, batches...)
 	if err != nil {
 		return err
@@ -110,7 +116,8 @@ func (d *described) carry(a *anchor) error {
 	}
 	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
 		at := c.At(a.Batch)
-		value += fmt.Sprintf(" where %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point), stoker.AboutSeconds(at.Low), stoker.AboutSeconds(at.High))
+		value += fmt.Sprintf(" where %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point),
+			stoker.AboutSeconds(at.Low), stoker.AboutSeconds(at.High))
 	}
 	d.note("measured", value, a.Text)
 	return nil

@@ -44,11 +44,13 @@ func TestPredictMeasured(t *testing.T) {
 	if !strings.HasPrefix(source, "measured: 2,470 samples/s at batch 256") {
 		t.Errorf("source %q", source)
 	}
-	_, other, _, source := stepOf(t, "predict", "--model", "resnet50", "--measured", measured2470, "--gpu", "h100-sxm", "--batch", "512")
+	_, other, _, source := stepOf(t, "predict", "--model", "resnet50", "--measured", measured2470, "--gpu",
+		"h100-sxm", "--batch", "512")
 	if other < 0.08 || other > 0.16 || !strings.Contains(source, "carried from NVIDIA A100-SXM4-80GB to NVIDIA H100") {
 		t.Errorf("%v s at batch 512 on an H100, source %q", other, source)
 	}
-	low, point, high, source = stepOf(t, "predict", "--model", "resnet50", "--like", "../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
+	low, point, high, source = stepOf(t, "predict", "--model", "resnet50", "--like",
+		"../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	if low > 0.039 || high < 0.036 || point > 0.045 || !strings.Contains(source, "emulated") {
 		t.Errorf("a recorded step of 36 to 39 ms is %v (%v to %v), source %q", point, low, high, source)
 	}
@@ -58,7 +60,8 @@ func TestPredictMeasured(t *testing.T) {
 // seen, and an emulated device is called so.
 func TestPredictMeasuredSaysWhat(t *testing.T) {
 	alone(t)
-	_, out, _ := call(t, "predict", "--model", "resnet50", "--like", "../../testdata/cases/labelled-healthy/run.jsonl.gz")
+	_, out, _ := call(t, "predict", "--model", "resnet50", "--like",
+		"../../testdata/cases/labelled-healthy/run.jsonl.gz")
 	for _, want := range []string{"measured 60 ms per step on an emulated device where", "would be expected"} {
 		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, want) {
 			t.Errorf("%q is not in %s", want, flat)
@@ -75,12 +78,21 @@ func TestPredictMeasuredRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"--measured", measured2470}, "stoker: hint: --model resnet50\n"},
-		{[]string{"--model", "resnet50", "--measured", "2,470 samples/s"}, "stoker: hint: --measured '2,470 samples/s at batch 256 on a100-80gb-sxm'\n"},
+		{
+			[]string{"--model", "resnet50", "--measured", "2,470 samples/s"},
+			"stoker: hint: --measured '2,470 samples/s at batch 256 on a100-80gb-sxm'\n",
+		},
 		{[]string{"--model", "resnet50", "--measured", "2,470 GB/s at batch 256"}, "expected a rate of samples"},
-		{[]string{"--model", "resnet50", "--measured", "9 ms at batch 1 on a100"}, `--measured: gpu "a100" is not in the table; nearest: a100`},
+		{
+			[]string{"--model", "resnet50", "--measured", "9 ms at batch 1 on a100"},
+			`--measured: gpu "a100" is not in the table; nearest: a100`,
+		},
 		{[]string{"--model", "resnet50", "--measured", measured2470, "--like", run}, "give one"},
 		{[]string{"--model", "resnet50", "--measured", measured2470, "--step", "1ms"}, "give one"},
-		{[]string{"--model", "resnet50", "--measured", measured2470, "--software", "compiled", "--inference", "--precision", "int9"}, "expected fp32"},
+		{[]string{
+			"--model", "resnet50", "--measured", measured2470, "--software", "compiled", "--inference",
+			"--precision", "int9",
+		}, "expected fp32"},
 		{[]string{"--model", "resnet50", "--measured", "9 ms at batch 1"}, "memory bandwidth of this GPU is not known"},
 		{[]string{"--model", "resnet50", "--measured", "9 ms at batch 1, 512 tokens"}, "no sequences"},
 		{[]string{"--model", "resnet50", "--like", "nowhere.jsonl.gz"}, "--like: read recording: open nowhere"},
@@ -100,7 +112,8 @@ func TestPredictOwnNetwork(t *testing.T) {
 	gpu := strings.Fields("--gpu a100-80gb-sxm --batch 256 --precision fp16 --software channels-last")
 	_, known, _, _ := stepOf(t, append(strings.Fields("predict --model resnet50"), gpu...)...)
 	low, point, high, source := stepOf(t, append(own, append(gpu, "--layers", "53", "--family", "convnet")...)...)
-	if point/known > 1.3 || known/point > 1.3 || low > known || high < known || !strings.Contains(source, "no published step of this one") {
+	if point/known > 1.3 || known/point > 1.3 || low > known || high < known ||
+		!strings.Contains(source, "no published step of this one") {
 		t.Errorf("%v (%v to %v) s, of the network in the table %v; source %q", point, low, high, known, source)
 	}
 	anyLow, _, anyHigh, source := stepOf(t, append(own, gpu...)...)
@@ -123,7 +136,8 @@ func TestPredictOwnNetwork(t *testing.T) {
 		{"--flops 8GFLOP --bytes 89MB --params 25.6M --kept 1GB/s", "is a rate"},
 		{"--flops 8GFLOP --bytes 89MB --params 25.6M --family rnn", "expected convnet, transformer or volume"},
 	} {
-		code, _, errs := call(t, append(strings.Fields("predict --gpu a100-80gb-sxm --batch 8 "), strings.Fields(c.args)...)...)
+		code, _, errs := call(t, append(strings.Fields("predict --gpu a100-80gb-sxm --batch 8 "),
+			strings.Fields(c.args)...)...)
 		if code != exitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit %d, %q, want %q in it", c.args, code, errs, c.want)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/predict/tutorial"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 // predictTransformation is "predict transformation": the tutorial's question
@@ -22,8 +23,8 @@ func (a *app) predictTransformation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transformation",
 		Short: "Does the CPU prepare batches as fast as the device takes them",
-		Long: `Compare the preparation of a batch, batch x sample / cpu, with the device's step, the two
-overlapped. Four numbers in, no hardware and no run; stoker predict knows workers, storage and links.`,
+		Long: `Compare the preparation of a batch (batch x sample / cpu) with the device's step. It takes four numbers
+and no hardware. stoker predict knows workers, storage and links as well.`,
 		Example: `  stoker predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms`,
 		Args:    atMost(0),
 		RunE: func(*cobra.Command, []string) error {
@@ -33,7 +34,7 @@ overlapped. Four numbers in, no hardware and no run; stoker predict knows worker
 			}
 			a.began = true
 			if asJSON {
-				return report.Object(a.stdout, transformationJSON(t))
+				return wire.WriteObject(a.stdout, transformationJSON(t))
 			}
 			a.transformation(t)
 			return nil
@@ -47,24 +48,24 @@ overlapped. Four numbers in, no hardware and no run; stoker predict knows worker
 	return cmd
 }
 
-func solveTransformation(batch, sample, cpu, step string) (predict.Transformation, error) {
+func solveTransformation(batch, sample, cpu, step string) (tutorial.Transformation, error) {
 	n, err := quantity("batch", batch, stoker.ParseCount)
 	if err != nil {
-		return predict.Transformation{}, err
+		return tutorial.Transformation{}, err
 	}
 	size, err := quantity("sample", sample, stoker.ParseBytes)
 	if err != nil {
-		return predict.Transformation{}, err
+		return tutorial.Transformation{}, err
 	}
 	rate, err := quantity("cpu", cpu, stoker.ParseRate)
 	if err != nil {
-		return predict.Transformation{}, err
+		return tutorial.Transformation{}, err
 	}
 	time, err := quantity("step", step, stoker.ParseSeconds)
 	if err != nil {
-		return predict.Transformation{}, err
+		return tutorial.Transformation{}, err
 	}
-	return predict.TransformationModel{}.Solve(n, size, rate, time)
+	return tutorial.TransformationModel{}.Solve(n, size, rate, time)
 }
 
 // quantity reads a flag's text that must be more than 0; its error names the flag.
@@ -80,7 +81,7 @@ func quantity[Q interface {
 	return q, stoker.Positive("--"+flag, q)
 }
 
-func (a *app) transformation(t predict.Transformation) {
+func (a *app) transformation(t tutorial.Transformation) {
 	binding := "the device: the CPU keeps up"
 	if t.IsBottleneck {
 		binding = "the CPU"
@@ -93,7 +94,7 @@ func (a *app) transformation(t predict.Transformation) {
 	fmt.Fprintf(a.stdout, "slowdown      %.2fx\n", t.SlowdownFactor)
 }
 
-func transformationJSON(t predict.Transformation) any {
+func transformationJSON(t tutorial.Transformation) any {
 	return struct {
 		Schema         int     `json:"schema"`
 		TransformTime  float64 `json:"transform_time_s"`
@@ -116,8 +117,8 @@ func (a *app) predictData() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Do storage and host link deliver what the device asks for",
-		Long: `Compare a demand of stored bytes with the lesser of what storage reads and what the GPU's
-host link carries. Without --storage the supply is unknown, and so is the answer.`,
+		Long: `Compare a demand of stored bytes with what storage reads and what the GPU's host link carries. If
+--storage is left out, the supply is unknown, and so is the answer.`,
 		Example: `  stoker predict data --demand 10.9GB/s --gpu a100-80gb-sxm --storage nvme
   stoker predict data --demand 300MB/s --storage 1.2GB/s`,
 		Args: atMost(0),
@@ -128,7 +129,7 @@ host link carries. Without --storage the supply is unknown, and so is the answer
 			}
 			a.began = true
 			if asJSON {
-				return report.Object(a.stdout, dataJSON(d))
+				return wire.WriteObject(a.stdout, dataJSON(d))
 			}
 			a.supply(d)
 			return nil
@@ -141,24 +142,24 @@ host link carries. Without --storage the supply is unknown, and so is the answer
 	return cmd
 }
 
-func solveData(demand, gpu, storage string) (predict.DataSupply, error) {
+func solveData(demand, gpu, storage string) (tutorial.DataSupply, error) {
 	rate, err := quantity("demand", demand, stoker.ParseRate)
 	if err != nil {
-		return predict.DataSupply{}, err
+		return tutorial.DataSupply{}, err
 	}
 	machine := hardware.Machine{}
 	if gpu != "" {
 		if _, known := hardware.FindGPU(gpu); !known {
-			return predict.DataSupply{}, unknownName("gpu", gpu, hardware.Known.GPUNames())
+			return tutorial.DataSupply{}, unknownName("gpu", gpu, hardware.Known.GPUNames())
 		}
 		machine = hardware.MachineOf(gpu)
 	}
 	if storage != "" {
 		if machine.Storage, err = storageOf(storage); err != nil {
-			return predict.DataSupply{}, err
+			return tutorial.DataSupply{}, err
 		}
 	}
-	return predict.DataModel{}.Solve(rate, machine)
+	return tutorial.DataModel{}.Solve(rate, machine)
 }
 
 // storageOf is a row of the table, or a rate where the text begins with a number.
@@ -186,13 +187,14 @@ func unknownName(flag, name string, known []string) error {
 	return fmt.Errorf("--%s %q is not in the table: %s", flag, name, strings.Join(known, ", "))
 }
 
-func (a *app) supply(d predict.DataSupply) {
+func (a *app) supply(d tutorial.DataSupply) {
 	fmt.Fprintf(a.stdout, "demand        %s\n", shortRate(d.Demand))
 	switch {
 	case math.IsNaN(float64(d.Supply)) && math.IsNaN(float64(d.AtMost)):
 		fmt.Fprintf(a.stdout, "supply        unknown: name --storage and --gpu; %s is needed\n", shortRate(d.Demand))
 	case math.IsNaN(float64(d.Supply)):
-		fmt.Fprintf(a.stdout, "supply        unknown: name --storage; at most %s by the host link\n", shortRate(d.AtMost))
+		fmt.Fprintf(a.stdout, "supply        unknown: name --storage; at most %s by the host link\n",
+			shortRate(d.AtMost))
 	default:
 		fmt.Fprintf(a.stdout, "supply        %s by %s\n", shortRate(d.Supply), d.Bound)
 		fmt.Fprintf(a.stdout, "utilisation   %.1f %%\n", 100*d.Utilization)
@@ -200,7 +202,7 @@ func (a *app) supply(d predict.DataSupply) {
 	fmt.Fprintf(a.stdout, "stalled       %s\n", d.IsStalled)
 }
 
-func dataJSON(d predict.DataSupply) any {
+func dataJSON(d tutorial.DataSupply) any {
 	var stalled *bool
 	if d.IsStalled != predict.NotKnown {
 		yes := d.IsStalled == predict.Yes

@@ -33,13 +33,15 @@ func TestPredictTransformation(t *testing.T) {
 	}
 	_, out, _ = ask(t, (*app).predictTransformation, append(args, "--json")...)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(out), &got); err != nil || got["transform_time_s"] != 0.064 || got["is_bottleneck"] != true {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got["transform_time_s"] != 0.064 ||
+		got["is_bottleneck"] != true {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
 func TestPredictData(t *testing.T) {
-	code, out, errs := ask(t, (*app).predictData, "--demand", "10.9GB/s", "--gpu", "a100-80gb-sxm", "--storage", "7 GB/s")
+	code, out, errs := ask(t, (*app).predictData, "--demand", "10.9GB/s", "--gpu", "a100-80gb-sxm", "--storage",
+		"7 GB/s")
 	if code != exitFine || !strings.Contains(out, "155.7 %") || !strings.Contains(out, "stalled       yes") {
 		t.Errorf("code %d:\n%s%s", code, out, errs)
 	}
@@ -65,10 +67,16 @@ func TestPredictModelsBadInput(t *testing.T) {
 		want string
 	}{
 		{(*app).predictTransformation, nil, "--batch: nothing is given, expected a count such as 8"},
-		{(*app).predictTransformation, transformation("0", "500KB", "2GB/s", "11ms"), "--batch is 0: expected more than 0"},
+		{
+			(*app).predictTransformation, transformation("0", "500KB", "2GB/s", "11ms"),
+			"--batch is 0: expected more than 0",
+		},
 		{(*app).predictTransformation, transformation("-1", "500KB", "2GB/s", "11ms"), "is negative"},
 		{(*app).predictTransformation, transformation("256", "500", "2GB/s", "11ms"), "no unit, expected a size"},
-		{(*app).predictTransformation, transformation("256", "500KB", "500KB", "11ms"), "is a size, expected a rate such as 2 GB/s"},
+		{
+			(*app).predictTransformation, transformation("256", "500KB", "500KB", "11ms"),
+			"is a size, expected a rate such as 2 GB/s",
+		},
 		{(*app).predictTransformation, transformation("256", "500KB", "2GB/s", "NaN"), "does not begin with a number"},
 		{(*app).predictTransformation, transformation("256", "500KB", "2GB/s", "0ms"), "--step is 0 s"},
 		{(*app).predictData, nil, "--demand: nothing is given"},

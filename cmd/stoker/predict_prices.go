@@ -19,11 +19,16 @@ const hoursOfDay = 24
 // priceFlags say what a GPU hour and its electricity cost.
 type priceFlags struct{ price, kwh, grid, pue string }
 
+// texts are the fields by flag.
+func (f *priceFlags) texts() map[string]*string {
+	return map[string]*string{"price": &f.price, "kwh": &f.kwh, "grid": &f.grid, "pue": &f.pue}
+}
+
 func (f *priceFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.price, "price", "", "price of a GPU: $2.50/h (default: a list price of that GPU)")
-	fs.StringVar(&f.kwh, "kwh", "", "dollars per kWh, where electricity is paid apart: 0.12")
-	fs.StringVar(&f.grid, "grid", "", "electricity grid or what it emits: de, 385gCO2/kWh (stoker predict --list grids)")
-	fs.StringVar(&f.pue, "pue", "", "power usage effectiveness of the building: 1.3")
+	texts := f.texts()
+	for _, row := range priceTable {
+		fs.StringVar(texts[row.flag], row.flag, "", row.help)
+	}
 }
 
 // own are the prices that were given, the others not set.
@@ -52,12 +57,10 @@ func (f *predictFlags) waste(s *described, table hardware.Table, p *report.Predi
 		return err
 	}
 	p.Hours = hoursOfDay * math.Max(1, s.GPUs)
-	if f.hours != "" {
-		n, err := quantity("hours", f.hours, stoker.ParseNumber)
-		if err != nil {
+	if f.text("hours") != "" {
+		if p.Hours, _, err = f.value("hours"); err != nil {
 			return err
 		}
-		p.Hours = float64(n)
 	}
 	w := predict.Idle(s.Load.GPU, p.Answer.Stall, p.Hours, p.Prices)
 	if w.Dollars.Low >= 0 || w.KWh.Low >= 0 {
@@ -94,7 +97,8 @@ func (f *priceFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Pri
 		}
 		p.PUE, pue = float64(v), given
 		if p.PUE < 1 {
-			return p, fmt.Errorf("--pue %s: expected 1 or more, such as 1.3: the building's energy over that of its machines", f.pue)
+			return p, fmt.Errorf("--pue %s: expected 1 or more, such as 1.3: the building's energy over that of "+
+				"its machines", f.pue)
 		}
 	}
 	say("PUE %s: %s", stoker.About(p.PUE), pue)

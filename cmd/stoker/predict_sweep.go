@@ -13,6 +13,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -21,7 +22,8 @@ import (
 func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
 
 // single is a flag's text where it is one value; "" where it is a range.
-func (f *predictFlags) single(flag, text string) string {
+func (f *predictFlags) single(flag string) string {
+	text := f.text(flag)
 	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
 		return ""
 	}
@@ -39,14 +41,17 @@ func (f *predictFlags) readAxes(d *described, cmd *cobra.Command, table hardware
 		var axis predict.Axis
 		if axis, err = axisOf(flag.Name, text, table); err == nil {
 			d.axes = append(d.axes, axis)
-			d.begin(axis)
+			d.Setup = d.Begin(axis)
+			if len(axis.Storages) > 0 {
+				d.Setup = d.WithStorage(axis.Storages[0], d.usual)
+			}
 			d.note(flag.Name, text, "swept")
 		}
 	})
 	if err == nil && len(d.axes) > 2 {
 		err = fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
 	}
-	if err == nil && len(d.axes) > 0 && f.roofline {
+	if err == nil && len(d.axes) > 0 && f.on("roofline") {
 		err = errors.New("--roofline is about one setting: leave the range out")
 	}
 	return err
@@ -63,7 +68,8 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 			classes = append(classes, row)
 		}
 		if i > 0 && len(item) == 3 && item[0] == '0' {
-			return predict.Axis{}, fmt.Errorf("--%s %q: a comma separates values here: write one thousand as 1000", flag, text)
+			return predict.Axis{}, fmt.Errorf("--%s %q: a comma separates values here: write one thousand as 1000",
+				flag, text)
 		}
 	}
 	axis, err := predict.ParseAxis(flag, strings.Join(items, ","))
@@ -71,36 +77,12 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 		return axis, fmt.Errorf("--%w", err)
 	}
 	if len(classes) > 0 && len(classes) != len(axis.Values) {
-		return axis, fmt.Errorf("--%s %q: expected classes or rates: a class has reads/s and a latency besides its rate", flag, text)
+		return axis,
+			fmt.Errorf("--%s %q: expected classes or rates: a class has reads/s and a latency besides its rate", flag,
+				text)
 	}
 	axis.Storages = classes
 	return axis, nil
-}
-
-// begin sets a setup to an axis's first value.
-func (d *described) begin(a predict.Axis) {
-	v := a.Values[0]
-	switch a.Name {
-	case "batch":
-		d.Batch = v
-	case "workers":
-		d.Workers = v
-	case "cores":
-		d.Cores = v
-	case "gpus":
-		d.GPUs = v
-	case "cached":
-		d.Cached = v
-	case "sample":
-		d.Sample = stoker.Exactly(v)
-	case "storage":
-		d.Storage = stoker.Exactly(v)
-		if len(a.Storages) > 0 {
-			d.Setup = d.WithStorage(a.Storages[0], d.usual)
-		}
-	case "prepare":
-		d.PrepareCPU = stoker.Exactly(v)
-	}
 }
 
 // plotBatch is the batch of workloads on a roofline of all models.
@@ -109,13 +91,13 @@ const plotBatch = 64
 // askRoofline draws the setup's workload, or all that are known where none is
 // named: each at one batch, smaller where it does not fit.
 func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
-	if f.target != "" || f.walls {
+	if f.text("for") != "" || f.on("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
 	}
 	if s.Load.GPU.Name == "" {
 		return errors.New("--roofline needs --gpu")
 	}
-	if s.Load.Precision == predict.AnyPrecision {
+	if s.Load.Precision == device.AnyPrecision {
 		s.Load.Precision = hardware.FP16
 		s.note("precision", string(hardware.FP16), "assumed; --precision")
 	}
@@ -140,7 +122,7 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range predict.Workloads {
+	for _, w := range device.Workloads {
 		addWorkload(&r, *s, w, p)
 	}
 	p.Roofline = &r
@@ -149,10 +131,11 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 
 // addWorkload puts a model with its usual data on a roofline, or says in a note
 // why not.
-func addWorkload(r *predict.Roofline, s described, w predict.Workload, p *report.Prediction) {
+func addWorkload(r *predict.Roofline, s described, w device.Workload, p *report.Prediction) {
 	profile, _ := predict.FindProfile(w.Profile)
 	profile = profile.For(w)
-	s.Load.Workload, s.Sample, s.Decoded, s.PrepareCPU = w, profile.Stored.Interval, profile.Decoded.Interval, profile.Prepare.Interval
+	s.Load.Workload, s.Sample, s.Decoded, s.PrepareCPU = w, profile.Stored.Interval, profile.Decoded.Interval,
+		profile.Prepare.Interval
 	if s.Batch == 0 {
 		s.Batch = plotBatch
 	}
@@ -172,32 +155,30 @@ func addWorkload(r *predict.Roofline, s described, w predict.Workload, p *report
 
 // size is what the target takes.
 func (f *predictFlags) size(s *described) (*predict.Sizing, error) {
-	target, err := stoker.ParseShare(f.target)
+	target, err := stoker.ParseShare(f.text("for"))
 	if err != nil {
 		return nil, fmt.Errorf("--for: %w", err)
 	}
 	z, err := s.Size(float64(target))
 	if err != nil {
-		return nil, fmt.Errorf("--for %s: %w", f.target, err)
+		return nil, fmt.Errorf("--for %s: %w", f.text("for"), err)
 	}
 	return &z, nil
 }
 
 // cluster is what walls outside the machine need.
 func (f *predictFlags) cluster() (c predict.Cluster, err error) {
-	if f.checkpoint != "" {
-		rate, err := quantity("checkpoint", f.checkpoint, stoker.ParseRate)
+	if f.text("checkpoint") != "" {
+		rate, _, err := f.value("checkpoint")
 		if err != nil {
 			return c, err
 		}
-		c.Write = stoker.Exactly(float64(rate))
+		c.Write = stoker.Exactly(rate)
 	}
-	if f.mtbf != "" {
-		t, err := quantity("mtbf", f.mtbf, stoker.ParseSeconds)
-		if err != nil {
+	if f.text("mtbf") != "" {
+		if c.MTBF, _, err = f.value("mtbf"); err != nil {
 			return c, err
 		}
-		c.MTBF = float64(t)
 	}
 	return c, nil
 }

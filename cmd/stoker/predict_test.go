@@ -12,7 +12,8 @@ import (
 
 // job is a setting that the built-in tables answer.
 func job(more ...string) []string {
-	return append(strings.Fields("predict --gpu h100-sxm --model resnet50 --workers 8 --cores 16 --storage nvme"), more...)
+	return append(strings.Fields("predict --gpu h100-sxm --model resnet50 --workers 8 --cores 16 --storage nvme"),
+		more...)
 }
 
 // alone keeps the user's own rows out of a test.
@@ -25,32 +26,96 @@ func TestPredict(t *testing.T) {
 		want []string // in stdout
 	}{
 		{[]string{"predict", "--help"}, []string{"--roofline", "stoker predict --tutorial", "Exit codes:"}},
-		{job("--batch", "256"), []string{"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed", "utilisation", "binds", "what idling costs, of 24 GPU hours", "assumed (--sources", "--sources"}},
+		{job("--batch", "256"), []string{
+			"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed",
+			"utilisation", "binds", "what idling costs, of 24 GPU hours", "assumed (--sources", "--sources",
+		}},
 		{job("--batch", "256", "--gpus", "8"), []string{"8 x NVIDIA H100", "of 192 GPU hours", " each"}},
-		{job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"), []string{"inference, bf16, eager", "memory pinned (given)"}},
+		{
+			job("--batch", "256", "--inference", "--software", "eager", "--precision", "bf16", "--pinned", "--sources"),
+			[]string{"inference, bf16, eager", "memory pinned (given)"},
+		},
 		{job("--batch", "256", "--for", "95%"), []string{"what 95 % utilisation takes"}},
-		{job("--batch", "256", "--walls", "--gpus", "8", "--network", "ib-ndr", "--checkpoint", "1GB/s", "--mtbf", "24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
-		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100", "--sources"), []string{"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France", "PUE 1.1: given", "$0.1 per kWh: given"}},
+		{job("--batch", "256", "--walls", "--gpus", "8", "--network", "ib-ndr", "--checkpoint", "1GB/s", "--mtbf",
+			"24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
+		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100",
+			"--sources"), []string{
+			"of 100 GPU hours", "$2 per GPU hour: given", "56 g CO2e/kWh, France",
+			"PUE 1.1: given", "$0.1 per kWh: given",
+		}},
 		{job("--batch", "32..1024"), []string{"over batch", "1024", "samples/s: likely"}},
 		{job("--batch", "32..1024", "--csv"), []string{"batch,utilization_ratio", "\n1024,"}},
 		{job("--batch", "256", "--storage", "hdd"), []string{"1.68 s", "Read is the limit (storage)", "reads/s"}},
-		{job("--batch", "256", "--workers", "16", "--storage", "s3"), []string{"2.46 s", "Prepare is the limit (workers)"}},
+		{
+			job("--batch", "256", "--workers", "16", "--storage", "s3"),
+			[]string{"2.46 s", "Prepare is the limit (workers)"},
+		},
 		{job("--batch", "256", "--storage", "s3", "--access", "sequential"), []string{"10.3 ms"}},
 		{job("--batch", "256", "--storage", "fsx-1000"), []string{"What limits the step is unknown", "reads: about"}},
 		{job("--batch", "256", "--storage", "fsx-1000", "--reads", "100"), []string{"Read is the limit (storage)"}},
-		{job("--batch", "256", "--storage", "hdd", "--dataset", "150GB", "--memory", "100GB"), []string{"first epoch", "nothing is in memory yet"}},
-		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256"}, []string{"utilisation  at most", "What limits the step is unknown", "needs"}},
-		{[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256", "--for", "95%"}, []string{"pin_memory", "workers per GPU  unknown", "reads/s"}},
+		{
+			job("--batch", "256", "--storage", "hdd", "--dataset", "150GB", "--memory", "100GB"),
+			[]string{"first epoch", "nothing is in memory yet"},
+		},
+		{
+			[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256"},
+			[]string{"utilisation  at most", "What limits the step is unknown", "needs"},
+		},
+		{
+			[]string{"predict", "--gpu", "h100-sxm", "--model", "resnet50", "--batch", "256", "--for", "95%"},
+			[]string{"pin_memory", "workers per GPU  unknown", "reads/s"},
+		},
 		{job("--batch", "256", "--storage", "hdd,nvme"), []string{"over storage", "hdd", "nvme", "152"}},
 		{job("--batch", "256", "--storage", "270MB/s,7GB/s"), []string{"over storage", "270 MB/s", "7 GB/s"}},
 		{job("--workers", "1..8:1", "--batch", "64,128"), []string{`workers \ batch`}},
 		{[]string{"predict", "--gpu", "h100-sxm", "--roofline"}, []string{"295 FLOP/B", "Llama-class 1 B"}},
 		{job("--roofline", "--batch", "64"), []string{"input supply", "ResNet-50"}},
-		{[]string{"predict", "--batch", "256", "--step", "103ms", "--sample", "110KB", "--cpu", "250MB/s", "--storage", "1.2GB/s", "--decoded", "602KB", "--link", "25GB/s", "--pinned"}, []string{"batch 256", "Prepare is the limit"}},
-		{[]string{"predict", "--batch", "5"}, []string{"utilisation  unknown", "step time: name the model and the GPU"}},
+		{
+			[]string{
+				"predict", "--batch", "256", "--step", "103ms", "--sample", "110KB", "--cpu", "250MB/s",
+				"--storage", "1.2GB/s", "--decoded", "602KB", "--link", "25GB/s", "--pinned",
+			},
+			[]string{"batch 256", "Prepare is the limit"},
+		},
+		{
+			[]string{"predict", "--batch", "5"},
+			[]string{"utilisation  unknown", "step time: name the model and the GPU"},
+		},
 		{job("--batch", "256", "--prepare", "unknown"), []string{"prepare: at most"}},
-		{[]string{"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--tokens", "512", "--batch", "16"}, []string{"GPT-2"}},
-		{[]string{"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--data", "rl-simulator", "--batch", "16", "--sources"}, []string{"Simulator"}},
+		{
+			[]string{"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--tokens", "512", "--batch", "16"},
+			[]string{"GPT-2"},
+		},
+		{[]string{
+			"predict", "--gpu", "h100-sxm", "--model", "gpt2", "--data", "rl-simulator", "--batch", "16",
+			"--sources",
+		}, []string{"Simulator"}},
+		// Published: 1.51, 23.1 and 4.44 GB/s at AU 92.5, 93.6 and 70.3 % (DDN, MLPerf Storage v1.0, closed, 8 H100).
+		{
+			[]string{"predict", "--mlperf", "resnet50", "--gpus", "8", "--for", "92.5%"},
+			[]string{"emulated H100", "storage rate  unknown  1.52 GB/s"},
+		},
+		{
+			[]string{"predict", "--mlperf", "unet3d", "--gpus", "8", "--for", "93.6%"},
+			[]string{"storage rate  unknown  23.9 GB/s"},
+		},
+		{
+			[]string{"predict", "--mlperf", "cosmoflow", "--gpus", "8", "--gpu", "h100-sxm", "--prepare", "0"},
+			[]string{"what 70 % utilisation takes", "4.53 GB/s"},
+		},
+		{[]string{"predict", "--mlperf", "unet3d", "--gpu", "a100-80gb-sxm"}, []string{"emulated A100", "636 ms"}},
+		{
+			[]string{"predict", "--mlperf", "unet3d", "--gpu", "b200", "--step", "100ms"},
+			[]string{"emulated B200", "100 ms"},
+		},
+		{
+			[]string{"predict", "--mlperf", "llama3-70b", "--checkpoint", "40GB/s", "--mtbf", "24h"},
+			[]string{"912 GB takes 22.8 s"},
+		},
+		{
+			[]string{"predict", "--gpu", "h100-sxm", "--model", "unet3d", "--batch", "7", "--gpus", "8", "--for", "90%"},
+			[]string{"the upper ends are unknown", "MLPerf Storage emulates 3-D U-Net of H100 with 323 ms"},
+		},
 		{[]string{"predict", "--tutorial"}, []string{"18.3 %", "5.45x", "!  storage supply", "437"}},
 		{[]string{"predict", "--tutorial", "--csv"}, []string{"lesson,what,published"}},
 		{[]string{"predict", "--list", "gpus"}, []string{"h100-sxm", "989 TFLOP/s", "data sheet"}},
@@ -61,13 +126,25 @@ func TestPredict(t *testing.T) {
 		{[]string{"predict", "--list", "links", "--json"}, []string{`"links"`, `"pcie5"`}},
 		{[]string{"predict", "--list", "cpus"}, []string{"zen4"}},
 		{[]string{"predict", "--list", "networks"}, []string{"ib-ndr", "50 GB/s", "eth-10g"}},
-		{strings.Fields("predict --gpu h100-sxm --model llama-8b --precision bf16 --batch 1 --gpus 8 --shard fsdp --recompute --walls"), []string{"zero3, recomputed, batch 1 on 8 x NVIDIA H100", "sync      exchange", "of 85.5 GB device memory", "8 ranks exchange 64.2 GB"}},
-		{strings.Fields("predict --gpu h100-sxm --model llama-8b --precision bf16 --batch 1 --gpus 64 --nodes 8 --shard zero3 --network 40GB/s --sources"), []string{"64 ranks exchange", "network 40 GB/s"}},
-		{strings.Fields("predict --gpu h100-sxm --model bert-large --precision bf16 --batch 1 --gpus 64 --nodes 8"), []string{"exchange between ranks: give the network between machines", "unknown"}},
-		{[]string{"predict", "transformation", "--batch", "256", "--sample", "500KB", "--cpu", "2GB/s", "--step", "11.74ms"}, []string{"18.3 %"}},
+		{strings.Fields("predict --gpu h100-sxm --model llama-8b --precision bf16 --batch 1 --gpus 8 --shard fsdp " +
+			"--recompute --walls"), []string{
+			"zero3, recomputed, batch 1 on 8 x NVIDIA H100", "sync      exchange",
+			"of 85.5 GB device memory", "8 ranks exchange 64.2 GB",
+		}},
+		{strings.Fields("predict --gpu h100-sxm --model llama-8b --precision bf16 --batch 1 --gpus 64 --nodes 8 " +
+			"--shard zero3 --network 40GB/s --sources"), []string{"64 ranks exchange", "network 40 GB/s"}},
+		{
+			strings.Fields("predict --gpu h100-sxm --model bert-large --precision bf16 --batch 1 --gpus 64 --nodes 8"),
+			[]string{"exchange between ranks: give the network between machines", "unknown"},
+		},
+		{[]string{
+			"predict", "transformation", "--batch", "256", "--sample", "500KB", "--cpu", "2GB/s", "--step",
+			"11.74ms",
+		}, []string{"18.3 %"}},
 	} {
 		code, out, errs := call(t, c.args...)
-		if code != exitFine || errs != "" || strings.Contains(out, "NaN") || strings.Contains(strings.ReplaceAll(out, "InfiniBand", ""), "Inf") {
+		if code != exitFine || errs != "" || strings.Contains(out, "NaN") ||
+			strings.Contains(strings.ReplaceAll(out, "InfiniBand", ""), "Inf") {
 			t.Errorf("stoker %s: code %d, stderr %q\n%s", strings.Join(c.args, " "), code, errs, out)
 		}
 		for _, want := range c.want {
@@ -86,6 +163,10 @@ func TestPredictBadInput(t *testing.T) {
 	}{
 		{[]string{"predict"}, "for example stoker predict --gpu h100-sxm"},
 		{[]string{"predict", "foo"}, "at most 0 argument(s)"},
+		{[]string{"predict", "--mlperf", "unet"}, "expected one of resnet50, unet3d, cosmoflow"},
+		{[]string{"predict", "--mlperf", "unet3d", "--model", "unet3d"}, "leave --model"},
+		{[]string{"predict", "--mlperf", "unet3d", "--gpu", "b200"}, "--step 100ms"},
+		{[]string{"predict", "--mlperf", "llama3-8b"}, "--checkpoint 40GB/s"},
 		{job(), "--batch is missing"},
 		{job("--batch", "0"), "--batch is 0: expected more than 0"},
 		{job("--batch", "-3"), "negative"},
@@ -129,8 +210,14 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--shard", "zero3", "--inference"), "sharding is for training"},
 		{job("--batch", "256", "--recompute", "--inference"), "nothing is recomputed"},
 		{job("--batch", "256", "--network", "ib-ndrr"), "nearest: ib-ndr"},
-		{strings.Fields("predict --gpu h100-sxm --model llama-8b --batch 1"), "stoker: hint: --shard zero3 --gpus 8 --recompute\n"},
-		{strings.Fields("predict --gpu a100-40gb-sxm --model llama-8b --batch 1 --gpus 8 --shard zero3"), "stoker: hint: --recompute\n"},
+		{
+			strings.Fields("predict --gpu h100-sxm --model llama-8b --batch 1"),
+			"stoker: hint: --shard zero3 --gpus 8 --recompute\n",
+		},
+		{
+			strings.Fields("predict --gpu a100-40gb-sxm --model llama-8b --batch 1 --gpus 8 --shard zero3"),
+			"stoker: hint: --recompute\n",
+		},
 		{job("--batch", "256", "--software", "fast"), "expected eager"},
 		{job("--batch", "256", "--tokens", "5"), "no sequences"},
 		{job("--batch", "256", "--cpu", "1GB/s", "--prepare", "1ms"), "give one"},
@@ -150,8 +237,10 @@ func TestPredictBadInput(t *testing.T) {
 		{[]string{"predict", "--list", "nix"}, "expected one of gpus"},
 	} {
 		code, out, errs := call(t, c.args...)
-		if code != exitUsage || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "stoker: error: ") || out != "" {
-			t.Errorf("stoker %s: code %d, want %d; stderr lacks %q:\n%s%s", strings.Join(c.args, " "), code, exitUsage, c.want, errs, out)
+		if code != exitUsage || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "stoker: error: ") ||
+			out != "" {
+			t.Errorf("stoker %s: code %d, want %d; stderr lacks %q:\n%s%s", strings.Join(c.args, " "), code,
+				exitUsage, c.want, errs, out)
 		}
 	}
 }
@@ -171,7 +260,8 @@ func TestPredictJSON(t *testing.T) {
 		code, out, errs := call(t, args...)
 		var object map[string]any
 		if err := json.Unmarshal([]byte(out), &object); err != nil || code != exitFine || object[field] == nil {
-			t.Errorf("stoker %s: code %d, %v, %q is %v\n%s", strings.Join(args, " "), code, err, field, object[field], errs)
+			t.Errorf("stoker %s: code %d, %v, %q is %v\n%s", strings.Join(args, " "), code, err, field, object[field],
+				errs)
 		}
 	}
 }
@@ -218,7 +308,8 @@ func TestPredictOwnRows(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := strings.Fields("predict --gpu ours --model resnet50 --batch 256 --workers 8 --cores 16 --storage attic --sources")
+	args := strings.Fields("predict --gpu ours --model resnet50 --batch 256 --workers 8 --cores 16 --storage " +
+		"attic --sources")
 	code, out, errs := call(t, args...)
 	for _, want := range []string{"our books", "40 MB/s", "Read is the limit (storage)"} {
 		if code != exitFine || !strings.Contains(out, want) {
@@ -235,7 +326,8 @@ func TestPredictOwnRows(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"gpus": [{"nam": "x"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := call(t, append(args, "--hardware", file)...); code != exitUsage || !strings.Contains(errs, file) {
+	if code, _, errs := call(t, append(args, "--hardware", file)...); code != exitUsage ||
+		!strings.Contains(errs, file) {
 		t.Errorf("a bad file: code %d, %s", code, errs)
 	}
 }
@@ -265,7 +357,8 @@ func TestPredictExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	if err := errors.Join(os.Mkdir(runsFolder, 0o700), os.WriteFile(runsFolder+"/RUN.jsonl.gz", run, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(runsFolder, 0o700),
+		os.WriteFile(runsFolder+"/RUN.jsonl.gz", run, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	ran := 0

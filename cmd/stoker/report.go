@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,32 +15,39 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose/operators"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/page"
 	"github.com/stoker-dev/stoker/report/plot"
 	"github.com/stoker-dev/stoker/verify"
 )
 
 func (a *app) report() *cobra.Command {
 	var file string
+	var serve bool
+	var port int
 	cmd := &cobra.Command{
 		Use:   "report [RUN [RUN2]] -o FILE",
-		Short: "Write one page about a run, to look at and to send round",
-		Long: `Write one HTML page about a run: the verdict in a sentence, where the time goes, the whole run as
-a strip, what to change and what that is worth. The page is one file: it needs no network, no other file,
-and no script to be read. RUN is a recording (default: the newest here), a profiler's trace, or what
-stoker tune --json printed. With two recordings or two traces the page holds the second against the
-first, and against what had been promised. (stoker predict -o forecast.html makes a page of a forecast.)`,
-		Example: `  stoker report
-  stoker report -o run.html stoker-runs/2026-11-21T101500-train.jsonl.gz
+		Short: "Write a page about a run, or serve the pages of a folder",
+		Long: `Write one HTML page about a run that needs no network and no other file. RUN is a recording (default:
+the newest here), a profiler's trace or the output of stoker tune --json, and a second one is compared
+with the first. --serve shows a folder's runs to a browser on this machine, at an address with a token.`,
+		Example: `  stoker report -o run.html RUN
   stoker report -o helped.html BEFORE AFTER
-  stoker report -o trace.html trace.json.gz`,
+  stoker report --serve stoker-runs                until Ctrl-C`,
 		Args: atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := served(serve, args, cmd.Flags().Changed); err != nil {
+				return err
+			}
 			a.began = true
+			if serve {
+				return a.serveReports(cmd.Context(), cmp.Or(strings.Join(args, ""), runsFolder), port)
+			}
 			return a.runReport(cmd.Context(), args, file)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "page to write (default: RUN's name with .html, here); - is stdout")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "page `FILE` to write (default: RUN's name with .html, here), or - for stdout")
+	cmd.Flags().BoolVar(&serve, "serve", false, "serve the pages of all recordings in a folder to a browser on this machine")
+	cmd.Flags().IntVar(&port, "port", 0, "with --serve: port on loopback (default: a free one)")
 	return cmd
 }
 
@@ -68,32 +76,32 @@ func (a *app) runReport(ctx context.Context, args []string, file string) error {
 func (a *app) page(ctx context.Context, args []string) (name string, write func(io.Writer) error, err error) {
 	if len(args) == 1 {
 		if t, is := tunedPage(args[0]); is {
-			return args[0], func(w io.Writer) error { return report.TuneHTML(w, t) }, nil
+			return args[0], func(w io.Writer) error { return page.WriteTuning(w, t) }, nil
 		}
 	}
 	s, err := a.subject(ctx, args)
-	return s.Name, func(w io.Writer) error { return report.HTML(w, s) }, err
+	return s.Name, func(w io.Writer) error { return page.WriteRun(w, s) }, err
 }
 
 // mostTuned is how large a file may be that stoker tune --json printed.
 const mostTuned = 16 << 20
 
 // tunedPage reads what stoker tune --json printed; false where the file is something else.
-func tunedPage(file string) (report.Tuned, bool) {
+func tunedPage(file string) (page.Tuned, bool) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > mostTuned {
-		return report.Tuned{}, false
+		return page.Tuned{}, false
 	}
 	text, err := os.ReadFile(file)
 	var o tuneObject
 	if err != nil || json.Unmarshal(text, &o) != nil || o.Schema != 1 || o.Plan.Format == 0 {
-		return report.Tuned{}, false
+		return page.Tuned{}, false
 	}
-	t := report.Tuned{Name: file, Version: version, Stopped: o.Stopped, Outcome: o.Outcome, Patch: o.Patch, Command: o.Plan.Command, Object: text}
+	t := page.Tuned{Name: file, Version: version, Stopped: o.Stopped, Outcome: o.Outcome, Patch: o.Patch, Command: o.Plan.Command, Object: text}
 	for _, trial := range o.Trials {
 		if trial.Losses != nil && trial.Why == "" {
 			trial.Why = trial.Losses.Told()
 		}
-		t.Trials = append(t.Trials, report.Tried{Settings: trial.Settings(), Promised: trial.Promise(), Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why})
+		t.Trials = append(t.Trials, page.Tried{Settings: trial.Settings(), Promised: trial.Promise(), Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why})
 	}
 	return t, true
 }
@@ -108,15 +116,15 @@ func pageName(run string) string {
 }
 
 // subject reads what a page is about: recordings, or else a profiler's files.
-func (a *app) subject(ctx context.Context, args []string) (report.Subject, error) {
+func (a *app) subject(ctx context.Context, args []string) (page.Subject, error) {
 	now, err := a.judge(args[max(0, len(args)-1):])
 	if err != nil {
 		if s, bad := a.traceSubject(ctx, args); len(args) > 0 && bad == nil {
 			return s, nil
 		}
-		return report.Subject{}, err
+		return page.Subject{}, err
 	}
-	s := report.Subject{Name: now.path, Version: version, Run: now.run, Verdict: now.verdict, Plan: now.plan}
+	s := page.Subject{Name: now.path, Version: version, Run: now.run, Verdict: now.verdict, Plan: now.plan}
 	if len(args) < 2 {
 		return s, nil
 	}
@@ -124,15 +132,15 @@ func (a *app) subject(ctx context.Context, args []string) (report.Subject, error
 	if err != nil {
 		return s, err
 	}
-	s.Before = &report.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: compareAll([]judged{before}, []judged{now})}
+	s.Before = &page.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: compareAll([]judged{before}, []judged{now})}
 	return s, nil
 }
 
 // traceSubject reads a profiler's files: of one run, or of one before and one after.
-func (a *app) traceSubject(ctx context.Context, files []string) (report.Subject, error) {
+func (a *app) traceSubject(ctx context.Context, files []string) (page.Subject, error) {
 	runs, err := a.readTraces(ctx, files, true)
 	if err != nil {
-		return report.Subject{}, err
+		return page.Subject{}, err
 	}
 	run, name := runs[len(runs)-1], files[len(files)-1:]
 	if len(runs) == 1 {
@@ -140,10 +148,10 @@ func (a *app) traceSubject(ctx context.Context, files []string) (report.Subject,
 	}
 	r, err := a.inspectUntil(ctx, run, operators.Options{By: operators.BySelf})
 	if err != nil {
-		return report.Subject{}, errors.Join(err, ctx.Err())
+		return page.Subject{}, errors.Join(err, ctx.Err())
 	}
 	r.Source.Files, r.Source.Bytes = name, bytesOf(name)
-	s := report.Subject{Name: name[0], Version: version, Run: run, Verdict: r.Verdict, Plan: r.Plan, Trace: &r}
+	s := page.Subject{Name: name[0], Version: version, Run: run, Verdict: r.Verdict, Plan: r.Plan, Trace: &r}
 	if c := r.Ceilings(); c != nil {
 		var picture strings.Builder
 		if err := plot.Roofline(&picture, plot.Words{Title: "What " + c.GPU.Title + " can do, and what these steps did"}, c.Roofline); err != nil {
@@ -155,7 +163,7 @@ func (a *app) traceSubject(ctx context.Context, files []string) (report.Subject,
 		was := judgedTraces(runs[:1])
 		o := verify.Traces(was, []verify.Traced{{Run: run, Gaps: r.Gaps, Verdict: r.Verdict}}, promisesOf(advise.Rank(runs[0], was[0].Verdict)))
 		o.Refused = "" // two traces are shown beside each other all the same
-		s.Before = &report.Before{Name: files[0], Run: runs[0], Verdict: was[0].Verdict, Outcome: o.Outcome, Traces: &o}
+		s.Before = &page.Before{Name: files[0], Run: runs[0], Verdict: was[0].Verdict, Outcome: o.Outcome, Traces: &o}
 	}
 	return s, nil
 }

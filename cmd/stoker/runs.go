@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -18,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/internal/parquet"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 )
 
 // orders are what jobs can be sorted by, the first as it is without a word.
@@ -46,28 +44,22 @@ func most(a, b float64) int {
 
 func (a *app) runs() *cobra.Command {
 	var asJSON, asCSV bool
-	var order, file string
+	var order string
 	var top int
 	var prices priceFlags
 	cmd := &cobra.Command{
 		Use:   "runs [FOLDER]",
-		Short: "List all recordings: what each lost, what that costs, and what would help",
-		Long: `List the jobs whose recordings lie in FOLDER (default: stoker-runs): when and where each ran, what bound it, what its GPUs
-lost by idling, and what the best fix is worth; then the sum of each month. The recordings of several ranks and nodes of a job
-are one job. What was concluded of a recording is kept in FOLDER/` + cacheName + `, which may be deleted.`,
+		Short: "List all runs: what each lost, what that costs, what helps",
+		Long: `List the jobs of a folder (default: stoker-runs) with what bound each, what its GPUs lost by idling and
+the best fix, then the sum of each month. check, trim and merge look after the files.`,
 		Example: `  stoker runs
   stoker runs --price '$2.10/h' --sort when /shared/stoker-runs
-  stoker runs --json | jq '.months[] | {month, lost_usd}'
-  stoker runs --csv > runs.csv
-  stoker runs -o runs.parquet`,
+  stoker runs check stoker-runs/*.jsonl.gz         are the files whole`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, known := orders[order]
 			if !known {
 				return usageError{fmt.Errorf("--sort %q: expected lost, when, stall, rate, host or class", order)}
-			}
-			if file != "" && !strings.HasSuffix(file, ".parquet") {
-				return usageError{fmt.Errorf("-o %q: the name says no format; expected FILE.parquet", file)}
 			}
 			own, err := prices.own()
 			if err != nil {
@@ -84,61 +76,49 @@ are one job. What was concluded of a recording is kept in FOLDER/` + cacheName +
 			}
 			list := listed(folder, found, notes, own)
 			slices.SortStableFunc(list.Jobs, by)
-			if file != "" || asCSV { // which have no place for them
+			if asCSV { // which has no place for them
 				for _, note := range list.Notes {
 					a.say("%s", note)
 				}
 			}
 			switch {
-			case file != "":
-				return a.runsTable(cmd.Context(), file, list)
 			case asJSON:
-				return report.RunsJSON(a.stdout, list)
+				return wire.WriteRuns(a.stdout, list)
 			case asCSV:
-				return report.RunsCSV(a.stdout, list)
+				return wire.WriteRunsCSV(a.stdout, list)
 			}
-			return report.RunsText(a.stdout, list, top, a.style(a.stdout))
+			return text.WriteRuns(a.stdout, list, top, a.style(a.stdout))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print a row of comma-separated values per job")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write a row per job as a Parquet table: FILE.parquet")
-	cmd.Flags().StringVar(&order, "sort", "lost", "order: lost, when, stall, rate, host, class")
-	cmd.Flags().IntVar(&top, "top", 50, "jobs to show; 0: all")
+	cmd.Flags().StringVar(&order, "sort", "lost", "`ORDER`: lost, when, stall, rate, host, class")
+	cmd.Flags().IntVar(&top, "top", 50, "show `N` jobs (0: all)")
 	prices.register(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("json", "csv", "output")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	cmd.AddCommand(a.runsCheck(), a.runsTrim(), a.runsMerge())
 	return cmd
-}
-
-// runsTable writes the jobs as one table.
-func (a *app) runsTable(ctx context.Context, file string, list report.Runs) error {
-	if err := writeFiles(ctx, output{file, toUser, func(w io.Writer) error { return parquet.Write(w, report.JobColumns, list.Jobs) }}); err != nil {
-		return err
-	}
-	a.say("%s is written: %s", file, stoker.Many(len(list.Jobs), "job"))
-	return nil
 }
 
 // summaries are what is concluded of each recording of a folder, in order of name, and
 // sentences about those that cannot be read.
 func (a *app) summaries(ctx context.Context, folder string) (found []summary, notes []string, err error) {
-	entries, err := os.ReadDir(folder)
+	l, err := listTuned(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, hintedError{fmt.Errorf("list %s: there is no such folder", folder), "stoker runs FOLDER, where the recordings are; stoker observe makes stoker-runs"}
 	} else if err != nil {
-		return nil, nil, fmt.Errorf("list recordings: %w", err)
+		return nil, nil, err
 	}
 	debug.SetGCPercent(400) // a quarter of the time goes into collecting what each recording leaves
 	kept := openCache(folder)
 	var files []*summary
-	for _, entry := range entries {
-		if name := entry.Name(); isRecording(name) {
-			if s := kept.summary(filepath.Join(folder, name)); s != nil {
-				files = append(files, s)
-			}
+	for _, name := range l.names {
+		if s := kept.summary(name); s != nil {
+			files = append(files, s)
 		}
 	}
 	a.concludeAll(ctx, folder, files, kept)
+	notes = l.notes()
 	for _, s := range files {
 		if s.Why != "" {
 			notes = append(notes, s.Why)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/stoker-dev/stoker/internal/owned"
 )
 
 // cacheName is the file of a folder in which runs keeps what it concluded of recordings:
@@ -95,7 +97,7 @@ func openCache(folder string) *cache {
 // already. What another stoker keeps there stays.
 func keepSummary(j judged) error {
 	c := &cache{folder: filepath.Dir(j.path), header: cacheHeader{version, program()}}
-	s := c.summary(j.path)
+	s := c.summary(filepath.Base(j.path))
 	if s == nil || s.known {
 		return nil
 	}
@@ -110,20 +112,19 @@ func keepSummary(j judged) error {
 	}
 	first, line = append(first, '\n'), append(line, '\n')
 	path := filepath.Join(c.folder, cacheName)
-	flags := os.O_RDWR | os.O_APPEND
-	if info, err := os.Lstat(path); os.IsNotExist(err) && filepath.Base(c.folder) == runsFolder {
-		flags |= os.O_CREATE | os.O_EXCL
-		line = append(bytes.Clone(first), line...)
-	} else if err != nil || !info.Mode().IsRegular() {
+	info, err := os.Lstat(path)
+	if made := os.IsNotExist(err) && filepath.Base(c.folder) == runsFolder; !made && (err != nil || !info.Mode().IsRegular()) {
 		return nil
 	}
-	file, err := os.OpenFile(path, flags, 0o600)
+	file, err := owned.Append(path, toUser)
 	if err != nil {
 		return nil // a folder that takes no file is read anew each time
 	}
 	defer func() { _ = file.Close() }()
 	begins := make([]byte, len(first))
-	if n, _ := file.ReadAt(begins, 0); n > 0 && !bytes.Equal(begins, first) {
+	if n, _ := file.ReadAt(begins, 0); n == 0 {
+		line = append(first, line...) // it is new
+	} else if !bytes.Equal(begins, first) {
 		return nil
 	}
 	_, err = file.Write(line) // at once: others may append as well
@@ -144,16 +145,12 @@ func program() string {
 }
 
 // summary is what is kept of a file as it is now, else an empty one; nil where it has gone.
-func (c *cache) summary(path string) *summary {
-	info, err := os.Stat(path)
-	if os.IsNotExist(err) {
+func (c *cache) summary(name string) *summary {
+	info, err := os.Stat(filepath.Join(c.folder, name))
+	if err != nil {
 		return nil
 	}
-	s := &summary{Name: filepath.Base(path)}
-	if err != nil || !info.Mode().IsRegular() { // reading a pipe would wait for ever
-		s.Why, s.known = fmt.Sprintf("read recording %s: it is no file", path), true
-		return s
-	}
+	s := &summary{Name: name}
 	s.Size, s.Modified = info.Size(), info.ModTime().UnixNano()
 	if kept := c.summaries[s.Name]; kept != nil && kept.Size == s.Size && kept.Modified == s.Modified {
 		return kept

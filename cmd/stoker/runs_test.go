@@ -75,14 +75,6 @@ func TestRuns(t *testing.T) {
 	if code != exitFine || err != nil || len(rows) != 3 || rows[1][4] != "cpu-bound/main-thread-loader" {
 		t.Errorf("code %d, %v\n%s", code, err, out)
 	}
-	table := filepath.Join(t.TempDir(), "runs.parquet")
-	code, out, errs := call(t, "runs", "-o", table, dir)
-	if text, err := os.ReadFile(table); code != exitFine || out != "" || !strings.Contains(errs, "emulated") || !strings.Contains(errs, table+" is written: 2 jobs") || !strings.HasPrefix(string(text), "PAR1") || !strings.Contains(string(text), "idle_gpu_hours") {
-		t.Errorf("-o: code %d, %v\n%s%s", code, err, out, errs)
-	}
-	if code, _, errs := call(t, "runs", "-o", "runs.csv", dir); code != exitUsage || !strings.Contains(errs, "FILE.parquet") {
-		t.Errorf("-o runs.csv: code %d\n%s", code, errs)
-	}
 	if code, _, errs := call(t, "runs", "--sort", "colour", dir); code != exitUsage || !strings.Contains(errs, "expected lost, when") {
 		t.Errorf("--sort colour: code %d\n%s", code, errs)
 	}

@@ -179,10 +179,10 @@ func TestNoVerbLetsThroughNames(t *testing.T) {
 		{"observe", name},
 		{"observe", "--pid", poison.Name},
 		{"diagnose", filepath.Join(folder, name+".jsonl.gz")},
-		{"recording", "check", name + ".jsonl", filepath.Join(folder, name+".jsonl.gz")},
-		{"recording", "trim", "--most", poison.Name, name + ".jsonl"},
-		{"recording", "trim", filepath.Join(folder, name+".jsonl.gz")},
-		{"recording", "merge", "-o", filepath.Join(folder, "m"+poison.Name), filepath.Join(folder, name+".jsonl.gz"), filepath.Join(folder, name+".jsonl.gz")},
+		{"runs", "check", name + ".jsonl", filepath.Join(folder, name+".jsonl.gz")},
+		{"runs", "trim", "--most", poison.Name, name + ".jsonl"},
+		{"runs", "trim", filepath.Join(folder, name+".jsonl.gz")},
+		{"runs", "merge", "-o", filepath.Join(folder, "m"+poison.Name), filepath.Join(folder, name+".jsonl.gz"), filepath.Join(folder, name+".jsonl.gz")},
 	} {
 		checkLeak(t, "a name", args...)
 	}
@@ -206,7 +206,7 @@ func TestNoVerbLetsThroughNamesOfProcesses(t *testing.T) {
 		checkLeak(t, "a process, "+name, args...)
 	}
 	for _, args := range [][]string{
-		{"diagnose"}, {"diagnose", "--explain"}, {"diagnose", "--json"}, {"advise"}, {"advise", "--json"}, {"verify", path}, {"verify", "--json", path}, {"recording", "check"},
+		{"diagnose"}, {"diagnose", "--explain"}, {"diagnose", "--json"}, {"advise"}, {"advise", "--json"}, {"verify", path}, {"verify", "--json", path}, {"runs", "check"},
 	} {
 		checkLeak(t, "a process", append(args, path)...)
 	}

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/golden"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/tune"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -23,14 +22,7 @@ import (
 // valid reports what a published schema has against an object that was printed.
 func valid(t *testing.T, schema, printed string) {
 	t.Helper()
-	compiled, err := jsonschema.NewCompiler().Compile("../../docs/schema/" + schema + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(printed))
-	if err == nil {
-		err = compiled.Validate(value)
-	}
+	err := golden.CheckSchema("../../docs/schema/"+schema+".json", []byte(printed))
 	if err != nil {
 		t.Errorf("%s: %v\n%.400s", schema, err, printed)
 	}
@@ -65,6 +57,8 @@ func TestEveryJSONHasASchema(t *testing.T) {
 		{"predict-tutorial", "predict --tutorial"},
 		{"predict-list", "predict --list gpus"},
 		{"predict-transformation", "predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms"},
+		{"predict-train", "predict train --model llama-3.1-8b --gpu h100-sxm --software megatron"},
+		{"predict-serve", "predict serve --model llama-3.1-8b --gpu h100-sxm --software vllm"},
 		{"predict-data", "predict data --demand 300MB/s --storage 1.2GB/s"},
 	} {
 		words := strings.Fields(c.line)
@@ -128,7 +122,7 @@ func tuned(t *testing.T) tuneObject {
 // What tune --json prints is what its schema says.
 func TestTuneSchema(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.Object(&b, tuned(t)); err != nil {
+	if err := wire.WriteObject(&b, tuned(t)); err != nil {
 		t.Fatal(err)
 	}
 	valid(t, "tune", b.String())

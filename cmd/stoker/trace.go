@@ -17,9 +17,9 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
-	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/flame"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 	"github.com/stoker-dev/stoker/export"
@@ -27,6 +27,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/plot"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/trace"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -45,30 +47,13 @@ func (a *app) trace() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
 		Use:   "trace FILE... | BEFORE AFTER",
-		Short: "Say where every idle microsecond came from, from a profiler's file (PyTorch, Nsight Systems, XProf)",
-		Long: `Read what PyTorch's profiler wrote (.json, .json.gz, .json.zst, cut and damaged ones as far as they go), an
-Nsight Systems export (nsys export --type sqlite) or XProf's xplane.pb of TensorFlow and JAX, and say what
-the GPU waited for, which operators cost what, and which setting to change. A folder, or several files that
-tell their ranks, are the ranks of one run; any other two are compared step by step: what changed, and
-whether that is what had been promised. "-" is standard input. Record a trace with
-
-  with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=2, active=5),
-                              on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"),
-                              record_shapes=True, with_stack=True) as prof:
-      for batch in loader:
-          ...
-          prof.step()`,
+		Short: "Say what the GPU waited for, from a profiler's file",
+		Long: `Say what the GPU waited for, what each operator cost and what to change, from a file of PyTorch's
+profiler, Nsight Systems (nsys export --type sqlite) or XProf (xplane.pb). A folder is the ranks of one
+run. Two files of different runs are compared step by step, and "-" is standard input.`,
 		Example: `  stoker trace traces/worker0.pt.trace.json.gz
-  stoker trace traces/                              one file per rank
-  stoker trace before.json.gz after.json.gz         what changed, per step
-  stoker trace --what-if num_workers=4 BEFORE AFTER the same, beside what the replay of BEFORE promises
-  stoker trace --operators --top 30 --by cpu FILE   the table of operators alone
-  stoker trace --kernels range FILE                 kernels by the NVTX ranges that launched them
-  stoker trace --flame host.svg FILE                where the host's time went
-  stoker trace --timeline out.json.gz FILE          with our gap causes as tracks, for ui.perfetto.dev
-  stoker trace --json FILE | jq .causes
-  stoker trace --what-if num_workers=4,pin_memory=true,non_blocking=true FILE
-  stoker trace --what-if gpu=h100-sxm FILE         the same step on another device`,
+  stoker trace before.json.gz after.json.gz        what changed, per step
+  stoker trace --what-if num_workers=4 FILE        the same trace, played again with a change`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz")}
@@ -78,16 +63,16 @@ whether that is what had been promised. "-" is standard input. Record a trace wi
 		RunE: func(cmd *cobra.Command, args []string) error { return a.traced(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.top, "top", 10, "operators and kernels to show; 0: all")
-	flags.StringVar(&f.by, "by", "self", "order of operators: gpu (total time on the device), cpu (total time on the host), self")
-	flags.StringVar(&f.kernels, "kernels", "name", "kernels by name, by operator, or by the range (NVTX, record_function) that launched them")
+	flags.IntVar(&f.top, "top", 10, "show `N` operators and kernels (0: all)")
+	flags.StringVar(&f.by, "by", "self", "`ORDER` of operators: gpu (total time on the device), cpu (total time on the host), self")
+	flags.StringVar(&f.kernels, "kernels", "name", "kernels by `WHAT` launched them: name, operator, range (NVTX, record_function)")
 	flags.BoolVar(&f.shapes, "shapes", false, "a row per operator and operand shapes")
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.csv, "csv", false, "print rows of comma-separated values: of two traces what changed, of one its kernels")
 	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
-	flags.BoolVar(&f.all, "all", false, "show findings that are worth less than 1 % of the window, too")
-	f.check.register(cmd, wordFed, "exit with 3 where the GPU is starved")
+	flags.BoolVar(&f.all, "all", false, "also show findings below 1 % of the window")
+	f.check.register(cmd, wordFed, "exit with 3 if the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVar(&f.flame, "flame", "", "write a flame graph of host time to a `FILE` (.svg)")
 	flags.StringVar(&f.pprof, "pprof", "", "write the same to a `FILE` for go tool pprof")
@@ -124,7 +109,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 		return usageError{err}
 	}
 	a.began = true
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 	defer stop()
 	started := time.Now()
 	runs, err := a.readTraces(ctx, files, f.output == "" && f.timeline == "" && f.flame == "" && f.pprof == "")
@@ -144,7 +129,7 @@ func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	r.Verdict.Cost = diagnose.CostOf(run, r.Verdict, own)
+	r.Verdict.Cost = judge.CostOf(run, r.Verdict, own)
 	if len(asked) > 0 {
 		if r.Plan, err = advise.WhatIf(run, asked); err != nil {
 			return err
@@ -199,7 +184,7 @@ func (a *app) inspectUntil(ctx context.Context, run *recording.Run, o operators.
 // only read the run.
 func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	r := report.TraceReport{Run: run, Gaps: idle.Analyse(run)}
-	r.Verdict = diagnose.JudgeGaps(run, r.Gaps)
+	r.Verdict = judge.WithGaps(run, r.Gaps)
 	var beside sync.WaitGroup
 	beside.Go(func() { r.Plan = advise.Rank(run, r.Verdict) })
 	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
@@ -251,15 +236,15 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 	style := a.style(a.stdout)
 	switch {
 	case f.json:
-		return report.TraceJSON(a.stdout, r)
+		return wire.WriteTrace(a.stdout, r)
 	case f.csv:
-		return report.KernelsCSV(a.stdout, r)
+		return wire.WriteKernelsCSV(a.stdout, r)
 	case f.explain:
-		return report.Explain(a.stdout, r.Verdict, style)
+		return text.Explain(a.stdout, r.Verdict, style)
 	case f.operators:
-		return report.OperatorsText(a.stdout, r.Operators, style)
+		return text.WriteOperators(a.stdout, r.Operators, style)
 	}
-	return report.TraceText(a.stdout, r, style)
+	return text.WriteTrace(a.stdout, r, style)
 }
 
 // readTraces reads with a line on stderr where it takes longer than a second: one run, or
@@ -287,9 +272,13 @@ func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*rec
 			return verify.Outcome{}, nil, err
 		}
 	}
-	o := verify.Traces(was, now, promisesOf(plan))
+	promises := promisesOf(plan)
+	for i := range promises {
+		promises[i].Asked = len(asked) > 0
+	}
+	o := verify.Traces(was, now, promises)
 	if len(asked) > 0 && len(o.Promises) == 1 && o.Speedup != nil {
-		o.Changes, o.Promise = asked, verify.Promise{Kept: o.Promises[0].Kept, Promised: &o.Promises[0].Promised, Achieved: o.Speedup}
+		o.Changes = asked
 	}
 	var all []judged
 	for _, t := range now {
@@ -301,17 +290,17 @@ func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*rec
 func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced) error {
 	switch {
 	case f.json:
-		return report.TracesJSON(a.stdout, now, o)
+		return wire.WriteTraces(a.stdout, now, o)
 	case f.csv:
-		return report.TracesCSV(a.stdout, o)
+		return wire.WriteTracesCSV(a.stdout, o)
 	}
-	return report.TracesText(a.stdout, o, f.top, a.style(a.stdout))
+	return text.WriteTraces(a.stdout, o, f.top, a.style(a.stdout))
 }
 
 func judgedTraces(runs []*recording.Run) (all []verify.Traced) {
 	for _, run := range runs {
 		gaps := idle.Analyse(run)
-		all = append(all, verify.Traced{Run: run, Gaps: gaps, Verdict: diagnose.JudgeGaps(run, gaps)})
+		all = append(all, verify.Traced{Run: run, Gaps: gaps, Verdict: judge.WithGaps(run, gaps)})
 	}
 	return all
 }
@@ -319,7 +308,7 @@ func judgedTraces(runs []*recording.Run) (all []verify.Traced) {
 // promisesOf are the fixes of a plan that promise from where to where a gain lies.
 func promisesOf(plan advise.Plan) (out []verify.TracedPromise) {
 	for _, fix := range plan.Fixes {
-		if s := fix.Forecast.Speedup; s.Known() {
+		if s := fix.Forecast.Speedup; s.Known() && fix.Name != advise.Together { // no file shows that all of it was done
 			out = append(out, verify.TracedPromise{Fix: fix.Name, Changes: fix.Changes, Promised: s, Kept: verify.PromiseUntested})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +82,92 @@ func TestDifferentProgramsAreSaidToBe(t *testing.T) {
 	_, out, _ := call(t, "trace", one, other)
 	if !strings.Contains(out, "different programs") || strings.Contains(out, "faster") || !strings.Contains(out, "gone") {
 		t.Errorf("%s", out)
+	}
+}
+
+// Operators that all programs call, such as aten::t and aten::empty, make no two programs
+// one; nor does an operator that is most of one and next to nothing of the other.
+func TestNetworksOfCommonOperatorsAreDifferent(t *testing.T) {
+	dir := t.TempDir()
+	mlp := networkFile(t, filepath.Join(dir, "mlp.json"), [][2]string{{"aten::addmm", "ampere_sgemm_128x64_tn"}, {"aten::addmm", "ampere_sgemm_128x64_tn"}, {"aten::relu", "elementwise_relu"}})
+	conv := networkFile(t, filepath.Join(dir, "conv.json"), [][2]string{{"aten::convolution", "cudnn_fprop"}, {"aten::convolution", "cudnn_dgrad"}, {"aten::convolution", "cudnn_wgrad"}, {"aten::batch_norm", "bn_fw"}, {"aten::addmm", "ampere_sgemm_32x32_tn"}})
+	_, out, _ := call(t, "trace", mlp, conv)
+	if !strings.Contains(out, "different programs") || strings.Contains(out, "faster") || strings.Contains(out, "slower") || strings.Contains(out, "promise") {
+		t.Errorf("%s", out)
+	}
+	half := networkFile(t, filepath.Join(dir, "half.json"), [][2]string{{"aten::addmm", "ampere_bf16_s16816gemm"}, {"aten::addmm", "ampere_bf16_s16816gemm"}, {"aten::relu", "elementwise_relu_bf16"}})
+	if _, out, _ := call(t, "trace", mlp, half); strings.Contains(out, "different programs") {
+		t.Errorf("another precision is called another program:\n%s", out)
+	}
+}
+
+// networkFile is a trace of six steps that run operators with a kernel each, among many
+// calls that launch nothing.
+func networkFile(t *testing.T, file string, layers [][2]string) string {
+	t.Helper()
+	var events []string
+	put := func(cat, name string, from, dur, tid int, args string) {
+		events = append(events, fmt.Sprintf(`{"ph":"X","cat":%q,"name":%q,"ts":%d,"dur":%d,"pid":1,"tid":%d,"args":{%s}}`, cat, name, from, dur, tid, args))
+	}
+	n := 0
+	for step := range 6 {
+		at := 10_000 * step
+		put("user_annotation", fmt.Sprintf("ProfilerStep#%d", step), at, 9990, 1, "")
+		for i, layer := range layers {
+			from := at + 1000*i
+			put("cpu_op", layer[0], from, 100, 1, "")
+			for k := range 10 {
+				put("cpu_op", []string{"aten::t", "aten::empty"}[k%2], from+2+2*k, 1, 1, "")
+			}
+			n++
+			put("cuda_runtime", "cudaLaunchKernel", from+50, 5, 1, fmt.Sprintf(`"correlation":%d`, n))
+			put("kernel", layer[1], from+70, 900, 7, fmt.Sprintf(`"correlation":%d,"device":0,"stream":7`, n))
+		}
+	}
+	text := `{"schemaVersion":1,"traceEvents":[` + strings.Join(events, ",") + "]}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Only what the files show to have been changed is a promise: here the loop's loading went
+// into a worker, and nothing else that was advised.
+func TestOnlyWhatWasChangedIsAPromise(t *testing.T) {
+	_, out, _ := call(t, "trace", "--json", slowCase, fastCase)
+	var o struct {
+		Promises []struct{ Fix string }
+	}
+	if err := json.Unmarshal([]byte(out), &o); err != nil || len(o.Promises) != 1 || o.Promises[0].Fix != "num_workers" {
+		t.Errorf("%v: %+v", err, o.Promises)
+	}
+}
+
+// A share of the comparison is the share that the verdict of the same file has.
+func TestSharesOfTheComparisonAreTheVerdicts(t *testing.T) {
+	shares := func(out string) (kernel float64) {
+		var o struct {
+			Shares struct{ Kernel float64 }
+			Rows   []struct {
+				Group, Name string
+				After       struct{ Mean float64 }
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &o); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range o.Rows {
+			if r.Group == "share" && r.Name == "kernel" {
+				return r.After.Mean
+			}
+		}
+		return o.Shares.Kernel
+	}
+	const uneven = "../../testdata/cases/trace-allocator/trace.json.gz"
+	_, alone, _ := call(t, "trace", "--json", uneven)
+	_, pair, _ := call(t, "trace", "--json", slowCase, uneven)
+	if a, b := shares(alone), shares(pair); math.Abs(a-b) > 1e-9 {
+		t.Errorf("kernels take %.4f of the window, %.4f of the comparison's", a, b)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/observe/hook"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/python/hook"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/tune"
 )
 
@@ -28,31 +31,25 @@ type tuneFlags struct {
 	starts           int
 	longest          time.Duration
 	output           string
+	plan             string
 	yes, json, live  bool
+	force            bool
 }
 
 func (a *app) tune() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "tune [flags] -- CMD...",
-		Short: "Observe CMD, apply the best fix, run it again, keep what helped",
-		Long: `Start a PyTorch program as it is, several times: first to see what starves the GPU, then with the
-best fix that the hook can set (stoker apply). A fix stays if it was faster beyond noise. Each start
-is ended (SIGINT) when its mean step is known to 2 %. At the end: what came of it, what each setting
-was worth, the script's change as a patch, and a plan for stoker apply.
+		Short: "Try the fixes on CMD, and keep what helped",
+		Long: `Start a PyTorch program several times, each time with the best fix that is left, and keep the fixes
+that are faster beyond noise. It prints what each was worth, a patch for the script and a plan. CMD
+trains in each start, so give it a folder for its output with {scratch}.
 
-CMD trains in each start: give it a folder for what it writes with --env or --args, where {scratch}
-stands for a new one per start. WANDB_MODE=offline is set. CMD has no terminal and reads nothing.
-
-With --allow precision TF32 and bf16 are tried as well. Such a setting stays if the first losses are as
-near to those of two starts without it as these are to each other; all three are printed.
-
-With --live CMD is started once and trains to its end, with its terminal and its exit code: workers and
-prefetching are tried when an epoch begins, and kept where the last one was faster.`,
-		Example: `  stoker tune -- python train.py
-  stoker tune --args '--output-dir={scratch}' -- python train.py --epochs 100
-  stoker tune --live -- python train.py
-  stoker tune --env OUT={scratch} --yes --json -- python train.py | jq .trials`,
+With --live, CMD starts once and tries settings at the beginnings of epochs. With --plan, CMD starts
+once with the settings of a plan.`,
+		Example: `  stoker tune --args '--output-dir={scratch}' -- python train.py
+  stoker tune --live -- python train.py            while it trains, once
+  stoker tune --plan plan.json -- python train.py  with the settings of stoker advise -o plan.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return usageError{errors.New("tune takes a command behind --: stoker tune -- python train.py")}
@@ -60,33 +57,51 @@ prefetching are tried when an epoch begins, and kept where the last one was fast
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := cmp.Or(f.alone(cmd.Flags().Changed), f.check()); err != nil {
 				return usageError{err}
 			}
 			if err := allowed(f.allow); err != nil {
 				return err
 			}
 			a.began = true
-			if f.live {
+			switch {
+			case f.live:
 				return a.runLive(f, args)
+			case f.plan != "":
+				return a.runPlan(f.plan, args, f.allow, f.force)
 			}
 			return a.runTune(cmd.Context(), f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.starts, "starts", 5, "start CMD `N` times at most")
-	flags.DurationVar(&f.longest, "longest", 2*time.Minute, "end a start after this `TIME` where its mean step is not known before")
-	flags.StringArrayVar(&f.env, "env", nil, "set `NAME=VALUE` for CMD; {scratch} is a new folder for each start")
-	flags.StringArrayVar(&f.args, "args", nil, "a `WORD` behind CMD; {scratch} is a new folder for each start")
-	flags.StringVarP(&f.output, "output", "o", "plan.json", "write the plan to a `FILE`")
+	flags.DurationVar(&f.longest, "longest", 2*time.Minute, "end a start after this `TIME`, even if its mean step is not known yet")
+	flags.StringArrayVar(&f.env, "env", nil, "set `NAME=VALUE` for CMD ({scratch}: a new folder for each start)")
+	flags.StringArrayVar(&f.args, "args", nil, "add a `WORD` to CMD ({scratch}: a new folder for each start)")
+	flags.StringVarP(&f.output, "output", "o", "", "write the plan to a new `FILE` (default "+planFile+", or a free name like it)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "start without asking")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.live, "live", false, "tune CMD while it trains, at the beginnings of epochs")
-	for _, other := range []string{"starts", "longest", "env", "args", "output", "yes", "json"} {
-		cmd.MarkFlagsMutuallyExclusive("live", other)
-	}
+	flags.StringVar(&f.plan, "plan", "", "start CMD once, with the settings of a plan `FILE` (stoker advise -o FILE)")
+	flags.BoolVar(&f.force, "force", false, "with --plan: take a plan of another script, or of another version of it")
 	allowFlag(cmd, &f.allow)
 	return cmd
+}
+
+// alone refuses what --live and --plan have no use for: both start CMD once and let it run.
+func (f tuneFlags) alone(given func(flag string) bool) error {
+	if f.force && f.plan == "" {
+		return errors.New("--force without --plan: it takes a plan of another script: --plan FILE --force")
+	}
+	for _, other := range []string{"live", "starts", "longest", "env", "args", "output", "yes", "json"} {
+		switch {
+		case f.plan != "" && given(other):
+			return fmt.Errorf("--plan with --%s: CMD is started once, with the settings of the plan: leave out --%[1]s", other)
+		case f.live && other != "live" && given(other):
+			return fmt.Errorf("--live with --%s: CMD is started once, as it is, and the plan goes into the folder that is named then: leave out --%[1]s", other)
+		}
+	}
+	return nil
 }
 
 func (f tuneFlags) check() error {
@@ -96,6 +111,8 @@ func (f tuneFlags) check() error {
 		}
 	}
 	switch {
+	case f.plan != "":
+		return nil // none of the others is asked
 	case f.live && slices.Contains(f.allow, tune.Precision):
 		return errors.New("--live with --allow precision: losses are compared over several starts: leave out --live")
 	case f.starts < 2 || f.starts > 100:
@@ -103,15 +120,35 @@ func (f tuneFlags) check() error {
 	case f.longest < 10*time.Second:
 		return fmt.Errorf("--longest %s: at least 10s are needed to judge a run", f.longest)
 	}
-	if _, err := os.Lstat(f.output); err == nil && !f.live {
+	if f.output != "" && exists(f.output) {
 		return fmt.Errorf("-o %s: it is there already and is not replaced: name another file", f.output)
 	}
 	return nil
 }
 
+// planFile is the plan's where nobody names one.
+const planFile = "plan.json"
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// freePlan is where a plan goes whose file was not named: one that is there stays.
+func freePlan() string {
+	file := planFile
+	for n := 2; exists(file); n++ {
+		file = recording.Beside(planFile, n)
+	}
+	return file
+}
+
 // agreed asks whether CMD may be started so often.
 func (a *app) agreed(f tuneFlags) error {
 	a.say("CMD will be started %d times at most, for %s each at most, together %s; fewer and shorter where that is enough", f.starts, f.longest, time.Duration(f.starts)*f.longest)
+	if f.starts <= tune.InTurn {
+		a.say("beside other programs a trial takes %d starts after the first one: --starts %d is the least that tries something there", tune.InTurn, tune.InTurn+1)
+	}
 	if !strings.Contains(strings.Join(append(f.env, f.args...), " "), "{scratch}") {
 		a.say("it writes its checkpoints where it always does: --args '--output-dir={scratch}' or --env NAME={scratch} gives it a folder of its own")
 	}
@@ -134,7 +171,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	if err := a.agreed(f); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, append(heeded(syscall.SIGHUP), os.Interrupt)...) // also where that is ignored: its CMD is ended by it
 	defer stop()
 	folder, err := tuneFolder()
 	if err != nil {
@@ -149,7 +186,10 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1", Version: version,
 		Warn: func(text string) { a.say("%s", text) },
 	}
-	a.say("recordings and what CMD prints: %s", folder)
+	if f.output == "" {
+		f.output = freePlan()
+	}
+	a.say("recordings and what CMD prints: %s; the plan: %s", folder, f.output)
 	result, err := tune.Run(ctx, tune.Options{
 		Allow: f.allow, Most: f.starts, Version: version, Start: starts.Start, Read: os.ReadFile,
 		Say: func(text string) { a.say("%s", text) }, Best: func(plan tune.Plan) { a.keepPlan(f.output, plan) },
@@ -166,7 +206,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		a.say("no patch: %v", err)
 	}
 	if f.json {
-		return report.Object(a.stdout, tuneObject{1, result, diff, append([]string{}, left...)})
+		return wire.WriteObject(a.stdout, tuneObject{1, result, diff, append([]string{}, left...)})
 	}
 	return a.tuned(f, result, diff, left)
 }
@@ -181,7 +221,7 @@ func (a *app) runLive(f tuneFlags, command []string) error {
 		return err
 	}
 	a.say("tuned while it trains; what is decided, and the plan: %s", folder)
-	return a.runApplied(command, map[string]string{"STOKER_LIVE": folder, "STOKER_APPLY_ALLOW": strings.Join(f.allow, ",")})
+	return a.runHooked(command, map[string]string{"STOKER_LIVE": folder, "STOKER_PLAN_ALLOW": strings.Join(f.allow, ",")})
 }
 
 // tuneObject is what --json prints.
@@ -198,7 +238,7 @@ func tuneFolder() (string, error) {
 	if err := os.MkdirAll(runsFolder, 0o700); err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(runsFolder, "tune-"+time.Now().Format("2006-01-02T150405")+"-")
+	return os.MkdirTemp(runsFolder, tunePrefix+time.Now().Format("2006-01-02T150405")+"-")
 }
 
 // keepPlan writes the best plan so far, so that whatever ends us leaves it.
@@ -217,7 +257,7 @@ func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) erro
 	fmt.Fprintln(a.stdout)
 	if r.Outcome == nil {
 		fmt.Fprintf(a.stdout, "nothing is changed: %s\n", r.Stopped)
-	} else if err := report.Outcome(a.stdout, *r.Outcome, a.style(a.stdout)); err != nil {
+	} else if err := text.WriteOutcome(a.stdout, *r.Outcome, a.style(a.stdout)); err != nil {
 		return err
 	}
 	if len(r.Trials) > 0 {
@@ -244,11 +284,11 @@ func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) erro
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "\nstopped: %s\n\n%s", r.Stopped, diff)
-	apply := "stoker apply "
+	again := "stoker tune --plan " + f.output
 	if len(f.allow) > 0 && len(r.Plan.Denied(nil)) > 0 {
-		apply += "--allow " + strings.Join(f.allow, ",") + " "
+		again += " --allow " + strings.Join(f.allow, ",")
 	}
-	a.say("the plan is %s: %s%s -- CMD", f.output, apply, f.output)
+	a.say("the plan is %s: %s -- CMD", f.output, again)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
-// What tune and apply say before a command begins.
+// What tune says before a command begins.
 func TestTuneUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	privatetest.Folder(t)
@@ -39,27 +39,29 @@ func TestTuneUsage(t *testing.T) {
 		code int
 		want string // in stderr
 	}{
-		{[]string{"apply"}, exitUsage, "apply takes one plan"},
-		{[]string{"apply", good}, exitUsage, "apply takes one plan"},
-		{[]string{"apply", "--", "python", "train.py"}, exitUsage, "apply takes one plan"},
-		{[]string{"apply", "--allow", "all", good, "--", "python", "train.py"}, exitUsage, "expected one of draws, state, order, precision"},
-		{[]string{"apply", "absent.json", "--", "python", "train.py"}, exitOurs, "no such file"},
-		{[]string{"apply", script, "--", "python", "train.py"}, exitOurs, "it is no plan"},
-		{[]string{"apply", old, "--", "python", "train.py"}, exitOurs, "format 7"},
-		{[]string{"apply", other, "--", "python", "train.py"}, exitOurs, "--force applies it all the same"},
-		{[]string{"apply", good, "--", "python", "eval.py"}, exitOurs, "made of train.py, and this is eval.py"},
-		{[]string{"apply", draws, "--", "python", "train.py"}, exitOurs, "stoker apply --allow draws"},
-		{[]string{"apply", numbers, "--", "python", "train.py"}, exitOurs, "losses may change: tf32 false -> true changes numbers\nstoker: hint: stoker apply --allow precision "},
-		{[]string{"apply", "--allow", "draws", numbers, "--", "python", "train.py"}, exitOurs, "losses may change"},
-		{[]string{"apply", "--allow", "precision", numbers, "--", "./absent"}, exitNotFound, "name a program on PATH"},
-		{[]string{"apply", good, "--", "./absent"}, exitNotFound, "name a program on PATH"},
+		{[]string{"tune", "--plan", good}, exitUsage, "tune takes a command behind --"},
+		{[]string{"tune", "--plan", good, "--live", "--", "true"}, exitUsage, "leave out --live"},
+		{[]string{"tune", "--plan", good, "--json", "--", "true"}, exitUsage, "leave out --json"},
+		{[]string{"tune", "--force", "--", "true"}, exitUsage, "--plan FILE --force"},
+		{[]string{"tune", "--plan", good, "--allow", "all", "--", "python", "train.py"}, exitUsage, "expected one of draws, state, order, precision"},
+		{[]string{"tune", "--plan", "absent.json", "--", "python", "train.py"}, exitOurs, "no such file"},
+		{[]string{"tune", "--plan", script, "--", "python", "train.py"}, exitOurs, "it is no plan"},
+		{[]string{"tune", "--plan", old, "--", "python", "train.py"}, exitOurs, "format 7"},
+		{[]string{"tune", "--plan", other, "--", "python", "train.py"}, exitOurs, "--force applies this one"},
+		{[]string{"tune", "--plan", good, "--", "python", "eval.py"}, exitOurs, "made of train.py, and this is eval.py"},
+		{[]string{"tune", "--plan", draws, "--", "python", "train.py"}, exitOurs, draws + " --allow draws -- "},
+		{[]string{"tune", "--plan", numbers, "--", "python", "train.py"}, exitOurs, "losses may change: tf32 false -> true changes numbers\nstoker: hint: stoker tune --plan " + numbers + " --allow precision "},
+		{[]string{"tune", "--plan", numbers, "--allow", "draws", "--", "python", "train.py"}, exitOurs, "losses may change"},
+		{[]string{"tune", "--plan", numbers, "--allow", "precision", "--", "./absent"}, exitNotFound, "name a program on PATH"},
+		{[]string{"tune", "--plan", good, "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"tune"}, exitUsage, "tune takes a command"},
 		{[]string{"tune", "--starts", "1", "--", "true"}, exitUsage, "2 to 100"},
 		{[]string{"tune", "--longest", "1s", "--", "true"}, exitUsage, "at least 10s"},
 		{[]string{"tune", "--env", "OUT", "--", "true"}, exitUsage, "NAME=VALUE"},
 		{[]string{"tune", "-o", good, "--", "true"}, exitUsage, "is not replaced"},
 		{[]string{"tune", "--", "true"}, exitUsage, "--yes agrees"},
-		{[]string{"tune", "--live", "--starts", "3", "--", "true"}, exitUsage, "none of the others can be"},
+		{[]string{"tune", "--live", "--starts", "3", "--", "true"}, exitUsage, "leave out --starts"},
+		{[]string{"tune", "--live", "-o", "x.json", "--", "true"}, exitUsage, "the plan goes into the folder"},
 		{[]string{"tune", "--live", "--allow", "precision", "--", "true"}, exitUsage, "leave out --live"},
 		{[]string{"tune", "--live", "--", "./absent"}, exitNotFound, "name a program on PATH"},
 		{[]string{"tune", "--yes", "--", "./absent"}, exitError, "no such"},
@@ -82,18 +84,40 @@ func TestTuneUsage(t *testing.T) {
 	}
 }
 
+// A second tuning in a folder begins as the first does, and what both recorded is listed.
+func TestTuneTwiceInAFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	privatetest.Folder(t)
+	if err := os.WriteFile("plan.json", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		code, _, errs := call(t, "tune", "--yes", "--", "true")
+		if code != exitError || !strings.Contains(errs, "0 steady training steps were seen") || !strings.Contains(errs, "the plan: plan-2.json") {
+			t.Errorf("code %d: %s", code, errs)
+		}
+	}
+	code, out, errs := call(t, "runs", "--json")
+	if code != exitFine || strings.Count(out, `/0.jsonl.gz"`) != 2 || strings.Count(out, `"tune-`) != 2 {
+		t.Errorf("code %d\n%s%s", code, out, errs)
+	}
+	if text, _ := os.ReadFile("plan.json"); string(text) != "mine" {
+		t.Errorf("plan.json is %q now", text)
+	}
+}
+
 // packageFolder is where tests begin.
 var packageFolder, _ = os.Getwd()
 
-// apply gives CMD the hook and the plan, and CMD's own exit code.
-func TestApplied(t *testing.T) {
+// tune --plan gives CMD the hook and the plan, and CMD's own exit code.
+func TestPlanned(t *testing.T) {
 	privatetest.Folder(t)
-	environment, err := appliedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_APPLY=/old", "A=b"}, map[string]string{"STOKER_APPLY": "/plan.json", "STOKER_APPLY_ALLOW": "draws"})
+	environment, err := plannedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_PLAN=/old", "A=b"}, map[string]string{"STOKER_PLAN": "/plan.json", "STOKER_PLAN_ALLOW": "draws"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := strings.Join(environment, "\n")
-	for _, want := range []string{"/plan.json", "STOKER_APPLY_ALLOW=draws", ":/mine", "A=b"} {
+	for _, want := range []string{"/plan.json", "STOKER_PLAN_ALLOW=draws", ":/mine", "A=b"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%s is not in\n%s", want, all)
 		}

@@ -11,8 +11,11 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/ci"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -22,20 +25,12 @@ func (a *app) verify() *cobra.Command {
 	var forms formFlags
 	cmd := &cobra.Command{
 		Use:   "verify BEFORE AFTER, or BEFORE... -- AFTER...",
-		Short: "Did it help, as much as predicted, beyond noise",
-		Long: `Compare two recordings, or two traces of a profiler's, of the same work: step time and throughput with 95 % intervals, what
-had been promised for just these changes of settings beside what was achieved, and what binds
-now. The answer is faster, slower, no detectable difference, or too short to tell, with the
-seconds that both would have to run. Runs of different work are refused, or compared per sample.
-Where a side has several runs, with -- between the sides, how far they lie from each other is part of the interval: single
-runs that each are steady differ by more than any of them shows. --check holds a pipeline to bounds; --github, --gitlab,
---sarif and --markdown write what it is shown by.`,
-		Example: `  stoker verify stoker-runs/before.jsonl.gz stoker-runs/after.jsonl.gz
+		Short: "Say whether a change helped, as much as predicted, beyond noise",
+		Long: `Compare two runs of the same work: faster, slower, no detectable difference, or too short to tell. It
+sets the promised gain beside the achieved one. Put "--" between the sides if a side has several runs.`,
+		Example: `  stoker verify before.jsonl.gz after.jsonl.gz
   stoker verify main/*.jsonl.gz -- branch/*.jsonl.gz
-  stoker verify --check 'step<=+5%' main/*.jsonl.gz -- branch/*.jsonl.gz      3 where it got slower
-  stoker verify --check 'faster>=1.2x' --check 'idle<20%' BEFORE AFTER
-  stoker verify --github --markdown "$GITHUB_STEP_SUMMARY" BEFORE AFTER
-  stoker verify --json BEFORE AFTER | jq .outcome.promise`,
+  stoker verify --check 'step<=+5%' BEFORE AFTER   exit with 3 if the step got slower than that`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			_, _, err := sides(args, cmd.ArgsLenAtDash())
 			return err
@@ -58,7 +53,7 @@ runs that each are steady differ by more than any of them shows. --check holds a
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	check.register(cmd, wordPromise, "exit with 4 where the prediction was missed; with 3 where AFTER is starved (--check=fed)")
+	check.register(cmd, wordPromise, "exit with 4 if the prediction was missed, with 3 if AFTER is starved (--check=fed)")
 	forms.register(cmd)
 	return cmd
 }
@@ -115,9 +110,9 @@ func (a *app) bothSides(ctx context.Context, first, second []string) (before, af
 func (a *app) runVerify(ctx context.Context, before, after []judged, asJSON bool, check *checkFlag, forms formFlags) (err error) {
 	outcome, now := compareAll(before, after), after[0]
 	if asJSON {
-		err = report.OutcomeJSON(a.stdout, now.run, now.verdict, now.plan, outcome)
+		err = wire.WriteOutcome(a.stdout, now.run, now.verdict, now.plan, outcome)
 	} else {
-		err = report.Outcome(a.stdout, outcome, a.style(a.stdout))
+		err = text.WriteOutcome(a.stdout, outcome, a.style(a.stdout))
 	}
 	if err != nil {
 		return err
@@ -131,8 +126,8 @@ func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, 
 	for _, j := range after {
 		failed = append(failed, check.failed(j.verdict)...)
 	}
-	if err := a.written(ctx, forms, report.Problems(now.run, now.verdict, failed, here()), func(w io.Writer) error {
-		return report.OutcomeMarkdown(w, o, now.verdict, failed)
+	if err := a.written(ctx, forms, ci.FindProblems(now.run, now.verdict, failed, here()), func(w io.Writer) error {
+		return ci.WriteOutcome(w, o, now.verdict, failed)
 	}); err != nil {
 		return err
 	}
@@ -151,5 +146,5 @@ func promise(before *recording.Run, changes []stoker.Change) predict.Forecast {
 	if len(changes) == 0 {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}
-	return predict.From(before).Forecast(changes...)
+	return measure.From(before).Forecast(changes...)
 }

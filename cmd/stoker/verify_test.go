@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/leash"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/ci"
 )
 
 var fedBefore, fedAfter = caseFile("feed-before/run.jsonl.gz"), caseFile("feed-after/run.jsonl.gz")
@@ -150,13 +150,13 @@ case $PWD in */base) cp "$CASE_BASE" "$4" ;; *) cp "$CASE_HEAD" "$4" ;; esac
 
 // Names and texts of a hostile recording end no command, cell or link.
 func TestFormsOfPoison(t *testing.T) {
-	problems := []report.Problem{{Rule: "check", Text: "a\n::error::b" + poison.Text, File: "a,b:\n::c" + poison.Name, Line: 1}, {Rule: "check", Text: "no place"}}
+	problems := []ci.Problem{{Rule: "check", Text: "a\n::error::b" + poison.Text, File: "a,b:\n::c" + poison.Name, Line: 1}, {Rule: "check", Text: "no place"}}
 	var b strings.Builder
-	if err := report.GitHub(&b, problems); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), "file=a%2Cb%3A") {
+	if err := ci.WriteGitHub(&b, problems); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), "file=a%2Cb%3A") {
 		t.Errorf("%v\n%q", err, b.String())
 	}
 	b.Reset()
-	if err := report.SARIF(&b, problems, "1"); err != nil || strings.Contains(b.String(), "\n::") || !strings.Contains(b.String(), `"uri": "a%2Cb%3A%0A%3A%3Ac`) {
+	if err := ci.WriteSARIF(&b, problems, "1"); err != nil || strings.Contains(b.String(), "\n::") || !strings.Contains(b.String(), `"uri": "a%2Cb%3A%0A%3A%3Ac`) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	run, err := recording.Open(fedBefore)
@@ -166,7 +166,7 @@ func TestFormsOfPoison(t *testing.T) {
 	j := judgeRun(fedBefore, run)
 	j.verdict.Warnings = []string{"<img src=x onerror=y> [a](http://b) | @c" + poison.Text}
 	b.Reset()
-	if err := report.Markdown(&b, run, j.verdict, j.plan, nil); err != nil || strings.ContainsAny(b.String(), "<@\x1b[") || strings.Contains(b.String(), "http://") {
+	if err := ci.WriteSummary(&b, run, j.verdict, j.plan, nil); err != nil || strings.ContainsAny(b.String(), "<@\x1b[") || strings.Contains(b.String(), "http://") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -10,15 +10,16 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/internal/safe"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/text"
 )
 
 // The voice. Errors: "stoker: error: verb object: cause", lower-case, one
 // sentence, then "stoker: hint:" lines that can be pasted. Everything that is
 // not a result goes to stderr. Text from outside passes internal/safe.
 
-// Exit codes: the table used by code and help.
+// Exit codes. exitCodes has the words that the help of each verb says about them.
 const (
 	exitFine    = 0
 	exitError   = 1
@@ -31,15 +32,6 @@ const (
 	exitNotFound   = 127
 	exitSignalBase = 128
 )
-
-const exitTable = `
-Exit codes:
-  0 fine   1 error   2 usage   3 the GPU is starved, or a bound of --check does not hold or is not known
-    (doctor --check: something that verdicts need is not seen)
-  4 a prediction was missed (verify --check)
-  observe passes CMD's own code on (128+n if signal n ended it), whatever becomes of stoker; 126 CMD
-  cannot be run, 127 CMD not found, 125 --pid names no process; --check turns only a 0 into 3.
-`
 
 // exitCode ends a verb with a code and no further words.
 type exitCode int
@@ -61,7 +53,7 @@ func (e hintedError) Unwrap() error { return e.error }
 
 // error prints an error, and the hint that it may have.
 func (a *app) error(err error) {
-	fmt.Fprintf(a.stderr, "stoker: error: %s\n", safe.Text(err.Error(), 2000))
+	fmt.Fprintf(a.stderr, "stoker: error: %s\n", safe.Text(redact.Addresses(err.Error()), 2000))
 	var hinted hintedError
 	if errors.As(err, &hinted) {
 		a.hint(hinted.hint)
@@ -71,12 +63,12 @@ func (a *app) error(err error) {
 func (a *app) hint(text string) { fmt.Fprintf(a.stderr, "stoker: hint: %s\n", safe.Text(text, 500)) }
 
 func (a *app) say(format string, args ...any) {
-	text := safe.Text(fmt.Sprintf(format, args...), 1000)
+	said := safe.Text(redact.Addresses(fmt.Sprintf(format, args...)), 1000)
 	if width := columns(a.stderr); width > 0 {
 		const under = "\n        " // below what follows "stoker: "
-		text = strings.Join(report.Broken(text, width+1-len(under)), under)
+		said = strings.Join(text.BreakLines(said, width+1-len(under)), under)
 	}
-	fmt.Fprintf(a.stderr, "stoker: %s\n", text)
+	fmt.Fprintf(a.stderr, "stoker: %s\n", said)
 }
 
 // columns is how wide text for a writer may be: as wide as its terminal, else what
@@ -96,8 +88,8 @@ func columns(w io.Writer) int {
 
 // style is how text for a writer may look: colours on a terminal only, unless
 // asked for; NO_COLOR and TERM=dumb turn them off, the flag beats both.
-func (a *app) style(w io.Writer) report.Style {
-	s := report.Style{Width: 100}
+func (a *app) style(w io.Writer) text.Style {
+	s := text.Style{Width: 100}
 	file, isFile := w.(*os.File)
 	onTerminal := isFile && term.IsTerminal(int(file.Fd()))
 	if width := columns(w); width > 0 {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,17 +31,13 @@ func (a *app) watch() *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "watch [RUN...|PID]",
-		Short: "Live screen: GPUs, workers, disks, the pipeline, the verdict so far",
-		Long: `Show on one screen what a run does now and did over its last minutes: how long the device waits for input,
-each GPU, the cores of the job and of others, what each worker does, the pipeline with the part that binds, the
-verdict so far and the best fix. RUN is a recording, also one that observe is writing, or a folder of them; of several,
-as of the nodes of a job, each has a line, and Tab shows the next. PID is a running process. Without either it shows the
-recordings here that are being written, else this machine. ? explains each row.`,
-		Example: `  stoker watch                                   beside stoker observe in another terminal
-  stoker watch stoker-runs/2026-11-21T101500-train.jsonl.gz
-  stoker watch /shared/stoker-runs               all nodes of a job
-  stoker watch 4711                              a process that is already going
-  stoker watch --once | head -20                 one screen, for scripts`,
+		Short: "Show a run on one live screen: GPUs, workers, disks, verdict",
+		Long: `Show what a run does now and did in its last minutes: GPUs, cores, workers, disks, the part that
+binds, and the verdict so far. Without RUN it shows the recordings that are being written here, else
+this machine. Press ? for what each row means.`,
+		Example: `  stoker watch                                     beside stoker observe, in another terminal
+  stoker watch /shared/stoker-runs                 all nodes of a job (Tab shows the next one)
+  stoker watch --once                              one screen, for scripts`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
 			return a.runWatch(cmd.Context(), args, once)
@@ -70,8 +66,6 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 		return err
 	}
 	debug.SetMemoryLimit(int64(len(sources)) * screenMemory)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal has gone, or is to be left
-	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	states := make(chan watch.State)
@@ -88,7 +82,9 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 	if out, is := a.stdout.(*os.File); !is || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return usageError{errors.New("watch needs a terminal; --once prints one screen to anything")}
 	}
+	shown := endOnSignal(cancel)
 	err = watch.Show(ctx, watch.Options{In: os.Stdin, Out: os.Stdout, Env: os.Environ(), Colour: style.Colour, ASCII: ascii, Stops: shellBehind()}, states)
+	shown()
 	why := context.Cause(ctx)
 	cancel(nil)
 	all.Wait()
@@ -96,6 +92,46 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 		return ignoreEnd(why)
 	}
 	return err
+}
+
+// endSoon is how long the terminal may take to let us leave the screen.
+const endSoon = 5 * time.Second
+
+// endOnSignal ends the screen on any signal that else ended us where we are, with the
+// terminal raw: as a key does on SIGINT, with 128+n on others. What nobody reads cannot
+// be left in order: after a while, or a second signal, we end with the terminal's modes
+// as they were. The function that it returns says that the screen is left.
+func endOnSignal(end context.CancelCauseFunc) (shown func()) {
+	in := int(os.Stdin.Fd())
+	modes, _ := term.GetState(in)
+	signals, done := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, endings()...)
+	go func() {
+		var code exitCode
+		select {
+		case s := <-signals:
+			if number, is := s.(syscall.Signal); is && number != syscall.SIGINT {
+				code = exitCode(exitSignalBase + int(number))
+			}
+		case <-done:
+			return
+		}
+		end(code)
+		select {
+		case <-signals:
+		case <-time.After(endSoon):
+		case <-done:
+			return
+		}
+		if modes != nil {
+			_ = term.Restore(in, modes)
+		}
+		os.Exit(int(code))
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
 }
 
 // firstScreen is how long a process is looked at for the one screen of --once, seconds.
@@ -126,7 +162,7 @@ func (a *app) watchOnce(ctx context.Context, states <-chan watch.State, n int, l
 }
 
 func ignoreEnd(err error) error {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, exitCode(exitFine)) {
 		return nil
 	}
 	return err
@@ -167,13 +203,6 @@ func toWatch(args []string) ([]source, error) {
 	return append(sources, followed(files)...), nil
 }
 
-// recordings are those of a folder, newest first.
-func recordings(folder string) []string {
-	files, _ := filepath.Glob(filepath.Join(escapedGlob(folder), "*.jsonl.gz"))
-	sort.Sort(sort.Reverse(sort.StringSlice(files))) // names begin with the date
-	return files
-}
-
 // beingWrittenOf are those of some recordings that grow.
 func beingWrittenOf(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !beingWritten(file) })
@@ -188,6 +217,10 @@ func beingWritten(file string) bool {
 // watchCost is how many times as long as what we did took passes until we do it again:
 // all of it together takes no more than a fiftieth of a core.
 const watchCost = 50
+
+// mostMissing is how many looks at a recording that is not there are waited for: observe
+// writes it anew when somebody removed it.
+const mostMissing = 5
 
 // followed are recordings, read on as they grow.
 func followed(files []string) []source {
@@ -204,9 +237,12 @@ func followed(files []string) []source {
 				return err
 			}
 			defer func() { _ = in.Close() }()
+			missing := 0
 			for used := coretime.Used(); ; used = coretime.Used() {
 				run, err := in.Next()
-				if err != nil {
+				if missing++; err == nil {
+					missing = 0
+				} else if !errors.Is(err, fs.ErrNotExist) || missing > mostMissing {
 					return err
 				}
 				if run != nil && !handOn(ctx, to, run) {

@@ -2,4 +2,8 @@
 
 package main
 
+import "os"
+
 func shellBehind() bool { return false }
+
+func endings() []os.Signal { return []os.Signal{os.Interrupt} }

@@ -6,15 +6,20 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -88,6 +93,7 @@ func (c *terminal) start(cmd *exec.Cmd, env ...string) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.its, c.its, c.its
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	c.was = c.modes()
+	heedAgain(os.Interrupt, syscall.SIGPIPE)
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -148,12 +154,20 @@ func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 	signals := func(s syscall.Signal) func(c *terminal) {
 		return func(c *terminal) { _ = c.cmd.Process.Signal(s) }
 	}
+	type ending struct {
+		end  func(c *terminal)
+		code int
+	}
+	ends := map[string]ending{}
+	for number := syscall.Signal(1); number <= lastSignal; number++ {
+		if catchable(number) {
+			ends[fmt.Sprintf("signal %d, %v", number, number)] = ending{signals(number), exitSignalBase + int(number)}
+		}
+	}
+	ends["signal 2, interrupt"] = ending{signals(syscall.SIGINT), exitFine} // as Ctrl-C
 	for name, end := range map[string]func(c *terminal){
-		"q":       func(c *terminal) { c.press("q") },
-		"Ctrl-C":  func(c *terminal) { c.press("\x03") },
-		"SIGTERM": signals(syscall.SIGTERM),
-		"SIGINT":  signals(syscall.SIGINT),
-		"SIGHUP":  signals(syscall.SIGHUP),
+		"q":      func(c *terminal) { c.press("q") },
+		"Ctrl-C": func(c *terminal) { c.press("\x03") },
 		"a small window, then q": func(c *terminal) {
 			c.resize(20, 6)
 			c.has("shows all")
@@ -175,14 +189,35 @@ func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 			c.press("xq")
 		},
 	} {
+		ends[name] = ending{end, exitFine}
+	}
+	for name, ending := range ends {
 		t.Run(name, func(t *testing.T) {
 			c := newTerminal(t, 100, 30, "watch "+file, "LANG=C.UTF-8")
 			c.has("cpu-bound")
-			end(c)
+			ending.end(c)
 			_ = c.cmd.Wait()
 			c.whole()
+			if code := c.cmd.ProcessState.ExitCode(); code != ending.code {
+				t.Errorf("%v, want %d", c.cmd.ProcessState, ending.code)
+			}
+			if text := c.text(); strings.Contains(text, "goroutine") || strings.Contains(text, "stoker: error") {
+				t.Errorf("it says %q", text[max(0, len(text)-300):])
+			}
 		})
 	}
+}
+
+// lastSignal is the last that Linux has.
+const lastSignal = syscall.Signal(64)
+
+// catchable reports whether a signal ends a process, and whether Go lets one catch it:
+// SIGPROF is its own, and 32 to 34 are the C libraries'.
+func catchable(s syscall.Signal) bool {
+	return !slices.Contains([]syscall.Signal{
+		syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT,
+		syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH, syscall.SIGPROF, 32, 33, 34,
+	}, s)
 }
 
 // whole holds the terminal against what it was.
@@ -195,6 +230,79 @@ func (c *terminal) whole() {
 		text := c.text()
 		return strings.LastIndex(text, "\x1b[?1049l") >= strings.LastIndex(text, "\x1b[?1049h") && strings.LastIndex(text, "\x1b[?25h") >= strings.LastIndex(text, "\x1b[?25l")
 	})
+}
+
+// drawn waits until the screen is one of its own, in raw mode, without a cursor.
+func (c *terminal) drawn() {
+	c.t.Helper()
+	leash.Wait(c.t, "a screen of its own", func() bool {
+		text := c.text()
+		return c.modes().Lflag&unix.ICANON == 0 && strings.LastIndex(text, "\x1b[?1049h") > strings.LastIndex(text, "\x1b[?1049l") &&
+			strings.LastIndex(text, "\x1b[?25l") > strings.LastIndex(text, "\x1b[?25h")
+	})
+}
+
+// signalForeground signals the process that leads what is in the terminal's foreground,
+// and nobody else.
+func (c *terminal) signalForeground(s syscall.Signal) (leader int) {
+	c.t.Helper()
+	leader, err := unix.IoctlGetInt(c.fd, unix.TIOCGPGRP)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := syscall.Kill(leader, s); err != nil {
+		c.t.Fatal(err)
+	}
+	return leader
+}
+
+// A terminal of any size is drawn on in bounded memory.
+func TestWatchOnAHugeTerminal(t *testing.T) {
+	c := newTerminal(t, 2000, 2000, "watch "+abs(t, liveRun))
+	c.has("cpu-bound")
+	c.resize(3000, 3000)
+	c.press("?")
+	c.has("what is what")
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var peak int
+	for line := range strings.Lines(string(status)) {
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
+	}
+	if peak == 0 || peak > 150_000 {
+		t.Errorf("%d kB at most, on 3,000 x 3,000 cells", peak)
+	}
+	c.press("xq")
+	_ = c.cmd.Wait()
+	c.whole()
+}
+
+// A terminal that takes nothing more, as over a line that hangs, keeps nobody from ending
+// us, and has its modes back.
+func TestWatchEndsWhereNobodyReads(t *testing.T) {
+	c := newTerminal(t, 100, 30, "watch "+abs(t, liveRun))
+	c.has("cpu-bound")
+	its, err := unix.Open(c.its.Name(), unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mutex.Lock() // nothing is read
+	for err == nil {
+		_, err = unix.Write(its, []byte("full "))
+	}
+	c.press("?")
+	_, _ = c.cmd.Process.Signal(syscall.SIGTERM), c.cmd.Process.Signal(syscall.SIGHUP)
+	_ = c.cmd.Wait()
+	if now := c.modes(); now != c.was {
+		t.Errorf("the terminal's modes were %+v and are %+v", c.was, now)
+	}
+	if code := c.cmd.ProcessState.ExitCode(); code != exitSignalBase+int(syscall.SIGTERM) && code != exitSignalBase+int(syscall.SIGHUP) {
+		t.Error(c.cmd.ProcessState)
+	}
+	c.mutex.Unlock()
+	_ = unix.Close(its)
 }
 
 // A fault of our own says so on the screen, and leaves the terminal whole.
@@ -235,7 +343,7 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	c.has("so far")
 	out.Sample(recording.TreeCPU, "tree", 1, 1)
 	facts.Exit = &recording.Exit{At: 2, Code: 7}
-	out.Facts(facts)
+	out.SetFacts(facts)
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -243,6 +351,41 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	c.press("q")
 	_ = c.cmd.Wait()
 	c.whole()
+}
+
+// A recording that somebody removed, and that observe writes anew, is followed on; one
+// that stays away is said.
+func TestWatchFollowsARecordingThatIsWrittenAnew(t *testing.T) {
+	text, err := os.ReadFile(liveRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		runs, ended := make(chan *recording.Run), make(chan error, 1)
+		go func() { ended <- followed([]string{path})[0].runs(ctx, runs) }()
+		<-runs
+		_ = os.Remove(path)
+		time.Sleep(3 * time.Second) // of the bubble
+		select {
+		case err := <-ended:
+			t.Fatal(err)
+		default:
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-runs
+		_ = os.Remove(path)
+		if err := <-ended; !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	})
 }
 
 // Ctrl-Z under a shell with jobs leaves the shell its terminal, and fg brings the screen
@@ -264,6 +407,26 @@ func TestWatchStopsAndGoesOn(t *testing.T) {
 	c.whole()
 	c.press("fg\r")
 	c.has("cpu-bound")
+	c.drawn()
+	for _, outside := range []syscall.Signal{syscall.SIGTSTP, syscall.SIGTSTP, syscall.SIGSTOP} {
+		leader := c.signalForeground(outside)
+		c.has("Stopped")
+		c.has("ready>")
+		if outside != syscall.SIGSTOP { // which nobody can catch
+			c.whole()
+		}
+		c.press("bg\r") // where it may not draw, and stops again
+		c.has("ready>")
+		leash.Wait(t, "a stop in the background", func() bool {
+			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", leader))
+			return strings.Contains(string(stat), ") T ")
+		})
+		c.press("\r")
+		c.has("ready>")
+		c.press("fg\r")
+		c.has("cpu-bound")
+		c.drawn()
+	}
 	c.press("q")
 	c.has("ready>")
 	c.whole()

@@ -90,7 +90,8 @@ func Of(run *recording.Run, gaps *idle.Analysis, d *idle.Device) *Node {
 func each(t *recording.Timeline, visit func(thread int32, name string, start, end int64)) {
 	h, f := &t.Host, &t.Frames
 	for i, j := 0, 0; i < len(h.Start) || j < len(f.Start); {
-		frame := i == len(h.Start) || j < len(f.Start) && (f.Start[j] < h.Start[i] || f.Start[j] == h.Start[i] && f.End[j] >= h.End[i])
+		frame := i == len(h.Start) || j < len(f.Start) &&
+			(f.Start[j] < h.Start[i] || f.Start[j] == h.Start[i] && f.End[j] >= h.End[i])
 		if frame {
 			visit(f.Thread[j], t.Names[f.Name[j]], f.Start[j], f.End[j])
 			j++
@@ -144,7 +145,11 @@ func (th *thread) add(name string, start, end int64) {
 }
 
 func (n *Node) sort() {
-	slices.SortStableFunc(n.Children, func(a, b *Node) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(n.Children, func(a,
+		b *Node,
+	) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name))
+	})
 	for _, c := range n.Children {
 		c.sort()
 	}

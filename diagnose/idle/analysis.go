@@ -57,11 +57,30 @@ type Device struct {
 	Idle          int64 // nothing ran
 	Causes        [Causes]int64
 
+	// Opening is what of Communication, and of the gaps charged to it, lies before the end of the
+	// recording's first collective: ranks are not recorded from the same instant on, and
+	// what one waits for there may be another's recorder, or its start.
+	Opening int64
+
+	// Joining is Opening where it lasts as long as making a communicator does.
+	Joining int64
+
+	// Start is how long the program ran before its first call of the device: no part of
+	// the window.
+	Start int64
+
+	// Edge is the gap before the first work of a recording that no mark bounds, if it is no
+	// part of the window.
+	Edge int64
+
 	Works  int           // pieces of work that start in the window
 	Places [Causes]Place // of each cause the gap with most of it
 	Short  [Causes]Place // of each cause the gap below 2 ms with most of it
 
-	Long int64 // time of the host's causes in gaps of 2 ms and more: no launch takes that long
+	Long   int64 // time of the host's causes in gaps of 2 ms and more, and in long ranges: no launch takes that long
+	Ranged int64 // of Long, what lies in shorter gaps
+
+	LongOnce int64 // of Long, what happens once
 
 	// LongWork is what of Long the host spent on work of its own, which might go on
 	// beside the device's: not on waits, allocations and what happens once.
@@ -108,12 +127,16 @@ type Slice struct {
 	Gap      [2]int64
 }
 
-// LongWork reports whether a slice is work of the host's own in a gap that no launch
-// explains.
+// LongWork reports whether a slice is work of the host's own that no launch explains: in a
+// gap of 2 ms and more, or within one range of somebody's that holds nothing else.
 func (s Slice) LongWork() bool {
 	own := s.Cause == Python || s.Cause == CPUOp || s.Cause == Unrecorded
-	return own && s.Gap[1]-s.Gap[0] >= longGap
+	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged())
 }
+
+// ranged reports whether a slice is one range that somebody marked, in which nothing is
+// called for long.
+func (s Slice) ranged() bool { return s.Cause == Python && s.Call >= 0 && s.To-s.From >= longRange }
 
 // Analyse looks at every device with work. The run must have a Timeline.
 func Analyse(run *recording.Run) *Analysis {
@@ -135,6 +158,7 @@ func (a *Analysis) device(index int32) Device {
 	a.window(&d)
 	a.cover(&d)
 	a.charge(&d)
+	d.Opening, d.Joining = a.opening(&d)
 	if d.startUp() {
 		d.StartUp = true
 		a.charge(&d)
@@ -142,25 +166,40 @@ func (a *Analysis) device(index int32) Device {
 	return d
 }
 
-// A trace shows a program's start where what happens once is most of the idle
-// time, and idle time most of the window. [J] Half, of either. What happens in
-// several steps does not happen once.
+// A trace shows a program's start where what happens once is most of the time in which
+// nothing is computed, or a quarter of the window and the largest part of it, and that time
+// is most of the window. [J] Half, of either. What happens in several steps does not
+// happen once.
 func (d *Device) startUp() bool {
 	if d.Seen >= keepAll {
 		return false
 	}
-	once := d.Causes[WarmUp] + d.Causes[Allocator]
-	return 2*d.Idle > d.Window() && 2*once > d.Idle
+	once, waits := d.Causes[WarmUp]+d.Causes[Allocator]+d.Joining, d.Idle+d.Joining
+	return 2*waits > d.Window() && (2*once > waits || 4*once > d.Window() && d.leads(once))
+}
+
+// leads reports whether what happens once is the largest part of the idle time.
+func (d *Device) leads(once int64) bool {
+	for c, ns := range d.Causes {
+		if c != int(WarmUp) && c != int(Allocator) && ns > once {
+			return false
+		}
+	}
+	return true
 }
 
 // longGap is the length from which a gap is no matter of launching, nanoseconds.
 // [J] An operator with its Python code takes 10 to 100 us.
 const longGap = 2_000_000
 
+// longRange is the length from which a range without any call in it is work of its own,
+// nanoseconds. [J] Five times of what the longest operator with its Python code takes.
+const longRange = 500_000
+
 // charge adds up the slices of the window.
 func (a *Analysis) charge(d *Device) {
 	d.Causes, d.Places, d.Short, d.AfterSync = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}
-	d.Long, d.LongWork, d.BeforeTiny = 0, 0, 0
+	d.Long, d.Ranged, d.LongOnce, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -171,8 +210,14 @@ func (a *Analysis) charge(d *Device) {
 		}
 		length := s.To - s.From
 		d.Causes[s.Cause] += length
-		if s.Gap[1]-s.Gap[0] >= longGap && s.Cause.Host() {
+		switch {
+		case s.Cause.Host() && s.Gap[1]-s.Gap[0] >= longGap:
 			d.Long += length
+			if s.Cause == WarmUp {
+				d.LongOnce += length
+			}
+		case s.ranged():
+			d.Long, d.Ranged = d.Long+length, d.Ranged+length
 		}
 		if s.LongWork() {
 			d.LongWork += length
@@ -284,7 +329,9 @@ const frameRow = 5 // place of frames in Analysis.rows
 func exchanges(name string) bool {
 	lower := lowered(name)
 	return hasAny(lower, "nccl", "rccl", "oneccl", "msccl", "nvshmem", "deep_ep", "dpsk::ep",
-		"allreduce", "all_reduce", "allgather", "all_gather", "all_to_all", "alltoall", "reduce_scatter", "reducescatter",
+		"allreduce", "all_reduce", "allgather", "all_gather", "all_to_all", "alltoall", "reduce_scatter",
+		"reducescatter",
 		"sendrecv", "cross_device_reduce", "multimem_") ||
-		hasAny(lower, "moe") && hasAny(lower, "dispatch", "combine") && hasAny(lower, "::ep", "a2a", "intranode", "internode")
+		hasAny(lower, "moe") && hasAny(lower, "dispatch", "combine") &&
+			hasAny(lower, "::ep", "a2a", "intranode", "internode")
 }

@@ -71,42 +71,54 @@ type row struct {
 	cause Cause
 }
 
-// table is the one place that says which host event stands for which cause. Of
-// the events that are open at a moment, the one that comes first here is charged;
-// of two in the same row the inner one. (The order is the one of the published
-// procedure: a loader's span owns all that happens within it; what the runtime
-// does is closer to the gap than the operator around it, and an operator closer
-// than the Python code around that.)
-var table = [...]row{
-	{anOp | aMark | aRuntime, recording.LoaderSpan, DataLoader},
-	{aFrame, loaderFrame, DataLoader},
-	{aRuntime, allocates, Allocator},
-	{aRuntime, synchronises, Sync},
-	{aRuntime, copies, CopyIssue}, // towards the host: Sync, see sweep.refine
-	{aRuntime, launches, Launch},
-	{aRuntime, nil, Launch}, // the long ones set something up: WarmUp, see sweep.refine
-	{anOp | aMark | aFrame, recording.CompileSpan, WarmUp},
-	{anOp, readsValue, Sync},
-	{aCollect, nil, GC},
-	{anOp | aMark | aFrame, recording.WaitSpan, Sync}, // behind Python's collector, before operators around it
-	{anOp | aMark, hostExchange, Communication},
-	{anOp, noStep, CPUOp},
-	{aFrame, runsEngine, CPUOp},
-	{aMark, noStep, Python}, // a marked span in which no operator runs
-	{aFrame, nil, Python},
-	{aProfiler, nil, Unrecorded},
-	{anOp | aMark, nil, Unrecorded}, // steps: they cover everything and explain nothing
-}
-
-// rows of the table that need a second look.
+// rows of the table. Of the events that are open at a moment, the one whose row comes
+// first is charged; of two in the same row the inner one. A loader's span owns all that
+// happens within it; what the runtime does is closer to the gap than the operator around
+// it, and an operator closer than the Python code around that.
 const (
-	rowSync     = 3
-	rowCopies   = 4
-	rowLaunches = 5
-	rowRuntime  = 6
-	rowSteps    = uint8(len(table)) - 1
-	noRow       = uint8(len(table))
+	rowLoaderSpan uint8 = iota
+	rowLoaderFrame
+	rowAllocates
+	rowSync
+	rowCopies
+	rowLaunches
+	rowRuntime
+	rowCompiles
+	rowReadsValue
+	rowCollects
+	rowWaitSpan
+	rowExchanges
+	rowOperator
+	rowEngine
+	rowMark
+	rowFrame
+	rowProfiles
+	rowSteps
+	noRow
 )
+
+// table is the one place that says which host event stands for which cause.
+var table = [noRow]row{
+	rowLoaderSpan:  {anOp | aMark | aRuntime, recording.LoaderSpan, DataLoader},
+	rowLoaderFrame: {aFrame, loaderFrame, DataLoader},
+	rowAllocates:   {aRuntime, allocates, Allocator},
+	rowSync:        {aRuntime, synchronises, Sync},
+	rowCopies:      {aRuntime, copies, CopyIssue}, // towards the host: Sync, see sweep.refine
+	rowLaunches:    {aRuntime, launches, Launch},
+	rowRuntime:     {aRuntime, nil, Launch}, // the long ones set something up: WarmUp, see sweep.refine
+	rowCompiles:    {anOp | aMark | aFrame, recording.CompileSpan, WarmUp},
+	rowReadsValue:  {anOp, readsValue, Sync},
+	rowCollects:    {aCollect, nil, GC},
+	// behind Python's collector, before operators around it
+	rowWaitSpan:  {anOp | aMark | aFrame, recording.WaitSpan, Sync},
+	rowExchanges: {anOp | aMark, hostExchange, Communication},
+	rowOperator:  {anOp, noStep, CPUOp},
+	rowEngine:    {aFrame, runsEngine, CPUOp},
+	rowMark:      {aMark, noStep, Python}, // a marked span in which no operator runs
+	rowFrame:     {aFrame, nil, Python},
+	rowProfiles:  {aProfiler, nil, Unrecorded},
+	rowSteps:     {anOp | aMark, nil, Unrecorded}, // they cover everything and explain nothing
+}
 
 func rowOf(kind uint8, name string) uint8 {
 	for i := range table {
@@ -128,7 +140,8 @@ func loaderFrame(name string) bool {
 	}
 	switch function {
 	case "__next__":
-		return hasAny(file, "utils/data/dataloader.py(", "torchdata/", "grain/", "tensorflow/python/data/", "litdata/", "nvidia/dali/")
+		return hasAny(file, "utils/data/dataloader.py(", "torchdata/", "grain/", "tensorflow/python/data/",
+			"litdata/", "nvidia/dali/")
 	case "__iter__":
 		return hasAny(file, "accelerate/data_loader.py(", "webdataset/")
 	case "get_batch_samples":

@@ -50,7 +50,8 @@ func (d *Direction) add(w *recording.Work, i int32, alone int64) {
 		d.Bytes += w.Bytes[i]
 		d.Sized += length
 	}
-	if d.Largest < 0 || w.Bytes[i] > w.Bytes[d.Largest] || w.Bytes[i] < 0 && length > w.End[d.Largest]-w.Start[d.Largest] {
+	if d.Largest < 0 || w.Bytes[i] > w.Bytes[d.Largest] ||
+		w.Bytes[i] < 0 && length > w.End[d.Largest]-w.Start[d.Largest] {
 		d.Largest = i
 	}
 }
@@ -104,10 +105,11 @@ func (c *Copies) add(w *recording.Work, i int32, name string, alone int64) {
 // overhead.
 func (a *Analysis) tiny(work int32) bool {
 	w := &a.t.Device
-	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy && recording.ToDevice(a.t.Names[w.Name[work]])
+	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy &&
+		recording.ToDevice(a.t.Names[w.Name[work]])
 }
 
-// large reports whether a copy carries 1 MB and more (published procedure); where
+// large reports whether a copy carries 1 MB and more [J]; where
 // its size is not recorded, whether it takes as long as 1 MB does at 10 GB/s.
 func large(w *recording.Work, i int32) bool {
 	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
@@ -229,7 +231,8 @@ func (a *Analysis) last(call int32) bool {
 func (a *Analysis) asksValue(around []int32) bool {
 	for _, i := range around {
 		name := a.t.Names[a.t.Host.Name[i]]
-		if readsValue(name) || name == "aten::nonzero" || name == "aten::masked_select" || name == "aten::_to_copy" || name == "aten::copy_" || name == "aten::to" {
+		if readsValue(name) || name == "aten::nonzero" || name == "aten::masked_select" || name == "aten::_to_copy" ||
+			name == "aten::copy_" || name == "aten::to" {
 			return true
 		}
 	}

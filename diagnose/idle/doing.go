@@ -13,8 +13,9 @@ func (a *Analysis) Doing(d *Device, from, to int64) iter.Seq[Slice] {
 		}
 		main := a.Processes[d.Process].Main
 		s := &sweep{
-			a: a, d: d, from: from, to: to, yield: yield, main: a.second(d.Process), cursors: make([]*cursor, len(a.t.Threads)),
-			prev: -1, next: -1, gap: [2]int64{from, to},
+			a: a, d: d, from: from, to: to, yield: yield, main: a.second(d.Process),
+			cursors: make([]*cursor, len(a.t.Threads)),
+			prev:    -1, next: -1, gap: [2]int64{from, to},
 		}
 		s.cut(main, from, to)
 		s.flush()

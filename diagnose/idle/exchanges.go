@@ -58,6 +58,46 @@ func (a *Analysis) Exchanges(d *Device) *Exchanges {
 	return out
 }
 
+// Ranks that make a communicator in their first collective take [J] this long, ns, and so
+// many times as long as for later ones.
+const (
+	longJoin  = 50_000_000
+	joinTimes = 10
+)
+
+// opening is how long a device's window waits for the first collective of the recording,
+// with nothing beside it, and how much of that makes the communicator.
+func (a *Analysis) opening(d *Device) (alone, joining int64) {
+	w := &a.t.Device
+	end, first, most := int64(-1), int64(0), int64(0)
+	for _, i := range a.works.of(d.Index) {
+		switch {
+		case !a.Collective(i):
+		case end < 0:
+			end, first = min(w.End[i], d.To), w.End[i]-w.Start[i]
+		default:
+			most = max(most, w.End[i]-w.Start[i])
+		}
+	}
+	if end <= d.From {
+		return 0, 0
+	}
+	var total [levels]int64
+	before := *d
+	before.To = end
+	a.levels(&before, func(level int, from, to int64) { total[level] += to - from })
+	_, _, _, alone = apart(total)
+	for s := range a.Slices(d, d.From, end) {
+		if s.Cause == Communication {
+			alone += s.To - s.From
+		}
+	}
+	if first >= longJoin && first >= joinTimes*most {
+		joining = alone
+	}
+	return alone, joining
+}
+
 // uncovered is the time of a collective or a copy in which no kernel of computation runs.
 // after begins behind it.
 func (a *Analysis) uncovered(after []int32, work int32, kernelEnd int64) int64 {

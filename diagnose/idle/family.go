@@ -1,7 +1,103 @@
 package idle
 
+import (
+	"strings"
+	"unicode"
+)
+
 // FamilyOf says what a kernel computes, by its name.
-func FamilyOf(name string) Family { return familyOf(name) }
+func FamilyOf(name string) Family {
+	words := wordsOf(name)
+	for _, f := range families {
+		if hasAny(words, f.words...) {
+			return f.family
+		}
+	}
+	return Other
+}
 
 // CoresOf says whether a kernel computes on Tensor Cores, by its name.
 func CoresOf(name string) Cores { return coresOf(name) }
+
+// families are told by words of a kernel's name; the first row that fits counts. A space is
+// a word's end: " conv " is the word, " conv" begins one, and "convert" is another. Names of
+// cuBLAS, cuDNN, CUTLASS, MIOpen, Tensile, Triton, XLA, Eigen and PyTorch's own kernels.
+var families = []struct {
+	family Family
+	words  []string
+}{
+	{Attention, []string{
+		" flash fwd ", " flash bwd ", " flash attn ", " flash attention ", " fmha", " attention ",
+		" attn fwd ", " attn bwd ", " paged att",
+	}},
+	{Convolution, []string{
+		" conv ", " convolve ", " convolution", " winograd", " dgrad ", " wgrad ", " fprop ", " scudnn ",
+		" 884 cudnn ", " 1688 cudnn ", " 16816 cudnn ",
+		" 2 col ", " miopen sp 3 ", " fft 2 d ", " igemm ", " implicit gemm ", " im 2 col",
+	}},
+	{Matmul, []string{
+		"gemm ", " gemm", "gemv ", " gemv", " cublas", " nvjet ", " cijk ", "matmul ", " mm ", " addmm ", " bmm ",
+		" triton tem ", " cutlass ", " kreduce ", " wgmma ",
+		" dot kernel ", " fc ",
+	}},
+	{Moving, []string{" transpose fusion "}},
+	{Reduction, []string{" reduce fusion "}},
+	{Fused, []string{" triton ", " multi tensor apply ", " fused ", " fusion ", " act and mul "}},
+	{Reduction, []string{
+		" reduce ", " reduction ", " softmax", " soft max ", " norm ", " layernorm", " rmsnorm", " batchnorm",
+		" bn fw", " bn bw", " argmax ", " topk ", " cumsum ", " scan ",
+	}},
+	{Elementwise, []string{" elementwise ", " pointwise ", " dropout", " gelu", " silu", " relu", " leaky relu"}},
+	{Moving, []string{
+		" copy", "copy ", " memcpy", " transpose", " permute", " gather", " scatter", " cat array ", " cat ",
+		" index", " indices ", " embedding", " nchw to nhwc", " nhwc to nchw",
+		" fill", " memset", " rowwise adagrad", " reshape and cache ",
+	}},
+	{Elementwise, []string{
+		" convert ", " conversion ", " cast ", " tensor op ", " eigen meta ", " sigmoid ", " tanh ", " where ",
+		" add ", " sub ", " mul ", " divide ", " sqrt ", " reciprocal ",
+		" clip ", " neg ", " eq ", " gt ", " le ", " threshold ", " wrapped ",
+	}},
+}
+
+// libraries are namespaces whose words are a library's name and tell nothing of a kernel.
+var libraries = strings.NewReplacer("fbgemm_gpu", "", "fbgemm", "", "typeConvert", "", "cudaDataType", "")
+
+// wordsOf takes a name apart: at what is no letter or digit, between letters and digits, and
+// where a capital begins a word. In lower case, each between two spaces.
+func wordsOf(name string) string {
+	var b strings.Builder
+	b.Grow(len(name) + len(name)/4)
+	const (
+		gap = iota
+		lower
+		upper
+		digit
+	)
+	last := gap
+	runes := []rune(libraries.Replace(name))
+	for i, r := range runes {
+		kind := gap
+		switch {
+		case unicode.IsDigit(r):
+			kind = digit
+		case unicode.IsUpper(r):
+			kind = upper
+		case unicode.IsLetter(r):
+			kind = lower
+		}
+		capital := last == upper && kind == lower // "Conv" is one word
+		begins := kind != last && !capital
+		if last == upper && kind == upper && i+1 < len(runes) && unicode.IsLower(runes[i+1]) {
+			begins = true // the last capital of several begins the next word
+		}
+		if begins {
+			b.WriteByte(' ')
+		}
+		if kind != gap {
+			b.WriteRune(unicode.ToLower(r))
+		}
+		last = kind
+	}
+	return " " + strings.TrimSpace(strings.Join(strings.Fields(b.String()), " ")) + " "
+}

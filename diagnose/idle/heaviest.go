@@ -61,7 +61,8 @@ func (a *Analysis) Heaviest(d *Device, from, to int64, fits func(Slice) bool) He
 		if float64(in.time) < mostOf*float64(best.Total) {
 			continue
 		}
-		deeper := best.Name < 0 || in.depth > sums[best.Name].depth || in.depth == sums[best.Name].depth && (in.time > best.Time || in.time == best.Time && name < best.Name)
+		deeper := best.Name < 0 || in.depth > sums[best.Name].depth ||
+			in.depth == sums[best.Name].depth && (in.time > best.Time || in.time == best.Time && name < best.Name)
 		if deeper {
 			best.Name, best.Time = name, in.time
 		}
@@ -77,7 +78,8 @@ type inside struct {
 
 // explains reports whether a frame's name says what was done.
 func explains(name string) bool {
-	return !strings.HasPrefix(name, "<built-in") && !strings.HasPrefix(name, "torch/nn/modules/module.py(") && !strings.HasSuffix(name, ": <module>")
+	return !strings.HasPrefix(name, "<built-in") && !strings.HasPrefix(name, "torch/nn/modules/module.py(") &&
+		!strings.HasSuffix(name, ": <module>")
 }
 
 // operatorsDeep is how deep operators lie: within whatever Python there is.
@@ -111,7 +113,8 @@ func (a *Analysis) within(thread int32, times *stretches, sums map[int32]*inside
 	open = open[:0]
 	for _, i := range a.calls.of(thread) {
 		open = append(alive(open, h.End, h.Start[i]), i)
-		if name := a.t.Names[h.Name[i]]; h.Kind[i] == recording.Op || h.Kind[i] == recording.Annotation && noStep(name) && !recording.LoaderSpan(name) {
+		if name := a.t.Names[h.Name[i]]; h.Kind[i] == recording.Op ||
+			h.Kind[i] == recording.Annotation && noStep(name) && !recording.LoaderSpan(name) {
 			see(h.Name[i], h.Start[i], h.End[i], operatorsDeep+len(open))
 		}
 	}

@@ -80,12 +80,16 @@ func (a *Analysis) findProcesses() {
 		if !found {
 			p = int32(len(a.Processes))
 			known[key] = p
-			a.Processes = append(a.Processes, Process{PID: thread.PID, Rank: thread.Rank, Main: -1, Waits: -1, Start: t.End, End: t.Start})
+			a.Processes = append(a.Processes,
+				Process{PID: thread.PID, Rank: thread.Rank, Main: -1, Waits: -1, Start: t.End, End: t.Start})
 		}
 		a.of[i] = p
 	}
 	if len(t.Threads) == 0 && len(t.Devices) > 0 { // a device alone, whose steps are known all the same
-		a.Processes = []Process{{PID: t.Devices[0].PID, Rank: t.Devices[0].Rank, Main: -1, Waits: -1, Start: t.End, End: t.Start}}
+		a.Processes = []Process{{
+			PID: t.Devices[0].PID, Rank: t.Devices[0].Rank, Main: -1, Waits: -1, Start: t.End,
+			End: t.Start,
+		}}
 	}
 	for i := range t.Host.Start {
 		a.Processes[a.of[t.Host.Thread[i]]].spans(t.Host.Start[i], t.Host.End[i])

@@ -23,7 +23,10 @@ const (
 	Exchange           // collectives
 )
 
-var familyWords = [...]string{"other", "matmul", "convolution", "attention", "elementwise", "reduction", "fused", "moving", "exchange"}
+var familyWords = [...]string{
+	"other", "matmul", "convolution", "attention", "elementwise", "reduction", "fused",
+	"moving", "exchange",
+}
 
 // String returns the family's word.
 func (f Family) String() string {
@@ -31,32 +34,6 @@ func (f Family) String() string {
 		return familyWords[f]
 	}
 	return "unknown"
-}
-
-// families are told by parts of a kernel's name in lower case; the first row
-// that fits counts. Names of cuBLAS, cuDNN, CUTLASS, MIOpen, Tensile, Triton and
-// PyTorch's own kernels.
-var families = []struct {
-	family Family
-	parts  []string
-}{
-	{Attention, []string{"flash_fwd", "flash_bwd", "flash::", "fmha", "attention", "attn_fwd", "attn_bwd", "paged_att"}},
-	{Convolution, []string{"conv", "winograd", "dgrad", "wgrad", "fprop", "scudnn", "im2col", "miopensp3", "igemm", "implicit_gemm"}},
-	{Matmul, []string{"gemm", "gemv", "cublaslt", "cublas", "nvjet", "cijk_", "matmul", "_mm_", "triton_mm", "triton_tem", "cutlass", "splitkreduce", "wgmma", "dot_kernel"}},
-	{Fused, []string{"triton_", "multi_tensor_apply", "fused", "act_and_mul"}},
-	{Reduction, []string{"reduce", "softmax", "layer_norm", "layernorm", "rms_norm", "rmsnorm", "batch_norm", "batchnorm", "bn_fw", "bn_bw", "group_norm", "norm_kernel", "argmax", "topk", "cumsum", "scan"}},
-	{Elementwise, []string{"elementwise", "pointwise", "dropout", "gelu", "silu", "relu"}},
-	{Moving, []string{"copy", "transpose", "permute", "gather", "scatter", "catarray", "index", "embedding", "nchwtonhwc", "nhwctonchw", "fill", "memset", "im2"}},
-}
-
-func familyOf(name string) Family {
-	lower := lowered(name)
-	for _, f := range families {
-		if hasAny(lower, f.parts...) {
-			return f.family
-		}
-	}
-	return Other
 }
 
 // Cores says whether a kernel computes on Tensor Cores (AMD: matrix cores).
@@ -74,10 +51,14 @@ const (
 // that only they compute in; against the names of single-precision kernels.
 var (
 	tensorParts = []string{
-		"h884", "s884", "h1688", "s1688", "i8816", "16816", "161616", "hmma", "imma", "c1688", "tensorop", "wgmma", "gmma", "umma", "utcmma",
+		"h884", "s884", "h1688", "s1688", "i8816", "16816", "161616", "hmma", "imma", "c1688", "tensorop", "wgmma",
+		"gmma", "umma", "utcmma",
 		"bf16", "fp8", "e4m3", "e5m2", "tf32", "nvjet_", "f16f16", "mfma", "_hss", "_hsh", "sm100_",
 	}
-	plainParts = []string{"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32", "gemmsn", "gemv", "winograd", "dgemm"}
+	plainParts = []string{
+		"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32",
+		"gemmsn", "gemv", "winograd", "dgemm",
+	}
 )
 
 func coresOf(name string) Cores {
@@ -142,11 +123,11 @@ type elements struct {
 
 // smallGrid is the number of blocks per SM below which a kernel leaves most of
 // the device empty. (torch-tb-profiler counts min(blocks/SMs, 1) as efficiency;
-// half is the start value of the published procedure.)
+// half is a start value. [J])
 const smallGrid = 0.5
 
 // commGrid is the number of blocks per SM below which long kernels look like an
-// exchange between ranks, which needs few: about 20 blocks (published procedure).
+// exchange between ranks, which needs few: about 20 blocks. [J]
 const commGrid = 0.2
 
 // Kernels adds up a device's kernels in its window.
@@ -207,7 +188,7 @@ func (k *Kernels) total(a *Analysis, place []int32, work int32) *Total {
 	if place[name] < 0 {
 		t := Total{Name: name, Longest: -1, Family: Exchange}
 		if !a.Collective(work) {
-			t.Family, t.Cores = familyOf(a.t.Names[name]), coresOf(a.t.Names[name])
+			t.Family, t.Cores = FamilyOf(a.t.Names[name]), coresOf(a.t.Names[name])
 		}
 		place[name] = int32(len(k.Totals))
 		k.Totals = append(k.Totals, t)

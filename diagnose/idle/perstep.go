@@ -86,7 +86,10 @@ func (a *Analysis) namedWork(d *Device, parts []Part, at func(int64) int) []Name
 		if !known {
 			n = len(out)
 			place[k] = n
-			out = append(out, Named{k.name, kind, make([]int, len(parts)), make([]int64, len(parts)), make([]int64, len(parts))})
+			out = append(out, Named{
+				k.name, kind, make([]int, len(parts)), make([]int64, len(parts)),
+				make([]int64, len(parts)),
+			})
 		}
 		out[n].Calls[step]++
 		out[n].Time[step] += w.End[i] - w.Start[i]

@@ -29,7 +29,10 @@ func (a *Analysis) Serving(d *Device) []Served {
 		if !known {
 			continue
 		}
-		at := slices.IndexFunc(out, func(s Served) bool { return s.Phase == pass.Phase && s.Requests == pass.Requests })
+		at := slices.IndexFunc(out, func(s Served) bool {
+			return s.Phase == pass.Phase &&
+				s.Requests == pass.Requests
+		})
 		if at < 0 {
 			at = len(out)
 			out = append(out, Served{Pass: recording.Pass{Phase: pass.Phase, Requests: pass.Requests}})

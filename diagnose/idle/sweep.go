@@ -9,10 +9,11 @@ import (
 
 // Limits on the way from launch to start. Nanoseconds.
 const (
-	latency   = 10_000    // between two queued pieces of work, beyond it something else held the device (published procedure)
-	underWay  = 100_000   // [J] from the return of a launch to its work's start on an idle device
-	setUp     = 1_000_000 // [J] a runtime call beside launches, copies and waits that lasts this long sets something up
-	firstTime = 500_000   // [J] a kernel's first launch that lasts this long loads its module
+	latency  = 10_000  // between two queued pieces of work, beyond it something else held the device [J]
+	underWay = 100_000 // [J] from the return of a launch to its work's start on an idle device
+	// [J] a runtime call beside launches, copies and waits that lasts this long sets something up
+	setUp     = 1_000_000
+	firstTime = 500_000 // [J] a kernel's first launch that lasts this long loads its module
 )
 
 // What counts where several pieces of work run at once, the first of these.
@@ -35,7 +36,8 @@ func (a *Analysis) cover(d *Device) {
 
 // apart takes totals of levels, each of which holds those before it, from each other.
 func apart(total [levels]int64) (kernel, copied, crossing, communication int64) {
-	return total[kernelLevel], total[copyLevel] - total[kernelLevel], total[crossingLevel] - total[kernelLevel], total[exchangeLevel] - total[copyLevel]
+	return total[kernelLevel], total[copyLevel] - total[kernelLevel], total[crossingLevel] - total[kernelLevel],
+		total[exchangeLevel] - total[copyLevel]
 }
 
 // levels hands on, for each level, the times of a device's window in which work of it or
@@ -86,7 +88,10 @@ func (a *Analysis) crosses(work int32) bool {
 // They are computed while they are asked for.
 func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
 	return func(yield func(Slice) bool) {
-		s := &sweep{a: a, d: d, from: from, to: to, yield: yield, main: -1, waits: -1, cursors: make([]*cursor, len(a.t.Threads))}
+		s := &sweep{
+			a: a, d: d, from: from, to: to, yield: yield, main: -1, waits: -1,
+			cursors: make([]*cursor, len(a.t.Threads)),
+		}
 		if d.Process >= 0 {
 			s.main, s.waits = a.Processes[d.Process].Main, a.Processes[d.Process].Waits
 		}
@@ -275,7 +280,8 @@ func (s *sweep) emit(p Slice) {
 		p.Cause = WarmUp
 	}
 	last := &s.pending
-	if last.To == p.From && last.From < last.To && last.Cause == p.Cause && last.Call == p.Call && last.Thread == p.Thread &&
+	if last.To == p.From && last.From < last.To && last.Cause == p.Cause && last.Call == p.Call &&
+		last.Thread == p.Thread &&
 		(p.Call >= 0 || last.Frame == p.Frame) {
 		last.To = p.To
 		return

@@ -106,6 +106,7 @@ func nanoseconds(seconds float64) int64 { return int64(math.Round(1e9 * seconds)
 func (a *Analysis) window(d *Device) {
 	d.From, d.To = a.extent(d)
 	if d.Process < 0 || len(a.Processes[d.Process].steps) == 0 {
+		a.cutStart(d)
 		return
 	}
 	steps := a.extents(d, a.Processes[d.Process].of(a.t.Devices[d.Index].Index))
@@ -118,6 +119,10 @@ func (a *Analysis) window(d *Device) {
 		return
 	}
 	d.From, d.To = d.Steps[0].From, d.Steps[len(d.Steps)-1].To
+	if d.Seen == 1 {
+		a.cutStart(d)
+		d.Steps[0].From, d.Steps[0].To = d.From, d.To
+	}
 }
 
 // steady is the longest stretch of steps that train, where none does, that infer: the
@@ -126,7 +131,8 @@ func steady(steps []Step) (judged []Step, left []Left) {
 	count := map[string]int{}
 	n, from := len(steps), 0
 	if n >= keepAll {
-		if last, before := steps[n-1], steps[n-2]; float64(last.Works) < cutShort*float64(before.Works) && last.phase == before.phase {
+		if last, before := steps[n-1], steps[n-2]; float64(last.Works) < cutShort*float64(before.Works) &&
+			last.phase == before.phase {
 			n--
 			count[cutStep]++
 		}
@@ -136,6 +142,10 @@ func steady(steps []Step) (judged []Step, left []Left) {
 	phases := make([]recording.Phase, n-from)
 	for i := range phases {
 		phases[i] = steps[from+i].phase
+	}
+	if alone := carrier(steps[from:n]); alone >= 0 &&
+		slices.Contains([]recording.Phase{"", recording.Train, recording.Evaluate}, phases[alone]) {
+		phases[alone] = carrying
 	}
 	begin, end := recording.Stretch(phases)
 	judged = steps[from+begin : from+end]
@@ -152,6 +162,28 @@ func steady(steps []Step) (judged []Step, left []Left) {
 		left = append(left, Left{why, count[why]})
 	}
 	return judged, left
+}
+
+// carrying is a step that takes longer than all others together: the mean is its, and nobody
+// knows how often it comes.
+const carrying recording.Phase = "longer than all others together"
+
+// fewToCarry is the number of steps below which none can be said to be unlike the others. [J]
+const fewToCarry = 5
+
+// carrier is the place of such a step, -1 where there is none.
+func carrier(steps []Step) int {
+	longest, all := -1, int64(0)
+	for i, s := range steps {
+		all += s.To - s.From
+		if longest < 0 || s.To-s.From > steps[longest].To-steps[longest].From {
+			longest = i
+		}
+	}
+	if len(steps) < fewToCarry || 2*(steps[longest].To-steps[longest].From) <= all {
+		return -1
+	}
+	return longest
 }
 
 // mostly is the phase that most time passes in.

@@ -15,7 +15,9 @@ type Lanes struct {
 	From, To int64 // nanoseconds
 	Step     int   // number of the step as recorded, -1: the whole recording
 	Device   []On
-	Host     []idle.Cause // where the device is idle the cause of that; else what the launching thread did, Unrecorded where nothing is known
+	// where the device is idle the cause of that; else what the launching thread did, Unrecorded
+	// where nothing is known
+	Host []idle.Cause
 }
 
 // On is what a device did most of a cell.
@@ -144,7 +146,10 @@ func (l *Lanes) device(t *recording.Timeline, all *idle.Analysis, d *idle.Device
 // mostly picks what a cell shows: times are of kernels, of kernels and copies, of
 // all work.
 func mostly(times [Communication + 1]int64, length int64) On {
-	parts := [Communication + 1]int64{length - times[Communication], times[Kernel], times[Copy] - times[Kernel], times[Communication] - times[Copy]}
+	parts := [Communication + 1]int64{
+		length - times[Communication], times[Kernel], times[Copy] - times[Kernel],
+		times[Communication] - times[Copy],
+	}
 	on := Idle
 	for i, part := range parts {
 		if part > parts[on] {

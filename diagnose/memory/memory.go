@@ -32,7 +32,10 @@ const (
 	kinds
 )
 
-var kindWords = [kinds]string{"before the recording", "kept from earlier steps", "forward pass and input", "backward pass", "optimizer"}
+var kindWords = [kinds]string{
+	"before the recording", "kept from earlier steps", "forward pass and input",
+	"backward pass", "optimizer",
+}
 
 // String returns the kind's words.
 func (k Kind) String() string {
@@ -168,7 +171,10 @@ func (u *Use) share(t *recording.Timeline, held []int, began int64) {
 	for _, o := range owners {
 		u.Owners = append(u.Owners, *o)
 	}
-	slices.SortFunc(u.Owners, func(a, b Owner) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(u.Owners, func(a, b Owner) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes),
+			cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // still drops calls that are over from the end of a thread's open ones.

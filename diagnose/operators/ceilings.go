@@ -40,7 +40,8 @@ func (r *Roofline) Ceilings(all *idle.Analysis, d *idle.Device, stall float64) *
 		return nil
 	}
 	down, window := all.Copies(d).ToDevice, float64(d.Window())/1e9
-	c := &Ceilings{Sources: []string{fmt.Sprintf("peak, %s and device memory, %s: %s", best.Precision, stoker.AboutRate(r.GPU.MemoryRate.Value), r.GPU.MemoryRate.Source)}}
+	c := &Ceilings{Sources: []string{fmt.Sprintf("peak, %s and device memory, %s: %s", best.Precision,
+		stoker.AboutRate(r.GPU.MemoryRate.Value), r.GPU.MemoryRate.Source)}}
 	link := c.link(r.GPU, down)
 	supply := c.supply(down, window, stall)
 	lines, err := predict.RooflineOf(r.GPU, best.Precision, link, supply)
@@ -65,7 +66,8 @@ func (r *Roofline) within(d *idle.Device) (sum Point) {
 // link is the rate of the host's link: as this run's copies ran, else as the table has it.
 func (c *Ceilings) link(gpu hardware.GPU, down idle.Direction) float64 {
 	if down.Bytes >= leastCopied {
-		c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: as this run's copies to the device ran, %s in all", stoker.AboutRate(down.Rate()), stoker.AboutBytes(float64(down.Bytes))))
+		c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: as this run's copies to the device ran, %s in all",
+			stoker.AboutRate(down.Rate()), stoker.AboutBytes(float64(down.Bytes))))
 		return down.Rate()
 	}
 	link, known := hardware.FindLink(hardware.MachineOf(gpu.Name).Link.Name)
@@ -73,7 +75,8 @@ func (c *Ceilings) link(gpu hardware.GPU, down idle.Direction) float64 {
 		c.Sources = append(c.Sources, "host link: unknown, next to nothing was copied")
 		return math.NaN()
 	}
-	c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: %s; next to nothing was copied here", stoker.AboutRate(link.Pinned.Value), link.Pinned.Source))
+	c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: %s; next to nothing was copied here",
+		stoker.AboutRate(link.Pinned.Value), link.Pinned.Source))
 	return link.Pinned.Value
 }
 
@@ -82,11 +85,13 @@ func (c *Ceilings) link(gpu hardware.GPU, down idle.Direction) float64 {
 func (c *Ceilings) supply(down idle.Direction, window, stall float64) float64 {
 	switch rate := float64(down.Bytes) / window; {
 	case !(stall >= leastWaited):
-		c.Sources = append(c.Sources, fmt.Sprintf("input supply: no line, the device waits for input %s of the time, so nobody saw how much could come", stoker.Percent(stall)))
+		c.Sources = append(c.Sources, fmt.Sprintf("input supply: no line, the device waits for input %s of the "+
+			"time, so nobody saw how much could come", stoker.Percent(stall)))
 	case down.Bytes < leastCopied:
 		c.Sources = append(c.Sources, "input supply: unknown, next to nothing was copied to the device")
 	default:
-		c.Sources = append(c.Sources, fmt.Sprintf("input supply, %s: what came to the device while it waited for input %s of the time, as copied bytes", stoker.AboutRate(rate), stoker.Percent(stall)))
+		c.Sources = append(c.Sources, fmt.Sprintf("input supply, %s: what came to the device while it waited for "+
+			"input %s of the time, as copied bytes", stoker.AboutRate(rate), stoker.Percent(stall)))
 		return rate
 	}
 	return math.NaN()
@@ -101,7 +106,8 @@ func (c *Ceilings) points(r *Roofline, steps Point, down idle.Direction, window,
 		}
 	}
 	whole := predict.Workpoint{
-		Name: "all of the judged steps", Batch: math.NaN(), Device: steps.FLOP / steps.Bytes, Copied: math.NaN(), Stored: math.NaN(),
+		Name: "all of the judged steps", Batch: math.NaN(), Device: steps.FLOP / steps.Bytes, Copied: math.NaN(),
+		Stored:   math.NaN(),
 		Attained: stoker.Exactly(steps.FLOP / steps.Seconds), Delivered: stoker.Exactly(steps.FLOP / window),
 	}
 	if down.Bytes >= leastCopied {
@@ -116,7 +122,8 @@ func (c *Ceilings) points(r *Roofline, steps Point, down idle.Direction, window,
 			continue
 		}
 		c.Points = append(c.Points, predict.Workpoint{
-			Name: fmt.Sprintf("%s, %s", p.Name, p.Precision), Batch: math.NaN(), Device: p.Intensity, Copied: math.NaN(), Stored: math.NaN(),
+			Name: fmt.Sprintf("%s, %s", p.Name, p.Precision), Batch: math.NaN(), Device: p.Intensity,
+			Copied: math.NaN(), Stored: math.NaN(),
 			Attained: stoker.Exactly(p.Attained), Delivered: stoker.Unknown(),
 		})
 		slower := predict.Slower{Precision: p.Precision, Peak: p.Peak}

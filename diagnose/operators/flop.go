@@ -89,7 +89,8 @@ func convolution(input, weight int) formula {
 		if x == nil || w == nil || out == nil || len(out) != len(w) || out[1] != w[0] {
 			return product{}, false
 		}
-		return product{2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(), input}, true
+		return product{2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(), input},
+			true
 	}
 }
 
@@ -119,7 +120,8 @@ func gradients(input, weight, result int) formula {
 		if x == nil || w == nil || g == nil || len(g) != len(w) || g[1] != w[0] {
 			return product{}, false
 		}
-		return product{4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()), input}, true
+		return product{4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()), input},
+			true
 	}
 }
 
@@ -144,5 +146,6 @@ func attention(q, k, v int, times float64) formula {
 // convolves reports whether an operator is a convolution whose result's shape is
 // to be found out, and where its operands stand.
 func convolves(name string) bool {
-	return strings.Contains(name, "conv") && !strings.Contains(name, "backward") && !strings.Contains(name, "transpose")
+	return strings.Contains(name, "conv") && !strings.Contains(name, "backward") &&
+		!strings.Contains(name, "transpose")
 }

@@ -53,7 +53,8 @@ func Kernels(t *recording.Timeline, d *idle.Device, by Within) []Group {
 	w := &t.Device
 	groups, place := map[string]*Group{}, map[launchedBy]int{}
 	for i, kind := range w.Kind {
-		if kind == recording.Copy || kind == recording.Set || w.Device[i] != d.Index || w.Start[i] < d.From || w.Start[i] >= d.To {
+		if kind == recording.Copy || kind == recording.Set || w.Device[i] != d.Index || w.Start[i] < d.From ||
+			w.Start[i] >= d.To {
 			continue
 		}
 		name := ""
@@ -67,10 +68,17 @@ func Kernels(t *recording.Timeline, d *idle.Device, by Within) []Group {
 	}
 	out := make([]Group, 0, len(groups))
 	for _, group := range groups {
-		slices.SortFunc(group.Kernels, func(a, b Launched) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+		slices.SortFunc(group.Kernels, func(a,
+			b Launched,
+		) int {
+			return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name))
+		})
 		out = append(out, *group)
 	}
-	slices.SortFunc(out, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time),
+			cmp.Compare(a.Name, b.Name))
+	})
 	return out
 }
 

@@ -222,7 +222,8 @@ func (m *measure) taken(call int32, in []dims, next []int32, shapes map[int32][]
 			break
 		}
 		if h.Start[after] >= h.End[call] {
-			if in := m.shapes(shapes, after); len(in) > 0 && len(in[0]) == len(x) && in[0][0] == x[0] && in[0][1] == w[0] && smaller(in[0], x, w) {
+			if in := m.shapes(shapes, after); len(in) > 0 && len(in[0]) == len(x) && in[0][0] == x[0] &&
+				in[0][1] == w[0] && smaller(in[0], x, w) {
 				return in[0]
 			}
 		}

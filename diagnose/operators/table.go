@@ -16,6 +16,8 @@ type Table struct {
 	CPU     int64 // host time of all rows, each instant of a thread once; nanoseconds
 	Device  int64 // device time of all work
 	Outside int64 // of it, what no recorded operator launched
+	Ranks   int   // processes whose calls are counted
+	Torch   bool  // operators are PyTorch's
 	By      By
 	Shapes  bool
 }
@@ -57,7 +59,8 @@ func ParseBy(s string) (By, error) {
 	case "":
 		return BySelf, nil
 	}
-	return "", fmt.Errorf("unknown order %q: choose gpu (time on the device), cpu (time on the host) or self (own time)", s)
+	return "", fmt.Errorf("unknown order %q: choose gpu (time on the device), cpu (time on the host) or "+
+		"self (own time)", s)
 }
 
 // Share is a row's part of all device time by its own work; where no device was
@@ -85,7 +88,10 @@ func tabulate(g *nest, o Options) *Table {
 	t := g.t
 	b := &builder{nest: g, options: o, of: make([]int32, len(t.Host.Start)), keys: map[key]int32{}}
 	b.host()
-	out := &Table{By: o.By, Shapes: o.Shapes}
+	out := &Table{
+		By: o.By, Shapes: o.Shapes, Ranks: processes(t),
+		Torch: slices.ContainsFunc(t.Names, recording.TorchSign),
+	}
 	if out.By == "" {
 		out.By = BySelf
 	}
@@ -103,6 +109,21 @@ func tabulate(g *nest, o Options) *Table {
 		out.Rows = append(out.Rows, b.rows[row])
 	}
 	return out
+}
+
+// processes is how many processes' calls a Timeline holds.
+func processes(t *recording.Timeline) int {
+	called := make([]bool, len(t.Threads))
+	for i, thread := range t.Host.Thread {
+		called[thread] = called[thread] || t.Host.Kind[i] == recording.Op
+	}
+	seen := map[[2]int]bool{}
+	for i, th := range t.Threads {
+		if called[i] {
+			seen[[2]int{th.PID, th.Rank}] = true
+		}
+	}
+	return len(seen)
 }
 
 type key struct{ name, shapes int32 }
@@ -228,7 +249,8 @@ func (b *builder) sorted(out *Table) []int32 {
 	}
 	slices.SortFunc(order, func(x, y int32) int {
 		a, c := &b.rows[x], &b.rows[y]
-		return cmp.Or(cmp.Compare(value(c), value(a)), cmp.Compare(c.CPUSelf, a.CPUSelf), cmp.Compare(a.Name, c.Name), cmp.Compare(a.Shapes, c.Shapes))
+		return cmp.Or(cmp.Compare(value(c), value(a)), cmp.Compare(c.CPUSelf, a.CPUSelf), cmp.Compare(a.Name, c.Name),
+			cmp.Compare(a.Shapes, c.Shapes))
 	})
 	return order
 }

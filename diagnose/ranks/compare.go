@@ -12,13 +12,16 @@ import (
 
 // Table is all ranks of a run with more than one.
 type Table struct {
-	Ranks     []Rank  // in order of rank
-	Straggler int     // index into Ranks of the one that the others wait for; -1: there is none
-	Matched   int     // collectives that were found on several ranks
-	Unmatched int     // those that were not, counted once per rank
-	OneClock  bool    // all come from one file
-	Apart     float64 // where ends of what was paired did not agree and nothing counts as matched: by how much, seconds; 0 where they did
-	Aligned   float64 // what the ends of matched collectives still differ by after the clocks were set, seconds, median; NaN unknown
+	Ranks     []Rank // in order of rank
+	Straggler int    // index into Ranks of the one that the others wait for; -1: there is none
+	Matched   int    // collectives that were found on several ranks
+	Unmatched int    // those that were not, counted once per rank
+	OneClock  bool   // all come from one file
+	// where ends of what was paired did not agree and nothing counts as matched: by how much,
+	// seconds; 0 where they did
+	Apart float64
+	// what the ends of matched collectives still differ by after the clocks were set, seconds, median; NaN unknown
+	Aligned float64
 }
 
 // Rank is one rank. Shares are of its judged window, 0 to 1.
@@ -36,11 +39,11 @@ type Rank struct {
 	CauseShare    float64 // of Cause, the largest cause of its idle time; 0 without idle time
 
 	Clock   float64   // what was taken off its clock to match the first rank's, seconds
-	Last    int       // collectives to which it came last
+	Last    int       // collectives to which it came last, of those that Arrived counts
 	Waited  float64   // time that its collectives waited for ranks that came later, seconds
 	Delayed float64   // time that the others waited for it, seconds; the mean over them
 	For     []float64 // time that it waited for each rank, in order of Ranks, seconds
-	Arrived int       // collectives that were matched
+	Arrived int       // collectives that were matched, behind its first one
 }
 
 // Start values of who counts as a straggler. [J]
@@ -101,7 +104,8 @@ func rankOf(run *recording.Run, all *idle.Analysis, device int32) (Rank, bool) {
 	}
 	r := Rank{
 		Rank: number, Device: device, Steps: len(d.Steps), Step: math.NaN(),
-		Kernel: d.Share(d.Kernel), Copy: d.Share(d.Copy), Communication: d.Share(d.Communication), Idle: d.Share(d.Idle),
+		Kernel: d.Share(d.Kernel), Copy: d.Share(d.Copy), Communication: d.Share(d.Communication),
+		Idle:  d.Share(d.Idle),
 		Input: d.Share(d.Causes[idle.DataLoader]),
 	}
 	if r.Steps > 0 {
@@ -150,31 +154,39 @@ func (t *Table) align(m *matcher) {
 }
 
 // waits adds up, for each matched collective, who came last and what the others
-// waited for it.
+// waited for it since the two had last met: recorders of ranks do not start together, so
+// that what one waits for another before their first common collective ends says nothing.
 func (t *Table) waits(m *matcher) {
 	n := len(t.Ranks)
 	waited := make([]int64, n*n) // of a rank for another, nanoseconds
-	for _, set := range m.sets {
+	met := newMet(n)
+	for _, set := range t.inOrder(m) {
 		last, latest := -1, int64(0)
 		for i, work := range set {
 			if work < 0 {
 				continue
 			}
-			t.Ranks[i].Arrived++
 			if at := m.w.Start[work] - t.clock(i); last < 0 || at > latest {
 				last, latest = i, at
 			}
 		}
-		t.Ranks[last].Last++
 		others, sum := 0, int64(0)
 		for i, work := range set {
+			if work >= 0 && met.before(i) {
+				t.Ranks[i].Arrived++
+			}
 			if work >= 0 && i != last {
-				wait := max(0, min(latest, m.w.End[work]-t.clock(i))-(m.w.Start[work]-t.clock(i)))
+				from, to := m.w.Start[work]-t.clock(i), m.w.End[work]-t.clock(i)
+				wait := max(0, min(latest, to)-max(from, met.since(i, last)))
 				waited[n*i+last] += wait
 				sum, others = sum+wait, others+1
 			}
 		}
+		if met.before(last) {
+			t.Ranks[last].Last++
+		}
 		t.Ranks[last].Delayed += float64(sum) / float64(max(1, others))
+		met.add(set, func(i int) int64 { return m.w.End[set[i]] - t.clock(i) })
 	}
 	for i := range t.Ranks {
 		t.Ranks[i].settle(waited[n*i : n*i+n])

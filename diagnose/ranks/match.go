@@ -202,7 +202,10 @@ func (m *matcher) differences(rank int) []float64 {
 
 func endsTogether(name string) bool {
 	lower := strings.ToLower(name)
-	for _, part := range []string{"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter", "alltoall", "all_to_all", "barrier"} {
+	for _, part := range []string{
+		"allreduce", "all_reduce", "allgather", "all_gather", "reducescatter",
+		"reduce_scatter", "alltoall", "all_to_all", "barrier",
+	} {
 		if strings.Contains(lower, part) {
 			return true
 		}

@@ -6,7 +6,7 @@
 #
 # Without a GPU the device is emulated and says so; loading is real. SECONDS_EACH
 # is how long each of the three runs trains (default 40: a final verdict wants 30
-# steady seconds).
+# steady seconds), or longer on a busy machine: verify wants 20 steady steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -16,7 +16,7 @@ readonly before=stoker-runs/demo-before.jsonl.gz after=stoker-runs/demo-after.js
 readonly each="${SECONDS_EACH:-40}"
 readonly fed=stoker-runs/demo-fed.jsonl.gz fed_script=stoker-runs/train_fed.py
 readonly script=examples/imagefolder/train.py
-readonly arguments=(--data "$data" --batch 32 --seconds "$each" --print-every 50)
+readonly arguments=(--data "$data" --batch 32 --seconds "$each" --least-steps 40 --print-every 50)
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}" STOKER_BIN="$PWD/$stoker"
 
 main() {
@@ -40,7 +40,7 @@ main() {
 		observe "$after" "$script" $flags
 
 		heading "5/7  verify: promised beside achieved"
-		"$stoker" verify "$before" "$after"
+		compare "$before" "$after"
 	fi
 
 	heading "6/7  feed: the first script with one line changed"
@@ -50,7 +50,13 @@ main() {
 	observe "$fed" "$fed_script" --workers 0
 
 	heading "7/7  verify: before beside fed"
-	"$stoker" verify "$before" "$fed"
+	compare "$before" "$fed"
+	[ -z "${undecided:-}" ] || fail "a run was too short to be compared: is the machine busy?" "SECONDS_EACH=$((each * 3)) make demo"
+}
+
+# compare goes on where verify has no answer: on a busy machine a run may have too few steps for one.
+compare() {
+	"$stoker" verify "$1" "$2" || undecided=1
 }
 
 # check sees to it that what make builds is there, and settles whether the device

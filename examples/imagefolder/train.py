@@ -3,9 +3,8 @@
 
     python train.py --data data/imagefolder --workers 0
 
-Trains on the first CUDA device where there is one. Elsewhere the model's steps
-are left to an emulated device that takes as long per batch as an accelerator
-would and computes nothing; loading is real in both cases.
+Trains on the first CUDA device where there is one. Elsewhere an emulated device takes
+as long per batch as an accelerator and computes nothing. Loading is real in both cases.
 """
 
 import argparse
@@ -31,6 +30,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=90)
     parser.add_argument("--steps", type=int, help="stop after this many steps")
     parser.add_argument("--seconds", type=float, help="stop after this long")
+    parser.add_argument("--least-steps", type=int, default=1, help="with --seconds: not before this many steps")
     parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--print-every", type=int, default=50, help="steps between two lines (default 50)")
     parser.add_argument("--log-every", type=int, default=0, help="read the loss every so many steps (default: only to print it)")
@@ -143,7 +143,8 @@ def train(arguments: argparse.Namespace, loader: DataLoader, trainer) -> tuple[i
                 rate = (steps - last_steps) * arguments.batch / (now - last_time)
                 print(f"epoch {epoch}  step {steps:5}  {text}  {rate:7.1f} images/s  ({trainer.name})", flush=True)
                 last_steps, last_time = steps, now
-            if steps == arguments.steps or (arguments.seconds and time.monotonic() - start >= arguments.seconds):
+            late = arguments.seconds and time.monotonic() - start >= arguments.seconds
+            if steps == arguments.steps or (late and steps >= arguments.least_steps):
                 trainer.finish()
                 return steps, time.monotonic() - start
     trainer.finish()

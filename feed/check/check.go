@@ -26,19 +26,21 @@ type Options struct {
 
 // Report is what a data set came to.
 type Report struct {
-	Root        string         `json:"root"`
-	Samples     int            `json:"samples"`
-	Classes     int            `json:"classes"`
-	Size        int            `json:"size"`
-	Threads     int            `json:"threads"`
-	ListSeconds float64        `json:"list_seconds"`
-	Seconds     float64        `json:"seconds"`              // of reading and decoding
-	CPUSeconds  float64        `json:"cpu_seconds,omitzero"` // of the process meanwhile; left out where the system does not say
-	Stages      feed.Stages    `json:"stages_seconds"`       // summed over the threads
-	Formats     map[string]int `json:"formats"`              // files by format; those without a header that can be read are in none
-	Bad         []feed.Bad     `json:"bad,omitempty"`
-	Inexact     []feed.Inexact `json:"inexact,omitempty"` // may differ from Pillow's bytes
-	Notes       []string       `json:"notes,omitempty"`
+	Root        string  `json:"root"`
+	Samples     int     `json:"samples"`
+	Classes     int     `json:"classes"`
+	Size        int     `json:"size"`
+	Threads     int     `json:"threads"`
+	ListSeconds float64 `json:"list_seconds"`
+	Seconds     float64 `json:"seconds"` // of reading and decoding
+	// of the process meanwhile; left out where the system does not say
+	CPUSeconds float64     `json:"cpu_seconds,omitzero"`
+	Stages     feed.Stages `json:"stages_seconds"` // summed over the threads
+	// files by format; those without a header that can be read are in none
+	Formats map[string]int `json:"formats"`
+	Bad     []feed.Bad     `json:"bad,omitempty"`
+	Inexact []feed.Inexact `json:"inexact,omitempty"` // may differ from Pillow's bytes
+	Notes   []string       `json:"notes,omitempty"`
 }
 
 // Rate is images per second.

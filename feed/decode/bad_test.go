@@ -40,7 +40,7 @@ func TestHostile(t *testing.T) {
 }
 
 func decodeWhole(d *Decoder, data []byte) error {
-	info, err := d.Open(data)
+	info, err := d.ReadHeader(data)
 	if err == nil {
 		_, err = d.Decode(image.Rect(0, 0, info.Width, info.Height))
 	}

@@ -10,9 +10,9 @@ import (
 // pngModes are Pillow's by a PNG's colour type.
 var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
 
-// mode is Pillow's mode of an image that a library decodes; what it opens GIFs and
+// pillowMode is Pillow's mode of an image that a library decodes; what it opens GIFs and
 // small BMPs as hangs on more than their headers.
-func mode(data []byte, format string) string {
+func pillowMode(data []byte, format string) string {
 	switch format {
 	case "png":
 		switch depth, kind := data[24], data[25]; {
@@ -47,7 +47,8 @@ func mode(data []byte, format string) string {
 // after a Decode.
 func (d *Decoder) LastBand(dst []byte) error {
 	if size := d.info.Width * d.info.Height; d.way != fromLibrary || len(dst) != size {
-		return fmt.Errorf("decode: %d bytes for the last of several bands of an image of mode %q and %d pixels", len(dst), d.info.Mode, size)
+		return fmt.Errorf("decode: %d bytes for the last of several bands of an image of mode %q and %d pixels",
+			len(dst), d.info.Mode, size)
 	}
 	return d.library.lastBand(dst)
 }
@@ -55,21 +56,21 @@ func (d *Decoder) LastBand(dst []byte) error {
 func (l *library) lastBand(dst []byte) error {
 	switch m := l.whole.(type) {
 	case *image.Paletted:
-		l.each(dst, m.Pix, m.Stride, 0, 1)
+		l.copyEach(dst, m.Pix, m.Stride, 0, 1)
 	case *image.NRGBA:
-		l.each(dst, m.Pix, m.Stride, 3, 4)
+		l.copyEach(dst, m.Pix, m.Stride, 3, 4)
 	case *image.NRGBA64:
-		l.each(dst, m.Pix, m.Stride, 6, 8)
+		l.copyEach(dst, m.Pix, m.Stride, 6, 8)
 	case *image.NYCbCrA:
-		l.each(dst, m.A, m.AStride, 0, 1)
+		l.copyEach(dst, m.A, m.AStride, 0, 1)
 	default:
 		return fmt.Errorf("decode: an image of mode %q has come as %T", l.info.Mode, m)
 	}
 	return nil
 }
 
-// each takes every step-th byte of rows, from the one at first on.
-func (l *library) each(dst, pixels []byte, stride, first, step int) {
+// copyEach takes every step-th byte of rows, from the one at first on.
+func (l *library) copyEach(dst, pixels []byte, stride, first, step int) {
 	for y := range l.info.Height {
 		row := dst[y*l.info.Width:][:l.info.Width]
 		from := pixels[y*stride+first:]
@@ -83,7 +84,7 @@ func (l *library) each(dst, pixels []byte, stride, first, step int) {
 func (d *Decoder) Palette() (colours [256][3]uint8) {
 	if m, ok := d.library.whole.(*image.Paletted); ok {
 		for i := range colours {
-			colours[i][0], colours[i][1], colours[i][2] = entry(color.Palette(m.Palette), uint8(i))
+			colours[i][0], colours[i][1], colours[i][2] = paletteColour(color.Palette(m.Palette), uint8(i))
 		}
 	}
 	return colours

@@ -8,14 +8,14 @@ import (
 
 // baseline decodes the part need of an image whose one scan holds everything.
 func (d *Decoder) baseline(need image.Rectangle) (*Picture, error) {
-	if err := d.plan(&d.first); err != nil {
+	if err := d.planScan(&d.first); err != nil {
 		return nil, err
 	}
 	if err := d.limits.checkMemory(d.jpeg.planeBytes(need)); err != nil {
 		return nil, err
 	}
-	region := d.layOut(need)
-	d.aim()
+	region := d.layOutPlanes(need)
+	d.aimBlocks()
 	end, err := d.intervals(region)
 	if err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (d *Decoder) baseline(need image.Rectangle) (*Picture, error) {
 	return &d.pic, nil
 }
 
-// plan sets up the reader for a scan's MCUs.
-func (d *Decoder) plan(s *scan) error {
+// planScan sets up the reader for a scan's MCUs.
+func (d *Decoder) planScan(s *scan) error {
 	j, r := &d.jpeg, &d.reader
 	r.blocks = 0
 	for i := range s.n {
@@ -60,7 +60,7 @@ func (d *Decoder) plan(s *scan) error {
 		d.pairs[i] = &d.quants[a][b]
 		if !made[a][b] {
 			made[a][b] = true
-			d.pairs[i].set(j.quant[j.comps[a].tq], j.quant[j.comps[b].tq])
+			d.pairs[i].setTables(j.quant[j.comps[a].tq], j.quant[j.comps[b].tq])
 		}
 	}
 	return nil
@@ -81,7 +81,7 @@ func (d *Decoder) readTail(pos int) error {
 		return nil
 	}
 	rest := d.jpeg // a second Decode begins with the tables of the first scan
-	second, end, err := rest.next(pos)
+	second, end, err := rest.nextScan(pos)
 	var bad *Error
 	switch {
 	case end || errors.As(err, &bad) && bad.Kind == Truncated:
@@ -92,8 +92,8 @@ func (d *Decoder) readTail(pos int) error {
 	return err
 }
 
-// aim notes where the blocks of a chunk go, from the place of its first MCU on.
-func (d *Decoder) aim() {
+// aimBlocks notes where the blocks of a chunk go, from the place of its first MCU on.
+func (d *Decoder) aimBlocks() {
 	r := &d.reader
 	for i := range d.offsets {
 		at, comp := d.spots[i%r.blocks], r.plan[i%r.blocks].comp
@@ -139,7 +139,7 @@ func (d *Decoder) intervalsFrom(first int, region image.Rectangle) (end int, sou
 			end = nextMarker(j.data, at)
 			continue
 		default:
-			r.bits, end = run(d.plain, j.data, at)
+			r.bits, end = unstuff(d.plain, j.data, at)
 			d.plain, r.dry = r.data, false
 			if r.filled {
 				d.info.Inexact = inexactFill
@@ -174,16 +174,16 @@ func (d *Decoder) interval(from, to int, region image.Rectangle) {
 			skip = 0
 			n = min(n, region.Max.X-x, max(chunk/r.blocks&^1, 1))
 			r.store(&d.blocks, n)
-			d.emit(n, x-region.Min.X, y-region.Min.Y)
+			d.emitRows(n, x-region.Min.X, y-region.Min.Y)
 		}
 		from += n
 	}
 	r.skip(skip)
 }
 
-// emit transforms the decoded blocks of n MCUs to the planes; x and y are the
+// emitRows transforms the decoded blocks of n MCUs to the planes; x and y are the
 // place of the first one, in MCUs of the region.
-func (d *Decoder) emit(n, x, y int) {
+func (d *Decoder) emitRows(n, x, y int) {
 	j, r := &d.jpeg, &d.reader
 	var at [maxComponents]int
 	for i := range j.ncomp {
@@ -198,9 +198,9 @@ func (d *Decoder) emit(n, x, y int) {
 		if i+1 == n || d.pic.Stride[a] != d.pic.Stride[b] {
 			var apart [2][64]byte
 			idctPair(pair, d.pairs[i/2], apart[0][:], apart[1][:], 8)
-			paste(toA, d.pic.Stride[a], &apart[0])
+			pasteFrame(toA, d.pic.Stride[a], &apart[0])
 			if i+1 < n {
-				paste(d.planes[b][at[b]+d.offsets[i+1]:], d.pic.Stride[b], &apart[1])
+				pasteFrame(d.planes[b][at[b]+d.offsets[i+1]:], d.pic.Stride[b], &apart[1])
 			}
 			continue
 		}
@@ -212,7 +212,7 @@ func (d *Decoder) emit(n, x, y int) {
 	}
 }
 
-func paste(to []byte, stride int, block *[64]byte) {
+func pasteFrame(to []byte, stride int, block *[64]byte) {
 	for y := range 8 {
 		copy(to[y*stride:], block[8*y:8*y+8])
 	}

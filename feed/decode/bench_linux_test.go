@@ -42,7 +42,7 @@ func benchImages(b *testing.B) []benchImage {
 		if err != nil {
 			return err
 		}
-		info, err := d.Open(data)
+		info, err := d.ReadHeader(data)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func randomResizedCrop(r *rand.Rand, width, height int) image.Rectangle {
 }
 
 func (d *Decoder) decodeAll(b *testing.B, im *benchImage, need image.Rectangle) {
-	if _, err := d.Open(im.data); err != nil {
+	if _, err := d.ReadHeader(im.data); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := d.Decode(need); err != nil {
@@ -80,13 +80,13 @@ func (d *Decoder) decodeAll(b *testing.B, im *benchImage, need image.Rectangle) 
 
 // huffmanOnly decodes the bits of a whole image for nothing.
 func (d *Decoder) huffmanOnly(b *testing.B, im *benchImage) {
-	if _, err := d.Open(im.data); err != nil {
+	if _, err := d.ReadHeader(im.data); err != nil {
 		b.Fatal(err)
 	}
-	if err := d.plan(&d.first); err != nil {
+	if err := d.planScan(&d.first); err != nil {
 		b.Fatal(err)
 	}
-	d.reader.bits, _ = run(d.plain, im.data, d.first.start)
+	d.reader.bits, _ = unstuff(d.plain, im.data, d.first.start)
 	d.plain = d.reader.data
 	d.reader.dry = false
 	d.reader.skip(d.jpeg.mcusX * d.jpeg.mcusY)
@@ -102,8 +102,8 @@ func BenchmarkParts(b *testing.B) {
 		do   func(*Decoder, *benchImage)
 	}{
 		{"unstuff", func(d *Decoder, im *benchImage) {
-			d.Open(im.data)
-			r, _ := run(d.plain, im.data, d.first.start)
+			d.ReadHeader(im.data)
+			r, _ := unstuff(d.plain, im.data, d.first.start)
 			d.plain = r.data
 		}},
 		{"huffman", func(d *Decoder, im *benchImage) { d.huffmanOnly(b, im) }},

@@ -34,20 +34,20 @@ func (b *bits) refill() {
 	b.n |= 56
 }
 
-// drop consumes k bits, k ≤ n.
-func (b *bits) drop(k uint) {
+// dropBits consumes k bits, k ≤ n.
+func (b *bits) dropBits(k uint) {
 	b.buf <<= k & 63
 	b.n -= k
 }
 
-// short reports that more bits were consumed than there were: libjpeg then
+// ranOut reports that more bits were consumed than there were: libjpeg then
 // leaves all blocks up to the next restart marker empty (insufficient_data).
-func (b *bits) short() bool { return b.pos*8-int(b.n) > b.end*8 }
+func (b *bits) ranOut() bool { return b.pos*8-int(b.n) > b.end*8 }
 
-// run removes the stuffing of the entropy-coded data at data[pos:] up to the next
+// unstuff removes the stuffing of the entropy-coded data at data[pos:] up to the next
 // marker into dst, which is grown and returned within b.data. next is the marker's
 // first byte (0xff), len(data) if there is none: the file is cut off.
-func run(dst, data []byte, pos int) (b bits, next int) {
+func unstuff(dst, data []byte, pos int) (b bits, next int) {
 	if want := len(data) - pos + padding; cap(dst) < want {
 		dst = make([]byte, want+want/4)
 	}

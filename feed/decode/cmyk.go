@@ -16,7 +16,7 @@ type cmyk struct {
 // is, and gives the inverted inks at once.
 func (d *Decoder) inkToRGB(need image.Rectangle) (*Picture, error) {
 	c, inks := &d.cmyk, d.pic
-	left, width, err := c.rows.Open(&inks, need)
+	left, width, err := c.rows.Begin(&inks, need)
 	if err != nil {
 		return nil, err
 	}

@@ -85,8 +85,8 @@ func (d *Decoder) readScans() error {
 	c.reset(j)
 	s := d.first
 	for n := 1; ; n++ {
-		if n > d.limits.scans() {
-			return &Error{TooLarge, int64(s.start), fmt.Sprintf("more than %d scans", d.limits.scans())}
+		if n > d.limits.mostScans() {
+			return &Error{TooLarge, int64(s.start), fmt.Sprintf("more than %d scans", d.limits.mostScans())}
 		}
 		end, err := d.readScan(&s)
 		if err != nil {
@@ -95,7 +95,7 @@ func (d *Decoder) readScans() error {
 		if j.sof != 2 && n == 1 && s.n == j.ncomp { // one scan after all
 			return d.readTail(end)
 		}
-		next, done, err := j.next(end)
+		next, done, err := j.nextScan(end)
 		if err != nil {
 			return err
 		}
@@ -129,8 +129,8 @@ func (c *coefficients) smoothed(j *jpeg) bool {
 	return useful
 }
 
-// latch keeps a component's quantisation table as its first scan finds it.
-func (c *coefficients) latch(j *jpeg, s *scan) error {
+// latchTables keeps a component's quantisation table as its first scan finds it.
+func (c *coefficients) latchTables(j *jpeg, s *scan) error {
 	for i := range s.n {
 		p, slot := &c.comps[s.comps[i]], j.comps[s.comps[i]].tq
 		if p.latched {
@@ -147,7 +147,7 @@ func (c *coefficients) latch(j *jpeg, s *scan) error {
 // transform turns the coefficients that a part of the image needs into the planes
 // of a picture.
 func (d *Decoder) transform(need image.Rectangle) {
-	mcus := d.layOut(need)
+	mcus := d.layOutPlanes(need)
 	for i := range d.jpeg.ncomp {
 		h, v := d.jpeg.comps[i].h, d.jpeg.comps[i].v
 		blocks := image.Rect(mcus.Min.X*h, mcus.Min.Y*v, mcus.Max.X*h, mcus.Max.Y*v)
@@ -160,7 +160,7 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 	var pair [128]int16 // idctPair clears its input, which the next part may need
 	var nowhere [64]byte
 	var quant pairQuant
-	quant.set(&p.quant, &p.quant)
+	quant.setTables(&p.quant, &p.quant)
 	for y := blocks.Min.Y; y < blocks.Max.Y; y++ {
 		row := plane[(y-blocks.Min.Y)*8*stride:][:8*stride]
 		for x := blocks.Min.X; x < blocks.Max.X; x += 2 {
@@ -185,7 +185,8 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
 
 func (j *jpeg) overflow(s *scan) error {
-	return j.damaged(s.start, "the brightness (DC) of a block leaves 32 bits in the scan that begins here; samples have 8")
+	return j.damaged(s.start,
+		"the brightness (DC) of a block leaves 32 bits in the scan that begins here; samples have 8")
 }
 
 func (j *jpeg) noQuantTable(s *scan, slot byte) error {

@@ -27,32 +27,26 @@ func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d doubling) {
 	for i := 0; i < len(joined)-1; i += 2 {
 		after := sum(i/2 + 2)
 		left, right := (3*here+before+even)>>4, (3*here+after+odd)>>4
-		joined[i] = join(luma[i], uint8(left), uint8(left>>16))
-		joined[i+1] = join(luma[i+1], uint8(right), uint8(right>>16))
+		joined[i] = joinPixel(luma[i], uint8(left), uint8(left>>16))
+		joined[i+1] = joinPixel(luma[i+1], uint8(right), uint8(right>>16))
 		before, here = here, after
 	}
 }
 
-// convert writes a row from luma and chroma of the same resolution.
+// convert writes a row from luma and chroma of the same resolution: red at dst, green at
+// dst[stride:], blue at dst[2*stride:]. All have room for the width rounded up to Vector.
 func (r *Rows) convert(dst []byte, stride int, luma, cb, cr []byte) {
-	r.joined = grown(r.joined, r.width)
-	Convert(dst, stride, luma, cb, cr, r.joined, r.SIMD)
-}
-
-// Convert writes as many pixels as joined has, which is scratch: red at dst, green at
-// dst[stride:], blue at dst[2*stride:], from luma and chroma of the same resolution.
-// The others have room for that number rounded up to Vector.
-func Convert(dst []byte, stride int, luma, cb, cr []byte, joined []uint64, simd bool) {
-	n := len(joined)
-	if simd {
+	n := r.width
+	if r.SIMD {
 		convertAVX2(dst, stride, luma, cb, cr, n)
 		return
 	}
+	r.joined = grown(r.joined, n)
 	luma, cb, cr = luma[:n], cb[:n], cr[:n]
-	for x := range joined {
-		joined[x] = join(luma[x], cb[x], cr[x])
+	for x := range r.joined {
+		r.joined[x] = joinPixel(luma[x], cb[x], cr[x])
 	}
-	part(dst, stride, joined)
+	partColours(dst, stride, r.joined)
 }
 
 // bothPlanes is 1 in both halves of a word of mixed chroma.
@@ -67,12 +61,12 @@ const (
 	eachRGB = 1 | 1<<blueAt | 1<<greenAt
 )
 
-// join makes the sum of one pixel.
-func join(y, cb, cr uint8) uint64 { return uint64(y)*eachRGB + fromCb[cb] + fromCr[cr] }
+// joinPixel makes the sum of one pixel.
+func joinPixel(y, cb, cr uint8) uint64 { return uint64(y)*eachRGB + fromCb[cb] + fromCr[cr] }
 
-// part writes the colours of the sums; that it is a loop of its own keeps both in
+// partColours writes the colours of the sums; that it is a loop of its own keeps both in
 // registers.
-func part(dst []byte, stride int, joined []uint64) {
+func partColours(dst []byte, stride int, joined []uint64) {
 	n := len(joined)
 	red, green, blue := dst[:n], dst[stride:][:n], dst[2*stride:][:n]
 	for x, sum := range joined {

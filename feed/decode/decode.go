@@ -66,25 +66,25 @@ const (
 // New returns a Decoder.
 func New(limits Limits) *Decoder { return &Decoder{limits: limits} }
 
-// Open reads the header of an image file; data must stay as it is until the last
+// ReadHeader reads the header of an image file; data must stay as it is until the last
 // Decode. Nothing is decoded yet: the size is known, so that a crop can be drawn.
-func (d *Decoder) Open(data []byte) (Info, error) {
+func (d *Decoder) ReadHeader(data []byte) (Info, error) {
 	d.way = unopened
-	if err := d.open(data); err != nil {
+	if err := d.openImage(data); err != nil {
 		return Info{}, advised(err)
 	}
 	return d.info, nil
 }
 
-func (d *Decoder) open(data []byte) error {
-	format := sniff(data)
+func (d *Decoder) openImage(data []byte) error {
+	format := sniffFormat(data)
 	switch format {
 	case "":
 		return unread(data)
 	case "jpeg":
 		return d.openJPEG(data)
 	}
-	info, err := d.library.open(data, format, d.limits)
+	info, err := d.library.openFile(data, format, d.limits)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (d *Decoder) open(data []byte) error {
 var jpegModes = [maxComponents + 1]string{1: "L", 3: "RGB", 4: "CMYK"}
 
 func (d *Decoder) openJPEG(data []byte) error {
-	first, err := d.jpeg.begin(data)
+	first, err := d.jpeg.readHeader(data)
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ const (
 // compare decodes a file with both, whole and in a random part.
 func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 	want, _, refusal := oracle.Planes(file)
-	info, err := d.Open(file)
+	info, err := d.ReadHeader(file)
 	var whole *Picture
 	if err == nil {
 		whole, err = d.Decode(image.Rect(0, 0, info.Width, info.Height))

@@ -3,19 +3,19 @@
 // bytes that libjpeg-turbo gives (accurate integer IDCT, as on x86-64 with AVX2) and
 // so Pillow; PNG, WebP, BMP and GIF come from libraries, with caps in front.
 //
-//	Open    sniff.go              which format
-//	        header.go             markers up to the first scan: size, tables, components
-//	Decode  layout.go             the MCUs that the part needs, planes for them
-//	        baseline.go           one scan holds all:      restart interval by interval,
-//	          bits.go               stuffing removed
-//	          huffman.go            tables: several symbols by one lookup
-//	          scan.go               blocks of an MCU: bits → coefficients, or bits → nothing
-//	          idct.go               two blocks at once: coefficients → samples of the planes
-//	        coefficients.go       several scans:           coefficients of the whole image,
-//	          progressive.go        scan by scan, then idct.go for the part
-//	          cmyk.go               four components become RGB
-//	        library.go            what libraries decode; png.go, gif.go, webp.go: where Pillow differs from them
-//	Rows    upsample.go, colour.go  planes → rows of red, green, blue, when asked for
+//	ReadHeader  sniff.go              which format
+//	            header.go             markers up to the first scan: size, tables, components
+//	Decode      layout.go             the MCUs that the part needs, planes for them
+//	            baseline.go           one scan holds all:      restart interval by interval,
+//	              bits.go               stuffing removed
+//	              huffman.go            tables: several symbols by one lookup
+//	              scan.go               blocks of an MCU: bits → coefficients, or bits → nothing
+//	              idct.go               two blocks at once: coefficients → samples of the planes
+//	            coefficients.go       several scans:           coefficients of the whole image,
+//	              progressive.go        scan by scan, then idct.go for the part
+//	              cmyk.go               four components become RGB
+//	            library.go            what libraries decode; png.go, gif.go, webp.go: where Pillow differs from them
+//	Rows        upsample.go, colour.go  planes → rows of red, green, blue, when asked for
 //
 // What runs in assembly (scan_amd64.s, idct_amd64.s, rows_amd64.s) is chosen by the
 // processor's features; the Go beside it gives the same bytes, and is the reference

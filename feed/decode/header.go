@@ -74,12 +74,12 @@ const (
 	mTEM  = 0x01
 )
 
-// begin reads the header of a file up to its first scan. As for libjpeg, what ends
+// readHeader reads the header of a file up to its first scan. As for libjpeg, what ends
 // without an image may be tables for the image that begins right behind.
-func (j *jpeg) begin(data []byte) (scan, error) {
+func (j *jpeg) readHeader(data []byte) (scan, error) {
 	*j = jpeg{data: data}
 	for pos := 2; ; {
-		s, end, err := j.next(pos)
+		s, end, err := j.nextScan(pos)
 		switch {
 		case err != nil:
 			return s, err
@@ -94,9 +94,9 @@ func (j *jpeg) begin(data []byte) (scan, error) {
 	}
 }
 
-// next reads markers from byte pos up to the end of the next SOS; end reports
+// nextScan reads markers from byte pos up to the end of the next SOS; end reports
 // that an EOI came instead, which start is behind. After a scan, pos is where its data ended.
-func (j *jpeg) next(pos int) (s scan, end bool, err error) {
+func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 	for {
 		marker, at, err := j.marker(pos)
 		if err != nil {
@@ -106,14 +106,15 @@ func (j *jpeg) next(pos int) (s scan, end bool, err error) {
 		case marker == mEOI:
 			s.start = at
 			return s, true, nil
-		case marker >= mRST0 && marker <= mRST7 || marker == mTEM && j.begun: // Pillow's own reading of the header knows no TEM
+		// Pillow's own reading of the header knows no TEM
+		case marker >= mRST0 && marker <= mRST7 || marker == mTEM && j.begun:
 			pos = at // no parameters
 			continue
 		}
 		if err := j.checkMarker(marker, at); err != nil {
 			return s, false, err
 		}
-		body, after, err := j.segment(at)
+		body, after, err := j.segmentAt(at)
 		if err != nil {
 			return s, false, err
 		}
@@ -229,8 +230,8 @@ func (j *jpeg) checkCut(marker byte, at, length int) error {
 	return nil
 }
 
-// segment returns what stands behind a marker that has a length.
-func (j *jpeg) segment(at int) (body []byte, after int, err error) {
+// segmentAt returns what stands behind a marker that has a length.
+func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 	if at+2 > len(j.data) {
 		return nil, 0, j.truncated()
 	}
@@ -252,13 +253,17 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	j.ncomp = int(b[5])
 	switch {
 	case j.width == 0 || j.height == 0 || j.ncomp == 0:
-		return j.damaged(at, "a frame header of %dx%d pixels and %d components; none of them may be 0", j.width, j.height, j.ncomp)
+		return j.damaged(at, "a frame header of %dx%d pixels and %d components; none of them may be 0", j.width,
+			j.height, j.ncomp)
 	case len(b) != 6+3*j.ncomp:
 		return j.damaged(at, "a frame header of %d bytes; for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
 	case j.ncomp > maxComponents || j.ncomp == 2:
 		return &Error{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components; 1, 3 and 4 are read", j.ncomp)}
 	case j.width > 65500 || j.height > 65500:
-		return &Error{TooLarge, int64(at), fmt.Sprintf("%dx%d pixels; libjpeg, and so Pillow, reads up to 65500x65500", j.width, j.height)}
+		return &Error{
+			TooLarge, int64(at),
+			fmt.Sprintf("%dx%d pixels; libjpeg, and so Pillow, reads up to 65500x65500", j.width, j.height),
+		}
 	}
 	for i := range j.ncomp {
 		c := &j.comps[i]
@@ -285,7 +290,8 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	var s scan
 	if len(b) < 1 || b[0] < 1 || b[0] > maxComponents || len(b) != 4+2*int(b[0]) {
-		return s, j.damaged(at, "a scan header of %d bytes; it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
+		return s,
+			j.damaged(at, "a scan header of %d bytes; it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
 	}
 	s.n = int(b[0])
 	seen := [maxComponents]bool{}
@@ -296,7 +302,8 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 			c++
 		}
 		if c == j.ncomp || seen[c] {
-			return s, j.damaged(at, "a scan of component %d, which the frame header does not name, or not in this order", id)
+			return s,
+				j.damaged(at, "a scan of component %d, which the frame header does not name, or not in this order", id)
 		}
 		seen[c] = true
 		s.comps[i], s.dc[i], s.ac[i] = c, tables>>4, tables&15
@@ -380,7 +387,8 @@ func (j *jpeg) restartInterval(b []byte, at int) error {
 func (j *jpeg) arithmeticConditioning(b []byte, at int) error {
 	for ; len(b) > 1; b = b[2:] {
 		if badConditioning(b[0], b[1]) {
-			return j.damaged(at, "arithmetic conditioning of table %d with value 0x%02x, which the standard rules out", b[0], b[1])
+			return j.damaged(at,
+				"arithmetic conditioning of table %d with value 0x%02x, which the standard rules out", b[0], b[1])
 		}
 	}
 	if len(b) > 0 {
@@ -399,9 +407,9 @@ func (j *jpeg) adobeMarker(b []byte) {
 	}
 }
 
-// model is libjpeg's guess of what the components are (default_decompress_parms). Of
+// guessModel is libjpeg's guess of what the components are (default_decompress_parms). Of
 // four it is about the first three: inks are as RGB, those of YCCK as YCbCr.
-func (j *jpeg) model() Model {
+func (j *jpeg) guessModel() Model {
 	ids := [3]byte{j.comps[0].id, j.comps[1].id, j.comps[2].id}
 	switch {
 	case j.ncomp == 1:

@@ -3,7 +3,7 @@ package decode
 import "bytes"
 
 // Huffman tables. One lookup of lookBits bits gives the symbol of nearly every
-// code; longer codes and bad ones go through slow.
+// code; longer codes and bad ones go through longSymbol.
 const (
 	lookBits = 11
 	pairBits = 10
@@ -84,9 +84,9 @@ func (t *table) quicken() {
 	}
 }
 
-// peek returns what look says of the left end of buf, of which only the first
+// peekSymbol returns what look says of the left end of buf, of which only the first
 // bits are known: ok if code and value lie within them.
-func (t *table) peek(buf uint64, bits uint) (run int, size, length uint, ok bool) {
+func (t *table) peekSymbol(buf uint64, bits uint) (run int, size, length uint, ok bool) {
 	e := t.look[buf>>(64-lookBits)]
 	length, size, run = uint(e>>8), uint(e&15), int(e>>4&15)
 	return run, size, length, e != 0 && length+size <= bits
@@ -120,7 +120,7 @@ func (t *table) dcEntry(buf uint64) uint32 {
 // value is written all the same: a first end of block behind the block (place
 // endOfBlock), a missing second value as the 0 that stands there already.
 func (t *table) pairEntry(buf uint64) uint64 {
-	run, size, length, ok := t.peek(buf, 64)
+	run, size, length, ok := t.peekSymbol(buf, 64)
 	if !ok || length > pairBits || size == 0 && run == 15 {
 		return rare << 24
 	}
@@ -132,7 +132,7 @@ func (t *table) pairEntry(buf uint64) uint64 {
 	e := uint64(length<<8|(64-size)<<16) | uint64(run)<<32
 	place, value := move, 0
 	if total < pairBits {
-		if run, size, length, ok := t.peek(buf<<total, pairBits-total); ok {
+		if run, size, length, ok := t.peekSymbol(buf<<total, pairBits-total); ok {
 			switch {
 			case size > 0:
 				place, value = move+run, extend(buf<<total<<length, size)
@@ -154,9 +154,9 @@ func (t *table) skipEntry(buf uint64) uint16 {
 	var total uint
 	move := 0
 	for {
-		run, size, length, ok := t.peek(buf<<total, skipBits-total)
+		run, size, length, ok := t.peekSymbol(buf<<total, skipBits-total)
 		if total == 0 {
-			run, size, length, ok = t.peek(buf, 64)
+			run, size, length, ok = t.peekSymbol(buf, 64)
 		}
 		if !ok || move+run+1 > 63 {
 			break
@@ -177,17 +177,17 @@ func (t *table) skipEntry(buf uint64) uint16 {
 	return uint16(total) | uint16(move)<<8
 }
 
-// next returns the symbol at the left end of buf and its length, at most 17.
-func (t *table) next(buf uint64) (symbol byte, length uint) {
+// nextSymbol returns the symbol at the left end of buf and its length, at most 17.
+func (t *table) nextSymbol(buf uint64) (symbol byte, length uint) {
 	if e := t.look[buf>>(64-lookBits)]; e != 0 {
 		return byte(e), uint(e >> 8)
 	}
-	return t.slow(buf)
+	return t.longSymbol(buf)
 }
 
-// slow decodes codes longer than lookBits. No code is symbol 0 of 17 bits, as in
+// longSymbol decodes codes longer than lookBits. No code is symbol 0 of 17 bits, as in
 // libjpeg, which only warns.
-func (t *table) slow(buf uint64) (symbol byte, length uint) {
+func (t *table) longSymbol(buf uint64) (symbol byte, length uint) {
 	for l := uint(1); l <= 16; l++ {
 		if code := int32(buf >> (64 - l)); code <= t.last[l] {
 			return t.syms[uint8(code+t.off[l])], l
@@ -212,8 +212,8 @@ type tableCache struct {
 	clock  int
 }
 
-// find returns the table of a DHT entry, nil if it is no prefix code.
-func (c *tableCache) find(key []byte, dc bool) *table {
+// findTable returns the table of a DHT entry, nil if it is no prefix code.
+func (c *tableCache) findTable(key []byte, dc bool) *table {
 	c.clock++
 	oldest := 0
 	for i := range c.tables {
@@ -235,25 +235,27 @@ func (c *tableCache) find(key []byte, dc bool) *table {
 
 // quickTable returns the table that a scan names with its fast tables.
 func (d *Decoder) quickTable(s *scan, slot byte, dc bool) (*table, error) {
-	t, err := d.table(s, slot, dc)
+	t, err := d.tableOf(s, slot, dc)
 	if err == nil {
 		t.quicken()
 	}
 	return t, err
 }
 
-// table returns the table that a scan names, built but for the fast tables.
-func (d *Decoder) table(s *scan, slot byte, dc bool) (*table, error) {
+// tableOf returns the table that a scan names, built but for the fast tables.
+func (d *Decoder) tableOf(s *scan, slot byte, dc bool) (*table, error) {
 	class, name := 1, "AC"
 	if dc {
 		class, name = 0, "DC"
 	}
 	if slot > 3 || d.jpeg.huffman[class][slot] == nil {
-		return nil, d.jpeg.damaged(s.start, "a scan needs %s Huffman table %d, which no DHT segment before it defines", name, slot)
+		return nil, d.jpeg.damaged(s.start,
+			"a scan needs %s Huffman table %d, which no DHT segment before it defines", name, slot)
 	}
-	t := d.tables.find(d.jpeg.huffman[class][slot], dc)
+	t := d.tables.findTable(d.jpeg.huffman[class][slot], dc)
 	if t == nil {
-		return nil, d.jpeg.damaged(s.start, "a scan needs %s Huffman table %d, which is no prefix code, or of DC values beyond 15 bits", name, slot)
+		return nil, d.jpeg.damaged(s.start,
+			"a scan needs %s Huffman table %d, which is no prefix code, or of DC values beyond 15 bits", name, slot)
 	}
 	return t, nil
 }

@@ -180,7 +180,7 @@ func checkTable(t *testing.T, got *table, want *naive) {
 	for i := range got.look {
 		buf := uint64(i)<<(64-lookBits) | rand.Uint64()>>lookBits
 		symbol, length := want.next(buf)
-		if s, l := got.next(buf); s != symbol || int(l) != length {
+		if s, l := got.nextSymbol(buf); s != symbol || int(l) != length {
 			t.Fatalf("bits %064b: symbol %d of %d bits, want %d of %d", buf, s, l, symbol, length)
 		}
 	}
@@ -237,7 +237,7 @@ func checkDC(t *testing.T, got *table, want *naive) {
 		}
 		buf := uint64(i)<<(64-dcBits) | rand.Uint64()>>dcBits
 		size, length := want.next(buf)
-		if int(e&255) != length+int(size) || e&255 > mostEntry || value(buf<<(e>>8&255), e>>16) != extend(buf<<length, uint(size)) {
+		if int(e&255) != length+int(size) || e&255 > mostEntry || extendFast(buf<<(e>>8&255), e>>16) != extend(buf<<length, uint(size)) {
 			t.Fatalf("bits %064b: DC entry %x, want a code of %d bits and a value of %d", buf, e, length, size)
 		}
 	}
@@ -255,7 +255,7 @@ func TestExtend(t *testing.T) {
 			if got := extend(buf|1<<40-1, size); got != want {
 				t.Fatalf("%d bits %b: %d, want %d", size, v, got, want)
 			}
-			if got := value(buf|1<<40-1, uint32(63-size)); got != want {
+			if got := extendFast(buf|1<<40-1, uint32(63-size)); got != want {
 				t.Fatalf("%d bits %b: value %d, want %d", size, v, got, want)
 			}
 		}

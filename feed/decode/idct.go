@@ -10,7 +10,7 @@ package decode
 // 16*r, of the second's at 16*r+8.
 type pairQuant [128]int16
 
-func (q *pairQuant) set(a, b *[64]uint16) {
+func (q *pairQuant) setTables(a, b *[64]uint16) {
 	for i := range 64 {
 		q[i>>3*16+i&7], q[i>>3*16+8+i&7] = int16(a[i]), int16(b[i])
 	}
@@ -36,8 +36,6 @@ func idctBeside(blocks *[128]int16, q *pairQuant, a []byte, stride int) {
 	}
 	idctPairPlain(blocks, q, a, a[8:], stride)
 }
-
-//go:generate sh -c "cd asm && go run ./idct -out ../idct_amd64.s -stubs ../idct_amd64.go -pkg decode"
 
 func idctPairPlain(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
 	idctPlain((*[64]int16)(blocks[:64]), (*[120]int16)(q[:120]), a, stride)
@@ -109,14 +107,14 @@ func idctPlain(c *[64]int16, q *[120]int16, out []byte, stride int) {
 		r := (*[8]int32)(w[8*y:])
 		e0, e1, e2, e3, o0, o1, o2, o3 := halves(1<<17+128<<18, r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7])
 		o := (*[8]byte)(out[y*stride:])
-		o[0], o[7] = clamp((e0+o3)>>18), clamp((e0-o3)>>18)
-		o[1], o[6] = clamp((e1+o2)>>18), clamp((e1-o2)>>18)
-		o[2], o[5] = clamp((e2+o1)>>18), clamp((e2-o1)>>18)
-		o[3], o[4] = clamp((e3+o0)>>18), clamp((e3-o0)>>18)
+		o[0], o[7] = clampByte((e0+o3)>>18), clampByte((e0-o3)>>18)
+		o[1], o[6] = clampByte((e1+o2)>>18), clampByte((e1-o2)>>18)
+		o[2], o[5] = clampByte((e2+o1)>>18), clampByte((e2-o1)>>18)
+		o[3], o[4] = clampByte((e3+o0)>>18), clampByte((e3-o0)>>18)
 	}
 }
 
-func clamp(v int32) byte {
+func clampByte(v int32) byte {
 	if uint32(v) > 255 {
 		return byte(^v >> 31)
 	}

@@ -32,7 +32,7 @@ func TestIDCT(t *testing.T) {
 			}
 		}
 		quant := new(pairQuant)
-		quant.set(&tables[0], &tables[1])
+		quant.setTables(&tables[0], &tables[1])
 		before := blocks
 		var want, plain, apart, beside [2][8 * stride]byte
 		idctWild((*[64]int16)(blocks[:64]), (*[120]int16)(quant[:120]), want[0][:], stride)

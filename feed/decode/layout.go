@@ -22,7 +22,7 @@ func (j *jpeg) checkSampling() error {
 		switch {
 		case !chroma && c.h == j.hmax && c.v == j.vmax:
 		case chroma && c.h == j.comps[1].h && c.v == j.comps[1].v && j.hmax%c.h == 0 && j.vmax%c.v == 0 &&
-			(j.subsampling() == image.Pt(1, 1) || j.model() == YCbCr):
+			(j.subsampling() == image.Pt(1, 1) || j.guessModel() == YCbCr):
 		default:
 			return unsupported("a JPEG whose component %d has sampling factors %dx%d of %dx%d; only chroma may have fewer samples, Cb as many as Cr",
 				i+1, c.h, c.v, j.hmax, j.vmax)
@@ -55,15 +55,18 @@ func (j *jpeg) checkDensity() error {
 	if j.width*j.height < 1<<24 || j.mcusX*j.mcusY <= 8*len(j.data) {
 		return nil
 	}
-	return &Error{Truncated, int64(len(j.data)), fmt.Sprintf("the file is too short for the %d x %d pixels that its header says", j.width, j.height)}
+	return &Error{
+		Truncated, int64(len(j.data)),
+		fmt.Sprintf("the file is too short for the %d x %d pixels that its header says", j.width, j.height),
+	}
 }
 
-// layOut makes room for the planes of the MCUs that need and one chroma sample
+// layOutPlanes makes room for the planes of the MCUs that need and one chroma sample
 // around it lie in; it returns those MCUs.
-func (d *Decoder) layOut(need image.Rectangle) image.Rectangle {
+func (d *Decoder) layOutPlanes(need image.Rectangle) image.Rectangle {
 	j := &d.jpeg
 	mcus, sub := j.mcusAround(need), j.subsampling()
-	d.pic = Picture{Size: image.Pt(j.width, j.height), Model: j.model(), SubX: sub.X, SubY: sub.Y}
+	d.pic = Picture{Size: image.Pt(j.width, j.height), Model: j.guessModel(), SubX: sub.X, SubY: sub.Y}
 	width, height := 8*j.hmax, 8*j.vmax
 	d.pic.Bounds = image.Rect(mcus.Min.X*width, mcus.Min.Y*height, mcus.Max.X*width, mcus.Max.Y*height).
 		Intersect(image.Rectangle{Max: d.pic.Size})

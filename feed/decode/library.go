@@ -24,8 +24,8 @@ type library struct {
 	picture Picture
 }
 
-// open reads the header and checks the caps before a library allocates.
-func (l *library) open(data []byte, format string, limits Limits) (Info, error) {
+// openFile reads the header and checks the caps before a library allocates.
+func (l *library) openFile(data []byte, format string, limits Limits) (Info, error) {
 	*l = library{data: data, planes: l.planes}
 	if format == "webp" && webpFlag(data, 1<<1) {
 		return Info{}, unsupported("an animated WebP; only still ones are read")
@@ -34,9 +34,12 @@ func (l *library) open(data []byte, format string, limits Limits) (Info, error) 
 	if err != nil {
 		return Info{}, libraryError(format, err)
 	}
-	l.info = Info{Width: config.Width, Height: config.Height, Format: format, Mode: mode(data, format)}
+	l.info = Info{Width: config.Width, Height: config.Height, Format: format, Mode: pillowMode(data, format)}
 	if config.Width <= 0 || config.Height <= 0 {
-		return Info{}, &Error{Damaged, -1, fmt.Sprintf("a %s header of %d x %d pixels; neither may be 0", names[format], config.Width, config.Height)}
+		return Info{}, &Error{
+			Damaged, -1,
+			fmt.Sprintf("a %s header of %d x %d pixels; neither may be 0", names[format], config.Width, config.Height),
+		}
 	}
 	if err := limits.CheckPixels(config.Width, config.Height); err != nil {
 		return Info{}, err
@@ -123,15 +126,15 @@ const (
 // the next open, so that several crops cost one decode.
 func (l *library) decode(need image.Rectangle) (*Picture, error) {
 	if l.whole == nil {
-		if err := l.read(); err != nil {
+		if err := l.readFile(); err != nil {
 			return nil, err
 		}
 	}
-	l.fill(need)
+	l.fillPlanes(need)
 	return &l.picture, nil
 }
 
-func (l *library) read() (err error) {
+func (l *library) readFile() (err error) {
 	in := bytes.NewReader(l.data)
 	var whole image.Image
 	switch l.info.Format {
@@ -153,7 +156,8 @@ func (l *library) read() (err error) {
 	}
 	screen := image.Rect(0, 0, l.info.Width, l.info.Height)
 	if l.info.Format != "gif" && whole.Bounds() != screen {
-		return &Error{Damaged, -1, fmt.Sprintf("a %s image of %v, of which its header says %v", names[l.info.Format], whole.Bounds().Size(), screen.Size())}
+		return &Error{Damaged, -1, fmt.Sprintf("a %s image of %v, of which its header says %v", names[l.info.Format],
+			whole.Bounds().Size(), screen.Size())}
 	}
 	l.whole = whole
 	return nil
@@ -165,7 +169,8 @@ func libraryError(format string, err error) error {
 	kind := Damaged
 	switch {
 	case strings.HasSuffix(err.Error(), "EOF"), // not all of them wrap it
-		strings.HasSuffix(err.Error(), "not enough pixel data"), strings.HasSuffix(err.Error(), "not enough image data"):
+		strings.HasSuffix(err.Error(), "not enough pixel data"),
+		strings.HasSuffix(err.Error(), "not enough image data"):
 		return &Error{Truncated, -1, "the " + names[format] + " file ends before the image does"}
 	case errors.As(err, &unsupported), errors.Is(err, bmp.ErrUnsupported):
 		kind = Unsupported
@@ -173,10 +178,10 @@ func libraryError(format string, err error) error {
 	return &Error{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}
 }
 
-// fill writes the part need of the whole image into planes. Transparency is
+// fillPlanes writes the part need of the whole image into planes. Transparency is
 // dropped, not composed, as Pillow's convert("RGB") does.
-func (l *library) fill(need image.Rectangle) {
-	grey := l.grey()
+func (l *library) fillPlanes(need image.Rectangle) {
+	grey := l.isGrey()
 	l.picture = Picture{Size: image.Pt(l.info.Width, l.info.Height), Bounds: need, Model: RGB, SubX: 1, SubY: 1}
 	n := 3
 	if grey {
@@ -196,9 +201,9 @@ func (l *library) fill(need image.Rectangle) {
 	}
 }
 
-// grey reports whether one plane is enough. A 16-bit grey PNG with a transparent
+// isGrey reports whether one plane is enough. A 16-bit grey PNG with a transparent
 // shade comes from the library in colour.
-func (l *library) grey() bool {
+func (l *library) isGrey() bool {
 	switch l.whole.(type) {
 	case *image.Gray, *image.Gray16:
 		return true
@@ -217,20 +222,20 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 	case *image.Gray16:
 		deepGrey(m.Pix[m.PixOffset(x, y):], 2, row[0])
 	case *image.NRGBA:
-		split(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
+		splitChannels(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
 	case *image.RGBA: // of the libraries here only opaque images are of this type
-		split(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
+		splitChannels(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
 	case *image.NRGBA64: // the high bytes are Pillow's
 		if row[1] == nil {
 			deepGrey(m.Pix[m.PixOffset(x, y):], 8, row[0])
 			return
 		}
-		split(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
+		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
 	case *image.RGBA64:
-		split(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
+		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
 	case *image.Paletted:
 		for i, index := range m.Pix[m.PixOffset(x, y):][:width] {
-			row[0][i], row[1][i], row[2][i] = entry(m.Palette, index)
+			row[0][i], row[1][i], row[2][i] = paletteColour(m.Palette, index)
 		}
 	case *image.YCbCr:
 		webpRow(m, x, y, row)
@@ -239,17 +244,17 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 	}
 }
 
-// split takes apart four-channel pixels of which each channel has size bytes.
-func split(pixels []byte, size int, row [3][]byte) {
+// splitChannels takes apart four-channel pixels of which each channel has size bytes.
+func splitChannels(pixels []byte, size int, row [3][]byte) {
 	for i := range row[0] {
 		p := pixels[4*size*i:][:4*size]
 		row[0][i], row[1][i], row[2][i] = p[0], p[size], p[2*size]
 	}
 }
 
-// entry is a palette's colour without its transparency; an index behind the end
+// paletteColour is a palette's colour without its transparency; an index behind the end
 // is black.
-func entry(p color.Palette, index uint8) (r, g, b uint8) {
+func paletteColour(p color.Palette, index uint8) (r, g, b uint8) {
 	if int(index) >= len(p) {
 		return 0, 0, 0
 	}

@@ -12,16 +12,19 @@ const (
 	defaultMemory = 240 << 20
 )
 
-func (l Limits) pixels() int { return cmp.Or(l.Pixels, defaultPixels) }
-func (l Limits) memory() int { return cmp.Or(l.Memory, defaultMemory) }
-func (l Limits) scans() int  { return cmp.Or(l.Scans, defaultScans) }
+func (l Limits) pixels() int    { return cmp.Or(l.Pixels, defaultPixels) }
+func (l Limits) memory() int    { return cmp.Or(l.Memory, defaultMemory) }
+func (l Limits) mostScans() int { return cmp.Or(l.Scans, defaultScans) }
 
 // CheckPixels refuses an image that is too large, before anything is allocated.
 func (l Limits) CheckPixels(width, height int) error {
 	if width*height <= l.pixels() {
 		return nil
 	}
-	return &Error{TooLarge, -1, fmt.Sprintf("an image of %d x %d pixels; at most %d are decoded", width, height, l.pixels())}
+	return &Error{
+		TooLarge, -1,
+		fmt.Sprintf("an image of %d x %d pixels; at most %d are decoded", width, height, l.pixels()),
+	}
 }
 
 // checkMemory refuses an image that would need too many bytes while it is decoded.
@@ -29,5 +32,8 @@ func (l Limits) checkMemory(bytes int) error {
 	if bytes <= l.memory() {
 		return nil
 	}
-	return &Error{TooLarge, -1, fmt.Sprintf("decoding it would take %d MiB of memory; one image may take %d MiB", bytes>>20, l.memory()>>20)}
+	return &Error{
+		TooLarge, -1,
+		fmt.Sprintf("decoding it would take %d MiB of memory; one image may take %d MiB", bytes>>20, l.memory()>>20),
+	}
 }

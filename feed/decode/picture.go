@@ -1,9 +1,6 @@
 package decode
 
-import (
-	"fmt"
-	"image"
-)
+import "image"
 
 // Model says what a Picture's planes are.
 type Model uint8
@@ -29,19 +26,4 @@ type Picture struct {
 	SubX, SubY int
 	Planes     [3][]byte
 	Stride     [3]int // bytes from one row of a plane to the next
-}
-
-// Samples returns the samples need of plane c, counted in the plane's own resolution,
-// from the first one to the plane's end: rows are Stride[c] apart.
-func (p *Picture) Samples(c int, need image.Rectangle) ([]byte, error) {
-	if err := p.checkPlanes(); err != nil {
-		return nil, err
-	}
-	subX, subY := p.sub(c)
-	held := image.Rect(p.Bounds.Min.X/subX, p.Bounds.Min.Y/subY, (p.Bounds.Max.X+subX-1)/subX, (p.Bounds.Max.Y+subY-1)/subY)
-	if need.Empty() || !need.In(held) {
-		return nil, fmt.Errorf("samples %v are needed of plane %d, which holds %v", need, c, held)
-	}
-	at := need.Min.Sub(held.Min)
-	return p.Planes[c][at.Y*p.Stride[c]+at.X:], nil
 }

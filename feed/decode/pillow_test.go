@@ -37,7 +37,7 @@ func readPillow(t testing.TB) (said pillowSaid) {
 
 // decodeRGB decodes a whole image to the bytes of Pillow's convert("RGB").
 func decodeRGB(d *Decoder, data []byte) ([]byte, Info, error) {
-	info, err := d.Open(data)
+	info, err := d.ReadHeader(data)
 	if err != nil {
 		return nil, info, err
 	}
@@ -47,7 +47,7 @@ func decodeRGB(d *Decoder, data []byte) ([]byte, Info, error) {
 		return nil, info, err
 	}
 	var rows Rows
-	_, width, err := rows.Open(p, all)
+	_, width, err := rows.Begin(p, all)
 	if err != nil {
 		return nil, info, err
 	}

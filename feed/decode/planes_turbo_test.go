@@ -29,7 +29,7 @@ func TestFolderPlanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		info, err := d.Open(data)
+		info, err := d.ReadHeader(data)
 		if err != nil {
 			t.Fatal(name, err)
 		}

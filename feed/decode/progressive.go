@@ -20,7 +20,7 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	if perMCU > maxBlocks {
 		return 0, j.damaged(s.start, "an MCU of %d blocks; it has at most %d", perMCU, maxBlocks)
 	}
-	if err := c.latch(j, s); err != nil {
+	if err := c.latchTables(j, s); err != nil {
 		return 0, err
 	}
 	r := &c.reader
@@ -29,7 +29,7 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r.bits, end = run(d.plain, j.data, s.start)
+	r.bits, end = unstuff(d.plain, j.data, s.start)
 	d.plain = r.data
 	if r.filled && j.sof != 2 {
 		d.info.Inexact = inexactFill
@@ -54,7 +54,7 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 			if overflows(r.pred[0]) || overflows(r.pred[1]) || overflows(r.pred[2]) || overflows(r.pred[3]) {
 				return 0, j.overflow(s)
 			}
-			r.starved = r.short()
+			r.starved = r.ranOut()
 		}
 	}
 	return end, nil
@@ -94,19 +94,20 @@ func (d *Decoder) prepare(r *scanReader, s *scan) (blockDecoder, error) {
 	if !sequential {
 		if s.ss == 0 && s.se != 0 || s.ss > s.se || s.se > 63 || s.ss > 0 && s.n != 1 ||
 			s.ah != 0 && s.al != s.ah-1 || s.al > 13 {
-			return nil, j.damaged(s.start, "a scan of coefficients %d to %d, bits %d to %d, which no progressive JPEG has", s.ss, s.se, s.ah, s.al)
+			return nil, j.damaged(s.start,
+				"a scan of coefficients %d to %d, bits %d to %d, which no progressive JPEG has", s.ss, s.se, s.ah, s.al)
 		}
-		d.note(s)
+		d.noteScan(s)
 	}
 	for i := range s.n {
 		var err error
 		if sequential || s.ss == 0 && s.ah == 0 {
-			if r.dc[i], err = d.table(s, s.dc[i], true); err != nil {
+			if r.dc[i], err = d.tableOf(s, s.dc[i], true); err != nil {
 				return nil, err
 			}
 		}
 		if sequential || s.ss > 0 {
-			if r.ac[i], err = d.table(s, s.ac[i], false); err != nil {
+			if r.ac[i], err = d.tableOf(s, s.ac[i], false); err != nil {
 				return nil, err
 			}
 		}
@@ -124,8 +125,8 @@ func (d *Decoder) prepare(r *scanReader, s *scan) (blockDecoder, error) {
 	return (*scanReader).acRefine, nil
 }
 
-// note keeps how far each coefficient is known once the scan is read.
-func (d *Decoder) note(s *scan) {
+// noteScan keeps how far each coefficient is known once the scan is read.
+func (d *Decoder) noteScan(s *scan) {
 	for i := range s.n {
 		known := &d.coefficients.comps[s.comps[i]].known
 		for k := s.ss; k <= s.se; k++ {
@@ -145,7 +146,7 @@ func (d *Decoder) resume(r *scanReader, pos, due int) (end int, err error) {
 		r.bits = bits{}
 		return at, nil
 	}
-	r.bits, end = run(d.plain, d.jpeg.data, at)
+	r.bits, end = unstuff(d.plain, d.jpeg.data, at)
 	if r.filled && d.jpeg.sof != 2 {
 		d.info.Inexact = inexactFill
 	}
@@ -156,22 +157,22 @@ func (d *Decoder) resume(r *scanReader, pos, due int) (end int, err error) {
 // symbol decodes one Huffman code; after it 32 bits are there without a refill.
 func (r *scanReader) symbol(t *table) byte {
 	r.refill()
-	symbol, length := t.next(r.buf)
-	r.drop(length)
+	symbol, length := t.nextSymbol(r.buf)
+	r.dropBits(length)
 	return symbol
 }
 
-// take consumes size bits, size ≤ 15.
-func (r *scanReader) take(size uint) int {
+// takeBits consumes size bits, size ≤ 15.
+func (r *scanReader) takeBits(size uint) int {
 	v := int(r.buf >> (64 - size))
-	r.drop(size)
+	r.dropBits(size)
 	return v
 }
 
 // signed consumes the size bits of a signed value.
 func (r *scanReader) signed(size uint) int {
 	v := extend(r.buf, size)
-	r.drop(size)
+	r.dropBits(size)
 	return v
 }
 
@@ -201,7 +202,7 @@ func (r *scanReader) dcFirst(i int, block *[64]int16) {
 
 func (r *scanReader) dcRefine(_ int, block *[64]int16) {
 	r.refill()
-	block[0] |= int16(r.take(1) << r.al)
+	block[0] |= int16(r.takeBits(1) << r.al)
 }
 
 func (r *scanReader) acFirst(_ int, block *[64]int16) {
@@ -219,7 +220,7 @@ func (r *scanReader) acFirst(_ int, block *[64]int16) {
 		case zeros == 15:
 			k += 15
 		default:
-			r.eobRun = 1<<zeros + r.take(uint(zeros)) - 1
+			r.eobRun = 1<<zeros + r.takeBits(uint(zeros)) - 1
 			return
 		}
 	}
@@ -234,9 +235,9 @@ func (r *scanReader) acRefine(_ int, block *[64]int16) {
 		zeros, fresh := int(symbol>>4), int16(0)
 		switch {
 		case symbol&15 != 0:
-			fresh = int16(2*r.take(1)-1) << r.al
+			fresh = int16(2*r.takeBits(1)-1) << r.al
 		case zeros != 15:
-			r.eobRun = 1<<zeros + r.take(uint(zeros))
+			r.eobRun = 1<<zeros + r.takeBits(uint(zeros))
 			continue
 		}
 		for {
@@ -272,7 +273,7 @@ func (r *scanReader) correct(c *int16) {
 		r.refill()
 	}
 	bit := int16(1) << r.al
-	if r.take(1) == 0 || *c&bit != 0 {
+	if r.takeBits(1) == 0 || *c&bit != 0 {
 		return
 	}
 	if *c < 0 {

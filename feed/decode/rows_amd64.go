@@ -1,12 +1,5 @@
 package decode
 
-import "golang.org/x/sys/cpu"
-
-//go:generate sh -c "cd ../transform/asm && go run . -kernels rows -out ../../decode/rows_amd64.s -stubs ../../decode/rows_stub_amd64.go -pkg decode"
-
-// HasSIMD says whether the kernels of Rows run here.
-var HasSIMD = cpu.X86.HasAVX2
-
 // weighAVX2 writes n sums; the slices have room for n rounded up to 16.
 func weighAVX2(dst []int16, near, far []byte, n int) {
 	n = (n + 15) &^ 15

@@ -2,9 +2,6 @@
 
 package decode
 
-// HasSIMD says whether the kernels of this package run here.
-const HasSIMD = false
-
 func weighAVX2([]int16, []byte, []byte, int)                                  {}
 func convertDoubledAVX2([]byte, int, []byte, []int16, []int16, int, doubling) {}
 func convertAVX2([]byte, int, []byte, []byte, []byte, int)                    {}

@@ -29,7 +29,7 @@ func randomPlanes(rng *rand.Rand) *Picture {
 	p := &Picture{Size: image.Point{1 + rng.IntN(150), 1 + rng.IntN(12)}, Model: YCbCr, SubX: 1 + rng.IntN(4), SubY: 1 + rng.IntN(4)}
 	p.Bounds = image.Rectangle{Max: p.Size}
 	for c := range p.Planes {
-		subX, subY := p.sub(c)
+		subX, subY := p.subsampling(c)
 		w, h := (p.Size.X+subX-1)/subX, (p.Size.Y+subY-1)/subY
 		p.Stride[c] = w + rng.IntN(3)
 		p.Planes[c] = make([]byte, (h-1)*p.Stride[c]+w)
@@ -43,7 +43,7 @@ func randomPlanes(rng *rand.Rand) *Picture {
 func readRows(t *testing.T, p *Picture, need image.Rectangle, simd bool) (pixels []byte) {
 	t.Helper()
 	r := Rows{SIMD: simd}
-	left, width, err := r.Open(p, need)
+	left, width, err := r.Begin(p, need)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,13 +62,14 @@ func readRows(t *testing.T, p *Picture, need image.Rectangle, simd bool) (pixels
 // all pairs of chroma.
 func TestEveryColour(t *testing.T) {
 	luma, cb, cr := make([]byte, 256), make([]byte, 256), make([]byte, 256)
-	got, joined := make([]byte, 3*256), make([]uint64, 256)
+	got := make([]byte, 3*256)
 	for b := range 256 {
 		for i := range 256 {
 			luma[i], cb[i], cr[i] = byte(i*7+b), byte(b), byte(i)
 		}
 		for _, simd := range []bool{false, HasSIMD} {
-			Convert(got, 256, luma, cb, cr, joined, simd)
+			rows := Rows{SIMD: simd, width: 256}
+			rows.convert(got, 256, luma, cb, cr)
 			for i := range 256 {
 				y, u, v := float64(luma[i]), float64(b-128), float64(i-128)
 				for c, want := range []float64{y + 1.402*v, y - 0.344136*u - 0.714136*v, y + 1.772*u} {
@@ -92,7 +93,7 @@ func TestRowsRefuse(t *testing.T) {
 	}
 	need := image.Rect(12, 3, 28, 5)
 	var r Rows
-	if _, _, err := r.Open(good, need); err != nil {
+	if _, _, err := r.Begin(good, need); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(p *Picture){
@@ -106,32 +107,8 @@ func TestRowsRefuse(t *testing.T) {
 	} {
 		bad := *good
 		spoil(&bad)
-		if _, _, err := r.Open(&bad, need); err == nil {
+		if _, _, err := r.Begin(&bad, need); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-	}
-}
-
-// TestSamples reads a plane in its own resolution and refuses what it does not hold.
-func TestSamples(t *testing.T) {
-	p := &Picture{Size: image.Point{41, 9}, Bounds: image.Rect(8, 2, 41, 9), Model: YCbCr, SubX: 2, SubY: 2}
-	for c, n := range []image.Point{{33, 7}, {17, 4}, {17, 4}} {
-		p.Stride[c], p.Planes[c] = n.X, make([]byte, n.X*n.Y)
-		for i := range p.Planes[c] {
-			p.Planes[c][i] = byte(i)
-		}
-	}
-	got, err := p.Samples(1, image.Rect(6, 3, 21, 5))
-	if err != nil || got[0] != 2*17+2 || len(got) != 2*17-2 {
-		t.Errorf("%d samples from %v on, %v", len(got), got[:min(1, len(got))], err)
-	}
-	for _, beyond := range []image.Rectangle{image.Rect(3, 1, 9, 5), image.Rect(4, 1, 22, 5), image.Rect(4, 1, 9, 6), {}} {
-		if _, err := p.Samples(1, beyond); err == nil {
-			t.Errorf("%v: no error", beyond)
-		}
-	}
-	p.Planes[1] = p.Planes[1][:60]
-	if _, err := p.Samples(1, image.Rect(6, 3, 7, 4)); err == nil {
-		t.Error("a plane that is too short: no error")
 	}
 }

@@ -70,10 +70,10 @@ func (r *mcuReader) storePlain(out *blockBuffer, n int) {
 			block := (*[128]int16)(out[at:])
 			r.pred[p.comp] += r.difference(p.dc)
 			block[0] = int16(r.pred[p.comp])
-			r.coefficients(p.ac, block)
+			r.readBlock(p.ac, block)
 			at += 64
 		}
-		r.dry = r.short()
+		r.dry = r.ranOut()
 	}
 	out[at] = 0 // what ended the last block went there; if data run out it is seen
 }
@@ -83,9 +83,9 @@ func (r *mcuReader) skipPlain(n int) {
 		for i := range r.blocks {
 			p := &r.plan[i]
 			r.pred[p.comp] += r.difference(p.dc)
-			r.pass(p.ac)
+			r.skipBlock(p.ac)
 		}
-		r.dry = r.short()
+		r.dry = r.ranOut()
 	}
 }
 
@@ -94,18 +94,18 @@ func (b *bits) difference(t *table) int {
 	b.refill()
 	if e := t.diff[b.buf>>(64-dcBits)]; e != 0 {
 		x := b.buf << (e >> 8 & 31)
-		b.drop(uint(e & 63))
-		return value(x, e>>16&63)
+		b.dropBits(uint(e & 63))
+		return extendFast(x, e>>16&63)
 	}
-	size, length := t.next(b.buf)
+	size, length := t.nextSymbol(b.buf)
 	v := extend(b.buf<<length, uint(size))
-	b.drop(length + uint(size))
+	b.dropBits(length + uint(size))
 	b.refill()
 	return v
 }
 
-// value is extend without a branch; rest is 63 less the size.
-func value(buf uint64, rest uint32) int {
+// extendFast is extend without a branch; rest is 63 less the size.
+func extendFast(buf uint64, rest uint32) int {
 	negative := ^(int64(buf) >> 63)
 	v := int64((buf ^ uint64(negative)) >> 1 >> (rest & 63))
 	return int((v ^ negative) - negative)
@@ -121,9 +121,9 @@ var place = func() (t [256]uint8) {
 	return t
 }()
 
-// coefficients decodes the AC part of a block. The reader's state is in local
+// readBlock decodes the AC part of a block. The reader's state is in local
 // variables, which the compiler keeps in registers; the refill is that of bits.
-func (b *bits) coefficients(t *table, block *[128]int16) {
+func (b *bits) readBlock(t *table, block *[128]int16) {
 	data, pos, buf, n := b.data, b.pos, b.buf, b.n
 	for k := uint32(1); k < 64; {
 		if pos <= len(data)-8 {
@@ -154,7 +154,7 @@ func (b *bits) coefficients(t *table, block *[128]int16) {
 // coefficient decodes one symbol, whatever it is, and returns the next place.
 func (b *bits) coefficient(t *table, block *[128]int16, k uint32) uint32 {
 	b.refill()
-	symbol, length := t.next(b.buf)
+	symbol, length := t.nextSymbol(b.buf)
 	run, size := uint32(symbol>>4), uint(symbol&15)
 	switch {
 	case size > 0:
@@ -162,12 +162,12 @@ func (b *bits) coefficient(t *table, block *[128]int16, k uint32) uint32 {
 	case run < 15:
 		run = endOfBlock
 	}
-	b.drop(length + size)
+	b.dropBits(length + size)
 	return k + run + 1
 }
 
-// pass decodes the AC part of a block for nothing.
-func (b *bits) pass(t *table) {
+// skipBlock decodes the AC part of a block for nothing.
+func (b *bits) skipBlock(t *table) {
 	data, pos, buf, n := b.data, b.pos, b.buf, b.n
 	for k := uint32(1); k < 64; {
 		if pos <= len(data)-8 {

@@ -1,12 +1,5 @@
 package decode
 
-import "golang.org/x/sys/cpu"
-
-var (
-	useBMI2 = cpu.X86.HasBMI2 && cpu.X86.HasBMI1
-	useAVX2 = cpu.X86.HasAVX2
-)
-
 // storeBMI2 is storePlain. The reader must satisfy assembly(), n MCUs must fit.
 //
 //go:noescape

@@ -2,8 +2,6 @@
 
 package decode
 
-var useBMI2, useAVX2 bool
-
 func storeBMI2(r *mcuReader, out *blockBuffer, n int) { panic("unreachable") }
 
 func skipBMI2(r *mcuReader, n int) { panic("unreachable") }

@@ -143,7 +143,7 @@ func TestCrops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		info, err := d.Open(data)
+		info, err := d.ReadHeader(data)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -185,7 +185,7 @@ func TestCrops(t *testing.T) {
 			}
 		}
 		if n := testing.AllocsPerRun(10, func() {
-			d.Open(data)
+			d.ReadHeader(data)
 			d.Decode(image.Rect(1, 1, info.Width/2+1, info.Height/2+1))
 		}); n > 0 {
 			t.Errorf("%s: %v allocations per image", name, n)

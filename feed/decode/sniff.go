@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// sniff names the format by content, as Pillow does: a PNG that is called .JPEG
+// sniffFormat names the format by content, as Pillow does: a PNG that is called .JPEG
 // is a PNG. "" is none that is read here.
-func sniff(data []byte) string {
+func sniffFormat(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
 		return "jpeg"
@@ -39,7 +39,7 @@ var known = []struct {
 	{"Windows icon", "\x00\x00\x01\x00", 0},
 }
 
-// unread is the error for data that sniff does not know.
+// unread is the error for data that sniffFormat does not know.
 func unread(data []byte) *Error {
 	const reads = "JPEG, PNG, WebP, BMP and GIF are read"
 	if len(data) == 0 {
@@ -50,5 +50,8 @@ func unread(data []byte) *Error {
 			return &Error{Unsupported, 0, "an image of type " + k.name + "; " + reads}
 		}
 	}
-	return &Error{WrongType, 0, fmt.Sprintf("the file begins with % x, which is no image; %s", data[:min(len(data), 8)], reads)}
+	return &Error{
+		WrongType, 0,
+		fmt.Sprintf("the file begins with % x, which is no image; %s", data[:min(len(data), 8)], reads),
+	}
 }

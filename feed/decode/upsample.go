@@ -46,18 +46,18 @@ type plane struct {
 // must have room for the width rounded up to it.
 const Vector = 32
 
-// Open begins with the part need of the picture, which the planes must hold with
+// Begin begins with the part need of the picture, which the planes must hold with
 // the chroma samples around it. It returns the first column that Read writes, which
 // may lie left of need, and how many it writes.
-func (r *Rows) Open(p *Picture, need image.Rectangle) (left, width int, err error) {
-	if err := p.check(need); err != nil {
+func (r *Rows) Begin(p *Picture, need image.Rectangle) (left, width int, err error) {
+	if err := p.checkPart(need); err != nil {
 		return 0, 0, err
 	}
 	r.picture = p
 	r.left, r.width = need.Min.X, need.Dx()
-	r.upsample = (*Rows).plain
+	r.upsample = (*Rows).readPlain
 	for c := range r.planes {
-		subX, subY := p.sub(c)
+		subX, subY := p.subsampling(c)
 		r.planes[c] = plane{p.Planes[c], p.Stride[c], p.Bounds.Min.X / subX, p.Bounds.Min.Y / subY}
 	}
 	if p.Model == YCbCr {
@@ -104,28 +104,28 @@ func (r *Rows) chooseUpsampling(real int) {
 	p, wide := r.picture, real > 2
 	switch {
 	case p.SubX == 1 && p.SubY == 1:
-		r.upsample = (*Rows).full
+		r.upsample = (*Rows).readFull
 	case p.SubX == 2 && p.SubY <= 2 && wide:
 		r.upsample = (*Rows).doubled
 	case p.SubX == 1 && p.SubY == 2:
-		r.upsample = (*Rows).tall
+		r.upsample = (*Rows).readTall
 	default:
 		r.upsample = (*Rows).repeated
 	}
 }
 
-// plain copies the planes of a grey or RGB picture.
-func (r *Rows) plain(y int, dst []byte, stride int) {
+// readPlain copies the planes of a grey or RGB picture.
+func (r *Rows) readPlain(y int, dst []byte, stride int) {
 	for c := range r.Channels() {
-		copy(dst[c*stride:], r.planes[c].row(y, r.left, r.width))
+		copy(dst[c*stride:], r.planes[c].rowOf(y, r.left, r.width))
 	}
 }
 
-// full is 4:4:4.
-func (r *Rows) full(y int, dst []byte, stride int) {
+// readFull is 4:4:4.
+func (r *Rows) readFull(y int, dst []byte, stride int) {
 	cb := r.padded(1, 1, y, r.left, r.width)
 	cr := r.padded(2, 2, y, r.left, r.width)
-	r.convert(dst, stride, r.luma(y), cb, cr)
+	r.convert(dst, stride, r.lumaRow(y), cb, cr)
 }
 
 // doubled is 4:2:0 and 4:2:2 with fancy upsampling.
@@ -137,28 +137,28 @@ func (r *Rows) doubled(y int, dst []byte, stride int) {
 	}
 	if r.SIMD {
 		r.sumRows(near, far)
-		convertDoubledAVX2(dst, stride, r.luma(y), r.sums[0], r.sums[1], r.width, h)
+		convertDoubledAVX2(dst, stride, r.lumaRow(y), r.sums[0], r.sums[1], r.width, h)
 		return
 	}
 	joined := r.joined[:2*r.chromaWidth]
-	joinDoubled(joined, r.luma(y), r.bothRow(near), r.bothRow(far), h)
-	part(dst, stride, joined)
+	joinDoubled(joined, r.lumaRow(y), r.chromaRow(near), r.chromaRow(far), h)
+	partColours(dst, stride, joined)
 }
 
-// tall is 4:4:0: only rows are mixed (h1v2_fancy_upsample).
-func (r *Rows) tall(y int, dst []byte, stride int) {
+// readTall is 4:4:0: only rows are mixed (h1v2_fancy_upsample).
+func (r *Rows) readTall(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
 	bias := 1 + y%2
 	for i := range r.wide {
-		a := r.planes[1+i].row(near, r.chromaLeft, r.chromaWidth)
-		b := r.planes[1+i].row(far, r.chromaLeft, r.chromaWidth)
+		a := r.planes[1+i].rowOf(near, r.chromaLeft, r.chromaWidth)
+		b := r.planes[1+i].rowOf(far, r.chromaLeft, r.chromaWidth)
 		out := r.wide[i][:len(a)]
 		b = b[:len(a)]
 		for x := range out {
 			out[x] = uint8((3*int(a[x]) + int(b[x]) + bias) >> 2)
 		}
 	}
-	r.convert(dst, stride, r.luma(y), r.wide[0], r.wide[1])
+	r.convert(dst, stride, r.lumaRow(y), r.wide[0], r.wide[1])
 }
 
 // repeated is every other subsampling.
@@ -166,13 +166,13 @@ func (r *Rows) repeated(y int, dst []byte, stride int) {
 	sub := r.picture.SubX
 	for i := range r.wide {
 		out := r.wide[i]
-		for x, v := range r.planes[1+i].row(y/r.picture.SubY, r.chromaLeft, r.chromaWidth) {
+		for x, v := range r.planes[1+i].rowOf(y/r.picture.SubY, r.chromaLeft, r.chromaWidth) {
 			for j := range sub {
 				out[x*sub+j] = v
 			}
 		}
 	}
-	r.convert(dst, stride, r.luma(y), r.wide[0], r.wide[1])
+	r.convert(dst, stride, r.lumaRow(y), r.wide[0], r.wide[1])
 }
 
 // chromaRows are the chroma row that pixel row y lies in, and the one beside it. At
@@ -204,13 +204,13 @@ type bothRow struct {
 	samples []uint32
 }
 
-// bothRow returns row y. Four rows of pixels in turn use it.
-func (r *Rows) bothRow(y int) []uint32 {
+// chromaRow returns row y. Four rows of pixels in turn use it.
+func (r *Rows) chromaRow(y int) []uint32 {
 	row := &r.both[y%2]
 	if row.y != y {
 		row.y = y
 		n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
-		cb, cr := r.planes[1].row(y, r.low, n), r.planes[2].row(y, r.low, n)
+		cb, cr := r.planes[1].rowOf(y, r.low, n), r.planes[2].rowOf(y, r.low, n)
 		samples := row.samples[begin:][:n]
 		for x := range samples {
 			samples[x] = uint32(cb[x]) | uint32(cr[x])<<16
@@ -230,7 +230,7 @@ func repeatEnds[T any](sums []T, begin, n int) {
 	}
 }
 
-func (r *Rows) luma(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
+func (r *Rows) lumaRow(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
 
 // padded is n bytes of a row of plane c with Vector bytes behind them that may be
 // read: the plane itself, or near its end a copy.
@@ -247,21 +247,21 @@ func (r *Rows) padded(scratch, c, y, x, n int) []byte {
 
 func (p *plane) offset(y, x int) int { return (y-p.above)*p.stride + x - p.left }
 
-func (p *plane) row(y, x, n int) []byte {
+func (p *plane) rowOf(y, x, n int) []byte {
 	from := p.offset(y, x)
 	return p.bytes[from : from+n]
 }
 
-func (p *Picture) sub(c int) (x, y int) {
+func (p *Picture) subsampling(c int) (x, y int) {
 	if c == 0 || p.Model != YCbCr {
 		return 1, 1
 	}
 	return p.SubX, p.SubY
 }
 
-// check makes sure of everything that is later taken for granted about a picture
+// checkPart makes sure of everything that is later taken for granted about a picture
 // whose part need is read.
-func (p *Picture) check(need image.Rectangle) error {
+func (p *Picture) checkPart(need image.Rectangle) error {
 	if need.Empty() || !need.In(p.Bounds) {
 		return fmt.Errorf("pixels %v are needed of a picture that holds %v of %v", need, p.Bounds, p.Size)
 	}
@@ -280,18 +280,20 @@ func (p *Picture) checkPlanes() error {
 		return fmt.Errorf("a picture of %v cannot hold %v", p.Size, p.Bounds)
 	}
 	if p.Model == YCbCr && (p.SubX < 1 || p.SubY < 1 || p.Bounds.Min.X%p.SubX != 0 || p.Bounds.Min.Y%p.SubY != 0) {
-		return fmt.Errorf("a picture that begins at %v cannot have chroma subsampled by %d x %d", p.Bounds.Min, p.SubX, p.SubY)
+		return fmt.Errorf("a picture that begins at %v cannot have chroma subsampled by %d x %d", p.Bounds.Min,
+			p.SubX, p.SubY)
 	}
 	planes := 3
 	if p.Model == Grey {
 		planes = 1
 	}
 	for c := range planes {
-		subX, subY := p.sub(c)
+		subX, subY := p.subsampling(c)
 		w := (p.Bounds.Max.X+subX-1)/subX - p.Bounds.Min.X/subX
 		h := (p.Bounds.Max.Y+subY-1)/subY - p.Bounds.Min.Y/subY
 		if p.Stride[c] < w || len(p.Planes[c]) < (h-1)*p.Stride[c]+w {
-			return fmt.Errorf("plane %d has %d bytes in rows of %d: too few for %d x %d samples", c, len(p.Planes[c]), p.Stride[c], w, h)
+			return fmt.Errorf("plane %d has %d bytes in rows of %d: too few for %d x %d samples", c, len(p.Planes[c]),
+				p.Stride[c], w, h)
 		}
 	}
 	return nil

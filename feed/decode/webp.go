@@ -28,15 +28,15 @@ func webpRow(m *image.YCbCr, x, y int, row [3][]byte) {
 		if side < 0 || side >= width {
 			side = column / 2
 		}
-		u := mix(cb0[column/2], cb0[side], cb1[column/2], cb1[side])
-		v := mix(cr0[column/2], cr0[side], cr1[column/2], cr1[side])
+		u := mixChroma(cb0[column/2], cb0[side], cb1[column/2], cb1[side])
+		v := mixChroma(cr0[column/2], cr0[side], cr1[column/2], cr1[side])
 		row[0][i], row[1][i], row[2][i] = webpRGB(luma[column], u, v)
 	}
 }
 
-// mix is libwebp's fancy upsampling of one sample, with its rounding: the
+// mixChroma is libwebp's fancy upsampling of one sample, with its rounding: the
 // diagonals are averaged first.
-func mix(near, side, far, corner uint8) int {
+func mixChroma(near, side, far, corner uint8) int {
 	a, b, c, d := int(near), int(side), int(far), int(corner)
 	diagonal := (a + b + c + d + 8 + 2*(b+c)) >> 3
 	return (diagonal + a) >> 1

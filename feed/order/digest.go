@@ -3,10 +3,11 @@ package order
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 )
 
 // Digest stands for a bag of samples, whatever their order: sum and xor, modulo
-// 2^64, of the hash mix(sample + golden) of each. Two bags that differ, be it only in
+// 2^64, of the hash mixBits(sample + golden) of each. Two bags that differ, be it only in
 // how often a sample is in them, have one digest with a probability of about 2^-64 (xor
 // does not see pairs, but the sum does). The zero Digest is the empty bag.
 type Digest struct {
@@ -15,7 +16,7 @@ type Digest struct {
 
 // Add puts one sample into the bag.
 func (d *Digest) Add(sample int) {
-	h := mix(uint64(sample) + golden)
+	h := mixBits(uint64(sample) + golden)
 	d.Sum += h
 	d.Xor ^= h
 }
@@ -34,5 +35,14 @@ func (d Digest) String() string {
 	return hex.EncodeToString(b[:])
 }
 
-// golden keeps sample 0 away from mix(0) = 0, which would not be seen in a bag.
+// ParseDigest reads what String writes.
+func ParseDigest(text string) (Digest, error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 16 {
+		return Digest{}, fmt.Errorf("the digest %.40q: 32 hexadecimal digits are expected", text)
+	}
+	return Digest{Sum: binary.BigEndian.Uint64(b[:8]), Xor: binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+// golden keeps sample 0 away from mixBits(0) = 0, which would not be seen in a bag.
 const golden = 0x9e3779b97f4a7c15

@@ -45,8 +45,8 @@ func NewDraws(seed, epoch, sample uint64, operation uint32) Draws {
 	}
 }
 
-// Uint64 returns 64 random bits: one draw.
-func (d *Draws) Uint64() uint64 {
+// nextWord returns 64 random bits: one draw.
+func (d *Draws) nextWord() uint64 {
 	if d.half {
 		d.half = false
 		return d.second
@@ -58,7 +58,7 @@ func (d *Draws) Uint64() uint64 {
 }
 
 // Float64 returns a number in [0, 1) with 53 random bits: one draw.
-func (d *Draws) Float64() float64 { return float64(d.Uint64()>>11) * 0x1p-53 }
+func (d *Draws) Float64() float64 { return float64(d.nextWord()>>11) * 0x1p-53 }
 
 // Below returns a whole number in [0, n), each as likely as any other; 0 where n
 // is below 1. It takes one draw, and seldom more: the high half of draw * n is the
@@ -68,10 +68,10 @@ func (d *Draws) Below(n int) int {
 	if n < 1 {
 		return 0
 	}
-	high, low := bits.Mul64(d.Uint64(), uint64(n))
+	high, low := bits.Mul64(d.nextWord(), uint64(n))
 	if low < uint64(n) { // the remainder below costs a division and is smaller than n
 		for surplus := -uint64(n) % uint64(n); low < surplus; {
-			high, low = bits.Mul64(d.Uint64(), uint64(n))
+			high, low = bits.Mul64(d.nextWord(), uint64(n))
 		}
 	}
 	return int(high)

@@ -35,7 +35,7 @@ func TestDrawsLayout(t *testing.T) {
 	for block := range uint32(3) {
 		w := philox([4]uint32{0x44444444, 0x66665555, 0x33333333, block}, [2]uint32{0x22222222, 0x11111111})
 		for _, want := range []uint64{uint64(w[1])<<32 | uint64(w[0]), uint64(w[3])<<32 | uint64(w[2])} {
-			if got := d.Uint64(); got != want {
+			if got := d.nextWord(); got != want {
 				t.Errorf("block %d: %016x, want %016x", block, got, want)
 			}
 		}
@@ -49,7 +49,7 @@ func TestDrawsStreamsAreUnrelated(t *testing.T) {
 	var set [64]int
 	for i := range uint64(1 << 16) {
 		d := NewDraws(i&15, i>>4&15, i>>8&15, uint32(i>>12))
-		x := d.Uint64()
+		x := d.nextWord()
 		seen[x] = true
 		for bit := range set {
 			set[bit] += int(x >> bit & 1)

@@ -44,7 +44,7 @@ func newNetwork(draws Draws, samples int) *Permutation {
 	width := uint(bits.Len(uint(samples - 1)))
 	p := &Permutation{samples: samples, left: width / 2, right: width - width/2}
 	for i := range p.keys {
-		p.keys[i] = draws.Uint64()
+		p.keys[i] = draws.nextWord()
 	}
 	return p
 }
@@ -72,8 +72,8 @@ func (p *Permutation) At(position int) int {
 func (p *Permutation) network(x int) int {
 	l, r := uint64(x)>>p.right, uint64(x)&(1<<p.right-1)
 	for i := 0; i < rounds; i += 2 {
-		l ^= mix(r^p.keys[i]) >> (64 - p.left)
-		r ^= mix(l^p.keys[i+1]) >> (64 - p.right)
+		l ^= mixBits(r^p.keys[i]) >> (64 - p.left)
+		r ^= mixBits(l^p.keys[i+1]) >> (64 - p.right)
 	}
 	return int(l<<p.right | r)
 }
@@ -91,10 +91,10 @@ func shuffled(draws Draws, n int) []uint16 {
 	return table
 }
 
-// mix is a bijection of 64 bits in which every bit of x moves every bit of the
+// mixBits is a bijection of 64 bits in which every bit of x moves every bit of the
 // result with probability near one half: the finaliser of splitmix64 (Stafford's
 // "Mix13").
-func mix(x uint64) uint64 {
+func mixBits(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

@@ -13,9 +13,11 @@ type Tail string
 
 // The tails.
 const (
-	Drop  Tail = "drop"  // left out: all batches are full
-	Pad   Tail = "pad"   // filled up with the epoch's first positions, flagged: all batches are full
-	Short Tail = "short" // spread over the ranks as evenly as possible: the last batch is smaller, on some ranks perhaps empty
+	Drop Tail = "drop" // left out: all batches are full
+	Pad  Tail = "pad"  // filled up with the epoch's first positions, flagged: all batches are full
+	// spread over the ranks as evenly as possible: the last batch is smaller, on some ranks perhaps
+	// empty
+	Short Tail = "short"
 
 	// The last batch is smaller, by the same number on every rank, as torch's
 	// DistributedSampler has it: fewer positions than ranks are filled up, or left out.
@@ -66,8 +68,8 @@ const (
 // global is the number of positions in a full global batch.
 func (p Plan) global() int { return p.World * p.Batch }
 
-// each is how many places a rank has from an offset to the end of the epoch.
-func (p Plan) each(consumed int) int {
+// placesFrom is how many places a rank has from an offset to the end of the epoch.
+func (p Plan) placesFrom(consumed int) int {
 	left := max(p.Samples-consumed, 0)
 	full, up := left/p.global()*p.Batch, (left+p.World-1)/p.World
 	switch p.Tail {
@@ -86,16 +88,18 @@ func (p Plan) each(consumed int) int {
 
 // Steps is the number of steps from an offset to the end of the epoch, the same on
 // all ranks.
-func (p Plan) Steps(consumed int) int { return (p.each(consumed) + p.Batch - 1) / p.Batch }
+func (p Plan) Steps(consumed int) int { return (p.placesFrom(consumed) + p.Batch - 1) / p.Batch }
 
-// size is how many places a rank's batch of a step has; of a short one, on the rank
+// batchSize is how many places a rank's batch of a step has; of a short one, on the rank
 // that has most.
-func (p Plan) size(consumed, step int) int { return min(p.Batch, p.each(consumed)-step*p.Batch) }
+func (p Plan) batchSize(consumed, step int) int {
+	return min(p.Batch, p.placesFrom(consumed)-step*p.Batch)
+}
 
 // After is the offset when step (counted from consumed) is done on all ranks: what
 // a state taken then holds.
 func (p Plan) After(consumed, step int) int {
-	return min(consumed+step*p.global()+p.World*p.size(consumed, step), p.Samples)
+	return min(consumed+step*p.global()+p.World*p.batchSize(consumed, step), p.Samples)
 }
 
 // Slice is what one rank takes in one step: the positions First..First+Count-1,
@@ -107,8 +111,8 @@ type Slice struct {
 	Padded int
 }
 
-// Slice returns the positions of a rank in a step, 0 <= step < Steps(consumed).
-func (p Plan) Slice(consumed, step, rank int) Slice {
+// SliceOf returns the positions of a rank in a step, 0 <= step < Steps(consumed).
+func (p Plan) SliceOf(consumed, step, rank int) Slice {
 	begin := consumed + step*p.global()
 	if left := p.Samples - begin; p.Tail == Short && left < p.global() {
 		each, more := left/p.World, left%p.World
@@ -118,7 +122,7 @@ func (p Plan) Slice(consumed, step, rank int) Slice {
 		}
 		return s
 	}
-	size := p.size(consumed, step)
+	size := p.batchSize(consumed, step)
 	first := min(begin+rank*size, p.Samples)
 	count := min(p.Samples-first, size)
 	return Slice{First: first, Count: count, Padded: size - count}
@@ -128,11 +132,11 @@ func (p Plan) Slice(consumed, step, rank int) Slice {
 // 0 <= i < Count + Padded of the slice. Padding takes the epoch's positions from its
 // first on, over and over, as torch's DistributedSampler does.
 func (p Plan) Position(consumed, step, rank, i int) (position int, padding bool) {
-	s := p.Slice(consumed, step, rank)
+	s := p.SliceOf(consumed, step, rank)
 	if i < s.Count {
 		return s.First + i, false
 	}
-	return (consumed + step*p.global() + rank*p.size(consumed, step) + i) % p.Samples, true
+	return (consumed + step*p.global() + rank*p.batchSize(consumed, step) + i) % p.Samples, true
 }
 
 // Substitute returns the position whose sample stands in for a bad one: the k-th

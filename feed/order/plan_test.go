@@ -35,7 +35,7 @@ func TestPlanByHand(t *testing.T) {
 			t.Errorf("%s from %d: %d steps, want %d", c.tail, c.consumed, got, c.steps)
 		}
 		for rank, want := range []Slice{c.first, c.second} {
-			if got := p.Slice(c.consumed, c.steps-1, rank); got != want {
+			if got := p.SliceOf(c.consumed, c.steps-1, rank); got != want {
 				t.Errorf("%s from %d, rank %d: %+v, want %+v", c.tail, c.consumed, rank, got, want)
 			}
 		}
@@ -73,7 +73,7 @@ func TestPlanAtItsBounds(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Slice(1, 0, maxWorld-1); p.Steps(1) != 1 || s.Count != maxBatch-1 || s.Padded != 1 {
+	if s := p.SliceOf(1, 0, maxWorld-1); p.Steps(1) != 1 || s.Count != maxBatch-1 || s.Padded != 1 {
 		t.Errorf("%d steps, the last rank has %+v", p.Steps(1), s)
 	}
 }
@@ -195,8 +195,8 @@ func (s *simulation) releases(steps int) [][2]int {
 
 // take is one rank's turn at one step.
 func (s *simulation) take(t *testing.T, step, rank int) {
-	slice := s.plan.Slice(s.consumed, step, rank)
-	size, zero, last := slice.Count+slice.Padded, s.plan.Slice(s.consumed, step, 0), step == s.plan.Steps(s.consumed)-1
+	slice := s.plan.SliceOf(s.consumed, step, rank)
+	size, zero, last := slice.Count+slice.Padded, s.plan.SliceOf(s.consumed, step, 0), step == s.plan.Steps(s.consumed)-1
 	if whole := s.plan.Tail == Drop || s.plan.Tail == Pad || s.plan.Tail == EvenDrop || !last; whole && size != s.plan.Batch {
 		t.Errorf("%+v: step %d, rank %d: %+v", s.plan, step, rank, slice)
 	}

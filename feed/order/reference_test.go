@@ -55,7 +55,7 @@ func TestDrawsLikeReference(t *testing.T) {
 	for _, c := range readReference(t).Draws {
 		d := NewDraws(c.Seed, c.Epoch, c.Sample, c.Operation)
 		for i, want := range c.Uint64 {
-			if got := d.Uint64(); got != want {
+			if got := d.nextWord(); got != want {
 				t.Errorf("%d %d %d %d: draw %d is %x, want %x", c.Seed, c.Epoch, c.Sample, c.Operation, i, got, want)
 			}
 		}
@@ -108,7 +108,7 @@ func TestPlanLikeReference(t *testing.T) {
 // of encoding/json.
 func runs(p Plan, consumed, step, rank int) any {
 	found := []any{}
-	s := p.Slice(consumed, step, rank)
+	s := p.SliceOf(consumed, step, rank)
 	for i := range s.Count + s.Padded {
 		position, padding := p.Position(consumed, step, rank, i)
 		if len(found) > 0 {
@@ -184,7 +184,7 @@ func (w walk) check(t *testing.T) {
 		p := Plan{Samples: w.Samples, World: leg[0], Batch: leg[1], Tail: w.Tail}
 		for turn := range leg[2] * p.World {
 			step, rank := turn/p.World, turn%p.World
-			s := p.Slice(consumed, step, rank)
+			s := p.SliceOf(consumed, step, rank)
 			for i := range s.Count + s.Padded {
 				position, padding := p.Position(consumed, step, rank, i)
 				sample := order.At(position)

@@ -33,8 +33,8 @@ func hashed(text string) uint64 {
 
 func stemOf(file string) string { return strings.TrimSuffix(file, path.Ext(file)) }
 
-// of is the key of a file.
-func (k keys) of(file string) string {
+// keyOf is the key of a file.
+func (k keys) keyOf(file string) string {
 	stem, extension := stemOf(file), path.Ext(file)
 	key := escape(stem)
 	if strings.HasPrefix(key, "__") { // WebDataset leaves some such out
@@ -46,8 +46,8 @@ func (k keys) of(file string) string {
 	return key
 }
 
-// field is what WebDataset calls a file's image.
-func field(file string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(file), ".")) }
+// fieldOf is what WebDataset calls a file's image.
+func fieldOf(file string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(file), ".")) }
 
 // escape writes as %XX what splits names, what is not printed, and bytes that are no UTF-8.
 func escape(text string) string {

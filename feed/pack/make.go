@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"runtime/debug"
 
 	"github.com/stoker-dev/stoker/feed/decode"
 	"github.com/stoker-dev/stoker/feed/picture"
@@ -29,16 +30,18 @@ func newMaker(f Form) *maker {
 	return &maker{f, decode.New(decode.Limits{}), picture.NewWorker(decode.Limits{})}
 }
 
-// make returns the bytes of the image and the field that they are packed as.
-func (m *maker) make(file []byte, was string) (made []byte, now string, err error) {
+// makeImage returns the bytes of the image and the field that they are packed as.
+func (m *maker) makeImage(file []byte, was string) (made []byte, now string, err error) {
 	if m.Form == (Form{}) {
 		return file, was, nil
 	}
-	info, err := m.header.Open(file)
+	defer m.catchPanic(&err)
+	debug.SetPanicOnFault(true)
+	info, err := m.header.ReadHeader(file)
 	if err != nil {
 		return nil, "", err
 	}
-	width, height := m.sides(info.Width, info.Height)
+	width, height := m.resizedSides(info.Width, info.Height)
 	if !m.Decoded && width == info.Width {
 		return file, was, nil
 	}
@@ -50,14 +53,22 @@ func (m *maker) make(file []byte, was string) (made []byte, now string, err erro
 		return append(fmt.Appendf(nil, magic+"%d %d\n255\n", width, height), pixels...), "ppm", nil
 	}
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, rgb(pixels, width, height), &jpeg.Options{Quality: quality}); err != nil {
+	if err := jpeg.Encode(&b, imageOf(pixels, width, height), &jpeg.Options{Quality: quality}); err != nil {
 		return nil, "", err
 	}
 	return b.Bytes(), "jpg", nil
 }
 
-// sides are what torchvision's Resize gives, where that makes a picture smaller.
-func (m *maker) sides(width, height int) (int, int) {
+// catchPanic makes an error of a panic in a decoder, which is a fault of ours and not the file's.
+func (m *maker) catchPanic(err *error) {
+	if fault := recover(); fault != nil {
+		*m = *newMaker(m.Form)
+		*err = fmt.Errorf("%w: %v: please report it with this file", ErrFault, fault)
+	}
+}
+
+// resizedSides are what torchvision's Resize gives, where that makes a picture smaller.
+func (m *maker) resizedSides(width, height int) (int, int) {
 	short := min(width, height)
 	if m.Resize == 0 || short <= m.Resize {
 		return width, height
@@ -75,7 +86,10 @@ func (m *maker) pixels(file []byte, info decode.Info, width, height int) ([]byte
 	if width != info.Width || height != info.Height {
 		ops = append(ops, []any{"resize", width, height, bilinear, nil, nil})
 	}
-	text, err := json.Marshal(map[string]any{"mode": info.Mode, "size": []int{info.Width, info.Height}, "ops": append(ops, []any{"asarray"})})
+	text, err := json.Marshal(map[string]any{
+		"mode": info.Mode, "size": []int{info.Width, info.Height},
+		"ops": append(ops, []any{"asarray"}),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -92,20 +106,21 @@ func (m *maker) pixels(file []byte, info decode.Info, width, height int) ([]byte
 }
 
 // decode makes the pixels of a file, for nobody. Those of a PPM are there to be copied.
-func (m *maker) decode(file []byte) error {
+func (m *maker) decode(file []byte) (err error) {
+	defer m.catchPanic(&err)
 	if bytes.HasPrefix(file, []byte(magic)) {
 		bytes.Clone(file)
 		return nil
 	}
-	info, err := m.header.Open(file)
+	info, err := m.header.ReadHeader(file)
 	if err == nil {
 		_, err = m.pixels(file, info, info.Width, info.Height)
 	}
 	return err
 }
 
-// rgb is an image of pixels.
-func rgb(pixels []byte, width, height int) image.Image {
+// imageOf is an image of pixels.
+func imageOf(pixels []byte, width, height int) image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for i := range width * height {
 		copy(img.Pix[4*i:], pixels[3*i:3*i+3])

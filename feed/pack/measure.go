@@ -2,11 +2,13 @@ package pack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/internal/coretime"
 	"github.com/stoker-dev/stoker/internal/stat"
 )
@@ -41,8 +43,11 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err != nil && !o.SkipBad {
-			return nil, fmt.Errorf("%w: %s: %w", ErrBad, from.Path(i), err)
+		if err != nil {
+			err = o.refuse(fmt.Errorf("%s: %w", from.Path(i), err))
+		}
+		if err != nil {
+			return nil, err
 		}
 		e.Bytes += size
 	}
@@ -52,7 +57,10 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 			return nil, err
 		}
 		i := chance.At(k)
-		file, made, err := e.one(m, from, i)
+		file, made, err := e.measureFile(m, from, i)
+		if source.IsOutage(err) || errors.Is(err, ErrFault) {
+			return nil, o.refuse(fmt.Errorf("%s: %w", from.Path(i), err))
+		}
 		if err != nil {
 			e.Bad = append(e.Bad, Bad{Name(from.Below(i)), err.Error()})
 			continue
@@ -62,7 +70,8 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 	}
 	e.Measured = len(originals)
 	if e.Measured == 0 {
-		return nil, fmt.Errorf("measure a pack: none of %d files could be packed, the first one: %s: %s", most, e.Bad[0].Path, e.Bad[0].Reason)
+		return nil, fmt.Errorf("measure a pack: none of %d files could be packed, the first one: %s: %s", most,
+			e.Bad[0].Path, e.Bad[0].Reason)
 	}
 	for _, sum := range []*float64{&e.Read, &e.Decode, &e.Packed, &e.Packing} {
 		*sum /= float64(e.Measured)
@@ -71,8 +80,8 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 	return e, nil
 }
 
-// one measures a file and says how large it is, and what is packed of it.
-func (e *Estimate) one(m *maker, from Source, i int) (was, is int, err error) {
+// measureFile measures a file and says how large it is, and what is packed of it.
+func (e *Estimate) measureFile(m *maker, from Source, i int) (was, is int, err error) {
 	var file, made []byte
 	steps := []struct {
 		sum *float64
@@ -80,7 +89,7 @@ func (e *Estimate) one(m *maker, from Source, i int) (was, is int, err error) {
 	}{
 		{&e.Read, func() (err error) { file, err = from.Read(i, nil); return err }},
 		{&e.Decode, func() error { return m.decode(file) }},
-		{&e.Packing, func() (err error) { made, _, err = m.make(file, ""); return err }},
+		{&e.Packing, func() (err error) { made, _, err = m.makeImage(file, ""); return err }},
 		{&e.Packed, func() error { return m.decode(made) }},
 	}
 	var spent [4]float64

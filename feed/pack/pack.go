@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/source"
 )
 
 // Source is a listed data set: a folder or an archive of feed/source.
@@ -86,6 +87,13 @@ var ErrOther = errors.New("holds something else")
 // ErrBad is in the error of a file that cannot be packed.
 var ErrBad = errors.New("a file cannot be packed")
 
+// ErrOutage is in the error of a file that may be sound, and that the machine or its storage could not
+// serve.
+var ErrOutage = errors.New("a file could not be read for lack of something, so that it is not known to be bad")
+
+// ErrFault is in the error of a file that a decoder of ours panicked at.
+var ErrFault = errors.New("a fault in stoker's decoder")
+
 var errChanged = fmt.Errorf("the folder %w: a pack of another data set, of one that has changed, or with other options", ErrOther)
 
 // Run packs a data set into a folder, or goes on with it.
@@ -96,7 +104,7 @@ func Run(ctx context.Context, from Source, folder string, o Options) (*Index, er
 	}
 	at, err := p.resume()
 	if err == nil {
-		err = p.write(ctx, at)
+		err = p.writeSample(ctx, at)
 	}
 	if err == nil && p.index.Samples == 0 {
 		err = errors.New("none of the files could be packed")
@@ -104,7 +112,7 @@ func Run(ctx context.Context, from Source, folder string, o Options) (*Index, er
 	if err != nil {
 		return nil, fmt.Errorf("pack into %s: %w", folder, err)
 	}
-	p.sweep()
+	p.removeUnfinished()
 	if err := writeJSON(folder, indexName, p.index); err != nil {
 		return nil, err
 	}
@@ -126,17 +134,21 @@ func newPacker(from Source, folder string, o Options) *packer {
 	if o.Shuffle != nil {
 		p.order = order.NewPermutation(*o.Shuffle, 0, from.Len())
 	}
-	p.index = Index{Format: format, Plan: p.plan(), Images: o.String(), Shuffle: o.Shuffle, Shards: []Listed{}, Bad: []Bad{}}
+	p.index = Index{
+		Format: format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle, Shards: []Listed{},
+		Bad: []Bad{},
+	}
 	for _, class := range from.Classes() {
 		p.index.Classes = append(p.index.Classes, Name(class))
 	}
 	return p
 }
 
-// plan stands for all that decides the shards' bytes but the files' own.
-func (p *packer) plan() string {
+// planDigest stands for all that decides the shards' bytes but the files' own.
+func (p *packer) planDigest() string {
 	digest := p.from.Digest()
-	text, _ := json.Marshal([]any{format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Bytes, p.Samples}) // numbers and texts
+	// numbers and texts
+	text, _ := json.Marshal([]any{format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Bytes, p.Samples})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -155,12 +167,12 @@ func (p *packer) prepare() error {
 			return fmt.Errorf("the folder %w: %s is no file of a pack", ErrOther, entry.Name())
 		}
 	}
-	p.sweep()
+	p.removeUnfinished()
 	return nil
 }
 
-// sweep takes away what was not whole when a run before this one ended.
-func (p *packer) sweep() {
+// removeUnfinished takes away what was not whole when a run before this one ended.
+func (p *packer) removeUnfinished() {
 	left, _ := filepath.Glob(filepath.Join(p.folder, ".*"+suffix))
 	for _, name := range left {
 		_ = os.Remove(name) // what cannot go is in nobody's way
@@ -180,36 +192,36 @@ func (p *packer) resume() (int, error) {
 		case list.Plan != p.index.Plan || list.First != at || list.end() > p.from.Len():
 			return 0, errChanged
 		}
-		p.count(list)
+		p.countFile(list)
 		at = list.end()
 	}
 }
 
-// count adds a shard to the index.
-func (p *packer) count(list *Shard) {
+// countFile adds a shard to the index.
+func (p *packer) countFile(list *Shard) {
 	p.index.Shards = append(p.index.Shards, Listed{tarName(len(p.index.Shards)), len(list.Samples), list.Bytes})
 	p.index.Samples += len(list.Samples)
 	p.index.Bytes += list.Bytes
 	p.index.Bad = append(p.index.Bad, list.Bad...)
 }
 
-// write writes the shards from a sample on.
-func (p *packer) write(ctx context.Context, at int) error {
+// writeSample writes the shards from a sample on.
+func (p *packer) writeSample(ctx context.Context, at int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var w *writer
 	defer func() {
 		if w != nil {
-			w.drop()
+			w.dropShard()
 		}
 	}()
-	for made := range p.ahead(ctx, at) {
+	for made := range p.makeAhead(ctx, at) {
 		one := <-made
-		if one.err != nil && !p.SkipBad {
-			return fmt.Errorf("%w: %w", ErrBad, one.err)
+		if err := p.refuse(one.err); err != nil {
+			return err
 		}
-		if w != nil && p.full(w, len(one.image)) {
-			if err := p.close(w); err != nil {
+		if w != nil && p.isFull(w, len(one.image)) {
+			if err := p.closeShard(w); err != nil {
 				return err
 			}
 			w = nil
@@ -222,7 +234,7 @@ func (p *packer) write(ctx context.Context, at int) error {
 		}
 		if one.err != nil {
 			w.list.Bad = append(w.list.Bad, Bad{one.Path, one.err.Error()})
-		} else if err := w.add(one.Sample, one.image, p.from.Classes()[one.Label]); err != nil {
+		} else if err := w.addFile(one.Sample, one.image, p.from.Classes()[one.Label]); err != nil {
 			return err
 		}
 		at++
@@ -231,46 +243,62 @@ func (p *packer) write(ctx context.Context, at int) error {
 	if ctx.Err() != nil || w == nil {
 		return ctx.Err()
 	}
-	err := p.close(w)
+	err := p.closeShard(w)
 	w = nil
 	return err
 }
 
-// full says whether a sample does not go into a shard any more.
-func (p *packer) full(w *writer, more int) bool {
+// refuse ends a pack at a file that cannot be packed, unless bad files are left out. One that only the
+// machine could not serve, or that a decoder of ours failed at, is never left out.
+func (o Options) refuse(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrFault):
+		return err
+	case source.IsOutage(err):
+		return fmt.Errorf("%w: %w", ErrOutage, err)
+	case !o.SkipBad:
+		return fmt.Errorf("%w: %w", ErrBad, err)
+	}
+	return nil
+}
+
+// isFull says whether a sample does not go into a shard any more.
+func (p *packer) isFull(w *writer, more int) bool {
 	n := len(w.list.Samples)
 	return n > 0 && (w.at+int64(more) > p.Bytes || n == p.Samples)
 }
 
-func (p *packer) close(w *writer) error {
+func (p *packer) closeShard(w *writer) error {
 	if err := w.finish(len(p.index.Shards)); err != nil {
 		return err
 	}
-	p.count(&w.list)
+	p.countFile(&w.list)
 	return nil
 }
 
-// one is a sample that was read and made.
-type one struct {
+// packed is a sample that was read and made.
+type packed struct {
 	Sample
 	image []byte
 	err   error
 }
 
-// ahead makes the samples from a place on with all cores, some ahead of who takes them. It
+// makeAhead makes the samples from a place on with all cores, some ahead of who takes them. It
 // ends early where ctx does.
-func (p *packer) ahead(ctx context.Context, at int) <-chan chan one {
+func (p *packer) makeAhead(ctx context.Context, at int) <-chan chan packed {
 	threads := runtime.GOMAXPROCS(0)
 	type job struct {
 		position int
-		made     chan one
+		made     chan packed
 	}
-	jobs, inOrder := make(chan job), make(chan chan one, threads)
+	jobs, inOrder := make(chan job), make(chan chan packed, threads)
 	for range threads {
 		go func() {
 			m := newMaker(p.Form)
 			for j := range jobs {
-				j.made <- p.make(m, p.order.At(j.position))
+				j.made <- p.makeSample(m, p.order.At(j.position))
 			}
 		}()
 	}
@@ -278,7 +306,7 @@ func (p *packer) ahead(ctx context.Context, at int) <-chan chan one {
 		defer close(inOrder)
 		defer close(jobs)
 		for ; at < p.from.Len() && ctx.Err() == nil; at++ {
-			made := make(chan one, 1)
+			made := make(chan packed, 1)
 			select {
 			case inOrder <- made:
 				jobs <- job{at, made}
@@ -289,13 +317,13 @@ func (p *packer) ahead(ctx context.Context, at int) <-chan chan one {
 	return inOrder
 }
 
-// make reads a sample and makes what is packed of it.
-func (p *packer) make(m *maker, i int) one {
+// makeSample reads a sample and makes what is packed of it.
+func (p *packer) makeSample(m *maker, i int) packed {
 	file := p.from.Below(i)
-	made := one{Sample: Sample{Key: p.keys.of(file), Path: Name(file), Label: p.from.Label(i)}}
+	made := packed{Sample: Sample{Key: p.keys.keyOf(file), Path: Name(file), Label: p.from.Label(i)}}
 	bytes, err := p.from.Read(i, nil)
 	if err == nil {
-		made.image, made.Field, err = m.make(bytes, field(file))
+		made.image, made.Field, err = m.makeImage(bytes, fieldOf(file))
 	}
 	if err != nil {
 		made.err = fmt.Errorf("%s: %w", p.from.Path(i), err)

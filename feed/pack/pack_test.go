@@ -13,10 +13,12 @@ import (
 	"image/png"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/source"
@@ -353,6 +355,69 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// failing is a data set of which one file cannot be read.
+type failing struct {
+	Source
+
+	at  int
+	err error
+}
+
+func (f failing) Read(i int, buffer []byte) ([]byte, error) {
+	if i == f.at {
+		return nil, f.err
+	}
+	return f.Source.Read(i, buffer)
+}
+
+func (f failing) Size(i int) (int64, error) {
+	if i == f.at {
+		return 0, f.err
+	}
+	return f.Source.Size(i)
+}
+
+// TestOutage: with --skip-bad too, a file that only the machine could not serve is not left out: the pack
+// ends, and goes on to the same bytes later.
+func TestOutage(t *testing.T) {
+	root := t.TempDir()
+	plant(t, root, []string{"cat/1.jpg", "cat/2.jpg", "cat/3.jpg"})
+	from, folder := list(t, root), filepath.Join(t.TempDir(), "packed")
+	o := options()
+	o.SkipBad, o.Samples = true, 1
+	for _, number := range []syscall.Errno{syscall.EMFILE, syscall.ENOMEM, syscall.ESTALE} {
+		short := failing{from, 1, &os.PathError{Op: "open", Path: "2.jpg", Err: number}}
+		if _, err := Run(context.Background(), short, folder, o); !errors.Is(err, ErrOutage) || !strings.Contains(err.Error(), "cat/2.jpg") {
+			t.Errorf("%v: %v", number, err)
+		}
+		if _, err := Measure(context.Background(), short, o, 3); !errors.Is(err, ErrOutage) {
+			t.Errorf("measured with %v: %v", number, err)
+		}
+	}
+	if index := run(t, from, folder, o); index.Samples != 3 || len(index.Bad) != 0 {
+		t.Errorf("afterwards %+v", index)
+	}
+	want := run(t, from, folder+"2", o)
+	if got := digests(t, folder); !maps.Equal(got, digests(t, folder+"2")) || want.Samples != 3 {
+		t.Error("a pack that was gone on with has other bytes")
+	}
+}
+
+// TestFault: a decoder that panics ends the pack with a sentence, also with --skip-bad.
+func TestFault(t *testing.T) {
+	o := options()
+	o.SkipBad, o.Decoded = true, true
+	m := newMaker(o.Form)
+	m.header = nil // whatever is asked of it panics
+	_, _, err := m.makeImage([]byte("x"), "jpg")
+	if err == nil || !errors.Is(o.refuse(err), ErrFault) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := m.makeImage([]byte("x"), "jpg"); errors.Is(err, ErrFault) {
+		t.Errorf("the next file has to do with it: %v", err)
+	}
+}
+
 // What is packed of a picture has the pixels that it says.
 func TestForms(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(0, 0, 60, 40))
@@ -375,7 +440,7 @@ func TestForms(t *testing.T) {
 		{Form{Decoded: true, Resize: 20}, "ppm", "P6\n30 20\n255\n", 13 + 3*30*20},
 		{Form{Resize: 20}, "jpg", "\xff\xd8", 0},
 	} {
-		made, field, err := newMaker(test.form).make(file.Bytes(), "png")
+		made, field, err := newMaker(test.form).makeImage(file.Bytes(), "png")
 		if err != nil || field != test.field || !strings.HasPrefix(string(made), test.begin) || test.bytes > 0 && len(made) != test.bytes {
 			t.Errorf("%+v: %q of %d bytes, %v: %.20q", test.form, field, len(made), err, made)
 		}

@@ -69,7 +69,10 @@ func newWriter(folder, plan string, first int) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{list: Shard{Format: format, Plan: plan, First: first, Samples: []Sample{}, Bad: []Bad{}}, folder: folder, file: file}
+	w := &writer{
+		list:   Shard{Format: format, Plan: plan, First: first, Samples: []Sample{}, Bad: []Bad{}},
+		folder: folder, file: file,
+	}
 	w.buffer = bufio.NewWriterSize(file, 1<<20)
 	w.tar = tar.NewWriter(w)
 	return w, nil
@@ -87,8 +90,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// add writes a sample behind the others.
-func (w *writer) add(s Sample, image []byte, class string) error {
+// addFile writes a sample behind the others.
+func (w *writer) addFile(s Sample, image []byte, class string) error {
 	about, err := json.Marshal(struct {
 		Path  Name `json:"path"`
 		Class Name `json:"class"`
@@ -129,8 +132,9 @@ func (w *writer) finish(k int) error {
 	return writeJSON(w.folder, listName(k), w.list)
 }
 
-// drop takes an unfinished shard away.
-func (w *writer) drop() { _ = errors.Join(w.file.Close(), os.Remove(w.file.Name())) } // another run takes it away too
+// dropShard takes an unfinished shard away.
+// another run takes it away too
+func (w *writer) dropShard() { _ = errors.Join(w.file.Close(), os.Remove(w.file.Name())) }
 
 // settle gives a written file its name; where something failed it is taken away.
 func settle(file *os.File, name string, err error) error {

@@ -35,13 +35,13 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*Index,
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var originals <-chan chan one
+	var originals <-chan chan packed
 	if from != nil {
 		p := newPacker(from, folder, o)
 		if p.index.Plan != index.Plan {
 			return nil, errChanged
 		}
-		originals = p.ahead(ctx, 0)
+		originals = p.makeAhead(ctx, 0)
 	}
 	done := 0
 	for k := range index.Shards {
@@ -85,7 +85,7 @@ func readBack(ctx context.Context, folder string, k int, list *Shard, each func(
 		if hex.EncodeToString(digest.Sum(nil)) != s.SHA256 {
 			return fmt.Errorf("%s differs from what was packed", s.Key)
 		}
-		n, err := next(r, s.Key+".cls", label[:])
+		n, err := nextMember(r, s.Key+".cls", label[:])
 		if err != nil {
 			return err
 		}
@@ -109,15 +109,15 @@ func readBack(ctx context.Context, folder string, k int, list *Shard, each func(
 
 // member reads the next member, which is to have a name.
 func member(r *tar.Reader, name string, into io.Writer) error {
-	if _, err := next(r, name, nil); err != nil {
+	if _, err := nextMember(r, name, nil); err != nil {
 		return err
 	}
 	_, err := io.Copy(into, r)
 	return err
 }
 
-// next goes to the next member and reads its beginning.
-func next(r *tar.Reader, name string, into []byte) (int, error) {
+// nextMember goes to the next member and reads its beginning.
+func nextMember(r *tar.Reader, name string, into []byte) (int, error) {
 	header, err := r.Next()
 	if err != nil {
 		return 0, fmt.Errorf("%s was to come: %w", name, err)
@@ -133,7 +133,7 @@ func next(r *tar.Reader, name string, into []byte) (int, error) {
 }
 
 // compared holds a shard's list against the originals, made once more.
-func compared(list *Shard, originals <-chan chan one) error {
+func compared(list *Shard, originals <-chan chan packed) error {
 	if originals == nil {
 		return nil
 	}
@@ -154,7 +154,8 @@ func compared(list *Shard, originals <-chan chan one) error {
 		if now.err != nil {
 			return now.err
 		}
-		if len(samples) == 0 || samples[0].Key != now.Key || samples[0].Label != now.Label || samples[0].SHA256 != now.SHA256 {
+		if len(samples) == 0 || samples[0].Key != now.Key || samples[0].Label != now.Label ||
+			samples[0].SHA256 != now.SHA256 {
 			return fmt.Errorf("%s is not what was packed: the file has changed, or the shard", now.Path)
 		}
 		samples = samples[1:]

@@ -22,20 +22,21 @@ func (a *arguments) refuse(format string, values ...any) {
 	}
 }
 
-func (a *arguments) wrong(i int, want string) {
+func (a *arguments) refuseArgument(i int, want string) {
 	if a.err == nil {
-		a.err = fmt.Errorf("read program: op %d, %s: argument %d is %.60s: %s is expected", a.op, a.name, i+1, fmt.Sprint(a.list[i]), want)
+		a.err = fmt.Errorf("read program: op %d, %s: argument %d is %.60s: %s is expected", a.op, a.name, i+1,
+			fmt.Sprint(a.list[i]), want)
 	}
 }
 
-// has says whether an argument is there and not null.
-func (a *arguments) has(i int) bool { return i < len(a.list) && a.list[i] != nil }
+// hasValue says whether an argument is there and not null.
+func (a *arguments) hasValue(i int) bool { return i < len(a.list) && a.list[i] != nil }
 
-// whole is a whole number that is at least low and at most high.
-func (a *arguments) whole(i, low, high int) int {
+// wholeNumber is a whole number that is at least low and at most high.
+func (a *arguments) wholeNumber(i, low, high int) int {
 	v := a.number(i)
 	if v != math.Trunc(v) || v < float64(low) || v > float64(high) {
-		a.wrong(i, fmt.Sprintf("a whole number from %d to %d", low, high))
+		a.refuseArgument(i, fmt.Sprintf("a whole number from %d to %d", low, high))
 		return low
 	}
 	return int(v)
@@ -45,17 +46,17 @@ func (a *arguments) whole(i, low, high int) int {
 func (a *arguments) number(i int) float64 {
 	v, ok := a.list[i].(float64)
 	if !ok || math.Abs(v) > math.MaxFloat32 {
-		a.wrong(i, "a number")
+		a.refuseArgument(i, "a number")
 		return 0
 	}
 	return v
 }
 
-// numbers are a list of n; n < 0: of any length.
-func (a *arguments) numbers(i, n int) []float64 {
+// numberList are a list of n; n < 0: of any length.
+func (a *arguments) numberList(i, n int) []float64 {
 	list, ok := a.list[i].([]any)
 	if !ok || n >= 0 && len(list) != n {
-		a.wrong(i, fmt.Sprintf("a list of %d numbers", n))
+		a.refuseArgument(i, fmt.Sprintf("a list of %d numbers", n))
 		return make([]float64, max(n, 0))
 	}
 	inner := arguments{op: a.op, name: a.name, list: list}
@@ -64,17 +65,17 @@ func (a *arguments) numbers(i, n int) []float64 {
 		out[j] = inner.number(j)
 	}
 	if inner.err != nil {
-		a.wrong(i, "a list of numbers")
+		a.refuseArgument(i, "a list of numbers")
 	}
 	return out
 }
 
-// bytes are n whole numbers from 0 to 255.
-func (a *arguments) bytes(i, n int) []uint8 {
+// byteList are n whole numbers from 0 to 255.
+func (a *arguments) byteList(i, n int) []uint8 {
 	out := make([]uint8, n)
-	for j, v := range a.numbers(i, n) {
+	for j, v := range a.numberList(i, n) {
 		if v != math.Trunc(v) || v < 0 || v > 255 {
-			a.wrong(i, fmt.Sprintf("a list of %d whole numbers from 0 to 255", n))
+			a.refuseArgument(i, fmt.Sprintf("a list of %d whole numbers from 0 to 255", n))
 			break
 		}
 		out[j] = uint8(v)
@@ -82,10 +83,10 @@ func (a *arguments) bytes(i, n int) []uint8 {
 	return out
 }
 
-// fill is a colour of the mode, a number per band; 0 where none is given.
-func (a *arguments) fill(i int, mode string) (fill [4]uint8) {
-	if a.has(i) {
-		copy(fill[:], a.bytes(i, bands[mode]))
+// fillColour is a colour of the mode, a number per band; 0 where none is given.
+func (a *arguments) fillColour(i int, mode string) (fill [4]uint8) {
+	if a.hasValue(i) {
+		copy(fill[:], a.byteList(i, bands[mode]))
 	}
 	if mode == "1" && fill[0] != 0 && fill[0] != 255 {
 		a.refuse("a fill of %d in mode \"1\"", fill[0])
@@ -93,12 +94,12 @@ func (a *arguments) fill(i int, mode string) (fill [4]uint8) {
 	return fill
 }
 
-// oneOf is a text among those that are done here.
-func (a *arguments) oneOf(i int, texts ...string) string {
+// oneOfTexts is a text among those that are done here.
+func (a *arguments) oneOfTexts(i int, texts ...string) string {
 	v, ok := a.list[i].(string)
 	switch {
 	case !ok:
-		a.wrong(i, "a text")
+		a.refuseArgument(i, "a text")
 	case !slices.Contains(texts, v):
 		a.refuse("%.40q", v)
 	}

@@ -5,7 +5,7 @@ import "image"
 func compileConvert(c *compiler, a *arguments) {
 	mode, ok := a.list[0].(string)
 	if !ok {
-		a.wrong(0, "a mode")
+		a.refuseArgument(0, "a mode")
 		return
 	}
 	if mode == c.mode {
@@ -18,7 +18,7 @@ func compileConvert(c *compiler, a *arguments) {
 	}
 	c.program.veils = c.program.veils || alpha(mode) && !alpha(c.mode)
 	c.mode = mode
-	c.add(convert)
+	c.addStep(convert)
 }
 
 // conversions are Image.convert's, by the two modes. To "1" they dither.
@@ -28,7 +28,7 @@ var conversions = map[[2]string]step{
 	{"1", "RGB"}:    triple,
 	{"1", "RGBA"}:   inTurn(triple, opaque),
 	{"P", "RGB"}:    fromPalette,
-	{"P", "L"}:      inTurn(fromPalette, luma),
+	{"P", "L"}:      inTurn(fromPalette, keepLuma),
 	{"L", "1"}:      dither,
 	{"L", "LA"}:     opaque,
 	{"L", "RGB"}:    triple,
@@ -37,23 +37,23 @@ var conversions = map[[2]string]step{
 	{"LA", "1"}:     inTurn(firstBands(1), dither),
 	{"LA", "RGB"}:   inTurn(firstBands(1), triple),
 	{"LA", "RGBA"}:  tripleWithAlpha,
-	{"RGB", "L"}:    luma,
-	{"RGB", "LA"}:   inTurn(luma, opaque),
+	{"RGB", "L"}:    keepLuma,
+	{"RGB", "LA"}:   inTurn(keepLuma, opaque),
 	{"RGB", "RGBA"}: opaque,
 	{"RGB", "1"}:    ditherColour,
-	{"RGB", "HSV"}:  toHSV,
+	{"RGB", "HSV"}:  convertToHSV,
 	{"HSV", "RGB"}:  fromHSV,
-	{"RGBA", "L"}:   luma,
+	{"RGBA", "L"}:   keepLuma,
 	{"RGBA", "LA"}:  lumaWithAlpha,
 	{"RGBA", "RGB"}: firstBands(3),
 	{"RGBA", "1"}:   inTurn(firstBands(3), ditherColour),
-	{"RGBA", "HSV"}: inTurn(firstBands(3), toHSV),
+	{"RGBA", "HSV"}: inTurn(firstBands(3), convertToHSV),
 	{"HSV", "RGBA"}: inTurn(fromHSV, opaque),
-	{"HSV", "L"}:    inTurn(fromHSV, luma),
-	{"1", "HSV"}:    inTurn(triple, toHSV),
-	{"L", "HSV"}:    inTurn(triple, toHSV),
-	{"LA", "HSV"}:   inTurn(firstBands(1), triple, toHSV),
-	{"HSV", "LA"}:   inTurn(fromHSV, luma, opaque),
+	{"HSV", "L"}:    inTurn(fromHSV, keepLuma),
+	{"1", "HSV"}:    inTurn(triple, convertToHSV),
+	{"L", "HSV"}:    inTurn(triple, convertToHSV),
+	{"LA", "HSV"}:   inTurn(firstBands(1), triple, convertToHSV),
+	{"HSV", "LA"}:   inTurn(fromHSV, keepLuma, opaque),
 }
 
 func inTurn(steps ...step) step {
@@ -78,7 +78,7 @@ func firstBands(n int) step {
 // opaque adds a band of transparency that hides nothing.
 func opaque(w *Worker) error {
 	p := w.picture
-	full := w.take(p.size.X * p.size.Y)
+	full := w.takePlane(p.size.X * p.size.Y)
 	for i := range full {
 		full[i] = 255
 	}
@@ -92,7 +92,7 @@ func fromPalette(w *Worker) error {
 		return &Refusal{-1, "pixels of mode \"P\" have no palette here"}
 	}
 	in := w.picture.planes[0]
-	out := w.fresh(w.picture.size, 3)
+	out := w.newRaster(w.picture.size, 3)
 	for c, plane := range out.planes {
 		for i, v := range in {
 			plane[i] = w.palette[v][c]
@@ -104,7 +104,7 @@ func fromPalette(w *Worker) error {
 
 func triple(w *Worker) error {
 	p := w.picture
-	planes := [][]byte{p.planes[0], w.take(len(p.planes[0])), w.take(len(p.planes[0]))}
+	planes := [][]byte{p.planes[0], w.takePlane(len(p.planes[0])), w.takePlane(len(p.planes[0]))}
 	copy(planes[1], planes[0])
 	copy(planes[2], planes[0])
 	w.picture.planes = planes
@@ -121,16 +121,16 @@ func tripleWithAlpha(w *Worker) error {
 	return nil
 }
 
-// luma leaves ITU-R 601-2 brightness.
-func luma(w *Worker) error {
-	out := w.fresh(w.picture.size, 1)
+// keepLuma leaves ITU-R 601-2 brightness.
+func keepLuma(w *Worker) error {
+	out := w.newRaster(w.picture.size, 1)
 	lumaOf(out.planes[0], w.picture.planes)
 	w.replace(out)
 	return nil
 }
 
 func lumaWithAlpha(w *Worker) error {
-	out := w.fresh(w.picture.size, 1)
+	out := w.newRaster(w.picture.size, 1)
 	lumaOf(out.planes[0], w.picture.planes)
 	out.planes = append(out.planes, w.picture.planes[3])
 	w.replace(out)
@@ -179,7 +179,7 @@ func dither(w *Worker) error {
 	return nil
 }
 
-// ditherColour rounds brightness down, unlike luma.
+// ditherColour rounds brightness down, unlike keepLuma.
 func ditherColour(w *Worker) error {
 	p := w.picture
 	r, g, b := p.planes[0], p.planes[1], p.planes[2]

@@ -1,6 +1,6 @@
 // Package picture makes the pixels of pictures that a script only described: a Program
 // lists what Pillow and torchvision were asked to do with one picture, and Run gives
-// their bytes. Each operation means what Pillow 13's does on x86-64, in its own
+// their bytes. Each operation means what Pillow's does on x86-64, in its own
 // arithmetic, single or double precision included; what is not done here to the byte
 // is refused, for Pillow to do.
 //
@@ -12,6 +12,7 @@
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
+// Resizes follow Pillow 13, or with "pillow": 12 what all versions before it do.
 // The ops, with null for Python's None:
 //
 //	convert mode                                 Image.convert, to "1" with dithering

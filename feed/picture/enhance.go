@@ -1,6 +1,10 @@
 package picture
 
-import "math"
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/feed/wheel"
+)
 
 // ImageEnhance mixes a picture with one that has none of what is enhanced. Transparency
 // stays as it is.
@@ -18,9 +22,9 @@ func (c *compiler) factor(a *arguments) float32 {
 	return float32(f)
 }
 
-// mix is Image.blend of two values: factor 0 gives a, 1 gives b.
-func mix(a, b uint8, factor float32) uint8 {
-	v := int32(float32(a) + float32(factor*float32(int(b)-int(a))))
+// blend is Image.blend of two values: factor 0 gives a, 1 gives b.
+func blend(a, b uint8, factor float32) uint8 {
+	v := int32(wheel.Sum32(factor, float32(int(b)-int(a)), float32(a)))
 	if uint32(v) > 255 {
 		return uint8(^v >> 31)
 	}
@@ -28,9 +32,9 @@ func mix(a, b uint8, factor float32) uint8 {
 }
 
 // mixed is what becomes of all values where the other picture has one only.
-func mixed(a uint8, factor float32) (t table) {
+func mixed(a uint8, factor float32) (t lookUp) {
 	for b := range t {
-		t[b] = mix(a, uint8(b), factor)
+		t[b] = blend(a, uint8(b), factor)
 	}
 	return t
 }
@@ -41,13 +45,13 @@ func (r *raster) colours() [][]byte {
 }
 
 // recolour gives all colours of the picture one table.
-func recolour(w *Worker, t table) {
-	look(w, []table{t, t, t}[:len(w.picture.colours())])
+func recolour(w *Worker, t lookUp) {
+	applyTables(w, []lookUp{t, t, t}[:len(w.picture.colours())])
 }
 
 func compileBrightness(c *compiler, a *arguments) {
 	t := mixed(0, c.factor(a))
-	c.add(func(w *Worker) error {
+	c.addStep(func(w *Worker) error {
 		recolour(w, t)
 		return nil
 	})
@@ -55,18 +59,18 @@ func compileBrightness(c *compiler, a *arguments) {
 
 func compileContrast(c *compiler, a *arguments) {
 	factor := c.factor(a)
-	c.add(func(w *Worker) error {
-		recolour(w, mixed(mean(w), factor))
+	c.addStep(func(w *Worker) error {
+		recolour(w, mixed(meanLuma(w), factor))
 		return nil
 	})
 }
 
-// mean is the mean brightness, rounded.
-func mean(w *Worker) uint8 {
+// meanLuma is the mean brightness, rounded.
+func meanLuma(w *Worker) uint8 {
 	grey := w.picture.planes[0]
 	if len(w.picture.planes) >= 3 {
-		grey = w.take(len(grey))
-		defer w.give(grey)
+		grey = w.takePlane(len(grey))
+		defer w.givePlane(grey)
 		lumaOf(grey, w.picture.planes)
 	}
 	sum := 0
@@ -81,13 +85,13 @@ func compileColor(c *compiler, a *arguments) {
 	if bands[c.mode] < 3 {
 		return // grey has no colour to lose or gain
 	}
-	c.add(func(w *Worker) error {
-		grey := w.take(len(w.picture.planes[0]))
-		defer w.give(grey)
+	c.addStep(func(w *Worker) error {
+		grey := w.takePlane(len(w.picture.planes[0]))
+		defer w.givePlane(grey)
 		lumaOf(grey, w.picture.planes)
 		for _, plane := range w.picture.colours() {
 			for i, v := range plane {
-				plane[i] = mix(grey[i], v, factor)
+				plane[i] = blend(grey[i], v, factor)
 			}
 		}
 		return nil
@@ -96,14 +100,14 @@ func compileColor(c *compiler, a *arguments) {
 
 func compileSharpness(c *compiler, a *arguments) {
 	factor := c.factor(a)
-	c.add(func(w *Worker) error {
+	c.addStep(func(w *Worker) error {
 		size := w.picture.size
-		soft := w.take(size.X * size.Y)
-		defer w.give(soft)
+		soft := w.takePlane(size.X * size.Y)
+		defer w.givePlane(soft)
 		for _, plane := range w.picture.colours() {
 			smooth(soft, plane, size)
 			for i, v := range plane {
-				plane[i] = mix(soft[i], v, factor)
+				plane[i] = blend(soft[i], v, factor)
 			}
 		}
 		return nil

@@ -4,6 +4,8 @@ import (
 	"image"
 	"math"
 	"slices"
+
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
 // smooth is ImageFilter.SMOOTH: of 13 parts 5 are the pixel's own. The border stays.
@@ -49,9 +51,9 @@ func compileBlur(radius func(float32) float32, times int) func(*compiler, *argum
 		if x == 0 && y == 0 || a.err != nil {
 			return
 		}
-		c.add(func(w *Worker) error {
+		c.addStep(func(w *Worker) error {
 			for i := range w.picture.planes {
-				w.blur(i, across, down, times)
+				w.blurPlane(i, across, down, times)
 			}
 			return nil
 		})
@@ -66,8 +68,8 @@ func gaussianRadius(r float32) float32 {
 	variance := float32(r*r) / passes
 	length := float32(math.Sqrt(float64(12*float64(variance)) + 1))
 	l := float32(math.Floor((float64(length) - 1) / 2))
-	a := float32(2*l+1) * (float32(l*(l+1)) - float32(3*variance))
-	a /= 6 * (variance - float32((l+1)*(l+1)))
+	a := float32(2*l+1) * wheel.Sum32(l, l+1, -float32(3*variance))
+	a /= 6 * wheel.Sum32(-(l+1), l+1, variance)
 	return l + a
 }
 
@@ -85,14 +87,14 @@ func newBlur(radius float32) blur {
 	return blur{r, whole, (1<<24 - uint32(2*r+1)*whole) / 2, radius == 0}
 }
 
-// blur takes plane i of the picture through both directions.
-func (w *Worker) blur(i int, across, down blur, times int) {
+// blurPlane takes plane i of the picture through both directions.
+func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	size := w.picture.size
-	plane, spare := w.picture.planes[i], w.take(size.X*size.Y)
+	plane, spare := w.picture.planes[i], w.takePlane(size.X*size.Y)
 	for range times {
 		if !across.idle {
 			for at := 0; at < len(plane); at += size.X {
-				across.row(spare[at:][:size.X], plane[at:][:size.X])
+				across.blurRow(spare[at:][:size.X], plane[at:][:size.X])
 			}
 			plane, spare = spare, plane
 		}
@@ -105,12 +107,12 @@ func (w *Worker) blur(i int, across, down blur, times int) {
 		}
 	}
 	w.picture.planes[i] = plane
-	w.give(spare)
+	w.givePlane(spare)
 }
 
-// row blurs one; beyond its ends it goes on with its first and last pixel. sum is of the
+// blurRow blurs one; beyond its ends it goes on with its first and last pixel. sum is of the
 // pixels that count whole.
-func (b *blur) row(out, in []byte) {
+func (b *blur) blurRow(out, in []byte) {
 	last, r := len(in)-1, b.radius
 	sum := uint32(in[0]) * uint32(r+1)
 	for x := range min(r, len(in)) {
@@ -119,7 +121,7 @@ func (b *blur) row(out, in []byte) {
 	sum += uint32(in[last]) * uint32(max(0, r-len(in)))
 	step := func(x, left, right, beyond int) {
 		sum += uint32(in[right]) - uint32(in[left])
-		out[x] = b.mean(sum, in[left], in[beyond])
+		out[x] = b.meanOf(sum, in[left], in[beyond])
 	}
 	inside, ends := min(r+1, len(in)), max(len(in)-r-1, 0)
 	for x := range min(inside, ends) {
@@ -133,7 +135,7 @@ func (b *blur) row(out, in []byte) {
 		right, beyond := in[inside+r:][:len(out)], in[inside+r+1:][:len(out)]
 		for x := range out {
 			sum += uint32(right[x]) - uint32(left[x])
-			out[x] = b.mean(sum, left[x], beyond[x])
+			out[x] = b.meanOf(sum, left[x], beyond[x])
 		}
 	}
 	for x := max(inside, ends); x <= last; x++ {
@@ -141,7 +143,7 @@ func (b *blur) row(out, in []byte) {
 	}
 }
 
-func (b *blur) mean(sum uint32, left, beyond uint8) uint8 {
+func (b *blur) meanOf(sum uint32, left, beyond uint8) uint8 {
 	return uint8((sum*b.whole + (uint32(left)+uint32(beyond))*b.far + 1<<23) >> 24)
 }
 
@@ -165,7 +167,7 @@ func (b *blur) columns(out, in []byte, sums []uint32) {
 		for x, sum := range sums {
 			sum += uint32(right[x]) - uint32(left[x])
 			sums[x] = sum
-			to[x] = b.mean(sum, left[x], beyond[x])
+			to[x] = b.meanOf(sum, left[x], beyond[x])
 		}
 	}
 }

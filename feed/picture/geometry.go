@@ -17,45 +17,47 @@ type segment struct {
 	idle          bool // nothing is done
 }
 
-func newSegment(mode string, size image.Point) *segment {
-	return &segment{bands[mode], size, transform.NewGeometry(size), transform.NewGeometry(size), true}
+func (c *compiler) newSegment() *segment {
+	colour, alpha := transform.NewGeometry(c.size, c.pillow), transform.NewGeometry(c.size, c.pillow)
+	return &segment{bands[c.mode], c.size, colour, alpha, true}
 }
 
-// both does to both.
-func (s *segment) both(do func(*transform.Geometry)) {
+// onBoth does to both.
+func (s *segment) onBoth(do func(*transform.Geometry)) {
 	s.idle = false
 	do(s.colour)
 	do(s.alpha)
 }
 
-func (s *segment) check() error { return s.colour.Check() }
+func (s *segment) checkSizes() error { return s.colour.Check() }
 
-// geometry is the segment that takes the next crop, flip or resize.
-func (c *compiler) geometry() *segment {
+// openSegment is the segment that takes the next crop, flip or resize.
+func (c *compiler) openSegment() *segment {
 	if c.open == nil {
-		s := newSegment(c.mode, c.size)
-		c.add(func(w *Worker) error { return w.draw(s, nil) })
+		s := c.newSegment()
+		c.addStep(func(w *Worker) error { return w.drawSegment(s, nil) })
 		c.open = s
 	}
 	return c.open
 }
 
-// draw takes a decoded picture, or nil: the one in hand, through a segment.
-func (w *Worker) draw(s *segment, picture *decode.Picture) error {
+// drawSegment takes a decoded picture, or nil: the one in hand, through a segment.
+func (w *Worker) drawSegment(s *segment, picture *decode.Picture) error {
 	if picture == nil && s.idle {
 		return nil
 	}
-	out := w.fresh(s.size, s.bands)
+	out := w.newRaster(s.size, s.bands)
 	colours := out.planes
 	if s.bands%2 == 0 {
 		last := s.bands - 1
 		colours = colours[:last]
-		if err := w.transform.Draw(s.alpha, w.picture.as(w.picture.planes[last:]), out.planes[last:]); err != nil {
+		if err := w.transform.Draw(s.alpha, w.picture.asPicture(w.picture.planes[last:]),
+			out.planes[last:]); err != nil {
 			return err
 		}
 	}
 	if picture == nil {
-		picture = w.picture.as(w.picture.planes[:len(colours)])
+		picture = w.picture.asPicture(w.picture.planes[:len(colours)])
 	}
 	if err := w.transform.Draw(s.colour, picture, colours); err != nil {
 		return err
@@ -64,10 +66,10 @@ func (w *Worker) draw(s *segment, picture *decode.Picture) error {
 	return nil
 }
 
-// crop keeps r of the picture; what of it lies beyond gets the fill.
-func (c *compiler) crop(r image.Rectangle, fill [4]uint8) {
+// compileCrop keeps r of the picture; what of it lies beyond gets the fill.
+func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
 	last := fill[bands[c.mode]-1]
-	s := c.geometry()
+	s := c.openSegment()
 	if r != (image.Rectangle{Max: c.size}) {
 		s.idle = false
 		s.colour.Crop(r, [3]uint8(fill[:3]))
@@ -79,8 +81,8 @@ func (c *compiler) crop(r image.Rectangle, fill [4]uint8) {
 
 func compileCrop(c *compiler, a *arguments) {
 	r := image.Rectangle{
-		image.Point{a.whole(0, -longestSide, longestSide), a.whole(1, -longestSide, longestSide)},
-		image.Point{a.whole(2, -longestSide, longestSide), a.whole(3, -longestSide, longestSide)},
+		image.Point{a.wholeNumber(0, -longestSide, longestSide), a.wholeNumber(1, -longestSide, longestSide)},
+		image.Point{a.wholeNumber(2, -longestSide, longestSide), a.wholeNumber(3, -longestSide, longestSide)},
 	}
 	c.cropTo(r, [4]uint8{}, a)
 }
@@ -91,14 +93,14 @@ func (c *compiler) cropTo(r image.Rectangle, fill [4]uint8, a *arguments) {
 		a.refuse("a picture of %d x %d pixels", r.Dx(), r.Dy())
 	}
 	if a.err == nil {
-		c.crop(r, fill)
+		c.compileCrop(r, fill)
 	}
 }
 
 func compileExpand(c *compiler, a *arguments) {
-	left, top := a.whole(0, -longestSide, longestSide), a.whole(1, -longestSide, longestSide)
-	right, bottom := a.whole(2, -longestSide, longestSide), a.whole(3, -longestSide, longestSide)
-	c.cropTo(image.Rect(-left, -top, c.size.X+right, c.size.Y+bottom), a.fill(4, c.mode), a)
+	left, top := a.wholeNumber(0, -longestSide, longestSide), a.wholeNumber(1, -longestSide, longestSide)
+	right, bottom := a.wholeNumber(2, -longestSide, longestSide), a.wholeNumber(3, -longestSide, longestSide)
+	c.cropTo(image.Rect(-left, -top, c.size.X+right, c.size.Y+bottom), a.fillColour(4, c.mode), a)
 }
 
 // The methods of Image.transpose.
@@ -113,34 +115,35 @@ const (
 )
 
 func compileTranspose(c *compiler, a *arguments) {
-	method := a.whole(0, flipLeftRight, transverse)
+	method := a.wholeNumber(0, flipLeftRight, transverse)
 	switch method {
 	case flipLeftRight:
-		c.geometry().both((*transform.Geometry).FlipX)
+		c.openSegment().onBoth((*transform.Geometry).FlipX)
 		return
 	case flipTopBottom:
-		c.geometry().both((*transform.Geometry).FlipY)
+		c.openSegment().onBoth((*transform.Geometry).FlipY)
 		return
 	case rotate180:
-		c.geometry().both((*transform.Geometry).FlipX)
-		c.geometry().both((*transform.Geometry).FlipY)
+		c.openSegment().onBoth((*transform.Geometry).FlipX)
+		c.openSegment().onBoth((*transform.Geometry).FlipY)
 		return
 	}
 	c.size.X, c.size.Y = c.size.Y, c.size.X
-	c.add(func(w *Worker) error {
+	c.addStep(func(w *Worker) error {
 		in := w.picture
-		out := w.fresh(image.Point{in.size.Y, in.size.X}, len(in.planes))
+		out := w.newRaster(image.Point{in.size.Y, in.size.X}, len(in.planes))
 		for i := range in.planes {
-			turn(out.planes[i], in.planes[i], in.size, method == rotate90 || method == transverse, method == rotate270 || method == transverse)
+			exchange(out.planes[i], in.planes[i], in.size, method == rotate90 || method == transverse,
+				method == rotate270 || method == transverse)
 		}
 		w.replace(out)
 		return nil
 	})
 }
 
-// turn exchanges columns and rows: a column of in becomes a row of out. up begins with
+// exchange exchanges columns and rows: a column of in becomes a row of out. up begins with
 // the last column, left with the last row.
-func turn(out, in []byte, size image.Point, up, left bool) {
+func exchange(out, in []byte, size image.Point, up, left bool) {
 	const tile = 32 // rows of out that stay in the nearest cache
 	for from := 0; from < size.X; from += tile {
 		to := min(from+tile, size.X)
@@ -163,15 +166,17 @@ func turn(out, in []byte, size image.Point, up, left bool) {
 const nearest = 0
 
 func compileResize(c *compiler, a *arguments) {
-	size := image.Point{a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)}
-	filter := a.whole(2, nearest, 7)
-	box := c.box(3, a)
-	switch same := size == c.size && box == c.whole(); {
+	size := image.Point{a.wholeNumber(0, 1, longestSide), a.wholeNumber(1, 1, longestSide)}
+	filter := a.wholeNumber(2, nearest, 7)
+	box := c.boxOf(3, a)
+	switch same := size == c.size && box == c.wholePicture(); {
 	case size.X*size.Y > mostPixels:
 		a.refuse("a picture of %d x %d pixels", size.X, size.Y)
 	case c.mode == "HSV":
 		a.refuse("mode %q", c.mode)
-	case same && a.has(3) && alpha(c.mode):
+	case alpha(c.mode) && a.hasValue(4) && c.before13():
+		a.refuse("reducing_gap with transparency, which Pillow has heeded since 13")
+	case same && a.hasValue(3) && alpha(c.mode):
 		a.refuse("a copy, which Pillow makes of a tuple as the box and not of a list")
 	case same:
 		return
@@ -185,21 +190,24 @@ func compileResize(c *compiler, a *arguments) {
 		c.resize(size, filter, box, a)
 		return
 	}
-	c.add(premultiply)
+	c.addStep(premultiply)
 	c.resize(size, filter, box, a)
-	c.add(unpremultiply)
+	c.addStep(unpremultiply)
 }
 
-func (c *compiler) whole() [4]float64 {
+// before13 says whether an older Pillow's bytes are meant.
+func (c *compiler) before13() bool { return c.pillow != 0 && c.pillow < 13 }
+
+func (c *compiler) wholePicture() [4]float64 {
 	return [4]float64{2: float64(c.size.X), 3: float64(c.size.Y)}
 }
 
-// box is a part of the picture, by default all of it.
-func (c *compiler) box(i int, a *arguments) [4]float64 {
-	if !a.has(i) {
-		return c.whole()
+// boxOf is a part of the picture, by default all of it.
+func (c *compiler) boxOf(i int, a *arguments) [4]float64 {
+	if !a.hasValue(i) {
+		return c.wholePicture()
 	}
-	box := [4]float64(a.numbers(i, 4))
+	box := [4]float64(a.numberList(i, 4))
 	b := single(box)
 	if b[0] < 0 || b[1] < 0 || b[2] <= b[0] || b[3] <= b[1] || b[2] > float32(c.size.X) || b[3] > float32(c.size.Y) {
 		a.refuse("box %v of a picture of %v", box, c.size)
@@ -218,7 +226,7 @@ func single(box [4]float64) (b [4]float32) {
 var supports = [...]float64{1: 3, 2: 1, 3: 2, 4: 0.5, 5: 1, 6: 2.5, 7: 4.5}
 
 func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *arguments) {
-	if a.has(4) && filter != nearest {
+	if a.hasValue(4) && filter != nearest {
 		box = c.reduceFirst(size, supports[filter]-0.5, box, a.number(4), a)
 	}
 	b := single(box)
@@ -227,18 +235,22 @@ func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *argum
 	}
 	part := image.Rect(int(b[0]), int(b[1]), int(b[0])+size.X, int(b[1])+size.Y)
 	switch {
-	case float32(part.Min.X) == b[0] && float32(part.Min.Y) == b[1] && b[2]-b[0] == float32(size.X) && b[3]-b[1] == float32(size.Y):
-		c.crop(part, [4]uint8{})
+	case float32(part.Min.X) == b[0] && float32(part.Min.Y) == b[1] && b[2]-b[0] == float32(size.X) &&
+		b[3]-b[1] == float32(size.Y):
+		c.compileCrop(part, [4]uint8{})
 		return
 	case filter == nearest:
-		c.warp(size, nearest, mapping{
+		c.compileWarp(size, nearest, mapping{
 			kind: affine,
-			a:    [8]float64{0: float64(b[2]-b[0]) / float64(size.X), 2: float64(b[0]), 4: float64(b[3]-b[1]) / float64(size.Y), 5: float64(b[1])},
+			a: [8]float64{
+				0: float64(b[2]-b[0]) / float64(size.X), 2: float64(b[0]),
+				4: float64(b[3]-b[1]) / float64(size.Y), 5: float64(b[1]),
+			},
 		}, [4]uint8{})
 		return
 	}
-	s := c.geometry()
-	s.both(func(g *transform.Geometry) {
+	s := c.openSegment()
+	s.onBoth(func(g *transform.Geometry) {
 		if err := g.Resize(size, filter, b); err != nil {
 			a.refuse("%v", err)
 		}
@@ -248,7 +260,9 @@ func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *argum
 
 // reduceFirst does what reducing_gap asks for: pixels are averaged in blocks, of a part
 // with some more around it for the filter. It returns the box in what comes out.
-func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64, gap float64, a *arguments) [4]float64 {
+func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64, gap float64,
+	a *arguments,
+) [4]float64 {
 	if gap < 1 {
 		a.refuse("reducing_gap %v", gap)
 		return box
@@ -273,13 +287,14 @@ func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64
 }
 
 func compileReduce(c *compiler, a *arguments) {
-	x, y := a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)
+	x, y := a.wholeNumber(0, 1, longestSide), a.wholeNumber(1, 1, longestSide)
 	part := image.Rectangle{Max: c.size}
-	if a.has(2) {
-		box := a.numbers(2, 4)
+	if a.hasValue(2) {
+		box := a.numberList(2, 4)
 		part = image.Rectangle{image.Point{int(box[0]), int(box[1])}, image.Point{int(box[2]), int(box[3])}}
-		if box[0] != math.Trunc(box[0]) || box[1] != math.Trunc(box[1]) || box[2] != math.Trunc(box[2]) || box[3] != math.Trunc(box[3]) {
-			a.wrong(2, "a list of whole numbers")
+		if box[0] != math.Trunc(box[0]) || box[1] != math.Trunc(box[1]) || box[2] != math.Trunc(box[2]) ||
+			box[3] != math.Trunc(box[3]) {
+			a.refuseArgument(2, "a list of whole numbers")
 		}
 	}
 	switch {
@@ -287,15 +302,17 @@ func compileReduce(c *compiler, a *arguments) {
 		a.refuse("box %v of a picture of %v", part, c.size)
 	case c.mode == "1" || c.mode == "P":
 		a.refuse("mode %q", c.mode)
+	case alpha(c.mode) && x == 1 && y == 1 && c.before13():
+		a.refuse("a part with transparency, which Pillow has left as it is since 13")
 	}
 	switch {
 	case a.err != nil:
 	case x == 1 && y == 1:
-		c.crop(part, [4]uint8{})
+		c.compileCrop(part, [4]uint8{})
 	case alpha(c.mode):
-		c.add(premultiply)
+		c.addStep(premultiply)
 		c.reduce(x, y, part, a)
-		c.add(unpremultiply)
+		c.addStep(unpremultiply)
 	default:
 		c.reduce(x, y, part, a)
 	}
@@ -310,8 +327,8 @@ func (c *compiler) reduce(x, y int, part image.Rectangle, a *arguments) {
 	}
 	c.size = image.Point{(part.Dx()-1)/x + 1, (part.Dy()-1)/y + 1}
 	size := c.size
-	c.add(func(w *Worker) error {
-		out := w.fresh(size, len(w.picture.planes))
+	c.addStep(func(w *Worker) error {
+		out := w.newRaster(size, len(w.picture.planes))
 		for i, in := range w.picture.planes {
 			reducePlane(out.planes[i], size, in, w.picture.size.X, x, y, part)
 		}
@@ -346,9 +363,9 @@ func divisor(area uint32) uint32 {
 }
 
 func compilePad(c *compiler, a *arguments) {
-	kind := a.oneOf(0, "edge", "reflect", "symmetric")
-	left, top := a.whole(1, 0, longestSide), a.whole(2, 0, longestSide)
-	right, bottom := a.whole(3, 0, longestSide), a.whole(4, 0, longestSide)
+	kind := a.oneOfTexts(0, "edge", "reflect", "symmetric")
+	left, top := a.wholeNumber(1, 0, longestSide), a.wholeNumber(2, 0, longestSide)
+	right, bottom := a.wholeNumber(3, 0, longestSide), a.wholeNumber(4, 0, longestSide)
 	size := image.Point{c.size.X + left + right, c.size.Y + top + bottom}
 	if c.mode == "1" || size.X*size.Y > mostPixels {
 		a.refuse("a picture of %v in mode %q", size, c.mode)
@@ -358,9 +375,9 @@ func compilePad(c *compiler, a *arguments) {
 	}
 	columns, rows := around(kind, c.size.X, left, right), around(kind, c.size.Y, top, bottom)
 	c.size = size
-	c.add(func(w *Worker) error {
+	c.addStep(func(w *Worker) error {
 		in := w.picture
-		out := w.fresh(size, len(in.planes))
+		out := w.newRaster(size, len(in.planes))
 		for i, plane := range in.planes {
 			for y, from := range rows {
 				row, to := plane[from*in.size.X:][:in.size.X], out.planes[i][y*size.X:][:size.X]

@@ -25,7 +25,14 @@ var hsvTables = sync.OnceValue(func() *hsvTable {
 		most := uint8(span)
 		for down := range span + 1 {
 			mid := uint8(span - down)
-			for order, c := range [6][3]uint8{{most, mid, 0}, {most, 0, mid}, {mid, most, 0}, {0, most, mid}, {mid, 0, most}, {0, mid, most}} {
+			for order, c := range [6][3]uint8{
+				{most, mid, 0},
+				{most, 0, mid},
+				{mid, most, 0},
+				{0, most, mid},
+				{mid, 0, most},
+				{0, mid, most},
+			} {
 				t.hue[order][span][down] = hue(c[0], c[1], c[2])
 			}
 		}
@@ -83,9 +90,9 @@ func (t *hsvTable) fromRGB(r, g, b uint8) (h, s, v uint8) {
 	return t.hue[order][span][most-mid], t.saturation[most][span], most
 }
 
-// toRGB rounds whole numbers. Pillow rounds numbers of single precision, which are
+// rgbOf rounds whole numbers. Pillow rounds numbers of single precision, which are
 // nowhere so wrong that it shows: TestHSVNeedsNoFractions tries them all.
-func (t *hsvTable) toRGB(h, s, v uint8) (r, g, b uint8) {
+func (t *hsvTable) rgbOf(h, s, v uint8) (r, g, b uint8) {
 	if s == 0 {
 		return v, v, v
 	}
@@ -106,9 +113,9 @@ func (t *hsvTable) toRGB(h, s, v uint8) (r, g, b uint8) {
 	return v, mid, low
 }
 
-func toHSV(w *Worker) error {
+func convertToHSV(w *Worker) error {
 	t := hsvTables()
-	r, g, b := w.picture.three()
+	r, g, b := w.picture.threeBands()
 	for i := range r {
 		r[i], g[i], b[i] = t.fromRGB(r[i], g[i], b[i])
 	}
@@ -117,21 +124,21 @@ func toHSV(w *Worker) error {
 
 func fromHSV(w *Worker) error {
 	t := hsvTables()
-	h, s, v := w.picture.three()
+	h, s, v := w.picture.threeBands()
 	for i := range h {
-		h[i], s[i], v[i] = t.toRGB(h[i], s[i], v[i])
+		h[i], s[i], v[i] = t.rgbOf(h[i], s[i], v[i])
 	}
 	return nil
 }
 
-func (r *raster) three() (a, b, c []byte) {
+func (r *raster) threeBands() (a, b, c []byte) {
 	a = r.planes[0]
 	return a, r.planes[1][:len(a)], r.planes[2][:len(a)]
 }
 
 // compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
 func compileHue(c *compiler, a *arguments) {
-	by := uint8(a.whole(0, 0, 255))
+	by := uint8(a.wholeNumber(0, 0, 255))
 	switch {
 	case c.mode == "L" || c.mode == "1":
 		return
@@ -143,12 +150,12 @@ func compileHue(c *compiler, a *arguments) {
 	if c.mode == "RGB" {
 		there, back = inTurn(), inTurn()
 	}
-	c.add(inTurn(there, func(w *Worker) error {
+	c.addStep(inTurn(there, func(w *Worker) error {
 		t := hsvTables()
-		r, g, b := w.picture.three()
+		r, g, b := w.picture.threeBands()
 		for i := range r {
 			h, s, v := t.fromRGB(r[i], g[i], b[i])
-			r[i], g[i], b[i] = t.toRGB(h+by, s, v)
+			r[i], g[i], b[i] = t.rgbOf(h+by, s, v)
 		}
 		return nil
 	}, back))

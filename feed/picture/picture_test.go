@@ -18,9 +18,11 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
-// fixedChain is one of testdata/chains.json, which chains.py has written with Pillow.
+// fixedChain is one of testdata/chains.json, which chains.py has written with Pillow, or of
+// chains-arm64.json, which it has written with Pillow's wheel for arm64.
 type fixedChain struct {
 	Program json.RawMessage
 	Seed    uint32
@@ -30,7 +32,11 @@ type fixedChain struct {
 
 func fixedChains(t testing.TB) (chains []fixedChain) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/chains.json")
+	path := "testdata/chains.json"
+	if wheel.Fuses {
+		path = "testdata/chains-arm64.json"
+	}
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +44,7 @@ func fixedChains(t testing.TB) (chains []fixedChain) {
 		t.Fatal(err)
 	}
 	if len(chains) < 400 {
-		t.Fatalf("testdata/chains.json has %d chains: too few", len(chains))
+		t.Fatalf("%s has %d chains: too few", path, len(chains))
 	}
 	return chains
 }
@@ -103,6 +109,40 @@ func TestProgramsAreShared(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestResizesOfOlderPillows holds a resize against one per direction: Pillow 13 may begin with the
+// columns, those before it always begin with the rows.
+func TestResizesOfOlderPillows(t *testing.T) {
+	run := func(text string) []byte {
+		p, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, p.Output.Bytes())
+		if err := NewWorker(decode.Limits{}).Run(p, Source{Pixels: drawnPixels(p, 3, false)}, got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	const source = `{"mode":"RGB","size":[60,200],"ops":[`
+	one, rows, columns := `["resize",20,10,2,null]]`, `["resize",20,200,2,null],["resize",20,10,2,null]]}`,
+		`["resize",60,10,2,null],["resize",20,10,2,null]]}`
+	first, second := run(source+rows), run(source+columns)
+	if bytes.Equal(first, second) {
+		t.Fatal("the order of directions makes no difference here")
+	}
+	for pillow, want := range map[string][]byte{`}`: second, `,"pillow":13}`: second, `,"pillow":12}`: first, `,"pillow":10}`: first} {
+		if !bytes.Equal(run(source+one+pillow), want) {
+			t.Errorf("other bytes with %q", pillow)
+		}
+	}
+	for _, refused := range []string{`["resize",5,5,2,null,1.5]`, `["reduce",1,1,[1,1,5,5]]`} {
+		_, err := Parse([]byte(`{"mode":"LA","size":[9,9],"pillow":12,"ops":[` + refused + `]}`))
+		if !errors.As(err, new(*Refusal)) {
+			t.Errorf("%s: %v, a refusal is expected", refused, err)
+		}
+	}
 }
 
 // drawnPixels are those that drawn in chains.py draws.
@@ -261,7 +301,7 @@ func TestHSVNeedsNoFractions(t *testing.T) {
 		if s == 0 {
 			want = [3]uint8{v, v, v}
 		}
-		if r, g, b := table.toRGB(h, s, v); want != [3]uint8{r, g, b} {
+		if r, g, b := table.rgbOf(h, s, v); want != [3]uint8{r, g, b} {
 			wrong++
 		}
 	}

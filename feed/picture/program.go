@@ -46,8 +46,8 @@ func (o *Output) Bytes() int {
 	return n
 }
 
-// whole says whether a file is decoded as a whole, whatever is cropped of it.
-func (p *Program) whole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
+// readsWhole says whether a file is decoded as a whole, whatever is cropped of it.
+func (p *Program) readsWhole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
 
 // Memory is about how many bytes Run takes beside what decoding a file does.
 func (p *Program) Memory() int { return 3 * 4 * p.largest }
@@ -71,16 +71,18 @@ func (r *Refusal) Error() string {
 type step func(w *Worker) error
 
 // Parse checks a program: {"mode": "RGB", "size": [width, height], "ops": [["crop", 0, 0, 9, 9], ...]}.
-// mode and size are the source's. Other fields are somebody else's. An error that is no
+// mode and size are the source's; "pillow" is the major version whose bytes are meant, 13 by
+// default. Other fields are somebody else's. An error that is no
 // *Refusal is a program that nobody may write.
 func Parse(text []byte) (*Program, error) {
 	if len(text) > longestText {
 		return nil, fmt.Errorf("read program: %d bytes, more than %d", len(text), longestText)
 	}
 	var form struct {
-		Mode string
-		Size []int
-		Ops  [][]any
+		Mode   string
+		Size   []int
+		Ops    [][]any
+		Pillow int
 	}
 	if err := json.Unmarshal(text, &form); err != nil {
 		return nil, fmt.Errorf("read program: %w", err)
@@ -89,10 +91,11 @@ func Parse(text []byte) (*Program, error) {
 	case len(form.Ops) > mostOps:
 		return nil, fmt.Errorf("read program: %d ops, more than %d", len(form.Ops), mostOps)
 	case len(form.Size) != 2 || slices.Min(form.Size) < 1 || slices.Max(form.Size) > longestSide:
-		return nil, fmt.Errorf("read program: size %.60s: a width and a height from 1 to %d are expected", fmt.Sprint(form.Size), longestSide)
+		return nil, fmt.Errorf("read program: size %.60s: a width and a height from 1 to %d are expected",
+			fmt.Sprint(form.Size), longestSide)
 	}
 	size := image.Point{form.Size[0], form.Size[1]}
-	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size}
+	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size, pillow: form.Pillow}
 	if err := c.compile(form.Ops); err != nil {
 		return nil, err
 	}
@@ -104,6 +107,7 @@ type compiler struct {
 	program Program
 	mode    string
 	size    image.Point
+	pillow  int
 	open    *segment // takes further crops, resizes and flips; nil: none does
 }
 
@@ -126,12 +130,15 @@ func (c *compiler) compile(ops [][]any) error {
 	if bands[c.mode] == 0 {
 		return &Refusal{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
 	}
-	if c.program.whole() {
+	if c.program.readsWhole() {
 		if c.program.largest = c.size.X * c.size.Y; c.program.largest > mostPixels {
-			return &Refusal{-1, fmt.Sprintf("a picture of %v in mode %q, of more than %d pixels", c.size, c.mode, mostPixels)}
+			return &Refusal{
+				-1,
+				fmt.Sprintf("a picture of %v in mode %q, of more than %d pixels", c.size, c.mode, mostPixels),
+			}
 		}
 	}
-	c.open = newSegment(c.mode, c.size)
+	c.open = c.newSegment()
 	c.program.first = c.open
 	for i := first; i < len(ops); i++ {
 		if err := c.compileOp(i, ops[i]); err != nil {
@@ -143,7 +150,7 @@ func (c *compiler) compile(ops [][]any) error {
 			return err
 		}
 	}
-	c.program.end.close()
+	c.program.end.makeTables()
 	return nil
 }
 
@@ -162,7 +169,8 @@ func (c *compiler) compileOp(at int, op []any) error {
 	a := &arguments{op: at, name: name, list: op[1:]}
 	switch n := len(a.list); {
 	case n < known.least || n > known.most:
-		return fmt.Errorf("read program: op %d, %s: %d arguments, %d to %d are expected", at, name, n, known.least, known.most)
+		return fmt.Errorf("read program: op %d, %s: %d arguments, %d to %d are expected", at, name, n, known.least,
+			known.most)
 	case known.tensor != (c.program.end != nil):
 		a.refuse("it is not for a tensor, or only for one")
 	default:
@@ -174,8 +182,8 @@ func (c *compiler) compileOp(at int, op []any) error {
 	return a.err
 }
 
-// add appends a step that the crops before it cannot be folded with.
-func (c *compiler) add(s step) {
+// addStep appends a step that the crops before it cannot be folded with.
+func (c *compiler) addStep(s step) {
 	c.open = nil
 	c.program.steps = append(c.program.steps, s)
 }
@@ -188,7 +196,7 @@ func (c *compiler) checkSize(a *arguments) {
 	case c.size.X*c.size.Y > mostPixels:
 		a.refuse("a picture of %d x %d pixels, more than %d", c.size.X, c.size.Y, mostPixels)
 	case c.open != nil:
-		if err := c.open.check(); err != nil {
+		if err := c.open.checkSizes(); err != nil {
 			a.refuse("%v", err)
 		}
 	}

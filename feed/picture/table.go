@@ -2,11 +2,11 @@ package picture
 
 import "math"
 
-// table gives each value of a band another one.
-type table [256]uint8
+// lookUp gives each value of a band another one.
+type lookUp [256]uint8
 
-// look puts tables, one per band, into force.
-func look(w *Worker, tables []table) {
+// applyTables puts tables, one per band, into force.
+func applyTables(w *Worker, tables []lookUp) {
 	for c := range tables {
 		t, plane := &tables[c], w.picture.planes[c]
 		for i, v := range plane {
@@ -16,9 +16,9 @@ func look(w *Worker, tables []table) {
 }
 
 // lookUp is for tables that are known before the picture is.
-func (c *compiler) lookUp(tables []table) {
-	c.add(func(w *Worker) error {
-		look(w, tables)
+func (c *compiler) lookUp(tables []lookUp) {
+	c.addStep(func(w *Worker) error {
+		applyTables(w, tables)
 		return nil
 	})
 }
@@ -28,8 +28,8 @@ func compilePoint(c *compiler, a *arguments) {
 		a.refuse("mode %q", c.mode)
 		return
 	}
-	tables := make([]table, bands[c.mode])
-	for i, v := range a.numbers(0, 256*len(tables)) {
+	tables := make([]lookUp, bands[c.mode])
+	for i, v := range a.numberList(0, 256*len(tables)) {
 		tables[i/256][i%256] = uint8(min(max(v, 0), 255))
 		if v != float64(int(v)) {
 			a.refuse("%v in a table", v)
@@ -53,17 +53,17 @@ func compileTable(value func(a *arguments) func(v int) int) func(*compiler, *arg
 		if !greyOrColour(c, a) {
 			return
 		}
-		var t table
+		var t lookUp
 		for v := range t {
 			t[v] = uint8(of(v))
 		}
-		tables := []table{t, t, t}
+		tables := []lookUp{t, t, t}
 		c.lookUp(tables[:bands[c.mode]])
 	}
 }
 
 func posterize(a *arguments) func(v int) int {
-	mask := -1 << (8 - a.whole(0, 1, 8))
+	mask := -1 << (8 - a.wholeNumber(0, 1, 8))
 	return func(v int) int { return v & mask }
 }
 
@@ -91,7 +91,7 @@ func compileAutocontrast(c *compiler, a *arguments) {
 			a.refuse("a cutoff of %v", cut[i])
 		}
 	}
-	c.byHistogram(func(h *[256]int) table {
+	c.byHistogram(func(h *[256]int) lookUp {
 		if cut != [2]float64{} {
 			cutOff(h, cut)
 		}
@@ -100,16 +100,16 @@ func compileAutocontrast(c *compiler, a *arguments) {
 }
 
 // byHistogram is for tables that depend on how often each value is there.
-func (c *compiler) byHistogram(of func(*[256]int) table, a *arguments) {
+func (c *compiler) byHistogram(of func(*[256]int) lookUp, a *arguments) {
 	if !greyOrColour(c, a) {
 		return
 	}
-	c.add(func(w *Worker) error {
-		tables := make([]table, len(w.picture.planes))
+	c.addStep(func(w *Worker) error {
+		tables := make([]lookUp, len(w.picture.planes))
 		for i, plane := range w.picture.planes {
 			tables[i] = of(histogram(plane))
 		}
-		look(w, tables)
+		applyTables(w, tables)
 		return nil
 	})
 }
@@ -152,7 +152,7 @@ func histogram(plane []byte) *[256]int {
 	return &h
 }
 
-var same = func() (t table) {
+var same = func() (t lookUp) {
 	for v := range t {
 		t[v] = uint8(v)
 	}
@@ -160,7 +160,7 @@ var same = func() (t table) {
 }()
 
 // stretch is ImageOps.autocontrast.
-func stretch(h *[256]int) table {
+func stretch(h *[256]int) lookUp {
 	low, high := 0, 255
 	for low < 255 && h[low] == 0 {
 		low++
@@ -171,9 +171,9 @@ func stretch(h *[256]int) table {
 	if high <= low {
 		return same
 	}
-	var t table
+	var t lookUp
 	scale := 255 / float64(high-low)
-	offset := float64(-low) * scale
+	offset := float64(float64(-low) * scale)
 	for v := range t {
 		t[v] = uint8(min(max(int(float64(float64(v)*scale)+offset), 0), 255))
 	}
@@ -181,7 +181,7 @@ func stretch(h *[256]int) table {
 }
 
 // flatten is ImageOps.equalize.
-func flatten(h *[256]int) table {
+func flatten(h *[256]int) lookUp {
 	sum, last, values := 0, 0, 0
 	for _, n := range h {
 		if sum += n; n > 0 {
@@ -192,7 +192,7 @@ func flatten(h *[256]int) table {
 	if values <= 1 || step == 0 {
 		return same
 	}
-	var t table
+	var t lookUp
 	n := step / 2
 	for v := range t {
 		t[v] = uint8(min(n/step, 255))
@@ -203,7 +203,7 @@ func flatten(h *[256]int) table {
 
 // compileGrayscale is torchvision's to_grayscale.
 func compileGrayscale(c *compiler, a *arguments) {
-	n := a.whole(0, 1, 3)
+	n := a.wholeNumber(0, 1, 3)
 	if n == 2 {
 		a.refuse("%d bands", n)
 	}
@@ -213,11 +213,11 @@ func compileGrayscale(c *compiler, a *arguments) {
 			a.refuse("mode %q", c.mode)
 			return
 		}
-		c.add(convert)
+		c.addStep(convert)
 		c.mode = "L"
 	}
 	if n == 3 {
-		c.add(triple)
+		c.addStep(triple)
 		c.mode = "RGB"
 	}
 }

@@ -61,35 +61,35 @@ func (c *compiler) finish(dtype string, planes bool) {
 		shape = append(shape, n)
 	}
 	c.program.Output = Output{Shape: shape, Mode: c.mode}
-	e.set(c, dtype)
+	e.setType(c, dtype)
 	if dtype == "float32" { // F.to_tensor
-		e.each(func(_ int, v float32) float32 { return v / 255 })
+		e.changeEach(func(_ int, v float32) float32 { return v / 255 })
 	}
 }
 
-// set makes dtype the tensor's.
-func (e *ending) set(c *compiler, dtype string) {
+// setType makes dtype the tensor's.
+func (e *ending) setType(c *compiler, dtype string) {
 	e.dtype, c.program.Output.DType = dtype, dtype
-	e.each(func(_ int, v float32) float32 { return v })
+	e.changeEach(func(_ int, v float32) float32 { return v })
 }
 
-// each does something to all numbers, of which the tensor keeps as many bits as it has.
-func (e *ending) each(do func(band int, v float32) float32) {
+// changeEach does something to all numbers, of which the tensor keeps as many bits as it has.
+func (e *ending) changeEach(do func(band int, v float32) float32) {
 	n := len(e.values)
 	for band := range e.values {
 		for v, x := range e.values[band] {
-			e.values[band][v] = e.round(do(band, x))
+			e.values[band][v] = e.roundNumber(do(band, x))
 		}
 	}
 	for _, p := range e.erased {
 		for i, v := range p.values {
-			p.values[i] = e.round(do(i*n/len(p.values), v))
+			p.values[i] = e.roundNumber(do(i*n/len(p.values), v))
 		}
 	}
 }
 
-// close makes the tables of a tensor that nothing is done to any more.
-func (e *ending) close() {
+// makeTables makes the tables of a tensor that nothing is done to any more.
+func (e *ending) makeTables() {
 	if sizes[e.dtype] == 1 {
 		return
 	}
@@ -99,7 +99,7 @@ func (e *ending) close() {
 	}
 }
 
-func (e *ending) round(v float32) float32 { return round(v, e.dtype) }
+func (e *ending) roundNumber(v float32) float32 { return round(v, e.dtype) }
 
 // round is v with as many bits as dtype has.
 func round(v float32, dtype string) float32 {
@@ -128,13 +128,13 @@ func widened(half uint16) float32 {
 }
 
 func compileTo(c *compiler, a *arguments) {
-	dtype := a.oneOf(0, "float32", "float16", "bfloat16")
+	dtype := a.oneOfTexts(0, "float32", "float16", "bfloat16")
 	e := c.program.end
 	if !e.planes || e.dtype == "bool" || sizes[e.dtype] == 2 {
 		a.refuse("%s to %s", e.dtype, dtype)
 	}
 	if a.err == nil {
-		e.set(c, dtype)
+		e.setType(c, dtype)
 	}
 }
 
@@ -150,18 +150,18 @@ func (c *compiler) operands(i int, a *arguments) []float32 {
 	if v, ok := a.list[i].(float64); ok {
 		for band := range out {
 			if out[band] = float32(v); a.name == "add" || a.name == "sub" {
-				out[band] = e.round(out[band])
+				out[band] = e.roundNumber(out[band])
 			}
 		}
 		return out
 	}
-	list := a.numbers(i, -1)
+	list := a.numberList(i, -1)
 	if len(list) != 1 && len(list) != len(out) {
 		a.refuse("%d numbers for %d bands", len(list), len(out))
 		return out
 	}
 	for band := range out {
-		out[band] = e.round(float32(list[band%len(list)]))
+		out[band] = e.roundNumber(float32(list[band%len(list)]))
 	}
 	return out
 }
@@ -173,7 +173,7 @@ func compileArithmetic(do func(v, by float32) float32) func(*compiler, *argument
 			noZero(by, a)
 		}
 		if a.err == nil {
-			c.program.end.each(func(band int, v float32) float32 { return do(v, by[band]) })
+			c.program.end.changeEach(func(band int, v float32) float32 { return do(v, by[band]) })
 		}
 	}
 }
@@ -190,15 +190,15 @@ func compileNormalize(c *compiler, a *arguments) {
 	mean, std := c.operands(0, a), c.operands(1, a)
 	noZero(std, a)
 	if a.err == nil {
-		c.program.end.each(func(band int, v float32) float32 { return v - mean[band] })
-		c.program.end.each(func(band int, v float32) float32 { return v / std[band] })
+		c.program.end.changeEach(func(band int, v float32) float32 { return v - mean[band] })
+		c.program.end.changeEach(func(band int, v float32) float32 { return v / std[band] })
 	}
 }
 
 func compileErase(c *compiler, a *arguments) {
 	e := c.program.end
-	top, left := a.whole(0, 0, c.size.Y), a.whole(1, 0, c.size.X)
-	bottom, right := top+a.whole(2, 0, c.size.Y), left+a.whole(3, 0, c.size.X)
+	top, left := a.wholeNumber(0, 0, c.size.Y), a.wholeNumber(1, 0, c.size.X)
+	bottom, right := top+a.wholeNumber(2, 0, c.size.Y), left+a.wholeNumber(3, 0, c.size.X)
 	where := image.Rect(left, top, right, bottom)
 	if !e.planes || e.dtype == "bool" || !where.In(image.Rectangle{Max: c.size}) {
 		a.refuse("%v of a picture of %v", where, c.size)
@@ -208,7 +208,7 @@ func compileErase(c *compiler, a *arguments) {
 		return
 	}
 	for i := range values {
-		values[i] = e.round(values[i])
+		values[i] = e.roundNumber(values[i])
 		if v := values[i]; e.dtype == "uint8" && (v < 0 || v > 255 || v != float32(int(v))) {
 			a.refuse("%v in a tensor of bytes", v)
 		}
@@ -226,14 +226,14 @@ func (c *compiler) erasedWith(i, area int, a *arguments) []float32 {
 			out[band] = float32(a.number(i))
 		}
 	case []any:
-		for band, v := range a.numbers(i, n) {
+		for band, v := range a.numberList(i, n) {
 			out[band] = float32(v)
 		}
 	case map[string]any:
 		text, _ := v["f32"].(string)
 		bits, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(bits) != 4*n*area {
-			a.wrong(i, "base64 of a number of 32 bits for each place")
+			a.refuseArgument(i, "base64 of a number of 32 bits for each place")
 			return out
 		}
 		out = make([]float32, n*area)
@@ -241,13 +241,13 @@ func (c *compiler) erasedWith(i, area int, a *arguments) []float32 {
 			out[at] = math.Float32frombits(binary.LittleEndian.Uint32(bits[4*at:]))
 		}
 	default:
-		a.wrong(i, "a number, a list of them, or bits")
+		a.refuseArgument(i, "a number, a list of them, or bits")
 	}
 	return out
 }
 
-// write writes the picture to dst.
-func (e *ending) write(dst []byte, r *raster) {
+// writeTensor writes the picture to dst.
+func (e *ending) writeTensor(dst []byte, r *raster) {
 	if !e.planes {
 		together(dst, r.planes)
 		return
@@ -310,7 +310,8 @@ func NewTable(dtype string, bits []byte) (*Table, error) {
 // Become has a program that ends in a tensor of bytes give the table's numbers instead.
 func (p *Program) Become(t *Table) error {
 	if e := p.end; !e.planes || e.dtype != "uint8" || len(e.erased) > 0 || len(e.values) != len(t.numbers) {
-		return fmt.Errorf("a table for %d bands, for a picture of mode %q that ends as %s", len(t.numbers), p.Output.Mode, p.Output.DType)
+		return fmt.Errorf("a table for %d bands, for a picture of mode %q that ends as %s", len(t.numbers),
+			p.Output.Mode, p.Output.DType)
 	}
 	p.end.dtype, p.end.table, p.Output.DType = t.dtype, t.numbers, t.dtype
 	return nil

@@ -4,6 +4,8 @@ import (
 	"image"
 	"math"
 	"slices"
+
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
 // The kinds of mapping: from the middle of a pixel of the result to a place in the
@@ -26,14 +28,14 @@ const (
 
 func compileWarp(kind int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
-		size := image.Point{a.whole(0, 1, longestSide), a.whole(1, 1, longestSide)}
+		size := image.Point{a.wholeNumber(0, 1, longestSide), a.wholeNumber(1, 1, longestSide)}
 		m := mapping{kind: kind}
 		n := 8
 		if kind == affine {
 			n = 6
 		}
-		copy(m.a[:], a.numbers(2, n))
-		filter, fill := a.whole(3, nearest, bicubic), a.fill(4, c.mode)
+		copy(m.a[:], a.numberList(2, n))
+		filter, fill := a.wholeNumber(3, nearest, bicubic), a.fillColour(4, c.mode)
 		switch {
 		case filter != nearest && filter != bilinear && filter != bicubic:
 			a.refuse("filter %d", filter)
@@ -42,61 +44,60 @@ func compileWarp(kind int) func(*compiler, *arguments) {
 		case c.mode == "1" || c.mode == "P":
 			filter = nearest
 		}
-		if filter == nearest && kind == affine && m.way(size) == fixedPoint && !m.fits() {
+		if filter == nearest && kind == affine && m.chooseWalk(size) == fixedPoint && !m.fitsFixedPoint() {
 			a.refuse("coefficients %v", m.a)
 		}
 		if a.err != nil {
 			return
 		}
 		if alpha(c.mode) && filter != nearest {
-			c.add(premultiply)
-			c.warp(size, filter, m, fill)
-			c.add(unpremultiply)
+			c.addStep(premultiply)
+			c.compileWarp(size, filter, m, fill)
+			c.addStep(unpremultiply)
 			return
 		}
-		c.warp(size, filter, m, fill)
+		c.compileWarp(size, filter, m, fill)
 	}
 }
 
-// warp appends the step; what lies beyond the picture gets the fill.
-func (c *compiler) warp(size image.Point, filter int, m mapping, fill [4]uint8) {
+// compileWarp appends the step; what lies beyond the picture gets the fill.
+func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [4]uint8) {
 	c.size = size
-	c.add(func(w *Worker) error {
+	c.addStep(func(w *Worker) error {
 		in := w.picture
-		out := w.fresh(size, len(in.planes))
+		out := w.newRaster(size, len(in.planes))
 		switch filter {
 		case nearest:
 			takePixels(&out, &in, m, fill)
 		case bilinear:
-			w.sample(&out, &in, &m, fill, mixTwo)
+			w.sampleRows(&out, &in, &m, fill, mixTwo)
 		default:
-			w.sample(&out, &in, &m, fill, mixFour)
+			w.sampleRows(&out, &in, &m, fill, mixFour)
 		}
 		w.replace(out)
 		return nil
 	})
 }
 
-// at is where pixel x, y of the result comes from. Products are rounded on their own,
-// so that no compiler fuses them with an addition.
-func (m *mapping) at(x, y float64) (float64, float64) {
+// sourceOf is where pixel x, y of the result comes from.
+func (m *mapping) sourceOf(x, y float64) (float64, float64) {
 	a := &m.a
 	x, y = x+0.5, y+0.5
 	switch m.kind {
 	case perspective:
-		by := float64(a[6]*x) + float64(a[7]*y) + 1
-		return (float64(a[0]*x) + float64(a[1]*y) + a[2]) / by, (float64(a[3]*x) + float64(a[4]*y) + a[5]) / by
+		by := wheel.Sum(a[6], x, float64(a[7]*y)) + 1
+		return (wheel.Sum(a[0], x, float64(a[1]*y)) + a[2]) / by, (wheel.Sum(a[3], x, float64(a[4]*y)) + a[5]) / by
 	case quad:
-		return a[0] + float64(a[1]*x) + float64(a[2]*y) + float64(float64(a[3]*x)*y),
-			a[4] + float64(a[5]*x) + float64(a[6]*y) + float64(float64(a[7]*x)*y)
+		return wheel.Sum(float64(a[3]*x), y, wheel.Sum(a[2], y, wheel.Sum(a[1], x, a[0]))),
+			wheel.Sum(float64(a[7]*x), y, wheel.Sum(a[6], y, wheel.Sum(a[5], x, a[4])))
 	}
-	return float64(a[0]*x) + float64(a[1]*y) + a[2], float64(a[3]*x) + float64(a[4]*y) + a[5]
+	return wheel.Sum(a[0], x, float64(a[1]*y)) + a[2], wheel.Sum(a[3], x, float64(a[4]*y)) + a[5]
 }
 
 // takePixels writes the pixels that are nearest, row by row.
 func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	from := make([]int, out.size.X)
-	walk := m.walk(in.size, out.size)
+	walk := m.walkRows(in.size, out.size)
 	for y := range out.size.Y {
 		walk(from)
 		first, end := inside(from)
@@ -146,13 +147,13 @@ func consecutive(from []int) bool {
 	return len(from) > 0 && from[len(from)-1]-from[0] == len(from)-1
 }
 
-// walk returns what sets the places of the next row's pixels in a plane, -1 beyond it,
+// walkRows returns what sets the places of the next row's pixels in a plane, -1 beyond it,
 // in the ways that Pillow has to go along a row.
-func (m *mapping) walk(in, out image.Point) func(from []int) {
+func (m *mapping) walkRows(in, out image.Point) func(from []int) {
 	if m.kind != affine {
 		return m.walkExactly(in)
 	}
-	switch m.way(out) {
+	switch m.chooseWalk(out) {
 	case straight:
 		return m.walkStraight(in, out.X)
 	case fixedPoint:
@@ -165,23 +166,33 @@ func (m *mapping) walkExactly(in image.Point) func(from []int) {
 	y := 0.0
 	return func(from []int) {
 		for x := range from {
-			from[x] = place(in, m, float64(x), y)
+			from[x] = nearestPixel(in, m, float64(x), y)
 		}
 		y++
 	}
 }
 
-func place(in image.Point, m *mapping, x, y float64) int {
-	px, py := m.at(x, y)
-	return pixel(in, px, py)
+func nearestPixel(in image.Point, m *mapping, x, y float64) int {
+	px, py := m.sourceOf(x, y)
+	return pixelAt(in, px, py)
 }
 
-// pixel is the pixel at a place, or -1. What is no number lies nowhere.
-func pixel(in image.Point, x, y float64) int {
+// pixelAt is the pixel at a place, or -1. What is no number lies nowhere, or at 0.
+func pixelAt(in image.Point, x, y float64) int {
+	if wheel.NaNIsZero {
+		x, y = zeroOfNaN(x), zeroOfNaN(y)
+	}
 	if x >= 0 && x < float64(in.X) && y >= 0 && y < float64(in.Y) {
 		return int(y)*in.X + int(x)
 	}
 	return -1
+}
+
+func zeroOfNaN(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return x
 }
 
 // walkStraight is for rows that stay rows: columns are found once, by adding up.
@@ -189,12 +200,12 @@ func (m *mapping) walkStraight(in image.Point, width int) func(from []int) {
 	columns := make([]int, width)
 	at := m.a[2] + float64(m.a[0]*0.5)
 	for x := range columns {
-		columns[x] = pixel(image.Point{in.X, 1}, at, 0)
+		columns[x] = pixelAt(image.Point{in.X, 1}, at, 0)
 		at += m.a[0]
 	}
 	at = m.a[5] + float64(m.a[4]*0.5)
 	return func(from []int) {
-		row := pixel(image.Point{in.Y, 1}, at, 0)
+		row := pixelAt(image.Point{in.Y, 1}, at, 0)
 		for x, column := range columns {
 			if from[x] = row*in.X + column; row < 0 || column < 0 {
 				from[x] = -1
@@ -206,9 +217,9 @@ func (m *mapping) walkStraight(in image.Point, width int) func(from []int) {
 
 // walkFixed counts in 65536ths of a pixel.
 func (m *mapping) walkFixed(in image.Point) func(from []int) {
-	a0, a1, a3, a4 := fix(m.a[0]), fix(m.a[1]), fix(m.a[3]), fix(m.a[4])
+	a0, a1, a3, a4 := toFixed(m.a[0]), toFixed(m.a[1]), toFixed(m.a[3]), toFixed(m.a[4])
 	startX, startY := m.starts()
-	x, y := fix(startX), fix(startY)
+	x, y := toFixed(startX), toFixed(startY)
 	return func(from []int) {
 		xx, yy := x, y
 		for i := range from {
@@ -229,7 +240,7 @@ func (m *mapping) starts() (x, y float64) {
 	return a[2] + float64(a[0]*0.5) + float64(a[1]*0.5), a[5] + float64(a[3]*0.5) + float64(a[4]*0.5)
 }
 
-func fix(v float64) int32 { return int32(math.Floor(float64(v*65536) + 0.5)) }
+func toFixed(v float64) int32 { return int32(math.Floor(float64(v*65536) + 0.5)) }
 
 // walkAdding is for places too far out for fixed point.
 func (m *mapping) walkAdding(in image.Point) func(from []int) {
@@ -239,7 +250,7 @@ func (m *mapping) walkAdding(in image.Point) func(from []int) {
 	return func(from []int) {
 		xx, yy := x, y
 		for i := range from {
-			from[i] = pixel(in, xx, yy)
+			from[i] = pixelAt(in, xx, yy)
 			xx += a[0]
 			yy += a[3]
 		}
@@ -255,7 +266,7 @@ const (
 	adding
 )
 
-func (m *mapping) way(out image.Point) int {
+func (m *mapping) chooseWalk(out image.Point) int {
 	if m.a[1] == 0 && m.a[3] == 0 {
 		return straight
 	}
@@ -270,8 +281,8 @@ func (m *mapping) way(out image.Point) int {
 	return fixedPoint
 }
 
-// fits says whether fixed point holds the coefficients.
-func (m *mapping) fits() bool {
+// fitsFixedPoint says whether fixed point holds the coefficients.
+func (m *mapping) fitsFixedPoint() bool {
 	x, y := m.starts()
 	for _, v := range [...]float64{m.a[0], m.a[1], m.a[3], m.a[4], x, y} {
 		if math.Abs(v) >= 32767 {
@@ -301,23 +312,23 @@ const (
 // on with its last pixels.
 type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
 
-// sample mixes pixels around the place of each pixel of the result, row by row.
-func (w *Worker) sample(out, in *raster, m *mapping, fill [4]uint8, mix mixer) {
+// sampleRows mixes pixels around the place of each pixel of the result, row by row.
+func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, mix mixer) {
 	w.spots = slices.Grow(w.spots[:0], out.size.X)[:out.size.X]
 	for y := range out.size.Y {
-		m.find(w.spots, in.size, float64(y))
+		m.findSpots(w.spots, in.size, float64(y))
 		for c, plane := range in.planes {
 			mix(out.planes[c][y*out.size.X:][:out.size.X], plane, in.size, w.spots, fill[c])
 		}
 	}
 }
 
-// find sets the spots of row y.
-func (m *mapping) find(spots []spot, size image.Point, y float64) {
+// findSpots sets the spots of row y.
+func (m *mapping) findSpots(spots []spot, size image.Point, y float64) {
 	if m.kind != affine {
 		for x := range spots {
-			px, py := m.at(float64(x), y)
-			spots[x].set(size, px, py)
+			px, py := m.sourceOf(float64(x), y)
+			spots[x].setPlace(size, px, py)
 		}
 		return
 	}
@@ -326,11 +337,11 @@ func (m *mapping) find(spots []spot, size image.Point, y float64) {
 	downX, downY := float64(a[1]*(y+0.5)), float64(a[4]*(y+0.5))
 	for x := range spots {
 		across := float64(x) + 0.5
-		spots[x].set(size, float64(a[0]*across)+downX+a[2], float64(a[3]*across)+downY+a[5])
+		spots[x].setPlace(size, wheel.Sum(a[0], across, downX)+a[2], wheel.Sum(a[3], across, downY)+a[5])
 	}
 }
 
-func (s *spot) set(size image.Point, x, y float64) {
+func (s *spot) setPlace(size image.Point, x, y float64) {
 	s.where = within
 	switch {
 	case x < 0 || x >= float64(size.X) || y < 0 || y >= float64(size.Y):
@@ -373,9 +384,9 @@ func mixTwo(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 		right, below := min(left+1, last), min(top+1, bottom)*size.X
 		left, top = max(left, 0), max(top, 0)*size.X
 		a, b := number[plane[top+left]], number[plane[below+left]]
-		upper := a + float64((number[plane[top+right]]-a)*s.dx)
-		lower := b + float64((number[plane[below+right]]-b)*s.dx)
-		row[x] = uint8(int(upper + float64((lower-upper)*s.dy)))
+		upper := wheel.Sum(number[plane[top+right]]-a, s.dx, a)
+		lower := wheel.Sum(number[plane[below+right]]-b, s.dx, b)
+		row[x] = uint8(int(wheel.Sum(lower-upper, s.dy, upper)))
 	}
 }
 
@@ -398,13 +409,13 @@ func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 		}
 		left, last := int(s.left), size.X-1
 		c0, c1, c2, c3 := max(left-1, 0), max(left, 0), min(left+1, last), min(left+2, last)
-		p1 := s.row(plane, 0, size)
+		p1 := s.rowBelow(plane, 0, size)
 		v := number[p1[c1]]
 		if s.dx != 0 {
 			v = cubic(number[p1[c0]], v, number[p1[c2]], number[p1[c3]], s.dx)
 		}
 		if s.dy != 0 {
-			p0, p2, p3 := s.row(plane, -1, size), s.row(plane, 1, size), s.row(plane, 2, size)
+			p0, p2, p3 := s.rowBelow(plane, -1, size), s.rowBelow(plane, 1, size), s.rowBelow(plane, 2, size)
 			a, c, d := number[p0[c1]], number[p2[c1]], number[p3[c1]]
 			if s.dx != 0 {
 				a = cubic(number[p0[c0]], a, number[p0[c2]], number[p0[c3]], s.dx)
@@ -421,13 +432,13 @@ func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 	}
 }
 
-// row is the plane from the i-th row below the spot on.
-func (s *spot) row(plane []byte, i int, size image.Point) []byte {
+// rowBelow is the plane from the i-th row below the spot on.
+func (s *spot) rowBelow(plane []byte, i int, size image.Point) []byte {
 	return plane[min(max(int(s.top)+i, 0), size.Y-1)*size.X:]
 }
 
 func cubic(a, b, c, d, at float64) float64 {
 	p3 := float64(2*(a-b)) + c - d
 	p4 := -a + b - c + d
-	return b + float64(at*(-a+c+float64(at*(p3+float64(at*p4)))))
+	return wheel.Sum(at, wheel.Sum(at, wheel.Sum(at, p4, p3), -a+c), b)
 }

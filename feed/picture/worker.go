@@ -45,7 +45,10 @@ type raster struct {
 var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
 // sources are the modes of files and pixels that are known.
-var sources = map[string]bool{"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true, "I;16": true}
+var sources = map[string]bool{
+	"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true,
+	"I;16": true,
+}
 
 func alpha(mode string) bool { return mode == "LA" || mode == "RGBA" }
 
@@ -55,7 +58,7 @@ func (w *Worker) Run(p *Program, source Source, dst []byte) error {
 	if n := p.Output.Bytes(); len(dst) != n {
 		return fmt.Errorf("run program: %d bytes are given for a picture of %d", len(dst), n)
 	}
-	if err := w.load(p, source); err != nil {
+	if err := w.loadSource(p, source); err != nil {
 		return err
 	}
 	for _, s := range p.steps {
@@ -63,27 +66,27 @@ func (w *Worker) Run(p *Program, source Source, dst []byte) error {
 			return err
 		}
 	}
-	p.end.write(dst, &w.picture)
+	p.end.writeTensor(dst, &w.picture)
 	return nil
 }
 
-// load leaves the source, cropped and resized as the program begins, as the picture.
-func (w *Worker) load(p *Program, source Source) error {
+// loadSource leaves the source, cropped and resized as the program begins, as the picture.
+func (w *Worker) loadSource(p *Program, source Source) error {
 	if (source.File == nil) == (source.Pixels == nil) {
 		return errors.New("run program: a file or pixels are expected as the source")
 	}
-	picture, err := w.open(p, source)
+	picture, err := w.openSource(p, source)
 	if err != nil {
 		return err
 	}
-	return w.draw(p.first, picture)
+	return w.drawSegment(p.first, picture)
 }
 
-func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
+func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) {
 	if source.File == nil {
-		return nil, w.split(p, source.Pixels)
+		return nil, w.splitBands(p, source.Pixels)
 	}
-	info, err := w.decoder.Open(source.File)
+	info, err := w.decoder.ReadHeader(source.File)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +100,7 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 		return nil, &Refusal{-1, "a colour of a PNG that becomes transparent"}
 	}
 	need := p.first.colour.Need()
-	if p.whole() {
+	if p.readsWhole() {
 		need = image.Rectangle{Max: p.size}
 	}
 	picture, err := w.decoder.Decode(need)
@@ -107,8 +110,8 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	if why := w.decoder.Info().Inexact; why != "" {
 		return nil, &Refusal{-1, why}
 	}
-	if p.whole() {
-		return nil, w.keep(p.mode, picture)
+	if p.readsWhole() {
+		return nil, w.keepDecoded(p.mode, picture)
 	}
 	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
 		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
@@ -116,9 +119,9 @@ func (w *Worker) open(p *Program, source Source) (*decode.Picture, error) {
 	return picture, nil
 }
 
-// keep makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.
-func (w *Worker) keep(mode string, picture *decode.Picture) error {
-	out := w.fresh(picture.Size, bands[mode])
+// keepDecoded makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.
+func (w *Worker) keepDecoded(mode string, picture *decode.Picture) error {
+	out := w.newRaster(picture.Size, bands[mode])
 	colours := out.planes
 	if alpha(mode) || mode == "P" {
 		last := len(colours) - 1
@@ -141,18 +144,19 @@ func (w *Worker) keep(mode string, picture *decode.Picture) error {
 	return nil
 }
 
-// split takes pixels apart into the planes of the picture.
-func (w *Worker) split(p *Program, pixels []byte) error {
+// splitBands takes pixels apart into the planes of the picture.
+func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
 	if n == 0 || p.mode == "P" && p.turned {
 		return &Refusal{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
 	}
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
-		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size, p.mode)
+		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size,
+			p.mode)
 	}
 	w.palette = nil
-	out := w.fresh(p.size, n)
-	apart(out.planes, pixels)
+	out := w.newRaster(p.size, n)
+	partBands(out.planes, pixels)
 	if p.mode == "1" {
 		for i, v := range out.planes[0] {
 			if v != 0 {
@@ -167,8 +171,8 @@ func (w *Worker) split(p *Program, pixels []byte) error {
 	return nil
 }
 
-// apart takes pixels apart, into a plane per band.
-func apart(planes [][]byte, pixels []byte) {
+// partBands takes pixels apart, into a plane per band.
+func partBands(planes [][]byte, pixels []byte) {
 	if len(planes) == 3 {
 		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
 		for i := range r {
@@ -201,11 +205,11 @@ func together(pixels []byte, planes [][]byte) {
 	}
 }
 
-// fresh is a picture with undefined pixels.
-func (w *Worker) fresh(size image.Point, bands int) raster {
+// newRaster is a picture with undefined pixels.
+func (w *Worker) newRaster(size image.Point, bands int) raster {
 	out := raster{size, make([][]byte, bands)}
 	for c := range out.planes {
-		out.planes[c] = w.take(size.X * size.Y)
+		out.planes[c] = w.takePlane(size.X * size.Y)
 	}
 	return out
 }
@@ -213,14 +217,14 @@ func (w *Worker) fresh(size image.Point, bands int) raster {
 // replace makes r the picture in hand; planes that it has no more are free.
 func (w *Worker) replace(r raster) {
 	for _, plane := range w.picture.planes {
-		if !r.has(plane) {
-			w.give(plane)
+		if !r.hasPlane(plane) {
+			w.givePlane(plane)
 		}
 	}
 	w.picture = r
 }
 
-func (r *raster) has(plane []byte) bool {
+func (r *raster) hasPlane(plane []byte) bool {
 	for _, p := range r.planes {
 		if &p[0] == &plane[0] {
 			return true
@@ -232,8 +236,8 @@ func (r *raster) has(plane []byte) bool {
 // mostFree planes are kept: two pictures of four and some for what is in between.
 const mostFree = 12
 
-// take returns n bytes of memory, of the smallest plane that has them.
-func (w *Worker) take(n int) []byte {
+// takePlane returns n bytes of memory, of the smallest plane that has them.
+func (w *Worker) takePlane(n int) []byte {
 	best := -1
 	for i, plane := range w.free {
 		if cap(plane) >= n && (best < 0 || cap(plane) < cap(w.free[best])) {
@@ -248,8 +252,8 @@ func (w *Worker) take(n int) []byte {
 	return plane
 }
 
-// give returns memory; the smallest plane is forgotten where there are too many.
-func (w *Worker) give(plane []byte) {
+// givePlane returns memory; the smallest plane is forgotten where there are too many.
+func (w *Worker) givePlane(plane []byte) {
 	w.free = append(w.free, plane)
 	if len(w.free) > mostFree {
 		least := 0
@@ -262,8 +266,8 @@ func (w *Worker) give(plane []byte) {
 	}
 }
 
-// as is the picture's bands from first on as feed/decode has them: three, or one.
-func (r *raster) as(planes [][]byte) *decode.Picture {
+// asPicture is the picture's bands from first on as feed/decode has them: three, or one.
+func (r *raster) asPicture(planes [][]byte) *decode.Picture {
 	p := &decode.Picture{Size: r.size, Bounds: image.Rectangle{Max: r.size}, Model: decode.Grey, SubX: 1, SubY: 1}
 	if len(planes) == 3 {
 		p.Model = decode.RGB

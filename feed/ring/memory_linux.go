@@ -20,14 +20,14 @@ func reserve(bytes int) (*os.File, []byte, error) {
 		return nil, nil, fmt.Errorf("make a memfd: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "memfd:stoker-ring")
-	memory, err := fit(fd, bytes)
+	memory, err := fitMemory(fd, bytes)
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return file, memory, nil
 }
 
-func fit(fd, bytes int) ([]byte, error) {
+func fitMemory(fd, bytes int) ([]byte, error) {
 	// fallocate beyond it ends in the OOM killer, which picks whom it likes, before
 	// it ends in an error.
 	if free, who := cgroup.FreeMemory(os.DirFS("/"), "self"); free > 0 && int64(bytes) > free {
@@ -37,11 +37,13 @@ func fit(fd, bytes int) ([]byte, error) {
 		return nil, fmt.Errorf("set its size: %w", err)
 	}
 	if err := allocate(fd, bytes); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
-		return nil, fmt.Errorf("the machine has no %.1f MB of memory to spare: lower depth or batch: %w", float64(bytes)/1e6, err)
+		return nil, fmt.Errorf("the machine has no %.1f MB of memory to spare: lower depth or batch: %w",
+			float64(bytes)/1e6, err)
 	} else if err != nil {
 		return nil, fmt.Errorf("allocate it: %w", err)
 	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
+		unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		return nil, fmt.Errorf("seal it: %w", err)
 	}
 	memory, err := unix.Mmap(fd, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)

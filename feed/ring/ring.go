@@ -34,21 +34,21 @@ type Ring struct {
 	file      *os.File
 
 	mu     sync.Mutex // guards states
-	states []State
+	states []state
 }
 
-// State is where a slot is on its way.
-type State uint8
+// state is where a slot is on its way.
+type state uint8
 
 // The states.
 const (
-	Free State = iota
-	Filling
-	Ready
-	Loaned
+	free state = iota
+	filling
+	ready
+	loaned
 )
 
-func (s State) String() string { return [...]string{"free", "being filled", "ready", "on loan"}[s] }
+func (s state) String() string { return [...]string{"free", "being filled", "ready", "on loan"}[s] }
 
 // New returns a ring of slots of at least slotBytes each, all of it reserved: a
 // machine that lacks the memory says so here, not by a signal later.
@@ -60,8 +60,8 @@ func New(slots, slotBytes int) (*Ring, error) {
 	if slotBytes < 1 || slotBytes > most/maxSlots {
 		return nil, fmt.Errorf("slots of %d bytes: expected 1 to %d", slotBytes, most/maxSlots)
 	}
-	slotBytes = align(slotBytes)
-	r := &Ring{slotBytes: slotBytes, states: make([]State, slots)}
+	slotBytes = alignToPages(slotBytes)
+	r := &Ring{slotBytes: slotBytes, states: make([]state, slots)}
 	var err error
 	r.file, r.memory, err = reserve(slots * slotBytes)
 	if err != nil {
@@ -70,8 +70,8 @@ func New(slots, slotBytes int) (*Ring, error) {
 	return r, nil
 }
 
-// align rounds up to whole pages.
-func align(bytes int) int { return (bytes + Page - 1) / Page * Page }
+// alignToPages rounds up to whole pages.
+func alignToPages(bytes int) int { return (bytes + Page - 1) / Page * Page }
 
 // Slots is the number of slots, SlotBytes the distance from one to the next.
 func (r *Ring) Slots() int { return len(r.states) }
@@ -96,8 +96,8 @@ func (r *Ring) Take() (slot int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, s := range r.states {
-		if s == Free {
-			r.states[i] = Filling
+		if s == free {
+			r.states[i] = filling
 			return i, true
 		}
 	}
@@ -106,23 +106,23 @@ func (r *Ring) Take() (slot int, ok bool) {
 
 // Filled says that a slot is whole and nobody writes to it any more. Pairs with
 // Take.
-func (r *Ring) Filled(slot int) error { return r.move(slot, Filling, Ready) }
+func (r *Ring) Filled(slot int) error { return r.moveSlot(slot, filling, ready) }
 
 // Loan gives a slot to the client.
-func (r *Ring) Loan(slot int) error { return r.move(slot, Ready, Loaned) }
+func (r *Ring) Loan(slot int) error { return r.moveSlot(slot, ready, loaned) }
 
 // Release takes a slot back from the client. Pairs with Loan.
-func (r *Ring) Release(slot int) error { return r.move(slot, Loaned, Free) }
+func (r *Ring) Release(slot int) error { return r.moveSlot(slot, loaned, free) }
 
 // Drop frees a slot that the client never got; nobody may write to it any more.
 func (r *Ring) Drop(slot int) error {
-	if err := r.move(slot, Filling, Free); err == nil {
+	if err := r.moveSlot(slot, filling, free); err == nil {
 		return nil
 	}
-	return r.move(slot, Ready, Free)
+	return r.moveSlot(slot, ready, free)
 }
 
-func (r *Ring) move(slot int, from, to State) error {
+func (r *Ring) moveSlot(slot int, from, to state) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slot < 0 || slot >= len(r.states) {
@@ -135,7 +135,7 @@ func (r *Ring) move(slot int, from, to State) error {
 	return nil
 }
 
-// Counts is how many slots are in each State.
+// Counts is how many slots are in each state.
 type Counts struct {
 	Free    int `json:"free"`
 	Filling int `json:"filling"`
@@ -143,19 +143,19 @@ type Counts struct {
 	Loaned  int `json:"loaned"`
 }
 
-// Counts says where the slots are.
-func (r *Ring) Counts() (c Counts) {
+// CountSlots says where the slots are.
+func (r *Ring) CountSlots() (c Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.states {
 		switch s {
-		case Free:
+		case free:
 			c.Free++
-		case Filling:
+		case filling:
 			c.Filling++
-		case Ready:
+		case ready:
 			c.Ready++
-		case Loaned:
+		case loaned:
 			c.Loaned++
 		}
 	}
@@ -166,7 +166,7 @@ func (r *Ring) Counts() (c Counts) {
 // it has mapped. It refuses while a slot is being filled: who writes there would
 // die of it.
 func (r *Ring) Close() error {
-	if n := r.Counts().Filling; n > 0 {
+	if n := r.CountSlots().Filling; n > 0 {
 		return fmt.Errorf("close a ring of which %d slots are being filled", n)
 	}
 	err := unmap(r.memory)

@@ -43,7 +43,7 @@ func TestOneRound(t *testing.T) {
 	if err := r.Drop(b); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Counts(); got != (Counts{Free: 2}) {
+	if got := r.CountSlots(); got != (Counts{Free: 2}) {
 		t.Fatalf("%+v", got)
 	}
 	if err := r.Close(); err != nil {
@@ -57,38 +57,38 @@ func TestRandomMoves(t *testing.T) {
 	const slots = 3
 	r := open(t, slots, 1)
 	defer r.Close()
-	model := make([]State, slots)
+	model := make([]state, slots)
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 20_000 {
 		slot := random.IntN(slots+2) - 1
-		from, to := Loaned, Free
+		from, to := loaned, free
 		move := r.Release
 		switch random.IntN(5) {
 		case 0:
 			taken, ok := r.Take()
-			free := -1
+			lowest := -1
 			for i := slots - 1; i >= 0; i-- {
-				if model[i] == Free {
-					free = i
+				if model[i] == free {
+					lowest = i
 				}
 			}
-			if ok != (free >= 0) || ok && taken != free {
-				t.Fatalf("move %d: took %d %v, expected %d", n, taken, ok, free)
+			if ok != (lowest >= 0) || ok && taken != lowest {
+				t.Fatalf("move %d: took %d %v, expected %d", n, taken, ok, lowest)
 			}
 			if ok {
-				model[taken] = Filling
+				model[taken] = filling
 			}
 			continue
 		case 1:
-			from, to, move = Filling, Ready, r.Filled
+			from, to, move = filling, ready, r.Filled
 		case 2:
-			from, to, move = Ready, Loaned, r.Loan
+			from, to, move = ready, loaned, r.Loan
 		case 3:
-			to, move = Free, r.Drop
-			if slot >= 0 && slot < slots && (model[slot] == Filling || model[slot] == Ready) {
+			to, move = free, r.Drop
+			if slot >= 0 && slot < slots && (model[slot] == filling || model[slot] == ready) {
 				from = model[slot]
 			} else {
-				from = Filling
+				from = filling
 			}
 		}
 		allowed := slot >= 0 && slot < slots && model[slot] == from

@@ -66,9 +66,11 @@ type answer struct {
 		Index int
 		Why   string
 	}
-	State string
-	Text  string
-	Fatal bool
+	FailedMore int `json:"failed_more"`
+	State      string
+	Kind       string
+	Text       string
+	Fatal      bool
 
 	fds []int
 }
@@ -180,14 +182,14 @@ func (c *client) close() {
 // started is a daemon in this process, and its first client.
 type started struct {
 	*client
-	daemon *Daemon
+	daemon *daemon
 	end    chan error
 	stop   context.CancelFunc
 }
 
 func start(t testing.TB, o Options) *started {
 	t.Helper()
-	ours, theirs, err := pair()
+	ours, theirs, err := socketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func start(t testing.TB, o Options) *started {
 			return
 		}
 		s.daemon.attend(ctx, nil)
-		s.end <- s.daemon.end(nil)
+		s.end <- s.daemon.endAll(nil)
 	}()
 	t.Cleanup(func() {
 		s.close()

@@ -1,21 +1,24 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/stoker-dev/stoker/feed/ring"
+	"github.com/stoker-dev/stoker/feed/source"
 )
 
 // conversation is one connection: it reads the client's packets and acts on them.
 // Nothing that takes long happens in its goroutine, so that a ping is answered
 // whatever else goes on.
 type conversation struct {
-	daemon *Daemon
+	daemon *daemon
 	link   *link
 	gone   chan struct{} // closed when the client has gone
 
@@ -33,36 +36,36 @@ type conversation struct {
 // errClose ends a conversation as its client wished.
 var errClose = errors.New("closed by the client")
 
-// run returns when the connection is closed and all that it held is given back.
-func (c *conversation) run() {
+// serveClient returns when the connection is closed and all that it held is given back.
+func (c *conversation) serveClient() {
 	err := c.listen()
-	refused := c.link.why() != nil
+	refused := c.link.toldReason() != nil
 	close(c.gone)
 	c.opening.Wait()
 	c.making.Wait()
-	c.rooms.close()
+	c.rooms.unmapAll()
 	if c.session != nil {
-		c.daemon.left(c.session)
-		if err := c.session.close(); err != nil {
+		c.daemon.countLeft(c.session)
+		if err := c.session.closeSession(); err != nil {
 			c.daemon.warn("end of a session: %v", err)
 		}
 	}
 	if refused {
 		c.link.linger()
 	}
-	c.link.close(err)
+	c.link.closeSlowly(err)
 }
 
 // listen acts on packets until there are no more.
 func (c *conversation) listen() error {
 	buffer := make([]byte, maxPacket+1)
 	for {
-		packet, fds, err := c.link.receive(buffer)
+		packet, fds, lost, err := c.link.receive(buffer)
 		if err != nil {
 			closeAll(fds)
 			return err
 		}
-		err = c.handle(packet, fds)
+		err = c.handle(packet, fds, lost)
 		if errors.Is(err, errClose) {
 			return err
 		}
@@ -74,8 +77,12 @@ func (c *conversation) listen() error {
 }
 
 // handle acts on a packet, and closes the descriptors that nobody needs.
-func (c *conversation) handle(packet []byte, fds []int) error {
-	r, err := parse(packet)
+func (c *conversation) handle(packet []byte, fds []int, lost bool) error {
+	r, err := parseRequest(packet)
+	if err == nil && lost {
+		closeAll(fds)
+		return c.answerLack(r)
+	}
 	if err == nil && (r.Type == "open" && r.SpecBytes > 0 || r.Type == "make") && len(fds) > 0 {
 		r.file, fds = os.NewFile(uintptr(fds[0]), "file"), fds[1:]
 	}
@@ -86,21 +93,31 @@ func (c *conversation) handle(packet []byte, fds []int) error {
 	if err != nil {
 		return err
 	}
-	return c.act(r)
+	return c.answer(r)
 }
 
-func (c *conversation) act(r *request) error {
+// answerLack answers a packet whose descriptors were lost, as this process has no number for them. Pictures can
+// be made by who asked; a session cannot begin.
+func (c *conversation) answerLack(r *request) error {
+	if r.Type == "make" {
+		return c.link.sendPacket(made{Type: "made", N: r.N, More: 1})
+	}
+	return fmt.Errorf("the descriptors of %q found no room: %w", r.Type, syscall.EMFILE)
+}
+
+func (c *conversation) answer(r *request) error {
 	switch r.Type {
 	case "connect":
-		return c.connect()
+		c.making.Go(c.connect)
+		return nil
 	case "ping":
-		return c.link.send(pong{Type: "pong", N: r.N, State: c.state(time.Now())})
+		return c.link.sendPacket(pong{Type: "pong", N: r.N, State: c.describeState(time.Now())})
 	case "close":
 		return errClose
 	case "open":
-		return c.open(r)
+		return c.beginOpening(r)
 	case "make":
-		return c.make(r)
+		return c.makePictures(r)
 	}
 	c.mu.Lock()
 	s := c.session
@@ -109,26 +126,46 @@ func (c *conversation) act(r *request) error {
 		return fmt.Errorf("a %s before the session was opened", r.Type)
 	}
 	if r.Type == "start" {
-		return s.start(r)
+		return s.startRun(r)
 	}
 	return s.release(*r.Slot, r.Waited)
 }
 
-// connect makes a further connection for the client's next loader.
-func (c *conversation) connect() error {
-	ours, theirs, err := pair()
+// connect makes a further connection for the client's next loader, once there are descriptors for it.
+func (c *conversation) connect() {
+	ctx, stop := c.context()
+	defer stop()
+	err := source.WaitOut(ctx, func() error {
+		ours, theirs, err := socketPair()
+		if err != nil {
+			return err
+		}
+		if err := c.daemon.addConversation(ours, c.link.peer.watchAgain()); err != nil {
+			closeDescriptor(theirs)
+			return err
+		}
+		return c.link.sendPacket(connected{Type: "connected"}, theirs)
+	})
 	if err != nil {
-		return err
+		c.link.refuse(err)
 	}
-	if err := c.daemon.add(ours, c.link.peer.again()); err != nil {
-		closeDescriptor(theirs)
-		return err
-	}
-	return c.link.send(connected{Type: "connected"}, theirs)
 }
 
-// open begins the session in a goroutine of its own: the folder may be large.
-func (c *conversation) open(r *request) error {
+// context ends when the client has gone.
+func (c *conversation) context() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-c.gone:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// beginOpening begins the session in a goroutine of its own: the folder may be large.
+func (c *conversation) beginOpening(r *request) error {
 	if c.asked {
 		_ = r.file.Close() // only read; nil where none came
 		return errors.New("a second open: each loader has a connection of its own, which connect gives")
@@ -148,27 +185,27 @@ func (c *conversation) openSession(r *request) error {
 	if err != nil {
 		return err
 	}
-	share, err := c.daemon.join(spec, r)
+	share, err := c.daemon.joinShare(spec, r)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	c.share = share
 	c.mu.Unlock()
-	s, err := c.begin(r)
+	s, err := c.beginSession(r)
 	if err != nil {
-		share.leave(nil)
+		share.leaveLoader(nil)
 		return err
 	}
 	c.mu.Lock()
 	c.session = s // the client may start as soon as it has read opened
 	c.mu.Unlock()
-	return c.tell(s)
+	return c.tellOpened(s)
 }
 
-// begin waits for the loader and makes the ring.
-func (c *conversation) begin(r *request) (*session, error) {
-	if err := c.share.wait(c.gone); err != nil {
+// beginSession waits for the loader and makes the ring.
+func (c *conversation) beginSession(r *request) (*session, error) {
+	if err := c.share.waitForLoader(c.gone); err != nil {
 		return nil, err
 	}
 	l := c.share.loader
@@ -176,38 +213,41 @@ func (c *conversation) begin(r *request) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{link: c.link, daemon: c.daemon, share: c.share, rank: r.Rank, pid: r.PID, ring: ring, held: make([]*fill, ring.Slots())}
-	c.share.enter(s)
-	c.daemon.opened(s, r.Local)
+	s := &session{
+		link: c.link, daemon: c.daemon, share: c.share, rank: r.Rank, pid: r.PID, ring: ring,
+		held: make([]*fill, ring.Slots()),
+	}
+	c.share.enterLoader(s)
+	c.daemon.countOpened(s, r.Local)
 	return s, nil
 }
 
-// tell sends opened, with the ring, and then what the client should know but need
+// tellOpened sends opened, with the ring, and then what the client should know but need
 // not stop for.
-func (c *conversation) tell(s *session) error {
+func (c *conversation) tellOpened(s *session) error {
 	message, fds, err := openedOf(s)
 	if err != nil {
 		return err
 	}
-	if err := c.link.send(message, fds...); err != nil {
+	if err := c.link.sendPacket(message, fds...); err != nil {
 		return err
 	}
 	if err := c.daemon.record(); err != nil {
-		return c.link.send(failure{Type: "error", Text: err.Error()})
+		return c.link.sendPacket(failure{Type: "error", Text: err.Error()})
 	}
 	return nil
 }
 
-// state is the sentence of a pong.
-func (c *conversation) state(now time.Time) string {
+// describeState is the sentence of a pong.
+func (c *conversation) describeState(now time.Time) string {
 	c.mu.Lock()
 	share, s := c.share, c.session
 	c.mu.Unlock()
 	switch {
 	case s != nil:
-		return s.state(now)
+		return s.describeState(now)
 	case share != nil:
-		return share.state(now)
+		return share.describeListing(now)
 	case c.asked:
 		return "the spec is being read"
 	}

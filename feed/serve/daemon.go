@@ -36,8 +36,10 @@ const (
 
 // Options are what whoever starts a daemon may say.
 type Options struct {
-	Ranks      int    // of this node; 0 means 1
-	Parent     int    // process that started this one: without it and without a connection the daemon ends; 0: whoever it is at Serve
+	Ranks int // of this node; 0 means 1
+	// process that started this one: without it and without a connection the daemon ends; 0:
+	// whoever it is at Serve
+	Parent     int
 	Threads    int    // that decode; 0: the first session's word, else all processors
 	Nice       int    // 0: the first session's word, else feed's default
 	Quarantine string // file; "": the first session's word
@@ -50,10 +52,10 @@ type Options struct {
 	engine engine // of tests; nil: feed's
 }
 
-// Daemon serves one job on one node.
-type Daemon struct {
+// daemon serves one job on one node.
+type daemon struct {
 	options Options
-	table   *table
+	table   *loaderTable
 	work    sync.WaitGroup // conversations, listings, the listener
 
 	begun    sync.Once // the options hold from then on
@@ -84,27 +86,27 @@ func Serve(ctx context.Context, first *net.UnixConn, listener *Listener, o Optio
 		}
 	}
 	d.attend(ctx, listener)
-	return d.end(listener)
+	return d.endAll(listener)
 }
 
-func newDaemon(o Options) *Daemon {
+func newDaemon(o Options) *daemon {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	d := &Daemon{
+	d := &daemon{
 		options: o, links: map[*link]struct{}{}, sessions: map[*session]struct{}{}, ranks: map[int]bool{},
 		quiet: time.Now(), changed: make(chan struct{}, 1),
 	}
-	d.table = &table{daemon: d, shares: map[string]*share{}}
+	d.table = &loaderTable{daemon: d, shares: map[string]*share{}}
 	return d
 }
 
 // attend returns when the daemon has nothing more to do.
-func (d *Daemon) attend(ctx context.Context, listener *Listener) {
-	parent := first(d.options.Parent, os.Getppid())
+func (d *daemon) attend(ctx context.Context, listener *Listener) {
+	parent := firstSet(d.options.Parent, os.Getppid())
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	for !d.over(listener != nil, os.Getppid() != parent, time.Now()) {
+	for !d.isOver(listener != nil, os.Getppid() != parent, time.Now()) {
 		if listener != nil && d.complete() {
 			listener.removeName()
 			_ = listener.Close() // nobody can find it any more
@@ -114,28 +116,28 @@ func (d *Daemon) attend(ctx context.Context, listener *Listener) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			d.bury()
+			d.cutEnded()
 		case <-d.changed:
 		}
 	}
 }
 
-// over reports whether nobody is connected and nobody is expected.
-func (d *Daemon) over(listening, orphaned bool, now time.Time) bool {
+// isOver reports whether nobody is connected and nobody is expected.
+func (d *daemon) isOver(listening, orphaned bool, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.links) == 0 && (!listening || orphaned || now.Sub(d.quiet) > lonely)
 }
 
 // complete reports whether all ranks of the node have opened a session.
-func (d *Daemon) complete() bool {
+func (d *daemon) complete() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.ranks) >= max(d.options.Ranks, 1)
 }
 
-// end closes every connection and waits for all work.
-func (d *Daemon) end(listener *Listener) error {
+// endAll closes every connection and waits for all work.
+func (d *daemon) endAll(listener *Listener) error {
 	d.mu.Lock()
 	d.ended = true
 	links := make([]*link, 0, len(d.links))
@@ -147,7 +149,7 @@ func (d *Daemon) end(listener *Listener) error {
 		_ = listener.Close()
 	}
 	for _, l := range links {
-		l.cut(errors.New("the daemon ends"))
+		l.closeAtOnce(errors.New("the daemon ends"))
 	}
 	if !within(patience, d.finish) {
 		d.warn("a read does not come back: the storage of a data set does not answer; the daemon ends without it")
@@ -160,10 +162,10 @@ func (d *Daemon) end(listener *Listener) error {
 }
 
 // finish waits for all work.
-func (d *Daemon) finish() {
+func (d *daemon) finish() {
 	d.work.Wait()
 	if d.options.engine != nil {
-		d.options.engine.close()
+		d.options.engine.closePool()
 	}
 }
 
@@ -183,17 +185,21 @@ func within(limit time.Duration, work func()) bool {
 }
 
 // accept takes connections by name until the listener is closed.
-func (d *Daemon) accept(listener *Listener) {
-	for {
+func (d *daemon) accept(listener *Listener) {
+	for told := false; ; {
 		conn, err := listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil { // out of descriptors: others must close some first
-			d.warn("accept a connection: %v", err)
+			if !told {
+				d.warn("accept a connection: %v", err)
+			}
+			told = true
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
+		told = false
 		if err := d.welcome(conn); err != nil {
 			d.warn("%v", err)
 		}
@@ -201,97 +207,99 @@ func (d *Daemon) accept(listener *Listener) {
 }
 
 // welcome begins a conversation with whoever is at the other end.
-func (d *Daemon) welcome(conn *net.UnixConn) error {
+func (d *daemon) welcome(conn *net.UnixConn) error {
 	who, err := peerOf(conn)
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	return d.add(conn, who)
+	return d.addConversation(conn, who)
 }
 
-// add begins a conversation with a peer that is known.
-func (d *Daemon) add(conn *net.UnixConn, who *peer) error {
+// addConversation begins a conversation with a peer that is known.
+func (d *daemon) addConversation(conn *net.UnixConn, who *peer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended || len(d.links) >= maxConnections {
-		who.close()
-		return errors.Join(fmt.Errorf("a connection more than the %d that are possible, or after the end", maxConnections), conn.Close())
+		who.stopWatching()
+		return errors.Join(fmt.Errorf("a connection more than the %d that are possible, or after the end",
+			maxConnections), conn.Close())
 	}
 	c := &conversation{daemon: d, link: &link{conn: conn, peer: who}, gone: make(chan struct{})}
 	d.links[c.link] = struct{}{}
 	d.work.Go(func() {
-		c.run()
+		c.serveClient()
 		d.remove(c.link)
 	})
 	return nil
 }
 
-// bury cuts the connections of processes that have ended.
-func (d *Daemon) bury() {
+// cutEnded cuts the connections of processes that have ended.
+func (d *daemon) cutEnded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for l := range d.links {
-		if l.peer.dead() {
-			l.cut(errors.New("the client's process has ended"))
+		if l.peer.hasEnded() {
+			l.closeAtOnce(errors.New("the client's process has ended"))
 		}
 	}
 }
 
-func (d *Daemon) remove(l *link) {
+func (d *daemon) remove(l *link) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.links, l)
-	l.peer.close()
+	l.peer.stopWatching()
 	if len(d.links) == 0 {
 		d.quiet = time.Now()
 	}
-	d.wake()
+	d.wakeUp()
 }
 
-// opened counts a session and its rank.
-func (d *Daemon) opened(s *session, local int) {
+// countOpened counts a session and its rank.
+func (d *daemon) countOpened(s *session, local int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sessions[s] = struct{}{}
 	d.ranks[local] = true
-	d.wake()
+	d.wakeUp()
 }
 
-func (d *Daemon) left(s *session) {
+func (d *daemon) countLeft(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.sessions, s)
 }
 
-func (d *Daemon) wake() {
+func (d *daemon) wakeUp() {
 	select {
 	case d.changed <- struct{}{}:
 	default: // it is awake
 	}
 }
 
-// join makes the options hold, those of the command before those of the first
+// joinShare makes the options hold, those of the command before those of the first
 // session, and finds or opens the loader of a spec.
-func (d *Daemon) join(spec feed.Spec, r *request) (*share, error) {
+func (d *daemon) joinShare(spec feed.Spec, r *request) (*share, error) {
 	if _, err := d.working(r.Options); err != nil {
 		return nil, err
 	}
-	return d.table.join(spec, feed.Options{Ranks: max(d.options.Ranks, 1), Quarantine: d.options.Quarantine}, r.list)
+	return d.table.joinLoader(spec, feed.Options{Ranks: max(d.options.Ranks, 1), Quarantine: d.options.Quarantine},
+		r.readList)
 }
 
 // working is the engine, started where it is not: the first word of a client's on the
 // options holds.
-func (d *Daemon) working(asked requestOptions) (engine, error) {
-	d.begun.Do(func() { d.refusal = d.start(asked) })
+func (d *daemon) working(asked requestOptions) (engine, error) {
+	d.begun.Do(func() { d.refusal = d.startPool(asked) })
 	return d.options.engine, d.refusal
 }
 
-func (d *Daemon) start(asked requestOptions) error {
+func (d *daemon) startPool(asked requestOptions) error {
 	o := &d.options
-	o.Threads = first(o.Threads, asked.Threads)
-	o.Quarantine = first(o.Quarantine, asked.Quarantine)
-	o.Record = first(o.Record, asked.Record)
-	o.Nice = first(o.Nice, asked.Nice)
+	o.Threads = firstSet(o.Threads, asked.Threads)
+	o.Quarantine = firstSet(o.Quarantine, asked.Quarantine)
+	o.Record = firstSet(o.Record, asked.Record)
+	o.Nice = firstSet(o.Nice, asked.Nice)
 	if o.engine != nil {
 		return nil
 	}
@@ -304,21 +312,21 @@ func (d *Daemon) start(asked requestOptions) error {
 }
 
 // record starts the recorder, once; where it cannot, the first session hears of it.
-func (d *Daemon) record() (err error) {
+func (d *daemon) record() (err error) {
 	d.recorded.Do(func() {
 		switch path := d.options.Record; {
 		case path == "":
 		case d.options.Recorder == nil:
 			err = fmt.Errorf("record to %s: this daemon cannot record", path)
 		default:
-			d.stopping, err = d.options.Recorder(path, d.Snapshot)
+			d.stopping, err = d.options.Recorder(path, d.takeSnapshot)
 		}
 	})
 	return err
 }
 
-// first returns the first that says something.
-func first[T comparable](values ...T) (zero T) {
+// firstSet returns the first that says something.
+func firstSet[T comparable](values ...T) (zero T) {
 	for _, v := range values {
 		if v != zero {
 			return v
@@ -327,4 +335,4 @@ func first[T comparable](values ...T) (zero T) {
 	return zero
 }
 
-func (d *Daemon) warn(format string, args ...any) { d.options.Warn(fmt.Sprintf(format, args...)) }
+func (d *daemon) warn(format string, args ...any) { d.options.Warn(fmt.Sprintf(format, args...)) }

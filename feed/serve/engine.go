@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/order"
 )
 
 // engine makes loaders: feed's, or in tests one that decodes nothing.
 type engine interface {
-	open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error)
-	make(drawings []feed.Drawing, done func(errs []error)) job
-	load() feed.Load
-	close()
+	openLoader(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error)
+	makeDrawings(drawings []feed.Drawing, done func(errs []error)) job
+	poolLoad() feed.Load
+	closePool()
 }
 
 // loader is what sessions need of a feed.Loader.
@@ -28,7 +29,7 @@ type loader interface {
 	Notes() []string
 	Statistics() feed.Counters
 	Close() error
-	begin(epoch uint64, rank, consumed, batch, bad int) (pass, error)
+	beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error)
 }
 
 // pass is what sessions need of a feed.Pass.
@@ -37,6 +38,7 @@ type pass interface {
 	Fill(step int, memory []byte, wanted time.Time, done func(feed.Filled)) (job, error)
 	Release(f feed.Filled)
 	Report() feed.Report
+	Inherit(digest order.Digest, samples int)
 }
 
 // job is what sessions need of a feed.Job.
@@ -45,7 +47,7 @@ type job interface{ Cancel() bool }
 // feeding is the engine that feeds.
 type feeding struct{ pool *feed.Pool }
 
-func (e feeding) open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {
+func (e feeding) openLoader(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {
 	o.Pool = e.pool
 	l, err := feed.Open(ctx, spec, o)
 	if err != nil {
@@ -54,16 +56,16 @@ func (e feeding) open(ctx context.Context, spec feed.Spec, o feed.Options) (load
 	return feedingLoader{l}, nil
 }
 
-func (e feeding) make(drawings []feed.Drawing, done func(errs []error)) job {
+func (e feeding) makeDrawings(drawings []feed.Drawing, done func(errs []error)) job {
 	return e.pool.Make(drawings, done)
 }
 
-func (e feeding) load() feed.Load { return e.pool.Load() }
-func (e feeding) close()          { e.pool.Close() }
+func (e feeding) poolLoad() feed.Load { return e.pool.Load() }
+func (e feeding) closePool()          { e.pool.Close() }
 
 type feedingLoader struct{ *feed.Loader }
 
-func (l feedingLoader) begin(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
+func (l feedingLoader) beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
 	l.Resume(epoch, consumed, bad)
 	p, err := l.Pass(epoch, rank, consumed, batch)
 	if err != nil {

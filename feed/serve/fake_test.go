@@ -33,7 +33,7 @@ type clockwork struct {
 	live   int // loaders that are not closed
 }
 
-func (c *clockwork) open(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {
+func (c *clockwork) openLoader(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {
 	if c.hanging != nil {
 		<-c.hanging
 	}
@@ -53,10 +53,10 @@ func (c *clockwork) open(ctx context.Context, spec feed.Spec, o feed.Options) (l
 	return &clockLoader{clockwork: c, spec: spec}, nil
 }
 
-func (c *clockwork) make([]feed.Drawing, func([]error)) job { return nil }
+func (c *clockwork) makeDrawings([]feed.Drawing, func([]error)) job { return nil }
 
-func (c *clockwork) load() feed.Load { return feed.Load{} }
-func (c *clockwork) close()          {}
+func (c *clockwork) poolLoad() feed.Load { return feed.Load{} }
+func (c *clockwork) closePool()          {}
 
 type clockLoader struct {
 	*clockwork
@@ -84,7 +84,7 @@ func (l *clockLoader) Close() error {
 	return nil
 }
 
-func (l *clockLoader) begin(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
+func (l *clockLoader) beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
 	if batch == 0 {
 		batch = l.spec.Batch
 	}
@@ -134,7 +134,7 @@ func (p *clockPass) Fill(step int, memory []byte, _ time.Time, done func(feed.Fi
 }
 
 func (p *clockPass) write(step int, memory []byte) feed.Filled {
-	slice := p.plan.Slice(p.from, step, p.rank)
+	slice := p.plan.SliceOf(p.from, step, p.rank)
 	layout := p.loader.Layout()
 	f := feed.Filled{Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.plan.After(p.from, step), Finished: time.Now()}
 	for i := range f.Count {
@@ -160,11 +160,18 @@ func (p *clockPass) write(step int, memory []byte) feed.Filled {
 func (p *clockPass) Release(f feed.Filled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slice := p.plan.Slice(p.from, f.Step, p.rank)
+	slice := p.plan.SliceOf(p.from, f.Step, p.rank)
 	for i := range slice.Count {
 		p.digest.Add(p.order.At(slice.First + i))
 	}
 	p.count += slice.Count
+}
+
+func (p *clockPass) Inherit(digest order.Digest, samples int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.digest.Merge(digest)
+	p.count += samples
 }
 
 func (p *clockPass) Report() feed.Report {
@@ -172,7 +179,7 @@ func (p *clockPass) Report() feed.Report {
 	defer p.mu.Unlock()
 	var expected order.Digest
 	for step := range p.Steps() {
-		slice := p.plan.Slice(p.from, step, p.rank)
+		slice := p.plan.SliceOf(p.from, step, p.rank)
 		for i := range slice.Count {
 			expected.Add(p.order.At(slice.First + i))
 		}

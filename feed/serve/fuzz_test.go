@@ -14,6 +14,7 @@ import (
 var packets = []string{
 	`{"type":"ping","n":1}`, `{"type":"connect"}`, `{"type":"close"}`, `{"type":"make","n":1,"at":9,"bytes":20}`, `{"type":"release","slot":3,"waited":0.5}`,
 	`{"type":"start","run":1,"epoch":2,"consumed":3,"batch":4,"once":true}`,
+	`{"type":"start","run":1,"done":2,"samples":3,"digest":"00112233445566778899aabbccddeeff"}`,
 	`{"type":"open","protocol":1,"spec":{"name":"train","root":"/a","ops":[{"op":"resize","size":[1]}],"output":{"dtype":"uint8","layout":"nchw"},
 	"batch":4,"world":2,"seed":1,"shuffle":true,"tail":"short","on_error":"fail"},"rank":1,"local_rank":0,"pid":9,"options":{"threads":2,"nice":3}}`,
 	`{"type":"start","run":-1}`, `{}`, `[]`, `{"type":"ping"}{}`, `{"type":"release","slot":1e99}`, "\xff", ``,
@@ -26,7 +27,7 @@ func FuzzPacket(f *testing.F) {
 		f.Add([]byte(p))
 	}
 	f.Fuzz(func(t *testing.T, packet []byte) {
-		r, err := parse(packet)
+		r, err := parseRequest(packet)
 		if err != nil {
 			return
 		}
@@ -34,7 +35,7 @@ func FuzzPacket(f *testing.F) {
 		if err != nil {
 			t.Fatalf("accepted, but cannot be written: %v", err)
 		}
-		again, err := parse(text)
+		again, err := parseRequest(text)
 		if err != nil && len(text) <= maxPacket {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -156,7 +157,7 @@ func (w *wild) read(t *testing.T) bool {
 func TestSpecSurvives(t *testing.T) {
 	spec := aSpec("train", 4, 2)
 	text, _ := json.Marshal(fields{"type": "open", "protocol": 1, "spec": spec})
-	r, err := parse(text)
+	r, err := parseRequest(text)
 	must(t, err)
 	if err := sameSpec(spec, *r.Spec); err != nil {
 		t.Error(err)

@@ -581,6 +581,7 @@ func TestForkedChild(t *testing.T) {
 		t.Errorf("the child %d has gone too: the test shows nothing", child)
 	}
 	must(t, unix.Kill(child, unix.SIGKILL))
+	_ = trainer.Wait() // or its descriptors end with some collection of garbage, while TestNothingLeft counts
 }
 
 // TestStranger: another user's connection is refused, even where it could be made.

@@ -39,35 +39,35 @@ type parcel struct {
 	fds    []int
 }
 
-// send sends a message, in the order of the calls; descriptors become its own. An
+// sendPacket sends a message, in the order of the calls; descriptors become its own. An
 // error says that the connection is gone; its reader finds out as well.
-func (l *link) send(message any, fds ...int) error {
+func (l *link) sendPacket(message any, fds ...int) error {
 	packet, err := json.Marshal(message)
 	if err == nil && len(packet) > maxPacket {
 		err = fmt.Errorf("a packet of %d bytes does not fit into %d", len(packet), maxPacket)
 	}
 	p := parcel{packet, fds}
 	if err != nil {
-		p.close()
+		p.closeFiles()
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {
-		p.close()
+		p.closeFiles()
 		return l.broken
 	}
 	if !l.sending {
 		sent, err := sendNow(l.conn, p.packet, p.fds...)
 		if sent || err != nil {
-			p.close()
+			p.closeFiles()
 			return l.breaks(err)
 		}
 		l.sending = true
 		l.sender.Go(l.sendWaiting)
 	}
 	if len(l.waiting) >= maxWaiting {
-		p.close()
+		p.closeFiles()
 		return l.breaks(fmt.Errorf("%d packets wait for a client that reads none", maxWaiting))
 	}
 	l.waiting = append(l.waiting, p)
@@ -91,7 +91,7 @@ func (l *link) sendWaiting() {
 		if err == nil {
 			err = sendWaiting(l.conn, p.packet, p.fds...)
 		}
-		p.close()
+		p.closeFiles()
 		if err != nil {
 			l.mu.Lock()
 			_ = l.breaks(fmt.Errorf("the client took no packet for %v: %w", patience, err))
@@ -106,32 +106,32 @@ func (l *link) breaks(err error) error {
 		return err
 	}
 	l.broken = err
-	l.drop()
+	l.dropPacket()
 	_ = l.conn.Close() // the reader returns
 	return err
 }
 
-func (l *link) drop() {
+func (l *link) dropPacket() {
 	for _, p := range l.waiting {
-		p.close()
+		p.closeFiles()
 	}
 	l.waiting = nil
 }
 
 // receive waits for the next packet, which it reads into buffer, cut to its size,
-// and the descriptors that came along, which become the caller's; io.EOF is the end
-// of the client.
-func (l *link) receive(buffer []byte) ([]byte, []int, error) {
+// and the descriptors that came along, which become the caller's. lost says that there were more: the
+// kernel drops those that find no number. io.EOF is the end of the client.
+func (l *link) receive(buffer []byte) (packet []byte, fds []int, lost bool, err error) {
 	var control [controlBytes]byte
-	n, controlled, _, _, err := l.conn.ReadMsgUnix(buffer, control[:])
+	n, controlled, flags, _, err := l.conn.ReadMsgUnix(buffer, control[:])
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
-	fds := descriptors(control[:controlled])
+	fds = descriptors(control[:controlled])
 	if n == 0 {
 		err = io.EOF
 	}
-	return buffer[:n], fds, err
+	return buffer[:n], fds, flags&truncatedControl != 0, err
 }
 
 // controlBytes is room for a descriptor or two; the kernel closes those that find none.
@@ -148,15 +148,15 @@ func (l *link) refuse(why error) bool {
 		l.refusal = why
 	}
 	l.mu.Unlock()
-	if late || l.send(failure{Type: "error", Text: brief([]byte(why.Error()), maxPacket/8), Fatal: true}) != nil {
+	if late || l.sendPacket(failureOf(why)) != nil {
 		return false
 	}
 	_ = l.conn.SetReadDeadline(time.Now()) // the reader ends the session
 	return true
 }
 
-// why is what the client was told by refuse, nil before.
-func (l *link) why() error {
+// toldReason is what the client was told by refuse, nil before.
+func (l *link) toldReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refusal
@@ -172,7 +172,7 @@ func (l *link) linger() {
 	}
 	buffer := make([]byte, maxPacket+1)
 	for {
-		_, fds, err := l.receive(buffer)
+		_, fds, _, err := l.receive(buffer)
 		closeAll(fds)
 		if err != nil {
 			return
@@ -180,21 +180,21 @@ func (l *link) linger() {
 	}
 }
 
-// close lets what waits go out, within the client's patience, and ends the
+// closeSlowly lets what waits go out, within the client's patience, and ends the
 // connection. Nobody sends any more.
-func (l *link) close(why error) {
+func (l *link) closeSlowly(why error) {
 	l.sender.Wait()
-	l.cut(why)
+	l.closeAtOnce(why)
 }
 
-// cut ends the connection at once.
-func (l *link) cut(why error) {
+// closeAtOnce ends the connection at once.
+func (l *link) closeAtOnce(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.breaks(why)
 }
 
-func (p parcel) close() { closeAll(p.fds) }
+func (p parcel) closeFiles() { closeAll(p.fds) }
 
 func closeAll(fds []int) {
 	for _, fd := range fds {

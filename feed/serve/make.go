@@ -37,8 +37,8 @@ const (
 	makesAtOnce = 16 // of a connection
 )
 
-// make has pictures made. It takes the files that came along.
-func (c *conversation) make(r *request) error {
+// makePictures has pictures made. It takes the files that came along.
+func (c *conversation) makePictures(r *request) error {
 	if r.file == nil || r.to == nil {
 		closeFiles(r)
 		return errors.New("a make without a file and memory")
@@ -76,19 +76,19 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 	if err != nil {
 		return err
 	}
-	memory, back := c.rooms.lend(r.to, info.Size())
+	memory, back := c.rooms.lendMemory(r.to, info.Size())
 	defer back()
 	work, places, refused, err := read(text, r, info.Size(), memory)
 	if err != nil {
 		return err
 	}
 	done := make(chan []error, 1)
-	job := engine.make(work, func(errs []error) { done <- errs })
+	job := engine.makeDrawings(work, func(errs []error) { done <- errs })
 	select {
 	case errs := <-done:
 		for i, err := range errs {
 			if err != nil {
-				refused = append(refused, unmade{places[i], brief([]byte(err.Error()), quoted)})
+				refused = append(refused, unmade{places[i], shorten([]byte(err.Error()), quoted)})
 			}
 		}
 	case <-c.gone:
@@ -97,12 +97,14 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 	}
 	m := made{Type: "made", N: r.N, Failed: fitting(refused, maxPacket/2)}
 	m.More = len(refused) - len(m.Failed)
-	return c.link.send(m)
+	return c.link.sendPacket(m)
 }
 
 // read checks the text of a make. What is refused as a program is for the client to
 // make; what no client writes is an error.
-func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawing, places []int, refused []unmade, err error) {
+func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawing, places []int, refused []unmade,
+	err error,
+) {
 	var d drawings
 	if err := decode(text, &d); err != nil || len(d.Pictures) > maxDrawings {
 		return nil, nil, nil, fmt.Errorf("a text of %d pictures that cannot be read: %w", len(d.Pictures), err)
@@ -116,7 +118,7 @@ func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawi
 	for i, text := range d.Pictures {
 		drawing, err := drawingOf(text, tables, r, room, memory)
 		if refusal := new(picture.Refusal); errors.As(err, &refusal) {
-			refused = append(refused, unmade{i, brief([]byte(refusal.Error()), quoted)})
+			refused = append(refused, unmade{i, shorten([]byte(refusal.Error()), quoted)})
 			continue
 		}
 		if err != nil {
@@ -146,14 +148,15 @@ func drawingOf(text []byte, tables []*picture.Table, r *request, room int64, mem
 	}
 	size := program.Output.Bytes()
 	if t.To < 0 || int64(t.To) > room-int64(size) || t.File[0] < 0 || t.File[1] < 1 || t.File[1] > maxPicture {
-		return feed.Drawing{}, fmt.Errorf("a file of %d bytes at %d, a place for %d bytes at %d of %d", t.File[1], t.File[0], size, t.To, room)
+		return feed.Drawing{}, fmt.Errorf("a file of %d bytes at %d, a place for %d bytes at %d of %d", t.File[1],
+			t.File[0], size, t.To, room)
 	}
 	var to []byte
 	if memory != nil {
 		to = memory[t.To:][:size]
 	}
 	return feed.Drawing{
-		Program: program, Pixels: t.Size[0] * t.Size[1],
+		Program: program, Pixels: t.Size[0] * t.Size[1], Bytes: t.File[1],
 		Read: func(own []byte) ([]byte, error) {
 			own = slices.Grow(own[:0], t.File[1])[:t.File[1]]
 			_, err := r.file.ReadAt(own, int64(t.File[0]))

@@ -130,7 +130,7 @@ func checkMade(t *testing.T, s *started, memory, want []byte) {
 // TestRooms: memory that cannot shrink is mapped when it comes again, and let go when it comes no more.
 func TestRooms(t *testing.T) {
 	var r rooms
-	defer r.close()
+	defer r.unmapAll()
 	sealed := func() *os.File {
 		fd, _ := room(t, 4096)
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
@@ -146,14 +146,14 @@ func TestRooms(t *testing.T) {
 	}
 	first := sealed()
 	lend := func(file *os.File, size int64) []byte {
-		memory, back := r.lend(file, size)
+		memory, back := r.lendMemory(file, size)
 		back()
 		return memory
 	}
 	if lend(first, 4096) != nil || len(lend(first, 4096)) != 4096 || lend(first, 8192) != nil {
 		t.Error("mapped at once, or not the second time, or where it has grown")
 	}
-	_, back := r.lend(first, 4096)
+	_, back := r.lendMemory(first, 4096)
 	other := sealed()
 	for range unwanted + 1 {
 		lend(other, 4096)

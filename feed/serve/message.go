@@ -13,7 +13,8 @@ func openedOf(s *session) (*opened, []int, error) {
 	l := s.share.loader
 	spec := l.Spec()
 	m := &opened{
-		Type: "opened", Samples: l.Samples(), Steps: spec.Plan(l.Samples(), spec.Batch).Steps(0), Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
+		Type: "opened", Samples: l.Samples(), Steps: spec.Plan(l.Samples(), spec.Batch).Steps(0),
+		Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
 		Ring: ringLayoutOf(s), Notes: fitting(l.Notes(), maxPacket/4),
 	}
 	ring, err := duplicate(s.ring.File().Fd())
@@ -45,7 +46,8 @@ func ringLayoutOf(s *session) ringLayout {
 	}
 	return ringLayout{
 		Bytes: s.ring.Bytes(), Slots: s.ring.Slots(), SlotBytes: s.ring.SlotBytes(), Images: images,
-		Labels: field{Offset: int(layout.Labels), DType: "int64"}, Indices: field{Offset: int(layout.Indices), DType: "int64"},
+		Labels:  field{Offset: int(layout.Labels), DType: "int64"},
+		Indices: field{Offset: int(layout.Indices), DType: "int64"},
 	}
 }
 
@@ -68,16 +70,19 @@ func batchOf(f *fill) *batch {
 	}
 	m.Times = times{f.batch.Stages, f.batch.Finished.Sub(f.since).Seconds()}
 	m.Bad = fitting(f.batch.Bad, maxPacket/4)
-	m.BadMore = len(f.batch.Bad) - len(m.Bad)
+	m.BadMore, m.Inexact = len(f.batch.Bad)-len(m.Bad), len(f.batch.Inexact)
+	digest, samples := f.batch.Own()
+	m.Digest, m.Samples = digest.String(), samples
 	return m
 }
 
-// endOf is the account of an epoch. The bad samples were named with their batches,
+// endPacket is the account of an epoch. The bad samples were named with their batches,
 // so that a number is enough; the inexact ones are named here.
-func endOf(r *run, p *passage, report feed.Report) *end {
-	return &end{Type: "end", Run: r.number, Epoch: p.epoch, Report: account{
-		From: p.from, Samples: report.Samples, Digest: report.Digest.String(), Expected: report.Expected.String(), ExactlyOnce: exactlyOnce(p, report),
-		Bad: report.Bad, Inexact: report.Inexact, First: fitting(report.First, maxPacket/2),
+func endPacket(r *run, p *passage, report feed.Report) *endAnswer {
+	return &endAnswer{Type: "end", Run: r.number, Epoch: p.epoch, Report: account{
+		From: p.from, Samples: report.Samples, Digest: report.Digest.String(), Expected: report.Expected.String(),
+		ExactlyOnce: exactlyOnce(p, report),
+		Bad:         report.Bad, Inexact: report.Inexact, First: fitting(report.First, maxPacket/2),
 	}}
 }
 
@@ -87,6 +92,15 @@ func exactlyOnce(p *passage, report feed.Report) *bool {
 		return nil
 	}
 	return report.ExactlyOnce
+}
+
+// failureOf tells a client why its session ends, and whether that is its data's fault.
+func failureOf(why error) failure {
+	f := failure{Type: "error", Text: shorten([]byte(why.Error()), maxPacket/8), Fatal: true}
+	if kind := feed.KindOf(why); kind != "" {
+		f.Kind, f.Hint = string(kind), "the files may be sound, so nothing was put in their place"
+	}
+	return f
 }
 
 // fitting returns the first items of a list, as many as fit into so many bytes of

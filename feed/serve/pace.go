@@ -59,8 +59,8 @@ func (p *pace) wanted(now time.Time, queue []*fill, counts ring.Counts) time.Tim
 	return at
 }
 
-// note adds the time since the last call to who was waiting.
-func (p *pace) note(now time.Time, next party) {
+// noteTime adds the time since the last call to who was waiting.
+func (p *pace) noteTime(now time.Time, next party) {
 	if !p.since.IsZero() {
 		p.waits[p.waiting] += now.Sub(p.since)
 	}
@@ -70,12 +70,12 @@ func (p *pace) note(now time.Time, next party) {
 // notePace says who waits from now on. mu is held.
 func (s *session) notePace() {
 	who := nobodyWaits
-	switch counts := s.ring.Counts(); {
+	switch counts := s.ring.CountSlots(); {
 	case s.run == nil || s.run.over && len(s.run.queue) == 0:
 	case counts.Loaned == 0 && len(s.run.queue) > 0:
 		who = clientWaits
 	case counts.Free == 0 && counts.Filling == 0:
 		who = daemonWaits
 	}
-	s.pace.note(time.Now(), who)
+	s.pace.noteTime(time.Now(), who)
 }

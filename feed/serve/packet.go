@@ -33,7 +33,10 @@ type request struct {
 	Batch     int            `json:"batch,omitempty"`
 	Bad       int            `json:"bad,omitempty"`
 	Once      bool           `json:"once,omitempty"`
-	Slot      *int           `json:"slot,omitempty"` // release
+	Done      int            `json:"done,omitempty"`    // start: steps of it that a daemon which died handed out,
+	Samples   int            `json:"samples,omitempty"` // the samples in them,
+	Digest    string         `json:"digest,omitempty"`  // and what stands for those
+	Slot      *int           `json:"slot,omitempty"`    // release
 	Waited    float64        `json:"waited,omitempty"`
 	N         int64          `json:"n,omitempty"`  // ping, make
 	At        int            `json:"at,omitempty"` // make: where the text lies in the file that comes along
@@ -50,8 +53,8 @@ type requestOptions struct {
 	Quarantine string `json:"quarantine,omitempty"`
 }
 
-// parse reads a packet strictly.
-func parse(packet []byte) (*request, error) {
+// parseRequest reads a packet strictly.
+func parseRequest(packet []byte) (*request, error) {
 	if len(packet) > maxPacket {
 		return nil, fmt.Errorf("a packet of more than %d bytes", maxPacket)
 	}
@@ -59,17 +62,17 @@ func parse(packet []byte) (*request, error) {
 	if err := decode(packet, r); err != nil {
 		return nil, fmt.Errorf("a packet that is no message of this protocol: %w", err)
 	}
-	return r, r.check()
+	return r, r.checkOrder()
 }
 
-// check refuses what no client sends, whatever the session stands at.
-func (r *request) check() error {
+// checkOrder refuses what no client sends, whatever the session stands at.
+func (r *request) checkOrder() error {
 	switch r.Type {
 	case "connect", "ping", "close":
 	case "open":
 		return r.checkOpen()
 	case "start":
-		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || r.Consumed < 0 || r.Batch < 0 || r.Bad < 0 {
+		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || min(r.Consumed, r.Batch, r.Bad, r.Done, r.Samples) < 0 {
 			return fmt.Errorf("a start of run %d at epoch %d, %d samples consumed, batch %d, %d bad: expected run from 1, epoch 0 to %d, and no negative numbers",
 				r.Run, r.Epoch, r.Consumed, r.Batch, r.Bad, maxEpoch)
 		}
@@ -156,6 +159,9 @@ type batch struct {
 	Bad      []feed.Bad `json:"bad,omitempty"`
 	BadMore  int        `json:"bad_more,omitempty"`
 	BadSoFar int        `json:"bad_so_far,omitempty"`
+	Inexact  int        `json:"inexact,omitempty"`
+	Samples  int        `json:"samples"` // without padding
+	Digest   string     `json:"digest"`  // of those
 }
 
 // times are seconds: of the stages, summed over the samples, and from the slot's
@@ -165,7 +171,7 @@ type times struct {
 	Fill float64 `json:"fill"`
 }
 
-type end struct {
+type endAnswer struct {
 	Type   string  `json:"type"`
 	Run    int64   `json:"run"`
 	Epoch  int64   `json:"epoch"`
@@ -205,6 +211,7 @@ type pong struct {
 
 type failure struct {
 	Type  string `json:"type"`
+	Kind  string `json:"kind,omitempty"` // "outage", "fault": the batch may well be made elsewhere
 	Text  string `json:"text"`
 	Hint  string `json:"hint,omitempty"`
 	Fatal bool   `json:"fatal"`

@@ -32,10 +32,10 @@ func peerOf(conn *net.UnixConn) (*peer, error) {
 	if asked != nil {
 		return nil, fmt.Errorf("a connection is refused: %w", asked)
 	}
-	return watch(int(who.Pid)), nil
+	return watchProcess(int(who.Pid)), nil
 }
 
-func watch(pid int) *peer {
+func watchProcess(pid int) *peer {
 	p := &peer{pid: pid, fd: -1}
 	if pid > 0 {
 		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
@@ -45,11 +45,11 @@ func watch(pid int) *peer {
 	return p
 }
 
-// again is a watch of its own on the same process, for a further connection.
-func (p *peer) again() *peer { return watch(p.pid) }
+// watchAgain is a watch of its own on the same process, for a further connection.
+func (p *peer) watchAgain() *peer { return watchProcess(p.pid) }
 
-// dead reports whether the process has ended.
-func (p *peer) dead() bool {
+// hasEnded reports whether the process has ended.
+func (p *peer) hasEnded() bool {
 	if p.fd < 0 {
 		return false
 	}
@@ -58,7 +58,7 @@ func (p *peer) dead() bool {
 	return err == nil && n == 1 && poll[0].Revents&unix.POLLIN != 0
 }
 
-func (p *peer) close() {
+func (p *peer) stopWatching() {
 	if p.fd >= 0 {
 		_ = unix.Close(p.fd)
 	}

@@ -46,13 +46,13 @@ const (
 func (r Recording) Recorder(path string, take func() Snapshot) (stop func() error, err error) {
 	began := time.Now()
 	b := newBook(r, began)
-	if b.out, err = recording.Create(path, b.facts()); err != nil {
+	if b.out, err = recording.Create(path, b.collectFacts()); err != nil {
 		return nil, err
 	}
 	ending := make(chan struct{})
 	var writing sync.WaitGroup
 	var flushed error
-	writing.Go(func() { flushed = b.write(take, ending) })
+	writing.Go(func() { flushed = b.writeRecord(take, ending) })
 	return func() error {
 		close(ending)
 		writing.Wait()
@@ -63,9 +63,9 @@ func (r Recording) Recorder(path string, take func() Snapshot) (stop func() erro
 	}, nil
 }
 
-// write looks at the daemon until it ends. A disk that takes nothing is tried again
+// writeRecord looks at the daemon until it ends. A disk that takes nothing is tried again
 // with each second; the newest error counts.
-func (b *book) write(take func() Snapshot, ending <-chan struct{}) (err error) {
+func (b *book) writeRecord(take func() Snapshot, ending <-chan struct{}) (err error) {
 	looks := time.NewTicker(lookEvery)
 	defer looks.Stop()
 	next := b.began
@@ -77,7 +77,7 @@ func (b *book) write(take func() Snapshot, ending <-chan struct{}) (err error) {
 		case <-looks.C:
 		}
 		s := take()
-		b.look(s)
+		b.writeBatches(s)
 		if over || !s.Time.Before(next) {
 			next = s.Time.Add(flushEvery)
 			b.second(s)
@@ -113,7 +113,7 @@ type ringTrack struct {
 	id   int // of the loader within the process
 	n    int // steps so far
 	at   float64
-	seen SessionSnapshot
+	seen sessionSnapshot
 }
 
 func newBook(r Recording, began time.Time) *book {
@@ -122,28 +122,28 @@ func newBook(r Recording, began time.Time) *book {
 
 func (b *book) seconds(t time.Time) float64 { return t.Sub(b.began).Seconds() }
 
-// look writes the batches that were consumed since the last look.
-func (b *book) look(s Snapshot) {
+// writeBatches writes the batches that were consumed since the last look.
+func (b *book) writeBatches(s Snapshot) {
 	now := b.seconds(s.Time)
 	for _, session := range s.Sessions {
 		key := ringKey{session.Loader, session.Rank, session.PID}
 		track := b.rings[key]
 		if track == nil {
-			track = b.meet(key, session, now)
+			track = b.meetLoader(key, session, now)
 		}
 		if session.Consumed < track.seen.Consumed { // opened anew
-			track.seen, track.at = SessionSnapshot{}, now
+			track.seen, track.at = sessionSnapshot{}, now
 		}
-		b.steps(track, session, now)
+		b.writeSteps(track, session, now)
 		track.seen = session
 	}
 	if len(b.loaders) > maxLoaders {
-		b.letGo(s.Sessions)
+		b.letGoOf(s.Sessions)
 	}
 }
 
-// letGo lets go of the oldest loaders that have ended, and of their processes.
-func (b *book) letGo(open []SessionSnapshot) {
+// letGoOf lets go of the oldest loaders that have ended, and of their processes.
+func (b *book) letGoOf(open []sessionSnapshot) {
 	held := map[ringKey]bool{}
 	for _, s := range open {
 		held[ringKey{s.Loader, s.Rank, s.PID}] = true
@@ -161,8 +161,8 @@ func (b *book) letGo(open []SessionSnapshot) {
 	})
 }
 
-// meet notes a loader on a rank.
-func (b *book) meet(key ringKey, s SessionSnapshot, now float64) *ringTrack {
+// meetLoader notes a loader on a rank.
+func (b *book) meetLoader(key ringKey, s sessionSnapshot, now float64) *ringTrack {
 	track := &ringTrack{at: now}
 	for _, l := range b.loaders {
 		if l.PID == key.pid {
@@ -173,17 +173,21 @@ func (b *book) meet(key ringKey, s SessionSnapshot, now float64) *ringTrack {
 	b.keys = append(b.keys, key)
 	b.loaders = append(b.loaders, recording.Loader{
 		ID: track.id, PID: key.pid, Where: fmt.Sprintf("loader %q", key.loader),
-		Settings: stoker.Settings{stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true, stoker.InOrder: true},
+		Settings: stoker.Settings{
+			stoker.LoaderKind: stoker.StokerLoader, stoker.PersistentWorkers: true,
+			stoker.InOrder: true,
+		},
 	})
 	if !slices.ContainsFunc(b.trainers, func(p recording.Process) bool { return p.PID == key.pid }) {
-		b.trainers = append(b.trainers, recording.Process{PID: key.pid, Role: recording.RoleTrainer, Rank: s.Rank, Device: -1, Start: now})
+		b.trainers = append(b.trainers,
+			recording.Process{PID: key.pid, Role: recording.RoleTrainer, Rank: s.Rank, Device: -1, Start: now})
 	}
 	return track
 }
 
-// steps writes a step for each batch that was consumed. What the trainer waited is
+// writeSteps writes a step for each batch that was consumed. What the trainer waited is
 // unknown where it never says.
-func (b *book) steps(track *ringTrack, s SessionSnapshot, now float64) {
+func (b *book) writeSteps(track *ringTrack, s sessionSnapshot, now float64) {
 	batches := s.Consumed - track.seen.Consumed
 	if batches <= 0 {
 		return
@@ -194,7 +198,8 @@ func (b *book) steps(track *ringTrack, s SessionSnapshot, now float64) {
 	}
 	for range batches {
 		b.out.Step(recording.Step{
-			PID: s.PID, Rank: s.Rank, Device: -1, Loader: track.id, N: track.n, Start: track.at, Period: period, Wait: wait,
+			PID: s.PID, Rank: s.Rank, Device: -1, Loader: track.id, N: track.n, Start: track.at, Period: period,
+			Wait:    wait,
 			Samples: float64((s.Samples - track.seen.Samples) / batches), Phase: recording.Train,
 			Idle: math.NaN(), DevicePeriod: math.NaN(), NoClock: unseen,
 		})
@@ -206,7 +211,7 @@ func (b *book) steps(track *ringTrack, s SessionSnapshot, now float64) {
 // second writes what is written once a second.
 func (b *book) second(s Snapshot) {
 	now := b.seconds(s.Time)
-	b.counters(now, s.Loaders)
+	b.writeCounters(now, s.Loaders)
 	for _, session := range s.Sessions {
 		track := b.rings[ringKey{session.Loader, session.Rank, session.PID}]
 		subject := fmt.Sprintf("loader/%d/%d", session.PID, track.id)
@@ -219,16 +224,16 @@ func (b *book) second(s Snapshot) {
 	if b.recording.Host.Second != nil {
 		b.recording.Host.Second(now, b.out)
 	}
-	f := b.facts()
+	f := b.collectFacts()
 	if text := fmt.Sprintf("%+v", f); text != b.told {
 		b.told = text
-		b.out.Facts(f)
+		b.out.SetFacts(f)
 	}
 }
 
 // settle brings the settings of a loader up to date: the threads are shared by its
 // ranks on this node.
-func (b *book) settle(track *ringTrack, session SessionSnapshot, s Snapshot) {
+func (b *book) settle(track *ringTrack, session sessionSnapshot, s Snapshot) {
 	ranks := 0
 	for _, other := range s.Sessions {
 		if other.Loader == session.Loader {
@@ -247,17 +252,17 @@ func (b *book) settle(track *ringTrack, session SessionSnapshot, s Snapshot) {
 	}
 }
 
-// counters writes what all loaders did together.
-func (b *book) counters(now float64, loaders map[string]feed.Counters) {
+// writeCounters writes what all loaders did together.
+func (b *book) writeCounters(now float64, loaders map[string]feed.Counters) {
 	for name, c := range loaders {
 		if c.Batches < b.live[name].Batches { // opened anew
-			b.gone = sum(b.gone, b.live[name])
+			b.gone = addCounters(b.gone, b.live[name])
 		}
 		b.live[name] = c
 	}
 	all := b.gone
 	for _, c := range b.live {
-		all = sum(all, c)
+		all = addCounters(all, c)
 	}
 	subject := fmt.Sprintf("process/%d", os.Getpid())
 	b.out.Sample(recording.FeedBatches, subject, now, float64(all.Batches))
@@ -267,12 +272,15 @@ func (b *book) counters(now float64, loaders map[string]feed.Counters) {
 	b.out.Sample(recording.FeedTransform, subject, now, all.Transform.Seconds())
 }
 
-func sum(a, b feed.Counters) feed.Counters {
-	return feed.Counters{Batches: a.Batches + b.Batches, Samples: a.Samples + b.Samples, Read: a.Read + b.Read, Decode: a.Decode + b.Decode, Transform: a.Transform + b.Transform}
+func addCounters(a, b feed.Counters) feed.Counters {
+	return feed.Counters{
+		Batches: a.Batches + b.Batches, Samples: a.Samples + b.Samples, Read: a.Read + b.Read,
+		Decode: a.Decode + b.Decode, Transform: a.Transform + b.Transform,
+	}
 }
 
-// facts are what is known now.
-func (b *book) facts() recording.Facts {
+// collectFacts are what is known now.
+func (b *book) collectFacts() recording.Facts {
 	f := recording.Facts{
 		Version: b.recording.Version, Command: b.recording.Command, Started: float64(b.began.UnixNano()) / 1e9,
 		Loaders: slices.Clone(b.loaders), Processes: slices.Clone(b.trainers),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/feed"
 	"github.com/stoker-dev/stoker/feed/ring"
 	"github.com/stoker-dev/stoker/internal/leash"
@@ -23,7 +24,8 @@ type pretended struct {
 	full                    float64       // share of the time
 	read, decode, transform time.Duration // of a batch, all threads together
 	threads                 int
-	cores                   float64 // that everybody on the machine uses
+	cores                   float64       // that everybody on the machine uses
+	queued                  time.Duration // of a batch, all threads together, without a core
 }
 
 // recorded records 40 s of a pretended daemon.
@@ -34,7 +36,7 @@ func (p pretended) recorded(t *testing.T) *recording.Run {
 	began := time.Unix(1_800_000_000, 0)
 	host := Host{
 		Second: func(now float64, to *recording.Writer) {
-			own := (p.read/4 + p.decode + p.transform).Seconds() / p.step.Seconds() * now
+			own := (p.read/4 + p.decode + p.transform - p.queued).Seconds() / p.step.Seconds() * now
 			to.Sample(recording.TreeCPU, "tree", now, own)
 			to.Sample(recording.ProcessCPU, fmt.Sprintf("process/%d", feedPID(t)), now, own)
 			to.Sample(recording.MachineCPU, "machine", now, max(own, p.cores*now))
@@ -43,7 +45,7 @@ func (p pretended) recorded(t *testing.T) *recording.Run {
 	}
 	b := newBook(Recording{Version: "test", Host: host}, began)
 	var err error
-	if b.out, err = recording.Create(path, b.facts()); err != nil {
+	if b.out, err = recording.Create(path, b.collectFacts()); err != nil {
 		t.Fatal(err)
 	}
 	for at := time.Duration(0); at <= 40*time.Second; at += lookEvery {
@@ -53,12 +55,12 @@ func (p pretended) recorded(t *testing.T) *recording.Run {
 			Time: began.Add(at), Threads: feed.Load{Threads: p.threads}, Loaders: map[string]feed.Counters{
 				"train": {Batches: n, Samples: n * batch, Read: times * p.read, Decode: times * p.decode, Transform: times * p.transform},
 			},
-			Sessions: []SessionSnapshot{{
+			Sessions: []sessionSnapshot{{
 				Loader: "train", PID: pid, Slots: ring.Counts{Loaned: 4}, Consumed: n, Samples: n * batch,
 				DaemonWaits: time.Duration(p.full * float64(at)), TrainerWaited: times * p.waited,
 			}},
 		}
-		b.look(s)
+		b.writeBatches(s)
 		if at%flushEvery == 0 {
 			b.second(s)
 		}
@@ -76,7 +78,7 @@ func (p pretended) recorded(t *testing.T) *recording.Run {
 // feedPID is the process that a book takes for the daemon: this one.
 func feedPID(t *testing.T) int {
 	t.Helper()
-	for _, p := range newBook(Recording{}, time.Now()).facts().Processes {
+	for _, p := range newBook(Recording{}, time.Now()).collectFacts().Processes {
 		if p.Role == recording.RoleFeed {
 			return p.PID
 		}
@@ -100,14 +102,15 @@ func TestVerdictsOfTheLoadersOwnSide(t *testing.T) {
 		"full, not told":   {pretended{step: 100 * ms, full: 0.985, read: 2 * ms, decode: 60 * ms, transform: 20 * ms, threads: 7, cores: 3}, diagnose.Unknown, true, ""},
 		"nobody tells":     {pretended{step: 100 * ms, full: 0.5, read: 2 * ms, decode: 60 * ms, transform: 20 * ms, threads: 7, cores: 3}, diagnose.Unknown, false, ""},
 		"few threads":      {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 2.5}, diagnose.TooFewWorkers, false, "num_workers"},
-		"cores used up":    {pretended{step: 50 * ms, waited: 40 * ms, read: 8 * ms, decode: 290 * ms, transform: 95 * ms, threads: 8, cores: 8}, diagnose.CPUExhausted, false, "fast"},
+		"cores used up":    {pretended{step: 50 * ms, waited: 40 * ms, read: 8 * ms, decode: 290 * ms, transform: 95 * ms, threads: 8, cores: 8}, diagnose.CPUExhausted, false, "cores"},
 		"slow storage":     {pretended{step: 50 * ms, waited: 40 * ms, read: 320 * ms, decode: 20 * ms, transform: 8 * ms, threads: 7, cores: 2}, diagnose.IOBound, false, "storage"},
-		"a neighbour's":    {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 8}, diagnose.Neighbour, false, "fast"},
+		"a neighbour's":    {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 8, queued: 40 * ms}, diagnose.Neighbour, false, "cores"},
+		"others, no queue": {pretended{step: 50 * ms, waited: 40 * ms, read: 2 * ms, decode: 70 * ms, transform: 27 * ms, threads: 2, cores: 8}, diagnose.TooFewWorkers, false, "num_workers"},
 		"some wait, alone": {pretended{step: 100 * ms, waited: 6 * ms, full: 0.6, read: 2 * ms, decode: 60 * ms, transform: 20 * ms, threads: 7, cores: 3}, diagnose.Unknown, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := c.daemon.recorded(t)
-			v := diagnose.Judge(run)
+			v := judge.Judge(run)
 			if v.Class != c.class {
 				t.Errorf("class %s, want %s: %v", v.Class, c.class, v.Scores)
 			}
@@ -168,16 +171,16 @@ func TestLoadersThatEndedAreLetGo(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	b := newBook(Recording{}, began)
 	var err error
-	if b.out, err = recording.Create(filepath.Join(t.TempDir(), "run.jsonl.gz"), b.facts()); err != nil {
+	if b.out, err = recording.Create(filepath.Join(t.TempDir(), "run.jsonl.gz"), b.collectFacts()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.out.Close() }()
 	const jobs = 1000
 	for pid := 1; pid <= jobs; pid++ {
-		sessions := []SessionSnapshot{{Loader: "stays", PID: 1, Consumed: int64(pid)}, {Loader: "comes", PID: pid + 1, Consumed: 1}}
-		b.look(Snapshot{Time: began.Add(time.Duration(pid) * time.Second), Sessions: sessions})
+		sessions := []sessionSnapshot{{Loader: "stays", PID: 1, Consumed: int64(pid)}, {Loader: "comes", PID: pid + 1, Consumed: 1}}
+		b.writeBatches(Snapshot{Time: began.Add(time.Duration(pid) * time.Second), Sessions: sessions})
 	}
-	f := b.facts()
+	f := b.collectFacts()
 	if len(f.Loaders) != maxLoaders || len(b.rings) != maxLoaders || len(f.Processes) != maxLoaders+1 {
 		t.Errorf("%d loaders, %d rings, %d processes are held, want %d", len(f.Loaders), len(b.rings), len(f.Processes), maxLoaders)
 	}
@@ -193,7 +196,7 @@ func TestRecordingOfADaemon(t *testing.T) {
 	var snapshots int64
 	stop, err := Recording{}.Recorder(path, func() Snapshot {
 		snapshots++
-		return Snapshot{Time: time.Now(), Sessions: []SessionSnapshot{{Loader: "train", PID: 1, Consumed: snapshots, Samples: snapshots}}}
+		return Snapshot{Time: time.Now(), Sessions: []sessionSnapshot{{Loader: "train", PID: 1, Consumed: snapshots, Samples: snapshots}}}
 	})
 	if err != nil {
 		t.Fatal(err)

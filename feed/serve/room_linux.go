@@ -26,10 +26,10 @@ type mapping struct {
 
 const unwanted = 64 // uses of others, after which a room is forgotten
 
-// lend returns a file's memory, nil where it is not mapped, and what to call when
+// lendMemory returns a file's memory, nil where it is not mapped, and what to call when
 // nothing is written to it any more. Only what cannot shrink is mapped: it would be a
 // signal here, and no error.
-func (r *rooms) lend(file *os.File, size int64) (memory []byte, back func()) {
+func (r *rooms) lendMemory(file *os.File, size int64) (memory []byte, back func()) {
 	var stat unix.Stat_t
 	fd := int(file.Fd())
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
@@ -77,8 +77,8 @@ func (r *rooms) forget(not func(*mapping) bool) {
 	}
 }
 
-// close unmaps them all, when nothing is made any more.
-func (r *rooms) close() {
+// unmapAll unmaps them all, when nothing is made any more.
+func (r *rooms) unmapAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(func(*mapping) bool { return true })

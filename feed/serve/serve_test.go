@@ -138,6 +138,35 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestInherit: a daemon goes on where another one died, in the middle of an epoch or
+// at its end, and its report is of the whole epoch.
+func TestInherit(t *testing.T) {
+	engine := &clockwork{samples: 103}
+	for _, done := range []int{4, 11} {
+		var inherited order.Digest
+		for i := range min(10*done, 103) {
+			inherited.Add(order.NewPermutation(aSpec("train", 10, 1).Seed, 2, 103).At(i))
+		}
+		s := start(t, Options{engine: engine})
+		must(t, s.open(aSpec("train", 10, 1), 0))
+		packet := fields{"type": "start", "run": 1, "epoch": 2, "once": true, "done": done, "samples": min(10*done, 103), "digest": inherited.String()}
+		must(t, s.send(packet))
+		for step := done; step < 11; step++ {
+			a, err := s.expect("batch")
+			must(t, err)
+			if a.Step != step || a.Consumed != min(10*step+10, 103) || a.Epoch != 2 {
+				t.Fatalf("%+v, expected step %d", a, step)
+			}
+			must(t, s.release(a.Slot))
+		}
+		a, err := s.expect("end")
+		must(t, err)
+		if r := a.Report; r.From != 0 || r.Samples != 103 || r.Digest != r.Expected || r.ExactlyOnce == nil || !*r.ExactlyOnce {
+			t.Errorf("end after %d steps: %+v", done, a)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	long := strings.Repeat("x", maxPacket+1)
 	for _, c := range []struct {
@@ -166,6 +195,8 @@ func TestRefusals(t *testing.T) {
 		{"slot below", fields{"type": "release", "slot": -1}, true, "slot -1 of a ring"},
 		{"no run", fields{"type": "start"}, true, "run from 1"},
 		{"consumed beyond", fields{"type": "start", "run": 1, "consumed": 1001}, true, "1001 samples consumed"},
+		{"more done than there is", fields{"type": "start", "run": 1, "done": 1001, "digest": strings.Repeat("0", 32)}, true, "steps are done"},
+		{"done without a digest", fields{"type": "start", "run": 1, "done": 1}, true, "32 hexadecimal digits"},
 		{"batch beyond", fields{"type": "start", "run": 1, "batch": 5}, true, "batch 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -507,7 +538,7 @@ func TestSnapshot(t *testing.T) {
 		must(t, err)
 	}
 	take := <-taken
-	var got SessionSnapshot
+	var got sessionSnapshot
 	leash.Wait(t, "a daemon that waits for its client", func() bool {
 		got = take().Sessions[0]
 		return got.DaemonWaits > time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/feed"
+	"github.com/stoker-dev/stoker/feed/order"
 	"github.com/stoker-dev/stoker/feed/ring"
 )
 
@@ -17,7 +18,7 @@ import (
 // The queue's head goes out when it is filled; what is filled behind it waits. A
 // start puts a new run in place of the old one, whose fills are cancelled.
 type session struct {
-	daemon *Daemon
+	daemon *daemon
 	link   *link
 	share  *share
 	rank   int
@@ -67,66 +68,83 @@ type fill struct {
 	batch   feed.Filled // once filled
 }
 
-// start begins a run. What the old one had under way is dropped.
-func (s *session) start(r *request) error {
+// startRun begins a run. What the old one had under way is dropped.
+func (s *session) startRun(r *request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run != nil && r.Run <= s.run.number {
 		return fmt.Errorf("a start of run %d after run %d: expected a larger number", r.Run, s.run.number)
 	}
-	p, err := s.begin(r.Epoch, r.Consumed, r.Batch, r.Bad)
+	p, err := s.beginPassage(r.Epoch, r.Consumed, r.Batch, r.Bad)
+	if err == nil && r.Done > 0 {
+		err = p.inherit(r)
+	}
 	if err != nil {
 		return err
 	}
 	old := s.run
-	s.run = &run{number: r.Run, batch: r.Batch, once: r.Once, pass: p}
+	s.run = &run{number: r.Run, batch: r.Batch, once: r.Once, pass: p, step: r.Done}
 	s.pace.restart(time.Now())
-	if p.steps == 0 {
-		s.report(s.run, p)
+	if p.steps == p.released {
+		s.sendReport(s.run, p)
 	}
 	if old != nil {
-		s.drop(old)
+		s.dropRun(old)
 	}
 	return s.advance()
 }
 
-func (s *session) begin(epoch int64, from, batch, bad int) (*passage, error) {
-	p, err := s.share.loader.begin(uint64(epoch), s.rank, from, batch, bad)
+func (s *session) beginPassage(epoch int64, from, batch, bad int) (*passage, error) {
+	p, err := s.share.loader.beginPass(uint64(epoch), s.rank, from, batch, bad)
 	if err != nil {
 		return nil, err
 	}
 	return &passage{pass: p, epoch: epoch, from: from, steps: p.Steps()}, nil
 }
 
-// drop frees the slots of a run that were not delivered. mu is held; Cancel waits
+// inherit has a passage go on behind the steps that a daemon which died handed out.
+func (p *passage) inherit(r *request) error {
+	digest, err := order.ParseDigest(r.Digest)
+	if err == nil && r.Done > p.steps {
+		err = fmt.Errorf("%d steps are done of %d", r.Done, p.steps)
+	}
+	if err != nil {
+		return fmt.Errorf("a start of run %d in the middle of epoch %d: %w", r.Run, r.Epoch, err)
+	}
+	p.released = r.Done
+	p.pass.Inherit(digest, r.Samples)
+	return nil
+}
+
+// dropRun frees the slots of a run that were not delivered. mu is held; Cancel waits
 // some microseconds for threads that write into the slot, not for their samples.
-func (s *session) drop(r *run) {
+func (s *session) dropRun(r *run) {
 	for _, f := range r.queue {
 		switch {
 		case f.filled:
-			s.must(s.ring.Drop(f.slot))
+			s.mustAgree(s.ring.Drop(f.slot))
 		case f.job.Cancel():
-			s.must(s.ring.Drop(f.slot))
+			s.mustAgree(s.ring.Drop(f.slot))
 			s.fills.Done()
-		} // else it is whole just now, and filled drops it
+		} // else it is whole just now, and slotFilled drops it
 	}
 	r.queue, r.over = nil, true
 }
 
-// filled notes that a batch is whole. The pool calls it.
-func (s *session) filled(f *fill, batch feed.Filled) {
+// slotFilled notes that a batch is whole. The pool calls it.
+func (s *session) slotFilled(f *fill, batch feed.Filled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.fills.Done()
 	if s.closed || f.run != s.run {
-		s.must(s.ring.Drop(f.slot))
+		s.mustAgree(s.ring.Drop(f.slot))
 	} else {
 		f.filled, f.batch = true, batch
-		s.must(s.ring.Filled(f.slot))
+		s.mustAgree(s.ring.Filled(f.slot))
 		s.counts.bad += int64(len(batch.Bad))
 	}
 	if err := s.advance(); err != nil {
-		s.fail(err)
+		s.failRun(err)
 	}
 }
 
@@ -150,10 +168,10 @@ func (s *session) deliver() error {
 			return f.batch.Err
 		}
 		r.queue = r.queue[1:]
-		s.must(s.ring.Loan(f.slot))
+		s.mustAgree(s.ring.Loan(f.slot))
 		s.held[f.slot] = f
 		s.counts.delivered++
-		if err := s.link.send(batchOf(f)); err != nil {
+		if err := s.link.sendPacket(batchOf(f)); err != nil {
 			return err
 		}
 	}
@@ -163,7 +181,7 @@ func (s *session) deliver() error {
 func (s *session) submit() error {
 	r := s.run
 	for {
-		if more, err := s.next(); err != nil || !more {
+		if more, err := s.nextStep(); err != nil || !more {
 			return err
 		}
 		slot, ok := s.ring.Take()
@@ -171,12 +189,16 @@ func (s *session) submit() error {
 			return nil
 		}
 		now := time.Now()
-		f := &fill{run: r, passage: r.pass, step: r.step, slot: slot, since: now, wanted: s.pace.wanted(now, r.queue, s.ring.Counts())}
+		f := &fill{
+			run: r, passage: r.pass, step: r.step, slot: slot, since: now,
+			wanted: s.pace.wanted(now, r.queue, s.ring.CountSlots()),
+		}
 		s.fills.Add(1)
-		job, err := f.passage.pass.Fill(f.step, s.ring.Memory(slot), f.wanted, func(b feed.Filled) { s.filled(f, b) })
+		job, err := f.passage.pass.Fill(f.step, s.ring.Memory(slot), f.wanted,
+			func(b feed.Filled) { s.slotFilled(f, b) })
 		if err != nil {
 			s.fills.Done()
-			s.must(s.ring.Drop(slot))
+			s.mustAgree(s.ring.Drop(slot))
 			return err
 		}
 		f.job = job
@@ -185,9 +207,9 @@ func (s *session) submit() error {
 	}
 }
 
-// next makes sure that the run's pass has a step to submit, going on into the next
+// nextStep makes sure that the run's pass has a step to submit, going on into the next
 // epoch where this one has none; false: there is nothing to go on with.
-func (s *session) next() (bool, error) {
+func (s *session) nextStep() (bool, error) {
 	r := s.run
 	if r.over || r.step < r.pass.steps {
 		return !r.over, nil
@@ -196,7 +218,7 @@ func (s *session) next() (bool, error) {
 		r.over = true
 		return false, nil
 	}
-	p, err := s.begin(r.pass.epoch+1, 0, r.batch, 0)
+	p, err := s.beginPassage(r.pass.epoch+1, 0, r.batch, 0)
 	if err != nil {
 		return false, err
 	}
@@ -215,68 +237,68 @@ func (s *session) release(slot int, waited float64) error {
 	f := s.held[slot]
 	s.held[slot] = nil
 	if f.run == s.run {
-		s.account(f, waited)
+		s.countConsumed(f, waited)
 	}
 	return s.advance()
 }
 
-// account counts a batch as consumed, and reports the epoch where it was the last.
-func (s *session) account(f *fill, waited float64) {
+// countConsumed counts a batch as consumed, and reports the epoch where it was the last.
+func (s *session) countConsumed(f *fill, waited float64) {
 	s.pace.released(time.Now())
 	s.counts.release(f, waited)
 	p := f.passage
 	p.pass.Release(f.batch)
 	p.released++
 	if p.released == p.steps {
-		s.report(f.run, p)
+		s.sendReport(f.run, p)
 	}
 }
 
-// report sends the account of an epoch, from a goroutine of its own: a million
+// sendReport sends the account of an epoch, from a goroutine of its own: a million
 // samples are 40 ms, too long for a lock that pongs need.
-func (s *session) report(r *run, p *passage) {
+func (s *session) sendReport(r *run, p *passage) {
 	s.tasks.Go(func() {
-		_ = s.link.send(endOf(r, p, p.pass.Report())) // gone is the reader's to find out
+		_ = s.link.sendPacket(endPacket(r, p, p.pass.Report())) // gone is the reader's to find out
 	})
 }
 
-// fail ends the session with a sentence for the client. That the client has gone
+// failRun ends the session with a sentence for the client. That the client has gone
 // while a batch was filled is no failure: so ends a training.
-func (s *session) fail(err error) {
+func (s *session) failRun(err error) {
 	if s.link.refuse(err) {
 		s.daemon.warn("loader %q, rank %d: %v", s.share.spec.Name, s.rank, err)
 	}
 }
 
-// must panics where the ring and the session disagree on a slot: the session alone
+// mustAgree panics where the ring and the session disagree on a slot: the session alone
 // moves its slots, so that is a mistake in this file, and going on would hand out
 // memory that is written to.
-func (s *session) must(err error) {
+func (s *session) mustAgree(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// close gives everything back: it waits until the pool does not touch the ring any
+// closeSession gives everything back: it waits until the pool does not touch the ring any
 // more.
-func (s *session) close() error {
+func (s *session) closeSession() error {
 	s.mu.Lock()
 	s.closed = true
 	if s.run != nil {
-		s.drop(s.run)
+		s.dropRun(s.run)
 	}
 	s.mu.Unlock()
 	s.tasks.Wait()
 	s.fills.Wait()
-	s.share.leave(s)
+	s.share.leaveLoader(s)
 	return s.ring.Close()
 }
 
-// state says in a sentence what is awaited, since when.
-func (s *session) state(now time.Time) string {
+// describeState says in a sentence what is awaited, since when.
+func (s *session) describeState(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counts := s.ring.Counts()
+	counts := s.ring.CountSlots()
 	switch {
 	case s.run == nil:
 		return "no start has come yet"

@@ -20,24 +20,24 @@ type share struct {
 	err    error
 	began  time.Time
 
-	table    *table
+	table    *loaderTable
 	sessions map[*session]struct{} // guarded by table.mu
-	users    int                   // sessions, and those that wait for opened; guarded by table.mu
+	users    int                   // sessions, and those that wait for opened; guarded by loaderTable.mu
 	listed   int                   // files so far; guarded by table.mu
 }
 
-// table is the daemon's loaders by name.
-type table struct {
-	daemon *Daemon
+// loaderTable is the daemon's loaders by name.
+type loaderTable struct {
+	daemon *daemon
 
 	mu     sync.Mutex
 	shares map[string]*share
 }
 
-// join returns the loader of a spec's name, which it opens where it is the first
+// joinLoader returns the loader of a spec's name, which it opens where it is the first
 // to ask: list is read then only, for all ranks have the same. Pairs with
 // share.leave, whatever comes of it.
-func (t *table) join(spec feed.Spec, options feed.Options, list func() ([]byte, error)) (*share, error) {
+func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func() ([]byte, error)) (*share, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.shares[spec.Name]; s != nil {
@@ -61,14 +61,14 @@ func (t *table) join(spec feed.Spec, options feed.Options, list func() ([]byte, 
 	t.daemon.work.Go(func() {
 		defer close(s.opened)
 		if options.List, s.err = list(); s.err == nil {
-			s.loader, s.err = t.daemon.options.engine.open(ctx, spec, options)
+			s.loader, s.err = t.daemon.options.engine.openLoader(ctx, spec, options)
 		}
 	})
 	return s, nil
 }
 
-// wait returns when the loader stands, or done is closed.
-func (s *share) wait(done <-chan struct{}) error {
+// waitForLoader returns when the loader stands, or done is closed.
+func (s *share) waitForLoader(done <-chan struct{}) error {
 	select {
 	case <-s.opened:
 		return s.err
@@ -77,18 +77,18 @@ func (s *share) wait(done <-chan struct{}) error {
 	}
 }
 
-// enter makes a session one of the loader's. A rank can be there twice for a
+// enterLoader makes a session one of the loader's. A rank can be there twice for a
 // moment: the session of a rank that died may still be ending.
-func (s *share) enter(member *session) {
+func (s *share) enterLoader(member *session) {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.sessions[member] = struct{}{}
 }
 
-// leave ends what join began; the last one closes the loader. A listing is not
+// leaveLoader ends what join began; the last one closes the loader. A listing is not
 // waited for: it may hang at a storage that does not answer. member is nil where it
 // did not come to a session.
-func (s *share) leave(member *session) {
+func (s *share) leaveLoader(member *session) {
 	s.table.mu.Lock()
 	delete(s.sessions, member)
 	s.users--
@@ -103,13 +103,13 @@ func (s *share) leave(member *session) {
 	s.cancel()
 	select {
 	case <-s.opened:
-		s.close()
+		s.closeLoader()
 	default:
-		s.table.daemon.work.Go(s.close)
+		s.table.daemon.work.Go(s.closeLoader)
 	}
 }
 
-func (s *share) close() {
+func (s *share) closeLoader() {
 	<-s.opened
 	if s.loader == nil {
 		return
@@ -119,9 +119,10 @@ func (s *share) close() {
 	}
 }
 
-// state says how far the listing is.
-func (s *share) state(now time.Time) string {
+// describeListing says how far the listing is.
+func (s *share) describeListing(now time.Time) string {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
-	return fmt.Sprintf("%s is being listed since %.1f s: %d files so far", s.spec.Root, now.Sub(s.began).Seconds(), s.listed)
+	return fmt.Sprintf("%s is being listed since %.1f s: %d files so far", s.spec.Root, now.Sub(s.began).Seconds(),
+		s.listed)
 }

@@ -15,11 +15,11 @@ type Snapshot struct {
 	Time     time.Time
 	Threads  feed.Load
 	Loaders  map[string]feed.Counters // by name
-	Sessions []SessionSnapshot        // by loader and rank
+	Sessions []sessionSnapshot        // by loader and rank
 }
 
-// SessionSnapshot is one loader on one rank.
-type SessionSnapshot struct {
+// sessionSnapshot is one loader on one rank.
+type sessionSnapshot struct {
 	Loader string
 	Rank   int
 	PID    int // of the client, as it said
@@ -49,8 +49,8 @@ func (c *sessionCounts) release(f *fill, waited float64) {
 	}
 }
 
-// Snapshot says what goes on now.
-func (d *Daemon) Snapshot() Snapshot {
+// takeSnapshot says what goes on now.
+func (d *daemon) takeSnapshot() Snapshot {
 	d.mu.Lock()
 	sessions := make([]*session, 0, len(d.sessions))
 	for s := range d.sessions {
@@ -59,25 +59,25 @@ func (d *Daemon) Snapshot() Snapshot {
 	d.mu.Unlock()
 	snapshot := Snapshot{Time: time.Now(), Loaders: map[string]feed.Counters{}}
 	if d.options.engine != nil {
-		snapshot.Threads = d.options.engine.load()
+		snapshot.Threads = d.options.engine.poolLoad()
 	}
 	for _, s := range sessions {
-		snapshot.Sessions = append(snapshot.Sessions, s.snapshot(snapshot.Time))
+		snapshot.Sessions = append(snapshot.Sessions, s.describeSession(snapshot.Time))
 		snapshot.Loaders[s.share.spec.Name] = s.share.loader.Statistics()
 	}
-	slices.SortFunc(snapshot.Sessions, func(a, b SessionSnapshot) int {
+	slices.SortFunc(snapshot.Sessions, func(a, b sessionSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Loader, b.Loader), cmp.Compare(a.Rank, b.Rank))
 	})
 	return snapshot
 }
 
-func (s *session) snapshot(now time.Time) SessionSnapshot {
+func (s *session) describeSession(now time.Time) sessionSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pace.note(now, s.pace.waiting)
+	s.pace.noteTime(now, s.pace.waiting)
 	c := s.counts
-	return SessionSnapshot{
-		Loader: s.share.spec.Name, Rank: s.rank, PID: s.pid, Slots: s.ring.Counts(),
+	return sessionSnapshot{
+		Loader: s.share.spec.Name, Rank: s.rank, PID: s.pid, Slots: s.ring.CountSlots(),
 		Delivered: c.delivered, Consumed: c.consumed, Samples: c.samples, TrainerWaited: c.waited,
 		ClientWaits: s.pace.waits[clientWaits], DaemonWaits: s.pace.waits[daemonWaits], Bad: c.bad,
 	}

@@ -17,7 +17,8 @@ import (
 // open for it.
 func Inherited(fd int) (*net.UnixConn, error) {
 	if fd < 3 {
-		return nil, fmt.Errorf("descriptor %d: expected 3 or above, an end of a socket pair that the client keeps open for the daemon", fd)
+		return nil,
+			fmt.Errorf("descriptor %d: expected 3 or above, an end of a socket pair that the client keeps open for the daemon", fd)
 	}
 	unix.CloseOnExec(fd)
 	return connection(fd)
@@ -42,8 +43,8 @@ func connection(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// pair makes a connection: ours, and the descriptor that the client gets.
-func pair() (*net.UnixConn, int, error) {
+// socketPair makes a connection: ours, and the descriptor that the client gets.
+func socketPair() (*net.UnixConn, int, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, -1, fmt.Errorf("make a socket pair: %w", err)
@@ -100,7 +101,7 @@ func listen(path string) (*Listener, error) {
 	}
 	l.SetUnlinkOnClose(false) // the name is another by then
 	listener := &Listener{UnixListener: l, path: path}
-	if err := listener.place(own); err != nil {
+	if err := listener.placeName(own); err != nil {
 		return nil, errors.Join(err, l.Close(), os.Remove(own))
 	}
 	return listener, nil
@@ -120,7 +121,7 @@ func answered(path string) bool {
 	return err == nil
 }
 
-func (l *Listener) place(own string) error {
+func (l *Listener) placeName(own string) error {
 	var s unix.Stat_t
 	if err := errors.Join(os.Chmod(own, 0o600), unix.Lstat(own, &s)); err != nil {
 		return err
@@ -159,6 +160,9 @@ func sendWaiting(conn *net.UnixConn, packet []byte, fds ...int) error {
 	_, _, err := conn.WriteMsgUnix(packet, rights(fds), nil)
 	return err
 }
+
+// truncatedControl is of a message that had more descriptors than were received.
+const truncatedControl = unix.MSG_CTRUNC
 
 func rights(fds []int) []byte {
 	if len(fds) == 0 {

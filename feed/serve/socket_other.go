@@ -10,6 +10,8 @@ import (
 // errLinux is why there is no daemon elsewhere: SOCK_SEQPACKET, memfd, SO_PEERCRED.
 var errLinux = errors.New("the daemon of stoker feed needs Linux")
 
+const truncatedControl = 0
+
 // Listener is a socket with a name, for the ranks of one node.
 type Listener struct{ *net.UnixListener }
 
@@ -22,7 +24,7 @@ func Inherited(int) (*net.UnixConn, error) { return nil, errLinux }
 // Listen makes the socket.
 func Listen(string) (*Listener, error) { return nil, errLinux }
 
-func pair() (*net.UnixConn, int, error)                   { return nil, -1, errLinux }
+func socketPair() (*net.UnixConn, int, error)             { return nil, -1, errLinux }
 func sendNow(*net.UnixConn, []byte, ...int) (bool, error) { return false, errLinux }
 func sendWaiting(*net.UnixConn, []byte, ...int) error     { return errLinux }
 func descriptors([]byte) []int                            { return nil }
@@ -34,6 +36,6 @@ func memfd(string, []byte) (int, error)                   { return -1, errLinux 
 type peer struct{}
 
 func peerOf(*net.UnixConn) (*peer, error) { return nil, errLinux }
-func (p *peer) again() *peer              { return p }
-func (p *peer) dead() bool                { return false }
-func (p *peer) close()                    {}
+func (p *peer) watchAgain() *peer         { return p }
+func (p *peer) hasEnded() bool            { return false }
+func (p *peer) stopWatching()             {}

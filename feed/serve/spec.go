@@ -45,8 +45,8 @@ func specOf(r *request) (feed.Spec, error) {
 	return *spec, nil
 }
 
-// list reads the list of samples that came with an open.
-func (r *request) list() ([]byte, error) {
+// readList reads the list of samples that came with an open.
+func (r *request) readList() ([]byte, error) {
 	if r.ListBytes == 0 {
 		return nil, nil
 	}
@@ -68,7 +68,9 @@ func readFile(file *os.File, from, size int) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() < int64(from)+int64(size) {
-		return nil, fmt.Errorf("the descriptor is of a file with mode %v and %d bytes: expected a memfd with at least %d", info.Mode(), info.Size(), int64(from)+int64(size))
+		return nil,
+			fmt.Errorf("the descriptor is of a file with mode %v and %d bytes: expected a memfd with at least %d",
+				info.Mode(), info.Size(), int64(from)+int64(size))
 	}
 	content := make([]byte, size)
 	if _, err := file.ReadAt(content, int64(from)); err != nil {
@@ -109,7 +111,7 @@ func sameSpec(first, other feed.Spec) error {
 		}
 		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
 		return fmt.Errorf("loader %q has %s %s here, another rank opened it with %s: all ranks must give the same, and each loader of a job a name of its own",
-			first.Name, name, brief(is, quoted), brief(was, quoted))
+			first.Name, name, shorten(is, quoted), shorten(was, quoted))
 	}
 	return nil
 }
@@ -117,8 +119,8 @@ func sameSpec(first, other feed.Spec) error {
 // quoted is how much of a field is quoted.
 const quoted = 80
 
-// brief keeps a sentence a sentence where it quotes a list of a million numbers.
-func brief(text []byte, limit int) string {
+// shorten keeps a sentence a sentence where it quotes a list of a million numbers.
+func shorten(text []byte, limit int) string {
 	if len(text) <= limit {
 		return string(text)
 	}

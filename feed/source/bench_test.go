@@ -66,7 +66,7 @@ func BenchmarkRead(b *testing.B) {
 	folder := photographs(b)
 	var buffer []byte
 	for i := 0; b.Loop(); i++ {
-		file, err := folder.Open(i % folder.Len())
+		file, err := folder.OpenFile(i % folder.Len())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -75,12 +75,12 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen and BenchmarkRoot are what opening costs, as Open does it and
+// BenchmarkOpen and BenchmarkRoot are what opening costs, as OpenFile does it and
 // through os.Root.
 func BenchmarkOpen(b *testing.B) {
 	folder := photographs(b)
 	for i := 0; b.Loop(); i++ {
-		file, err := folder.Open(i % folder.Len())
+		file, err := folder.OpenFile(i % folder.Len())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,12 +9,17 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"time"
+
+	"github.com/stoker-dev/stoker/internal/redact"
 )
 
 // scheme begins the root of a data set in an S3-compatible store: s3://BUCKET/PREFIX.
 const scheme = "s3://"
+
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // InBucket reports whether a root lies in a store.
 func InBucket(root string) bool { return strings.HasPrefix(root, scheme) }
@@ -38,9 +43,8 @@ type bucket struct {
 	name    string
 	prefix  string // of all keys, with a slash at its end unless it is empty
 	cache   *cache
-	objects []object // by sample
-	ctx     context.Context
-	close   context.CancelFunc
+	objects []object        // by sample
+	ctx     context.Context // the folder's
 }
 
 // object is what the listing said of one: it is what has to be read, or nothing is.
@@ -53,8 +57,9 @@ type object struct {
 // slash behind the prefix.
 func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
 	name, prefix, _ := strings.Cut(strings.TrimRight(strings.TrimPrefix(root, scheme), "/"), "/")
-	if name == "" {
-		return nil, fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX", root)
+	if !bucketName.MatchString(name) || strings.ContainsAny(prefix, "?#") { // not what it says: that may hold a secret
+		return nil,
+			fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX without keys or a query; AWS_ACCESS_KEY_ID and AWS_PROFILE name the keys", redact.Addresses(root))
 	}
 	root = strings.TrimRight(root, "/")
 	if prefix != "" {
@@ -73,23 +78,23 @@ func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
 		return nil, err
 	}
 	f.root, f.bucket = root, b
-	b.ctx, b.close = context.WithCancel(context.Background())
-	if err := b.list(ctx, f, o); err != nil {
+	b.ctx = f.ctx
+	if err := b.listBucket(ctx, f, o); err != nil {
 		_ = f.Close() // only read
 		return nil, err
 	}
 	return f, nil
 }
 
-// list fills a Folder.
-func (b *bucket) list(ctx context.Context, f *Folder, o Options) error {
+// listBucket fills a Folder.
+func (b *bucket) listBucket(ctx context.Context, f *Folder, o Options) error {
 	found := map[string]object{} // by what is below the root
 	below := map[string][]string{}
 	classes := map[string]bool{}
 	for token, more := "", true; more; {
 		var page page
-		err := b.again(ctx, b.prefix, triesToList, func(ctx context.Context) (err error) {
-			page, err = b.client.list(ctx, b.name, b.prefix, token)
+		err := b.tryAgain(ctx, b.prefix, triesToList, func(ctx context.Context) (err error) {
+			page, err = b.client.listObjects(ctx, b.name, b.prefix, token)
 			return err
 		})
 		if err != nil {
@@ -113,18 +118,22 @@ func (b *bucket) list(ctx context.Context, f *Folder, o Options) error {
 		if o.Progress != nil {
 			o.Progress(len(found))
 		}
-		token, more = page.NextContinuationToken, page.NextContinuationToken != "" && page.NextContinuationToken != token
+		token, more = page.NextContinuationToken, page.NextContinuationToken != "" &&
+			page.NextContinuationToken != token
 	}
 	return b.arrange(f, classes, below, found, o)
 }
 
 // arrange puts what was found in ImageFolder's order.
-func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]string, found map[string]object, o Options) error {
+func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]string, found map[string]object,
+	o Options,
+) error {
 	for class := range classes {
 		f.classes = append(f.classes, class)
 	}
 	if len(f.classes) == 0 {
-		return fmt.Errorf("no class folder in %s: a data set has one subfolder per class, with its images in it", f.root)
+		return fmt.Errorf("no class folder in %s: a data set has one subfolder per class, with its images in it",
+			f.root)
 	}
 	if err := f.gatherBelow(below, o); err != nil {
 		return err
@@ -135,17 +144,17 @@ func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]
 	return nil
 }
 
-// fetch writes the object of a sample to a file and sums its bytes; it is the one that
+// fetchObject writes the object of a sample to a file and sums its bytes; it is the one that
 // was listed, whole, or there is an error.
-func (b *bucket) fetch(below string, want object, to *os.File) (sum uint32, err error) {
+func (b *bucket) fetchObject(below string, want object, to *os.File) (sum uint32, err error) {
 	key := b.prefix + below
-	err = b.again(b.ctx, key, tries, func(ctx context.Context) error {
+	err = b.tryAgain(b.ctx, key, tries, func(ctx context.Context) error {
 		if _, err := to.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		response, err := b.client.get(ctx, b.name+"/"+key, nil, want.etag)
+		response, err := b.client.getObject(ctx, b.name+"/"+key, nil, want.etag)
 		if err != nil {
 			return err
 		}
@@ -187,22 +196,29 @@ func (a *alive) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again tries until it works, is not worth another try, or was tried often enough.
-func (b *bucket) again(ctx context.Context, key string, tries int, try func(context.Context) error) error {
+// tryAgain tries until it works, is not worth another try, or was tried often enough.
+func (b *bucket) tryAgain(ctx context.Context, key string, tries int, try func(context.Context) error) error {
 	for n := 1; ; n++ {
 		err := try(ctx)
 		if err == nil {
 			return nil
 		}
-		says, passing := explain(err)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !passing || n == tries {
-			if passing {
+		if ofDisk(err) { // of the file that it goes to
+			return err
+		}
+		says, whose := explain(err)
+		if whose != passing || n == tries {
+			if whose == passing {
 				says = fmt.Sprintf("%s, after %d tries", says, tries)
 			}
-			return fmt.Errorf("get %s%s/%s: %s", scheme, b.name, key, says)
+			err = fmt.Errorf("get %s%s/%s: %s", scheme, b.name, key, says)
+			if whose != objects {
+				err = &Outage{Err: err, Lasts: true}
+			}
+			return err
 		}
 		wait := pause << (n - 1)
 		select {
@@ -212,29 +228,50 @@ func (b *bucket) again(ctx context.Context, key string, tries int, try func(cont
 	}
 }
 
-// explain says what a store's answer means and what to do, and whether it may pass. What
+// blame is whose an answer of a store is.
+type blame int
+
+const (
+	objects blame = iota // the object's own: other objects may be had
+	passing              // the store's or the network's, and worth another try
+	setup                // of how the store is asked: no object may be had until somebody changes that
+)
+
+// refusals are the codes with which a store refuses whoever asks, whatever the object.
+var refusals = map[string]bool{
+	"ExpiredToken": true, "InvalidToken": true, "TokenRefreshRequired": true, "RequestExpired": true,
+	"InvalidAccessKeyId":   true,
+	"InvalidClientTokenId": true, "SignatureDoesNotMatch": true, "AccountProblem": true, "NotSignedUp": true,
+	"NoSuchBucket": true,
+}
+
+// explain says what a store's answer means and what to do, and whose it is. What
 // the store or the network said is cut short and holds no credential: they are in headers.
-func explain(err error) (says string, passing bool) {
+func explain(err error) (says string, whose blame) {
 	var a answer
 	if !errors.As(err, &a) && !errors.Is(err, errChanged) {
 		text := err.Error()
-		return text[:min(len(text), 300)], true
+		return redact.Addresses(text[:min(len(text), 300)]), passing
+	}
+	if refusals[a.Code] || a.status == http.StatusUnauthorized {
+		whose = setup
 	}
 	switch code := a.status; {
 	case errors.Is(err, errChanged) || code == http.StatusPreconditionFailed:
-		return errChanged.Error(), false
+		return errChanged.Error(), objects
 	case a.Code == "RequestTimeTooSkewed":
-		return a.Error() + ": set this machine's clock", false
+		return a.Error() + ": set this machine's clock", setup
 	case a.Code == "AuthorizationHeaderMalformed": // the scope of a signature has the region
-		return a.Error() + ": set AWS_REGION", false
+		return a.Error() + ": set AWS_REGION", setup
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
-		return a.Error() + ": these credentials may not list or read it; see AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL where the script starts", false
+		return a.Error() + ": these credentials may not list or read it; see AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL where the script starts", whose
 	case code == http.StatusNotFound:
-		return a.Error() + ": it is not there, or not any more; see bucket, prefix, AWS_ENDPOINT_URL and AWS_REGION", false
+		return a.Error() + ": it is not there, or not any more; see bucket, prefix, AWS_ENDPOINT_URL and AWS_REGION",
+			whose
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
-		return a.Error(), true
+		return a.Error(), passing
 	case code >= 300 && code < 400:
-		return a.Error() + "; it lies elsewhere: set AWS_REGION, or AWS_ENDPOINT_URL", false
+		return a.Error() + "; it lies elsewhere: set AWS_REGION, or AWS_ENDPOINT_URL", setup
 	}
-	return a.Error(), false
+	return a.Error(), whose
 }

@@ -114,7 +114,7 @@ func aStore(t *testing.T, budget string) (s *store, folder string) {
 
 func readAll(f *Folder) (all [][]byte, err error) {
 	for i := range f.Len() {
-		file, err := f.Open(i)
+		file, err := f.OpenFile(i)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +201,7 @@ func TestBucketCacheLasts(t *testing.T) {
 		shared.cache, s.asked = nil, map[string]int{}
 		f := listed(t, "s3://pictures/train/")
 		for _, i := range []int{0, 5, 4, 3} {
-			file, err := f.Open(i)
+			file, err := f.OpenFile(i)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestBucketAhead(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		for i := range f.Len() {
-			all.Go(func() { f.ahead(i) })
+			all.Go(func() { f.fetchAhead(i) })
 		}
 	}
 	all.Wait()
@@ -276,38 +276,42 @@ func TestBucketFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(w http.ResponseWriter, n int) bool
 		want  string // in the error; "" none
+		own   bool   // the error is the object's; else an outage
 	}{
 		"500 twice": {func(w http.ResponseWriter, n int) bool {
 			if n <= 2 {
 				refuse(w, 500, "InternalError")
 			}
 			return n <= 2
-		}, ""},
-		"500 for ever": {func(w http.ResponseWriter, _ int) bool { refuse(w, 503, "SlowDown"); return true }, "503 SlowDown: it says, after 9 tries"},
+		}, "", false},
+		"500 for ever": {func(w http.ResponseWriter, _ int) bool { refuse(w, 503, "SlowDown"); return true }, "503 SlowDown: it says, after 9 tries", false},
 		"cut": {func(w http.ResponseWriter, n int) bool {
 			w.Header().Set("Content-Length", "10006")
 			some(w)
 			return true
-		}, "after 9 tries"},
-		"too short":  {func(w http.ResponseWriter, _ int) bool { some(w); return true }, "100 bytes came, and 10006 were listed"},
-		"wrong ETag": {func(w http.ResponseWriter, _ int) bool { w.Header().Set("ETag", `"other"`); some(w); return true }, "it was changed since it was listed"},
-		"403":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "AccessDenied"); return true }, "403 AccessDenied: it says: these credentials may not"},
-		"clock":      {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "RequestTimeTooSkewed"); return true }, "it says: set this machine's clock"},
-		"region":     {func(w http.ResponseWriter, _ int) bool { refuse(w, 400, "AuthorizationHeaderMalformed"); return true }, "it says: set AWS_REGION"},
-		"404":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 404, "NoSuchKey"); return true }, "404 NoSuchKey: it says: it is not there"},
-		"412":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 412, "PreconditionFailed"); return true }, "start the run again"},
+		}, "after 9 tries", false},
+		"too short":  {func(w http.ResponseWriter, _ int) bool { some(w); return true }, "100 bytes came, and 10006 were listed", false},
+		"wrong ETag": {func(w http.ResponseWriter, _ int) bool { w.Header().Set("ETag", `"other"`); some(w); return true }, "it was changed since it was listed", true},
+		"403":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "AccessDenied"); return true }, "403 AccessDenied: it says: these credentials may not", true},
+		"keys":       {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "InvalidAccessKeyId"); return true }, "these credentials may not", false},
+		"expired":    {func(w http.ResponseWriter, _ int) bool { refuse(w, 400, "ExpiredToken"); return true }, "400 ExpiredToken", false},
+		"no bucket":  {func(w http.ResponseWriter, _ int) bool { refuse(w, 404, "NoSuchBucket"); return true }, "404 NoSuchBucket", false},
+		"clock":      {func(w http.ResponseWriter, _ int) bool { refuse(w, 403, "RequestTimeTooSkewed"); return true }, "it says: set this machine's clock", false},
+		"region":     {func(w http.ResponseWriter, _ int) bool { refuse(w, 400, "AuthorizationHeaderMalformed"); return true }, "it says: set AWS_REGION", false},
+		"404":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 404, "NoSuchKey"); return true }, "404 NoSuchKey: it says: it is not there", true},
+		"412":        {func(w http.ResponseWriter, _ int) bool { refuse(w, 412, "PreconditionFailed"); return true }, "start the run again", true},
 		"elsewhere": {func(w http.ResponseWriter, _ int) bool {
 			w.Header().Set("Location", "http://192.0.2.1/")
 			refuse(w, 301, "PermanentRedirect")
 			return true
-		}, "set AWS_REGION"},
+		}, "set AWS_REGION", false},
 		"slow": {func(w http.ResponseWriter, n int) bool {
 			if n == 1 {
 				some(w)
 				_ = http.NewResponseController(w).Flush()
 			}
 			return n == 1
-		}, ""},
+		}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, folder := aStore(t, "1GB")
@@ -337,6 +341,8 @@ func TestBucketFaults(t *testing.T) {
 				t.Error("no error")
 			case c.want != "" && (!strings.Contains(err.Error(), "get s3://pictures/"+key+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "the secret")):
 				t.Errorf("%v\nwant %s", err, c.want)
+			case c.want != "" && IsOutage(err) == c.own:
+				t.Errorf("%v: the object's own: %v, expected %v", err, !IsOutage(err), c.own)
 			}
 			left, _ := os.ReadDir(filepath.Join(os.Getenv("STOKER_CACHE_DIR"), "objects"))
 			for _, file := range left {
@@ -402,7 +408,7 @@ func TestSign(t *testing.T) {
 		if strings.HasSuffix(address, "txt") {
 			r.Header.Set("Range", "bytes=0-9")
 		}
-		k.sign(r, "us-east-1", at)
+		k.signRequest(r, "us-east-1", at)
 		if got := r.Header.Get("Authorization"); !strings.HasSuffix(got, "Signature="+want) {
 			t.Errorf("%s: %s", address, got)
 		}
@@ -418,8 +424,9 @@ func TestKeys(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	for profile, want := range map[string]keys{"": {"A", "B", ""}, "other": {"C", "D=", "E"}, "none": {}} {
-		if t.Setenv("AWS_PROFILE", profile); findKeys() != want {
-			t.Errorf("profile %q: %v", profile, findKeys())
+		t.Setenv("AWS_PROFILE", profile)
+		if got, err := findKeys(); got != want || err != nil {
+			t.Errorf("profile %q: %v, %v", profile, got, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,14 +36,15 @@ type cache struct {
 
 	mu      sync.Mutex
 	arrived sync.Cond // an object is there, or could not be had
-	entries map[string]*entry
-	kept    int64    // bytes within the budget
-	passing int64    // bytes beyond it, until they were read
-	left    []string // by earlier processes, the oldest first
+	entries map[string]*cacheEntry
+	kept    int64     // bytes within the budget
+	passing int64     // bytes beyond it, until they were read
+	spoilt  time.Time // until then nothing is written: the disk has just refused
+	left    []string  // by earlier processes, the oldest first
 }
 
-// entry is an object in the cache.
-type entry struct {
+// cacheEntry is an object in the cache.
+type cacheEntry struct {
 	size    int64
 	sum     uint32 // of its bytes
 	coming  bool   // somebody fetches it
@@ -50,9 +52,9 @@ type entry struct {
 	left    bool   // by an earlier process, and not asked for since
 }
 
-// file is where an object lies. Its sum is in the name: nothing is synced, and after a
+// fileName is where an object lies. Its sum is in the name: nothing is synced, and after a
 // power cut a file may have its size and not its bytes.
-func (e *entry) file(name string) string { return fmt.Sprintf("%s-%08x", name, e.sum) }
+func (e *cacheEntry) fileName(name string) string { return fmt.Sprintf("%s-%08x", name, e.sum) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -105,10 +107,10 @@ func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make a cache for objects: %w", err)
 	}
-	if err := ours(folder); err != nil {
+	if err := isOurs(folder); err != nil {
 		return nil, fmt.Errorf("cache objects: %w", err)
 	}
-	c := &cache{folder: folder, budget: budget, entries: map[string]*entry{}}
+	c := &cache{folder: folder, budget: budget, entries: map[string]*cacheEntry{}}
 	c.arrived.L = &c.mu
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -123,7 +125,7 @@ func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 		}
 		object, sum, _ := strings.Cut(name, "-")
 		if sum, err := strconv.ParseUint(sum, 16, 32); err == nil && len(object) == nameLength {
-			c.entries[object] = &entry{size: info.Size(), sum: uint32(sum), left: true}
+			c.entries[object] = &cacheEntry{size: info.Size(), sum: uint32(sum), left: true}
 			c.kept, ages[object], c.left = c.kept+info.Size(), info.ModTime(), append(c.left, object)
 		} else if strings.HasPrefix(name, coming) && now.Sub(info.ModTime()) > abandoned {
 			_ = os.Remove(filepath.Join(folder, name))
@@ -138,7 +140,7 @@ func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 func (c *cache) makeRoom(size int64) {
 	for ; c.kept+size > c.budget && len(c.left) > 0; c.left = c.left[1:] {
 		if e := c.entries[c.left[0]]; e != nil && e.left {
-			c.drop(c.left[0], e)
+			c.dropEntry(c.left[0], e)
 		}
 	}
 }
@@ -148,43 +150,89 @@ const nameLength = 2 * sha256.Size
 
 // nameOf is an object's file: of another content it is another one.
 func (b *bucket) nameOf(below string, o object) string {
-	hash := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s%s\n%s\n%d", b.client.endpoint.Host, b.name, b.prefix, below, o.etag, o.size))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s%s\n%s\n%d", b.client.endpoint.Host, b.name, b.prefix, below,
+		o.etag, o.size))
 	return hex.EncodeToString(hash[:])
 }
 
-// get has an object in the cache and opens it; where it is not worth room, or none is
+// openCached has an object in the cache and opens it; where it is not worth room, or none is
 // left, its file is gone as soon as it is closed.
-func (f *Folder) get(i int) (File, error) {
+func (f *Folder) openCached(i int) (File, error) {
 	b, c := f.bucket, f.bucket.cache
 	want, below := b.objects[i], f.Below(i)
 	name := b.nameOf(below, want)
 	for range 2 {
-		if err := c.have(b, name, below, want); err != nil {
+		if err := c.haveObject(b, name, below, want); ofDisk(err) {
+			return b.direct(below, want, err)
+		} else if err != nil {
 			return File{}, err
 		}
-		c.mu.Lock()
-		var file File
-		err := errNoFile // somebody wrote to it, or removed it
-		if e := c.entries[name]; e != nil && !e.coming {
-			if file, err = f.openBelow(e.file(name)); err == nil && file.Size != want.size {
-				file.Close()
-				err = errNoFile
-			}
-			if e.passing || err != nil {
-				c.drop(name, e)
-			}
-		}
-		c.mu.Unlock()
-		if err == nil {
-			return file, nil
+		file, err := f.cached(name, want)
+		if err == nil || IsOutage(err) {
+			return file, err
 		}
 	}
-	return File{}, fmt.Errorf("read the cache %s: somebody removes or changes what is in it", c.folder)
+	err := fmt.Errorf("read the cache %s: somebody removes or changes what is in it", c.folder)
+	return File{}, &Outage{Err: err, Lasts: true}
 }
 
-// drop removes an object. mu is held.
-func (c *cache) drop(name string, e *entry) {
-	_ = os.Remove(filepath.Join(c.folder, e.file(name)))
+// cached opens an object that lies in the cache.
+func (f *Folder) cached(name string, want object) (file File, err error) {
+	c := f.bucket.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[name]
+	if e == nil || e.coming {
+		return File{}, errNoFile // somebody wrote to it, or removed it
+	}
+	if file, err = f.openBelow(e.fileName(name), true); err == nil && file.Size != want.size {
+		file.Close()
+		err = errNoFile
+	}
+	if e.passing && err == nil || err != nil && !IsOutage(err) {
+		c.dropEntry(name, e)
+	}
+	return file, err
+}
+
+// mostDirect is the largest object that is read past the cache, into memory.
+const mostDirect = 64 << 20
+
+// direct fetches an object into memory, as the cache's disk is full or cannot be written to. why is what
+// it said.
+func (b *bucket) direct(below string, want object, why error) (File, error) {
+	if want.size > mostDirect {
+		return File{}, &Outage{Err: why, Lasts: true}
+	}
+	memory, file, err := inMemory(want.size)
+	if err != nil {
+		return File{}, &Outage{Err: errors.Join(why, err)}
+	}
+	_, err = b.fetchObject(below, want, memory)
+	_ = memory.Close() // only a copy: what was written is in file
+	if err != nil {
+		file.Close()
+		return File{}, asOutage(err)
+	}
+	return file, nil
+}
+
+// asOutage is of an error of the cache's or of memory: whatever it is, it is not the object's.
+func asOutage(err error) error {
+	if ofDisk(err) {
+		return &Outage{Err: err}
+	}
+	return err
+}
+
+// ofDisk reports whether an error is of a file here and not of the store's answer.
+func ofDisk(err error) bool {
+	return errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError))
+}
+
+// dropEntry removes an object. mu is held.
+func (c *cache) dropEntry(name string, e *cacheEntry) {
+	_ = os.Remove(filepath.Join(c.folder, e.fileName(name)))
 	delete(c.entries, name)
 	if e.passing {
 		c.passing -= e.size
@@ -193,8 +241,8 @@ func (c *cache) drop(name string, e *entry) {
 	}
 }
 
-// have fetches an object unless it is there or on its way.
-func (c *cache) have(b *bucket, name, below string, want object) error {
+// haveObject fetches an object unless it is there or on its way.
+func (c *cache) haveObject(b *bucket, name, below string, want object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := c.entries[name]; e != nil; e = c.entries[name] {
@@ -205,36 +253,51 @@ func (c *cache) have(b *bucket, name, below string, want object) error {
 			return nil
 		default:
 			e.left = false
-			_ = c.alone(name, e, func() error { return c.check(name, e) }) // what is not whole is fetched again
+			_ = c.withEntry(name, e, func() error { return c.checkLeft(name, e) }) // what is not whole is fetched again
 		}
 	}
+	if time.Now().Before(c.spoilt) {
+		return errSpoilt
+	}
 	c.makeRoom(want.size)
-	e := &entry{size: want.size, passing: c.kept+want.size > c.budget}
+	e := &cacheEntry{size: want.size, passing: c.kept+want.size > c.budget}
 	if c.entries[name] = e; e.passing {
 		c.passing += e.size
 	} else {
 		c.kept += e.size
 	}
-	return c.alone(name, e, func() error { return c.write(b, name, below, want, e) })
+	err := c.withEntry(name, e, func() error { return c.writeEntry(b, name, below, want, e) })
+	if ofDisk(err) {
+		c.spoilt = time.Now().Add(spoils)
+	}
+	return err
 }
 
-// alone does something to an object for which all others wait, and drops it where that
+// withEntry does something to an object for which all others wait, and drops it where that
 // fails. mu is held before and after it.
-func (c *cache) alone(name string, e *entry, do func() error) error {
+func (c *cache) withEntry(name string, e *cacheEntry, do func() error) error {
 	e.coming = true
 	c.mu.Unlock()
 	err := do()
 	c.mu.Lock()
 	if e.coming = false; err != nil {
-		c.drop(name, e)
+		c.dropEntry(name, e)
 	}
 	c.arrived.Broadcast()
 	return err
 }
 
-// check reads what an earlier process left.
-func (c *cache) check(name string, e *entry) error {
-	file, err := os.Open(filepath.Join(c.folder, e.file(name)))
+// spoils is how long a disk that has refused is left alone: what needs it goes past it meanwhile.
+const spoils = 10 * time.Second
+
+var errSpoilt = &fs.PathError{
+	Op: "write to", Path: "the cache of objects",
+	Err: errors.New("its disk has just refused"),
+}
+
+// checkLeft reads what an earlier process left.
+func (c *cache) checkLeft(name string, e *cacheEntry) error {
+	file, err := os.Open(filepath.Join(c.folder, e.fileName(name)))
 	if err != nil {
 		return err
 	}
@@ -249,16 +312,16 @@ func (c *cache) check(name string, e *entry) error {
 	return nil
 }
 
-// write fetches an object to a file that has its name when it is whole.
-func (c *cache) write(b *bucket, name, below string, want object, e *entry) error {
+// writeEntry fetches an object to a file that has its name when it is whole.
+func (c *cache) writeEntry(b *bucket, name, below string, want object, e *cacheEntry) error {
 	file, err := os.CreateTemp(c.folder, coming+"*")
 	if err != nil {
 		return fmt.Errorf("cache an object: %w", err)
 	}
-	e.sum, err = b.fetch(below, want, file)
+	e.sum, err = b.fetchObject(below, want, file)
 	err = errors.Join(err, file.Close())
 	if err == nil {
-		err = os.Rename(file.Name(), filepath.Join(c.folder, e.file(name)))
+		err = os.Rename(file.Name(), filepath.Join(c.folder, e.fileName(name)))
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())
@@ -266,14 +329,15 @@ func (c *cache) write(b *bucket, name, below string, want object, e *entry) erro
 	return err
 }
 
-// ahead fetches an object that will be read soon, where there is room for it.
-func (f *Folder) ahead(i int) {
+// fetchAhead fetches an object that will be read soon, where there is room for it.
+func (f *Folder) fetchAhead(i int) {
 	c, want := f.bucket.cache, f.bucket.objects[i]
 	c.mu.Lock()
 	c.makeRoom(want.size)
 	room := c.kept+want.size <= c.budget || c.passing+want.size <= mostAhead
 	c.mu.Unlock()
 	if room && want.size <= f.maxFile {
-		_ = c.have(f.bucket, f.bucket.nameOf(f.Below(i), want), f.Below(i), want) // that it cannot is for the reader to find
+		// that it cannot is for the reader to find
+		_ = c.haveObject(f.bucket, f.bucket.nameOf(f.Below(i), want), f.Below(i), want)
 	}
 }

@@ -2,5 +2,5 @@
 
 package source
 
-// ours cannot be told here.
-func ours(string) error { return nil }
+// isOurs cannot be told here.
+func isOurs(string) error { return nil }

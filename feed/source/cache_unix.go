@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ours says why others could put files of theirs into a folder: it has to be the user's
+// isOurs says why others could put files of theirs into a folder: it has to be the user's
 // own, and each one above it the user's or root's, or such that nobody replaces what is
 // another's (as /tmp).
-func ours(folder string) error {
+func isOurs(folder string) error {
 	at, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return err
@@ -28,7 +28,8 @@ func ours(folder string) error {
 			return fmt.Errorf("%s belongs to user %d: choose a folder of yours by STOKER_CACHE_DIR", at, s.Uid)
 		}
 		if s.Mode&0o022 != 0 && (own || s.Mode&unix.S_ISVTX == 0) {
-			return fmt.Errorf("others can write to %s: chmod go-w %s, or choose another folder by STOKER_CACHE_DIR", at, at)
+			return fmt.Errorf("others can write to %s: chmod go-w %s, or choose another folder by STOKER_CACHE_DIR",
+				at, at)
 		}
 		above := filepath.Dir(at)
 		if above == at {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/stoker-dev/stoker/internal/readable"
 )
 
 // Options say what is listed.
@@ -55,7 +57,7 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list data set: %w", err)
 	}
-	if err := f.list(ctx, o); err != nil {
+	if err := f.listFolders(ctx, o); err != nil {
 		_ = f.Close() // only read
 		return nil, fmt.Errorf("list data set: %w", err)
 	}
@@ -67,34 +69,42 @@ func openRoot(root string, o Options) (*Folder, error) {
 	if info, err := os.Stat(root); err == nil && !info.IsDir() { // a pipe would not even open
 		return nil, fmt.Errorf("%s is no folder: a data set is a folder with one subfolder per class", root)
 	}
-	open, err := os.Open(root)
+	ctx, stop := context.WithCancel(context.Background())
+	open, err := openWaiting(ctx, root)
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	f := &Folder{root: root, open: open, maxFile: cmp.Or(o.MaxFile, defaultMaxFile)}
+	reserve.fillReserve()
+	f := &Folder{root: root, open: open, maxFile: cmp.Or(o.MaxFile, defaultMaxFile), ctx: ctx, stop: stop}
 	if f.conn, err = open.SyscallConn(); err != nil {
-		_ = open.Close() // only read
+		_ = f.Close() // only read
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *Folder) list(ctx context.Context, o Options) error {
+func (f *Folder) listFolders(ctx context.Context, o Options) error {
 	found, err := f.open.ReadDir(-1)
 	if err != nil {
 		return err
 	}
 	for _, entry := range found {
-		if isFolder(f.root, entry) {
+		folder, err := isFolder(f.root, entry)
+		if err != nil {
+			return err
+		}
+		if folder {
 			f.classes = append(f.classes, entry.Name())
 		}
 	}
 	if len(f.classes) == 0 {
-		return fmt.Errorf("no class folder in %s: a data set has one subfolder per class, with its images in it", f.root)
+		return fmt.Errorf("no class folder in %s: a data set has one subfolder per class, with its images in it",
+			f.root)
 	}
 	sortNames(f.classes)
 	w := newWalk(ctx, f.root, o)
-	if err := w.run(f.classes); err != nil {
+	if err := w.walkClasses(f.classes); err != nil {
 		return err
 	}
 	f.notes = w.notes
@@ -119,8 +129,8 @@ func (f *Folder) gather(folders []folder, o Options) error {
 	f.names, f.ends = make([]byte, 0, text), make([]uint32, 0, files)
 	for _, in := range folders {
 		full[in.class] = true
-		f.runs = append(f.runs, run{path: in.path, label: in.class, first: f.Len()})
-		if err := f.add(in.names, in.ends); err != nil {
+		f.runs = append(f.runs, nameRun{path: in.path, label: in.class, first: f.Len()})
+		if err := f.addFolder(in.names, in.ends); err != nil {
 			return err
 		}
 	}
@@ -132,7 +142,8 @@ func (f *Folder) gather(folders []folder, o Options) error {
 	}
 	if len(empty) > 0 && !o.AllowEmpty {
 		// torchvision's sentence, which people search for.
-		err := fmt.Errorf("found no valid file for the classes %s. Supported extensions are: %s", someOf(empty), strings.Join(o.Extensions, ", "))
+		err := fmt.Errorf("found no valid file for the classes %s. Supported extensions are: %s", someOf(empty),
+			strings.Join(o.Extensions, ", "))
 		if len(f.notes) > 0 {
 			err = fmt.Errorf("%w; %s", err, f.notes[0])
 		}
@@ -150,9 +161,9 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
 }
 
-// walk is the listing under way: a stack of folders that any reader takes from
+// treeWalk is the listing under way: a stack of folders that any reader takes from
 // and adds to, so that one class with many folders is shared too.
-type walk struct {
+type treeWalk struct {
 	ctx  context.Context
 	root string
 	Options
@@ -181,7 +192,7 @@ func (f *Folder) gatherBelow(names map[string][]string, o Options) error {
 	var folders []folder
 	for path, in := range names {
 		class, _, _ := strings.Cut(path, "/")
-		folders = append(folders, pack(place{strings.TrimSuffix(path, "/"), slices.Index(f.classes, class)}, in))
+		folders = append(folders, packNames(place{strings.TrimSuffix(path, "/"), slices.Index(f.classes, class)}, in))
 	}
 	return f.gather(folders, o)
 }
@@ -192,36 +203,36 @@ type place struct {
 	class int
 }
 
-func newWalk(ctx context.Context, root string, o Options) *walk {
-	w := &walk{ctx: ctx, root: root, Options: o}
+func newWalk(ctx context.Context, root string, o Options) *treeWalk {
+	w := &treeWalk{ctx: ctx, root: root, Options: o}
 	w.more.L = &w.mu
 	return w
 }
 
-func (w *walk) run(classes []string) error {
+func (w *treeWalk) walkClasses(classes []string) error {
 	for i, class := range slices.Backward(classes) {
 		w.todo = append(w.todo, place{class, i})
 	}
 	var all sync.WaitGroup
 	for range readers {
-		all.Go(w.work)
+		all.Go(w.walkPlaces)
 	}
 	all.Wait()
 	return w.err
 }
 
-func (w *walk) work() {
+func (w *treeWalk) walkPlaces() {
 	for {
-		at, ok := w.take()
+		at, ok := w.takePlace()
 		if !ok {
 			return
 		}
-		listed, below, err := w.read(at)
-		w.put(listed, below, err)
+		listed, below, err := w.readFolder(at)
+		w.putListed(listed, below, err)
 	}
 }
 
-func (w *walk) take() (place, bool) {
+func (w *treeWalk) takePlace() (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.todo) == 0 && w.busy > 0 && w.err == nil {
@@ -237,7 +248,7 @@ func (w *walk) take() (place, bool) {
 	return at, true
 }
 
-func (w *walk) put(listed folder, below []place, err error) {
+func (w *treeWalk) putListed(listed folder, below []place, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy--
@@ -257,13 +268,13 @@ func (w *walk) put(listed folder, below []place, err error) {
 	}
 }
 
-// read lists one folder: its images, and the folders below it.
-func (w *walk) read(at place) (folder, []place, error) {
+// readFolder lists one folder: its images, and the folders below it.
+func (w *treeWalk) readFolder(at place) (folder, []place, error) {
 	if err := w.ctx.Err(); err != nil {
 		return folder{}, nil, err
 	}
-	path := join(w.root, at.path)
-	open, err := os.Open(path)
+	path := joinPath(w.root, at.path)
+	open, err := openWaiting(w.ctx, path)
 	if err != nil {
 		return folder{}, nil, err
 	}
@@ -272,21 +283,11 @@ func (w *walk) read(at place) (folder, []place, error) {
 	var below []place
 	for {
 		found, err := open.ReadDir(entries)
-		for _, entry := range found {
-			name := entry.Name()
-			if !isFolder(path, entry) {
-				if hasExtension(name, w.Extensions) {
-					names = append(names, name)
-				}
-				continue
-			}
-			if entry.Type()&fs.ModeSymlink != 0 {
-				if err := w.refuseLoop(at.path, name); err != nil {
-					return folder{}, nil, err
-				}
-			}
-			below = append(below, place{at.path + "/" + name, at.class})
+		images, folders, wrong := w.sortFolders(at, path, found)
+		if wrong != nil {
+			return folder{}, nil, wrong
 		}
+		names, below = append(names, images...), append(below, folders...)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -294,11 +295,43 @@ func (w *walk) read(at place) (folder, []place, error) {
 			return folder{}, nil, err
 		}
 	}
-	return pack(at, names), below, nil
+	return packNames(at, names), below, nil
 }
 
-// pack sorts the names and puts them into one text.
-func pack(at place, names []string) folder {
+// sortFolders tells the images among a folder's entries from the folders below it.
+func (w *treeWalk) sortFolders(at place, path string, found []fs.DirEntry) (names []string, below []place, err error) {
+	for _, entry := range found {
+		name := entry.Name()
+		folder, err := isFolder(path, entry)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !folder {
+			if hasExtension(name, w.Extensions) {
+				names = append(names, name)
+			}
+			continue
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			if err := w.refuseLoop(at.path, name); err != nil {
+				return nil, nil, err
+			}
+		}
+		below = append(below, place{at.path + "/" + name, at.class})
+	}
+	return names, below, nil
+}
+
+// openWaiting opens a folder or an archive, once descriptors and storage allow. It waits
+// for no writer of a pipe.
+func openWaiting(ctx context.Context, name string) (*os.File, error) {
+	var file *os.File
+	err := WaitOut(ctx, func() (err error) { file, err = readable.Open(name); return err })
+	return file, err
+}
+
+// packNames sorts the names and puts them into one text.
+func packNames(at place, names []string) folder {
 	sortNames(names)
 	total := 0
 	for _, name := range names {
@@ -314,16 +347,16 @@ func pack(at place, names []string) folder {
 
 // refuseLoop looks whether the link name leads to one of the folders that it
 // lies in.
-func (w *walk) refuseLoop(path, name string) error {
-	link := join(w.root, path+"/"+name)
+func (w *treeWalk) refuseLoop(path, name string) error {
+	link := joinPath(w.root, path+"/"+name)
 	target, err := os.Stat(link)
 	if err != nil {
 		return nil // gone: listing it says so
 	}
 	for at := path; ; {
-		above, err := os.Stat(join(w.root, at))
+		above, err := os.Stat(joinPath(w.root, at))
 		if err == nil && os.SameFile(above, target) {
-			return fmt.Errorf("%s is a link to the folder %s, which it lies in: its images would be listed again and again; remove the link", link, join(w.root, at))
+			return fmt.Errorf("%s is a link to the folder %s, which it lies in: its images would be listed again and again; remove the link", link, joinPath(w.root, at))
 		}
 		if at == "" {
 			return nil
@@ -333,11 +366,14 @@ func (w *walk) refuseLoop(path, name string) error {
 }
 
 // isFolder is os.DirEntry.is_dir of Python: it follows links, and what cannot be
-// looked at is no folder.
-func isFolder(path string, entry fs.DirEntry) bool {
+// looked at is no folder, unless only the machine is at fault: its images would be missing.
+func isFolder(path string, entry fs.DirEntry) (bool, error) {
 	if entry.Type()&fs.ModeSymlink == 0 {
-		return entry.IsDir()
+		return entry.IsDir(), nil
 	}
-	info, err := os.Stat(join(path, entry.Name()))
-	return err == nil && info.IsDir()
+	info, err := os.Stat(joinPath(path, entry.Name()))
+	if err != nil && IsOutage(err) {
+		return false, err
+	}
+	return err == nil && info.IsDir(), nil
 }

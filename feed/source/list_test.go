@@ -174,7 +174,7 @@ func TestRead(t *testing.T) {
 	folder := list(t, root, Options{AllowEmpty: true})
 	var buffer []byte
 	for i, want := range []string{string(content), "2-plain.jpg"} {
-		file, err := folder.Open(i)
+		file, err := folder.OpenFile(i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestReadTrouble(t *testing.T) {
 	folder := list(t, root, Options{MaxFile: 100})
 	os.Remove(filepath.Join(root, "a/1-gone.jpg"))
 	for i, want := range []string{"no such file", "", "too large: the file has 101 bytes, at most 100 are read", "no such file"} {
-		file, err := folder.Open(i)
+		file, err := folder.OpenFile(i)
 		if i == 1 {
 			os.Truncate(folder.Path(i), 3)
 			_, err = file.Read(nil)

@@ -56,7 +56,7 @@ func hasExtension(name string, extensions []string) bool {
 
 func endsWith(name, extension string) bool {
 	if !ascii(name) {
-		return strings.HasSuffix(lower(name), extension)
+		return strings.HasSuffix(lowerAsPython(name), extension)
 	}
 	from := len(name) - len(extension)
 	if from < 0 {
@@ -74,8 +74,8 @@ func endsWith(name, extension string) bool {
 	return true
 }
 
-// lower is Python's str.lower, which makes two code points of one letter.
-func lower(name string) string {
+// lowerAsPython is Python's str.lower, which makes two code points of one letter.
+func lowerAsPython(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "İ", "i̇"))
 }
 

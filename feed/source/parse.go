@@ -19,14 +19,14 @@ func Parse(root string, list []byte, o Options) (*Folder, error) {
 		return nil, fmt.Errorf("open data set: %w", err)
 	}
 	f.given = true
-	if err := f.parse(list); err != nil {
+	if err := f.parseList(list); err != nil {
 		_ = f.Close() // only read
 		return nil, fmt.Errorf("read the list of samples: %w", err)
 	}
 	return f, nil
 }
 
-func (f *Folder) parse(list []byte) error {
+func (f *Folder) parseList(list []byte) error {
 	const word = 8
 	if len(list) < word {
 		return fmt.Errorf("it has %d bytes: expected the number of samples in the first %d", len(list), word)
@@ -70,7 +70,7 @@ func (f *Folder) append(folders map[string]string, path []byte, label int64) err
 			known = string(folder)
 			folders[known] = known
 		}
-		f.runs = append(f.runs, run{path: known, label: int(label), first: f.Len()})
+		f.runs = append(f.runs, nameRun{path: known, label: int(label), first: f.Len()})
 	}
-	return f.add(name, []int{len(name)})
+	return f.addFolder(name, []int{len(name)})
 }

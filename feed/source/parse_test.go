@@ -77,7 +77,7 @@ func TestParseReads(t *testing.T) {
 	}
 	defer f.Close()
 	for i, want := range []string{"outside", "inside", "outside"} {
-		file, err := f.Open(i)
+		file, err := f.OpenFile(i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestParseReads(t *testing.T) {
 			t.Errorf("sample %d reads %q, %v; expected %q", i, text, err, want)
 		}
 	}
-	if _, err := f.Open(3); err == nil {
+	if _, err := f.OpenFile(3); err == nil {
 		t.Error("a file that is gone was opened")
 	}
 }

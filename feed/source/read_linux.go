@@ -3,6 +3,10 @@ package source
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,39 +16,135 @@ import (
 type File struct {
 	Size int64
 	fd   int
+	last bool // it has the place of the reserve
 }
 
 // openBelow opens a path below the root for reading. Without waiting: the name
-// may be that of a pipe.
-func (f *Folder) openBelow(path string) (File, error) {
+// may be that of a pipe. What is urgent may have the last descriptor.
+func (f *Folder) openBelow(path string, urgent bool) (File, error) {
 	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 	var fd int
+	var last bool
 	var err error
 	// Control keeps the root's descriptor from being closed and used for another
 	// file in between: a thread may hang in here when the loader is closed.
 	closed := f.conn.Control(func(root uintptr) {
-		err = again(func() (err error) {
+		err = untilUninterrupted(func() (err error) {
 			fd, err = unix.Openat(int(root), path, flags, 0)
+			if urgent && (errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)) && reserve.spendOne() {
+				fd, err = unix.Openat(int(root), path, flags, 0)
+				last = err == nil
+			}
 			return err
 		})
 	})
 	if err := cmp.Or(closed, err); err != nil {
 		return File{}, err
 	}
+	file := File{fd: fd, last: last}
 	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil {
-		_ = unix.Close(fd)
+	err = unix.Fstat(fd, &stat)
+	if err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errNoFile
+	}
+	if err != nil {
+		file.Close()
 		return File{}, err
 	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		_ = unix.Close(fd)
-		return File{}, errNoFile
+	file.Size = stat.Size
+	return file, nil
+}
+
+// reserve is a descriptor that goes when no other is left, so that one file at a time can still be read.
+var reserve descriptorReserve
+
+type descriptorReserve struct {
+	mu    sync.Mutex
+	base  int  // what takes its place: a descriptor of nothing
+	at    int  // of which it is a copy
+	whole bool // nobody has spent it
+}
+
+// fillReserve fills the reserve where that is possible.
+func (r *descriptorReserve) fillReserve() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.whole {
+		return
 	}
-	return File{Size: stat.Size, fd: fd}, nil
+	if r.base == 0 {
+		base, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		if err != nil {
+			return
+		}
+		r.base = base
+	}
+	var err error
+	r.at, err = unix.FcntlInt(uintptr(r.base), unix.F_DUPFD_CLOEXEC, 0)
+	r.whole = err == nil
+}
+
+// spendOne gives the reserve up; false: somebody else has, and gives it back as soon as a file is read.
+func (r *descriptorReserve) spendOne() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.whole {
+		return false
+	}
+	r.whole = false
+	_ = unix.Close(r.at)
+	return true
+}
+
+// refill closes a file by putting the reserve in its place, so that nobody else takes the descriptor.
+func (r *descriptorReserve) refill(fd int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if unix.Dup3(r.base, fd, unix.O_CLOEXEC) != nil {
+		_ = unix.Close(fd)
+		return
+	}
+	r.at, r.whole = fd, true
+}
+
+// inMemory is a file of no disk: to be written to, and to be read from.
+func inMemory(size int64) (*os.File, File, error) {
+	fd, err := unix.MemfdCreate("stoker-object", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, File{}, fmt.Errorf("make a memfd: %w", err)
+	}
+	other, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, File{}, fmt.Errorf("make a memfd: %w", err)
+	}
+	return os.NewFile(uintptr(other), "memfd:stoker-object"), File{Size: size, fd: fd}, nil
+}
+
+// networks are file systems that reach their files through a network, or through a process that may:
+// where they say EIO nobody has looked at the file.
+var networks = []int64{
+	unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+	unix.V9FS_MAGIC, unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.CODA_SUPER_MAGIC, unix.NCP_SUPER_MAGIC,
+	unix.FUSE_SUPER_MAGIC, unix.OCFS2_SUPER_MAGIC,
+	0x0bd00bd0, // Lustre
+	0x47504653, // GPFS
+	0x19830326, // BeeGFS
+}
+
+// remote reports whether the first of these paths that can be looked at lies on network storage.
+func remote(paths ...string) bool {
+	for _, path := range paths {
+		var stat unix.Statfs_t
+		if untilUninterrupted(func() error { return unix.Statfs(path, &stat) }) == nil {
+			return slices.Contains(networks, int64(stat.Type)&0xffffffff)
+		}
+	}
+	return false
 }
 
 func (f *File) readAt(buffer []byte, offset int64) (n int, err error) {
-	err = again(func() (err error) {
+	err = untilUninterrupted(func() (err error) {
 		n, err = unix.Pread(f.fd, buffer, offset)
 		return err
 	})
@@ -55,10 +155,10 @@ func (f *File) readAt(buffer []byte, offset int64) (n int, err error) {
 // waiting for its bytes. That it cannot is for the reader to find.
 func (f *Folder) Announce(i int) {
 	if f.bucket != nil {
-		f.ahead(i)
+		f.fetchAhead(i)
 		return
 	}
-	file, err := f.openBelow(f.Below(i))
+	file, err := f.openBelow(f.Below(i), false)
 	if err != nil {
 		return
 	}
@@ -67,11 +167,17 @@ func (f *Folder) Announce(i int) {
 }
 
 // Close closes the file.
-func (f *File) Close() { _ = unix.Close(f.fd) } // nothing was written that could be lost
+func (f *File) Close() {
+	if f.last {
+		reserve.refill(f.fd)
+		return
+	}
+	_ = unix.Close(f.fd) // nothing was written that could be lost
+}
 
-// again calls a system call until a signal does not interrupt it: Go's own
+// untilUninterrupted calls a system call until a signal does not interrupt it: Go's own
 // preemption signals do so on network storage.
-func again(call func() error) error {
+func untilUninterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err

@@ -22,7 +22,7 @@ func TestPipe(t *testing.T) {
 	folder := list(t, root, Options{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := folder.Open(0)
+		_, err := folder.OpenFile(0)
 		done <- err
 	}()
 	if err := leash.Receive(t, "the opening of a pipe", done); !errors.Is(err, errNoFile) {

@@ -2,7 +2,10 @@
 
 package source
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // File is an open file of a data set.
 type File struct {
@@ -11,8 +14,8 @@ type File struct {
 }
 
 // openBelow opens a path below the root for reading.
-func (f *Folder) openBelow(path string) (File, error) {
-	file, err := os.Open(join(f.open.Name(), path))
+func (f *Folder) openBelow(path string, _ bool) (File, error) {
+	file, err := os.Open(joinPath(f.open.Name(), path))
 	if err != nil {
 		return File{}, err
 	}
@@ -31,6 +34,19 @@ func (f *File) readAt(buffer []byte, offset int64) (int, error) { return f.file.
 
 // Close closes the file.
 func (f *File) Close() { f.file.Close() } // nothing was written that could be lost
+
+var reserve noReserve
+
+// noReserve: descriptors are counted on Linux only.
+type noReserve struct{}
+
+func (noReserve) fillReserve() {}
+
+// inMemory needs Linux.
+func inMemory(int64) (*os.File, File, error) { return nil, File{}, errors.ErrUnsupported }
+
+// remote is not known here.
+func remote(...string) bool { return false }
 
 // Announce needs Linux.
 func (f *Folder) Announce(i int) {}

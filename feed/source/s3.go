@@ -33,18 +33,22 @@ type client struct {
 // newClient takes the store from where AWS's own tools look.
 func newClient() (*client, error) {
 	c := &client{region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")}
-	at := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3."+c.region+".amazonaws.com")
+	at := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
+		"https://s3."+c.region+".amazonaws.com")
 	var err error
 	c.endpoint, err = url.Parse(at)
-	if err != nil || c.endpoint.Host == "" || c.endpoint.User != nil || c.endpoint.Scheme != "http" && c.endpoint.Scheme != "https" {
-		return nil, errors.New("AWS_ENDPOINT_URL names no store: expected http(s)://HOST[:PORT]") // not what it says: that may hold a secret
+	if err != nil || c.endpoint.Host == "" || c.endpoint.User != nil || c.endpoint.Scheme != "http" &&
+		c.endpoint.Scheme != "https" {
+		// not what it says: that may hold a secret
+		return nil, errors.New("AWS_ENDPOINT_URL names no store: expected http(s)://HOST[:PORT]")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.MaxIdleConnsPerHost = stalls, 2*readers
 	transport.DisableCompression = true // bytes as they lie there
 	c.http = &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // what is signed goes nowhere else
+		Transport: transport,
+		// what is signed goes nowhere else
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
 }
@@ -56,11 +60,12 @@ type answer struct {
 }
 
 func (a answer) Error() string {
-	return strings.TrimRight(fmt.Sprintf("%d %s: %s", a.status, cmp.Or(a.Code, http.StatusText(a.status)), a.Message), ".: ")
+	return strings.TrimRight(fmt.Sprintf("%d %s: %s", a.status, cmp.Or(a.Code, http.StatusText(a.status)), a.Message),
+		".: ")
 }
 
-// get asks for a path of the store. The caller closes the body.
-func (c *client) get(ctx context.Context, path string, query url.Values, match string) (*http.Response, error) {
+// getObject asks for a path of the store. The caller closes the body.
+func (c *client) getObject(ctx context.Context, path string, query url.Values, match string) (*http.Response, error) {
 	u := *c.endpoint
 	path = strings.TrimRight(u.Path, "/") + "/" + path
 	u.Path, u.RawPath, u.RawQuery = path, escaped(path, true), canonical(query)
@@ -72,8 +77,12 @@ func (c *client) get(ctx context.Context, path string, query url.Values, match s
 	if match != "" {
 		request.Header.Set("If-Match", `"`+match+`"`)
 	}
-	if k := findKeys(); k.id != "" {
-		k.sign(request, c.region, time.Now().UTC())
+	k, err := findKeys()
+	if err != nil {
+		return nil, err
+	}
+	if k.id != "" {
+		k.signRequest(request, c.region, time.Now().UTC())
 	}
 	response, err := c.http.Do(request)
 	if err != nil || response.StatusCode == http.StatusOK {
@@ -95,13 +104,13 @@ type page struct {
 	}
 }
 
-// list asks for the next objects below a prefix, in the order of their keys.
-func (c *client) list(ctx context.Context, bucket, prefix, token string) (p page, err error) {
+// listObjects asks for the next objects below a prefix, in the order of their keys.
+func (c *client) listObjects(ctx context.Context, bucket, prefix, token string) (p page, err error) {
 	query := url.Values{"list-type": {"2"}, "prefix": {prefix}, "encoding-type": {"url"}}
 	if token != "" {
 		query.Set("continuation-token", token)
 	}
-	response, err := c.get(ctx, bucket, query, "")
+	response, err := c.getObject(ctx, bucket, query, "")
 	if err != nil {
 		return p, err
 	}
@@ -125,19 +134,24 @@ func (c *client) list(ctx context.Context, bucket, prefix, token string) (p page
 type keys struct{ id, secret, token string }
 
 // findKeys reads them from the environment, else from AWS's file, each time: who renews
-// them there is heard.
-func findKeys() keys {
-	if k := (keys{os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}); k.id != "" {
-		return k
+// them there is heard. Where that file cannot be read for lack of something, the store is not asked as
+// anybody: its refusal would be held against the object.
+func findKeys() (keys, error) {
+	if k := (keys{
+		os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
+		os.Getenv("AWS_SESSION_TOKEN"),
+	}); k.id != "" {
+		return k, nil
 	}
 	home, _ := os.UserHomeDir()
 	file, err := os.Open(cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, ".aws", "credentials")))
 	if err != nil {
-		return keys{}
+		return keys{}, outageOnly(err)
 	}
 	defer func() { _ = file.Close() }() // only read
 	found, inside := map[string]string{}, false
-	for lines := bufio.NewScanner(io.LimitReader(file, 1<<20)); lines.Scan(); {
+	lines := bufio.NewScanner(io.LimitReader(file, 1<<20))
+	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())
 		if strings.HasPrefix(line, "[") {
 			inside = strings.Trim(line, "[] ") == cmp.Or(os.Getenv("AWS_PROFILE"), "default")
@@ -145,14 +159,23 @@ func findKeys() keys {
 			found[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
 		}
 	}
-	return keys{found["aws_access_key_id"], found["aws_secret_access_key"], found["aws_session_token"]}
+	return keys{found["aws_access_key_id"], found["aws_secret_access_key"], found["aws_session_token"]},
+		outageOnly(lines.Err())
+}
+
+// outageOnly keeps an error that is an outage. It is worth the tries of a request.
+func outageOnly(err error) error {
+	if err == nil || !IsOutage(err) {
+		return nil
+	}
+	return fmt.Errorf("read the keys of the store: %s", err.Error()) // no fs.PathError: see untilUninterrupted
 }
 
 // nothing is the digest of a request without a body.
 const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// sign adds AWS's signature (version 4) to a request without a body.
-func (k keys) sign(r *http.Request, region string, now time.Time) {
+// signRequest adds AWS's signature (version 4) to a request without a body.
+func (k keys) signRequest(r *http.Request, region string, now time.Time) {
 	date, day := now.Format("20060102T150405Z"), now.Format("20060102")
 	r.Header.Set("X-Amz-Date", date)
 	r.Header.Set("X-Amz-Content-Sha256", nothing)
@@ -168,15 +191,22 @@ func (k keys) sign(r *http.Request, region string, now time.Time) {
 		headers += name + ":" + values[name] + "\n"
 	}
 	signed := strings.Join(names, ";")
-	request := sha256.Sum256([]byte(strings.Join([]string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, headers, signed, nothing}, "\n")))
+	request := sha256.Sum256([]byte(strings.Join([]string{
+		r.Method, r.URL.EscapedPath(), r.URL.RawQuery, headers,
+		signed, nothing,
+	}, "\n")))
 	scope := day + "/" + region + "/s3/aws4_request"
 	key := []byte("AWS4" + k.secret)
-	for _, part := range []string{day, region, "s3", "aws4_request", "AWS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hex.EncodeToString(request[:])} {
+	for _, part := range []string{
+		day, region, "s3", "aws4_request",
+		"AWS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hex.EncodeToString(request[:]),
+	} {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(part))
 		key = mac.Sum(nil)
 	}
-	r.Header.Set("Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%x", k.id, scope, signed, key))
+	r.Header.Set("Authorization",
+		fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%x", k.id, scope, signed, key))
 }
 
 // canonical is a query as it is signed and sent.
@@ -195,7 +225,8 @@ func escaped(text string, path bool) string {
 	var b strings.Builder
 	for i := range len(text) {
 		c := text[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 || path && c == '/' {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("-._~", c) >= 0 || path && c == '/' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)

@@ -10,6 +10,7 @@ package source
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -33,16 +34,18 @@ type Folder struct {
 	conn    syscall.RawConn
 	classes []string // of a listed folder; a client knows its own
 	given   bool     // by a client: labels are not what the folders' names say
-	runs    []run
+	runs    []nameRun
 	names   []byte   // all names, one after the other
 	ends    []uint32 // where each name ends in names
 	maxFile int64
 	notes   []string
+	ctx     context.Context // until Close: who waits for an outage to end then stops
+	stop    context.CancelFunc
 	bucket  *bucket // where the samples lie in a store; root is then open at the cache
 }
 
-// run is samples in a row that lie in one folder and have one label.
-type run struct {
+// nameRun is samples in a row that lie in one folder and have one label.
+type nameRun struct {
 	path  string // from the root, or from "/", with a slash at its end; "" is the root itself
 	label int
 	first int // the index of its first sample
@@ -58,41 +61,41 @@ func (f *Folder) Classes() []string { return f.classes }
 func (f *Folder) Notes() []string { return f.notes }
 
 // Label is the class of sample i.
-func (f *Folder) Label(i int) int { return f.of(i).label }
+func (f *Folder) Label(i int) int { return f.runOf(i).label }
 
 // Path is the file of sample i, as ImageFolder.samples has it.
-func (f *Folder) Path(i int) string { return join(f.root, f.Below(i)) }
+func (f *Folder) Path(i int) string { return joinPath(f.root, f.Below(i)) }
 
 // Close gives the root back. Reads after it fail.
 func (f *Folder) Close() error {
-	if f.bucket != nil {
-		f.bucket.close()
-	}
+	f.stop()
 	return f.open.Close()
 }
 
 // Below is the path of sample i from the root, or from "/".
-func (f *Folder) Below(i int) string { return f.of(i).path + string(f.names[f.begin(i):f.ends[i]]) }
+func (f *Folder) Below(i int) string {
+	return f.runOf(i).path + string(f.names[f.nameBegin(i):f.ends[i]])
+}
 
-// of finds the run of sample i.
-func (f *Folder) of(i int) *run {
-	k, found := slices.BinarySearchFunc(f.runs, i, func(r run, i int) int { return cmp.Compare(r.first, i) })
+// runOf finds the run of sample i.
+func (f *Folder) runOf(i int) *nameRun {
+	k, found := slices.BinarySearchFunc(f.runs, i, func(r nameRun, i int) int { return cmp.Compare(r.first, i) })
 	if !found {
 		k--
 	}
 	return &f.runs[k]
 }
 
-// begin is where the name of sample i begins in names, also for the one behind the last.
-func (f *Folder) begin(i int) uint32 {
+// nameBegin is where the name of sample i begins in names, also for the one behind the last.
+func (f *Folder) nameBegin(i int) uint32 {
 	if i == 0 {
 		return 0
 	}
 	return f.ends[i-1]
 }
 
-// add puts names behind the others; ends are where each ends in names.
-func (f *Folder) add(names []byte, ends []int) error {
+// addFolder puts names behind the others; ends are where each ends in names.
+func (f *Folder) addFolder(names []byte, ends []int) error {
 	base := len(f.names)
 	if base+len(names) > math.MaxUint32 {
 		return errors.New("the names of its files are more than 4 GiB")
@@ -130,17 +133,17 @@ func (f *Folder) Digest() [sha256.Size]byte {
 			count(r.label)
 		}
 		count(end - r.first)
-		base := f.begin(r.first)
+		base := f.nameBegin(r.first)
 		for _, e := range f.ends[r.first:end] {
 			hash.Write(binary.LittleEndian.AppendUint32(nil, e-base))
 		}
-		hash.Write(f.names[base:f.begin(end)])
+		hash.Write(f.names[base:f.nameBegin(end)])
 	}
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// join is Python's os.path.join of a folder and a path.
-func join(folder, below string) string {
+// joinPath is Python's os.path.join of a folder and a path.
+func joinPath(folder, below string) string {
 	switch {
 	case strings.HasPrefix(below, "/"):
 		return below

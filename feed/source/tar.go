@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -15,12 +14,12 @@ import (
 
 // Archive is a listed data set in a tar file. It is safe for use by several threads.
 type Archive struct {
-	Folder                 // its names; nothing is opened by them
-	places map[string]span // of members, by Below
+	Folder                     // its names; nothing is opened by them
+	places map[string]byteSpan // of members, by Below
 }
 
-// span is where a member's bytes lie in the file.
-type span struct{ at, size int64 }
+// byteSpan is where a member's bytes lie in the file.
+type byteSpan struct{ at, size int64 }
 
 // ListTar lists the images in a tar file as List does those of the folder that it
 // would be unpacked to. Where all lie in one folder of the archive, as in a
@@ -29,13 +28,14 @@ func ListTar(ctx context.Context, file string, o Options) (*Archive, error) {
 	if o.Extensions == nil {
 		o.Extensions = images
 	}
-	open, err := os.Open(file)
+	open, err := openWaiting(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("list data set: %w", err)
 	}
-	a := &Archive{Folder{root: file, open: open, maxFile: defaultMaxFile}, map[string]span{}}
-	if err := a.read(ctx, o); err != nil {
-		_ = open.Close() // only read
+	a := &Archive{Folder{root: file, open: open, maxFile: defaultMaxFile}, map[string]byteSpan{}}
+	a.ctx, a.stop = context.WithCancel(context.Background())
+	if err := a.readMembers(ctx, o); err != nil {
+		_ = a.Close() // only read
 		return nil, fmt.Errorf("list data set: %s: %w", file, err)
 	}
 	return a, nil
@@ -44,7 +44,7 @@ func ListTar(ctx context.Context, file string, o Options) (*Archive, error) {
 // packed are the first bytes of files that have to be unpacked before, and what does it.
 var packed = map[string]string{"\x1f\x8b": "gunzip", "BZh": "bunzip2", "\xfd7zXZ": "unxz", "\x28\xb5\x2f\xfd": "unzstd"}
 
-func (a *Archive) read(ctx context.Context, o Options) error {
+func (a *Archive) readMembers(ctx context.Context, o Options) error {
 	var head [8]byte
 	if _, err := a.open.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -61,7 +61,7 @@ func (a *Archive) read(ctx context.Context, o Options) error {
 	if others > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d links and special files in %s are left out", others, a.root))
 	}
-	a.lift()
+	a.liftFolder()
 	return a.arrange(o)
 }
 
@@ -95,7 +95,7 @@ func (a *Archive) members(ctx context.Context, o Options) (others int, err error
 		if name == ".." || strings.HasPrefix(name, "../") || at+header.Size > info.Size() {
 			return 0, fmt.Errorf("%q leads out of the archive, or the archive is cut short in it", header.Name)
 		}
-		a.places[name] = span{at, header.Size}
+		a.places[name] = byteSpan{at, header.Size}
 		if o.Progress != nil {
 			o.Progress(len(a.places))
 		}
@@ -103,8 +103,8 @@ func (a *Archive) members(ctx context.Context, o Options) (others int, err error
 	return 0, ctx.Err()
 }
 
-// lift takes a folder away that all members lie in, as long as classes are below it.
-func (a *Archive) lift() {
+// liftFolder takes a folder away that all members lie in, as long as classes are below it.
+func (a *Archive) liftFolder() {
 	for {
 		common := ""
 		for name := range a.places {
@@ -117,7 +117,7 @@ func (a *Archive) lift() {
 		if common == "" {
 			return
 		}
-		below := make(map[string]span, len(a.places))
+		below := make(map[string]byteSpan, len(a.places))
 		for name, at := range a.places {
 			below[name[len(common)+1:]] = at
 		}
@@ -156,9 +156,12 @@ func (a *Archive) Read(i int, buffer []byte) ([]byte, error) {
 		return nil, a.tooLarge(place.size)
 	}
 	buffer = slices.Grow(buffer[:0], int(place.size))[:place.size]
-	_, err := a.open.ReadAt(buffer, place.at)
-	if errors.Is(err, io.EOF) && place.size == 0 {
-		err = nil
-	}
+	err := a.retrying(i, func() error {
+		_, err := a.open.ReadAt(buffer, place.at)
+		if errors.Is(err, io.EOF) && place.size == 0 {
+			err = nil
+		}
+		return err
+	})
 	return buffer, err
 }

@@ -5,7 +5,7 @@ import "encoding/binary"
 // affine is (x/255 - mean) / std as the vector kernel computes it: divisions are
 // slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
 // rounding of the sum. That gives the quotient to the bit for nearly all divisors;
-// gives tries all 256 values, and where one differs the tables are used.
+// givesNumbers tries all 256 values, and where one differs the tables are used.
 //
 // constants are those of one channel, then of the next two, then of all three in
 // turn for interleaved pixels: 24 numbers of mean, of high, of low each, three
@@ -18,7 +18,7 @@ type affine struct {
 // interleaved is the number of the constants of all channels in turn.
 const interleaved = 3
 
-func (a *affine) set(c int, mean, std float32) {
+func (a *affine) setNumbers(c int, mean, std float32) {
 	a.unit[0], a.unit[1] = reciprocal(255)
 	high, low := reciprocal(std)
 	for i := range 24 {
@@ -37,14 +37,14 @@ func reciprocal(x float32) (high, low float32) {
 	return high, float32(exact - float64(high))
 }
 
-// gives says whether the kernel writes these numbers of channel c.
-func (a *affine) gives(c int, numbers *[256]uint32) bool {
+// givesNumbers says whether the kernel writes these numbers of channel c.
+func (a *affine) givesNumbers(c int, numbers *[256]uint32) bool {
 	var pixels [256]byte
 	for i := range pixels {
 		pixels[i] = byte(i)
 	}
 	var got [4 * 256]byte
-	a.write(got[:], pixels[:], c, "float32")
+	a.convertPixels(got[:], pixels[:], c, "float32")
 	for i, want := range numbers {
 		if binary.LittleEndian.Uint32(got[4*i:]) != want {
 			return false

@@ -31,17 +31,17 @@ type weightKey struct {
 	from, to int
 }
 
-// hash spreads keys over slots. Crops of chroma of one length differ in box, by the
-// fraction of a sample at which they begin or end.
-func (k *weightKey) hash() uint64 {
+// slotHash spreads keys over slots. Resizes of one length may differ in the box, by a
+// fraction of a pixel.
+func (k *weightKey) slotHash() uint64 {
 	h := uint64(8*k.length) + uint64(8*k.box[0]) + 2*uint64(8*k.box[1])
 	return (h + uint64(k.size)<<24 + uint64(k.from)<<44) * 0x9e3779b97f4a7c15 >> 40
 }
 
 func (c *weightCache) compute(w *weights, k weightKey) {
-	slot := &c.slots[k.hash()%uint64(len(c.slots))]
+	slot := &c.slots[k.slotHash()%uint64(len(c.slots))]
 	if entry := slot.Load(); entry != nil && entry.key == k {
-		w.copy(&entry.weights)
+		w.copyFrom(&entry.weights)
 		return
 	}
 	w.compute(k.filter, k.length, k.box, k.size, k.from, k.to)
@@ -53,7 +53,7 @@ func (c *weightCache) compute(w *weights, k weightKey) {
 	}
 }
 
-func (w *weights) copy(from *weights) {
+func (w *weights) copyFrom(from *weights) {
 	w.first = append(w.first[:0], from.first...)
 	w.count = append(w.count[:0], from.count...)
 	w.values = append(w.values[:0], from.values...)

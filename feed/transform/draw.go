@@ -11,18 +11,26 @@ import (
 
 // Geometry is a list of crops, resizes and flips of one picture whose parameters are
 // known. Worker.Draw takes a picture through it, into planes instead of a tensor.
-type Geometry struct{ stages }
+type Geometry struct {
+	stages
+	program *Program
+}
 
-// ofDraw has the weights of what is drawn, for all threads, and Pillow 13's rules.
-var ofDraw Program
+// drawPrograms have the weights of what is drawn, for all threads: by Pillow 13's rules, and
+// by those of the versions before it.
+var drawPrograms = [2]Program{{pillow: 13}, {pillow: 12}}
 
-// NewGeometry begins with a picture of that size.
-func NewGeometry(size image.Point) *Geometry {
-	return &Geometry{stages{list: append(make([]stage, 0, 1), newStage(size.X, size.Y))}}
+// NewGeometry begins with a picture of that size; pillow is as in Output.
+func NewGeometry(size image.Point, pillow int) *Geometry {
+	program := &drawPrograms[0]
+	if pillow != 0 && pillow < 13 {
+		program = &drawPrograms[1]
+	}
+	return &Geometry{stages{list: append(make([]stage, 0, 1), newStage(size.X, size.Y))}, program}
 }
 
 // Crop keeps r; what of it lies beyond the picture gets the fill.
-func (g *Geometry) Crop(r image.Rectangle, fill [3]uint8) { g.crop(r, fill) }
+func (g *Geometry) Crop(r image.Rectangle, fill [3]uint8) { g.cropTo(r, fill) }
 
 // FlipX mirrors left and right, FlipY top and bottom.
 func (g *Geometry) FlipX() { g.flipX() }
@@ -42,22 +50,22 @@ func (g *Geometry) Resize(size image.Point, filter int, box [4]float32) error {
 
 // Check says what of the geometry would take too much memory.
 func (g *Geometry) Check() error {
-	_, err := g.choice()
+	_, err := g.checkedChoice()
 	return err
 }
 
 // Need is the part of the picture that is read.
-func (g *Geometry) Need() image.Rectangle { return g.list[0].need(0) }
+func (g *Geometry) Need() image.Rectangle { return g.list[0].needRect() }
 
 // Draw writes the planes of the result, rows without gaps: one plane where the picture
 // is grey, else three; three of a grey picture are equal but for the fill.
 func (w *Worker) Draw(g *Geometry, picture *decode.Picture, planes [][]byte) error {
-	w.program = &ofDraw
+	w.program = g.program
 	picture, last, err := w.upToLast(g.list, picture)
 	if err != nil {
 		return err
 	}
-	return w.run(last, picture, func(y int, row []byte, stride int) {
+	return w.runStage(last, picture, func(y int, row []byte, stride int) {
 		n := last.x.canvas
 		for c, plane := range planes {
 			copy(plane[y*n:][:n], row[c*stride:])
@@ -86,20 +94,20 @@ func NewNumbers(values *[256]float32, dtype string) *Numbers {
 			n.short[i] = bfloat16(v)
 		}
 	}
-	n.fused = hasSIMD && n.find(values)
+	n.fused = canNormalize(dtype) && n.findNumbers(values)
 	return n
 }
 
-// find looks for the mean and the deviation that make these values of pixels: what the
+// findNumbers looks for the mean and the deviation that make these values of pixels: what the
 // values tell of them is off by some of their last bits.
-func (n *Numbers) find(values *[256]float32) bool {
+func (n *Numbers) findNumbers(values *[256]float32) bool {
 	std := 1 / (float64(values[255]) - float64(values[0]))
 	mean := float32(-float64(values[0]) * std)
 	for i := range 25 {
 		m, s := beside(mean, i%5), beside(float32(std), i/5)
 		if s != 0 && normalised(values, m, s) {
-			n.affine.set(0, m, s)
-			return n.affine.gives(0, &n.words)
+			n.affine.setNumbers(0, m, s)
+			return n.affine.givesNumbers(0, &n.words)
 		}
 	}
 	return false
@@ -127,7 +135,7 @@ func normalised(values *[256]float32, mean, std float32) bool {
 func (n *Numbers) Write(dst, pixels []byte) {
 	done := 0
 	if n.fused {
-		done = n.affine.write(dst, pixels, 0, n.dtype)
+		done = n.affine.convertPixels(dst, pixels, 0, n.dtype)
 		fence()
 	}
 	if n.dtype == "float32" {

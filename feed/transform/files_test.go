@@ -55,7 +55,7 @@ func (c *fileCase) pixels(t *testing.T, w *Worker, d *decode.Decoder, folder str
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := d.Open(data)
+	info, err := d.ReadHeader(data)
 	if err != nil {
 		t.Errorf("%s: %v", c.File, err)
 		return nil

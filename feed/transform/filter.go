@@ -3,12 +3,13 @@ package transform
 import (
 	"math"
 	"slices"
+
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
 // Pillow's resampling weights for 8-bit pixels (src/libImaging/Resample.c):
 // floating-point weights of an antialiasing filter, normalised, then rounded to 22
-// fractional bits. The products below are written float64(x * y) so that no
-// compiler fuses them with an addition: the last bit decides about pixels.
+// fractional bits. Sums of products are feed/wheel's, as the last bit decides pixels.
 
 // weightBits is Pillow's PRECISION_BITS: 32 bits less 8 of a pixel and 2 of
 // headroom for filters that overshoot.
@@ -24,7 +25,7 @@ type filter struct {
 var filters = map[string]*filter{
 	"":         {1, triangle},
 	"bilinear": {1, triangle},
-	"bicubic":  {2, cubic},
+	"bicubic":  {2, keysCubic},
 }
 
 // resampling are the filters by the numbers of PIL.Image.Resampling; nearest, 0, is
@@ -33,13 +34,13 @@ var resampling = [...]*filter{
 	1: {3, lanczos},
 	2: filters["bilinear"],
 	3: filters["bicubic"],
-	4: {0.5, box},
+	4: {0.5, boxFilter},
 	5: {1, hamming},
 	6: {2.5, magic2013},
 	7: {4.5, magic2021},
 }
 
-func box(x float64) float64 {
+func boxFilter(x float64) float64 {
 	if x > -0.5 && x <= 0.5 {
 		return 1
 	}
@@ -56,7 +57,7 @@ func hamming(x float64) float64 {
 		return 0
 	}
 	x *= math.Pi
-	return math.Sin(x) / x * (float64(float32(0.54)) + float64(float64(float32(0.46))*math.Cos(x)))
+	return math.Sin(x) / x * wheel.Sum(math.Cos(x), float64(float32(0.46)), float64(float32(0.54)))
 }
 
 func lanczos(x float64) float64 {
@@ -79,7 +80,7 @@ func magic2013(x float64) float64 {
 	x = math.Abs(x)
 	switch {
 	case x < 0.5:
-		return 17.0/16 - float64(7.0/4*float64(x*x))
+		return wheel.Sum(-7.0/4, float64(x*x), 17.0/16)
 	case x < 1.5:
 		return (1 - x) * (7.0/4 - x)
 	case x < 2.5:
@@ -92,7 +93,7 @@ func magic2021(x float64) float64 {
 	x = math.Abs(x)
 	switch {
 	case x < 0.5:
-		return 577.0/576 - float64(239.0/144*float64(x*x))
+		return wheel.Sum(-239.0/144, float64(x*x), 577.0/576)
 	case x < 1.5:
 		return 35.0 / 36 * (x - 1) * (x - 239.0/140)
 	case x < 2.5:
@@ -109,17 +110,17 @@ func triangle(x float64) float64 {
 	return max(0, 1-math.Abs(x))
 }
 
-// cubic is Keys' filter with a = -0.5.
-func cubic(x float64) float64 {
+// keysCubic is Keys' filter with a = -0.5.
+func keysCubic(x float64) float64 {
 	const a = -0.5
 	x = math.Abs(x)
 	switch {
 	case x < 1:
-		y := float64((a+2)*x) - (a + 3)
-		return float64(float64(y*x)*x) + 1
+		y := wheel.Sum(a+2, x, -(a + 3))
+		return wheel.Sum(float64(y*x), x, 1)
 	case x < 2:
-		y := float64((x-5)*x) + 8
-		return (float64(y*x) - 4) * a
+		y := wheel.Sum(x-5, x, 8)
+		return wheel.Sum(y, x, -4) * a
 	}
 	return 0
 }
@@ -139,25 +140,24 @@ type weights struct {
 }
 
 // compute sets w to the outputs [from, to) of a resize of length inputs to size
-// outputs; box is the part of the inputs that is resized, [0, length) but for
-// planes of a lower resolution and where another one was asked for. Like Pillow's it
-// has 32 bits.
+// outputs; box is the part of the inputs that is resized, [0, length) where no other
+// one was asked for. Like Pillow's it has 32 bits.
 func (w *weights) compute(f *filter, length int, box [2]float32, size, from, to int) {
 	scale := float64(box[1]-box[0]) / float64(size)
 	stretch := max(scale, 1)
-	support := f.support * stretch
-	w.begin(to-from, int(math.Ceil(support))*2+1)
+	support := float64(f.support * stretch)
+	w.makeRoom(to-from, int(math.Ceil(support))*2+1)
 	for i := from; i < to; i++ {
-		center := float64(box[0]) + float64((float64(i)+0.5)*scale)
+		center := wheel.Sum(float64(i)+0.5, scale, float64(box[0]))
 		low := max(0, int(center-support+0.5))
 		high := min(length, int(center+support+0.5))
 		w.normalise(f, low, high, center, 1/stretch)
 		w.append(i-from, low)
 	}
-	w.trim()
+	w.trimColumns()
 }
 
-func (w *weights) begin(outputs, size int) {
+func (w *weights) makeRoom(outputs, size int) {
 	w.size = size
 	w.first = grown(w.first, outputs)
 	w.count = grown(w.count, outputs)
@@ -193,8 +193,8 @@ func (w *weights) append(i, low int) {
 	w.first[i], w.count[i] = int32(low), int32(len(w.exact))
 }
 
-// trim drops the columns behind the longest sum.
-func (w *weights) trim() {
+// trimColumns drops the columns behind the longest sum.
+func (w *weights) trimColumns() {
 	size := int(slices.Max(w.count))
 	for i := range w.first {
 		copy(w.values[i*size:][:size], w.values[i*w.size:])
@@ -204,8 +204,8 @@ func (w *weights) trim() {
 	w.negative = slices.Min(w.values) < 0
 }
 
-// span is the inputs that the sums read: [low, high).
-func (w *weights) span() (low, high int) {
+// inputSpan is the inputs that the sums read: [low, high).
+func (w *weights) inputSpan() (low, high int) {
 	low, high = math.MaxInt, 0
 	for i, first := range w.first {
 		low = min(low, int(first))
@@ -236,8 +236,8 @@ func (w *weights) reverse() {
 	}
 }
 
-// move counts the inputs from another origin on.
-func (w *weights) move(by int) {
+// moveOrigin counts the inputs from another origin on.
+func (w *weights) moveOrigin(by int) {
 	for i := range w.first {
 		w.first[i] += int32(by)
 	}

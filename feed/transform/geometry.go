@@ -53,8 +53,8 @@ func (a *axis) resized() bool {
 // turned says whether the image comes out mirrored.
 func (a *axis) turned() bool { return a.mirrored != a.flipped }
 
-// crop keeps [from, from+length) of the canvas, which may reach beyond it.
-func (a *axis) crop(from, length int) {
+// cropAxis keeps [from, from+length) of the canvas, which may reach beyond it.
+func (a *axis) cropAxis(from, length int) {
 	low, high := max(a.at, from), min(a.at+a.kept, from+length)
 	if high <= low {
 		a.kept, a.at, a.canvas = 0, 0, length
@@ -68,7 +68,7 @@ func (a *axis) crop(from, length int) {
 	a.kept, a.at, a.canvas = high-low, low-from, length
 }
 
-func (a *axis) flip() {
+func (a *axis) flipAxis() {
 	a.flipped = !a.flipped
 	a.at = a.canvas - a.at - a.kept
 }
@@ -81,9 +81,9 @@ func (a *axis) resize(size int, box [2]float32) {
 	}
 }
 
-// source is the part of the crop that ends up on the canvas, where nothing is
+// keptSource is the part of the crop that ends up on the canvas, where nothing is
 // resized.
-func (a *axis) source() (low, high int) {
+func (a *axis) keptSource() (low, high int) {
 	low = a.from + a.first
 	if a.mirrored {
 		low = a.from + a.length - a.first - a.kept
@@ -91,38 +91,27 @@ func (a *axis) source() (low, high int) {
 	return low, low + a.kept
 }
 
-// weights sets w to the weights of the kept outputs, in the order of the canvas and
-// counted from the image's first pixel. subsampled is the resolution of the plane
-// that is resized: 1 but for chroma.
-func (a *axis) weights(w *weights, cache *weightCache, f *filter, subsampled int) {
-	from, to := a.from/subsampled, (a.from+a.length+subsampled-1)/subsampled
-	box := a.box
-	if subsampled > 1 {
-		box[0] = float32(a.from)/float32(subsampled) - float32(from)
-		box[1] = float32(a.from+a.length)/float32(subsampled) - float32(from)
-		if a.mirrored {
-			box[0], box[1] = float32(to-from)-box[1], float32(to-from)-box[0]
-		}
-	}
-	cache.compute(w, weightKey{f, to - from, box, a.size, a.first, a.first + a.kept})
+// setWeights sets w to the weights of the kept outputs, in the order of the canvas and
+// counted from the image's first pixel.
+func (a *axis) setWeights(w *weights, cache *weightCache, f *filter) {
+	cache.compute(w, weightKey{f, a.length, a.box, a.size, a.first, a.first + a.kept})
 	if a.mirrored {
-		w.mirror(to - from)
+		w.mirror(a.length)
 	}
 	if a.flipped {
 		w.reverse()
 	}
-	w.move(from)
+	w.moveOrigin(a.from)
 }
 
-// reads is the part of the image that the axis reads; at least one pixel, also where
-// nothing but the fill comes out, since nobody decodes nothing. margin is added inside
-// the crop where it is resized.
-func (a *axis) reads(f *filter, margin int) (low, high int) {
+// readSpan is the part of the image that the axis reads; at least one pixel, also where
+// nothing but the fill comes out, since nobody decodes nothing.
+func (a *axis) readSpan(f *filter) (low, high int) {
 	if a.kept == 0 {
 		return 0, 1
 	}
 	if !a.resized() {
-		return a.source()
+		return a.keptSource()
 	}
 	var w weights
 	low, high = a.length, 0
@@ -131,16 +120,16 @@ func (a *axis) reads(f *filter, margin int) (low, high int) {
 		if a.mirrored {
 			w.mirror(a.length)
 		}
-		l, h := w.span()
+		l, h := w.inputSpan()
 		low, high = min(low, l), max(high, h)
 	}
-	return a.from + max(0, low-margin), a.from + min(a.length, high+margin)
+	return a.from + low, a.from + high
 }
 
-// need is the part of the image that the stage reads.
-func (s *stage) need(margin int) image.Rectangle {
-	left, right := s.x.reads(s.filter, margin)
-	top, bottom := s.y.reads(s.filter, margin)
+// needRect is the part of the image that the stage reads.
+func (s *stage) needRect() image.Rectangle {
+	left, right := s.x.readSpan(s.filter)
+	top, bottom := s.y.readSpan(s.filter)
 	return image.Rect(left, top, right, bottom)
 }
 
@@ -149,19 +138,19 @@ type stages struct {
 	list []stage
 }
 
-func (s *stages) last() *stage { return &s.list[len(s.list)-1] }
+func (s *stages) lastStage() *stage { return &s.list[len(s.list)-1] }
 
-func (s *stages) size() (width, height int) {
-	return s.last().x.canvas, s.last().y.canvas
+func (s *stages) canvasSize() (width, height int) {
+	return s.lastStage().x.canvas, s.lastStage().y.canvas
 }
 
-// next begins a stage on the result of the last one.
-func (s *stages) next() {
-	s.list = append(s.list, newStage(s.size()))
+// nextStage begins a stage on the result of the last one.
+func (s *stages) nextStage() {
+	s.list = append(s.list, newStage(s.canvasSize()))
 }
 
 func (s *stages) resize(width, height int, f *filter) {
-	w, h := s.size()
+	w, h := s.canvasSize()
 	if w == width && h == height {
 		return // torchvision and Pillow give a copy
 	}
@@ -170,34 +159,34 @@ func (s *stages) resize(width, height int, f *filter) {
 
 // resizeBox resizes a part of the image; what lies around it counts at its edges.
 func (s *stages) resizeBox(width, height int, f *filter, x, y [2]float32) {
-	if last := s.last(); last.filter != nil || last.x.padded() || last.y.padded() {
-		s.next()
+	if last := s.lastStage(); last.filter != nil || last.x.padded() || last.y.padded() {
+		s.nextStage()
 	}
-	last := s.last()
+	last := s.lastStage()
 	last.filter = f
 	last.x.resize(width, x)
 	last.y.resize(height, y)
 }
 
-func (s *stages) flipX() { s.last().x.flip() }
-func (s *stages) flipY() { s.last().y.flip() }
+func (s *stages) flipX() { s.lastStage().x.flipAxis() }
+func (s *stages) flipY() { s.lastStage().y.flipAxis() }
 
-// crop keeps r of the image; what of r lies beyond it gets the fill.
-func (s *stages) crop(r image.Rectangle, fill [3]uint8) {
-	w, h := s.size()
+// cropTo keeps r of the image; what of r lies beyond it gets the fill.
+func (s *stages) cropTo(r image.Rectangle, fill [3]uint8) {
+	w, h := s.canvasSize()
 	beyond := !r.In(image.Rect(0, 0, w, h))
-	if last := s.last(); beyond && fill != last.fill && (last.x.padded() || last.y.padded()) {
-		s.next()
+	if last := s.lastStage(); beyond && fill != last.fill && (last.x.padded() || last.y.padded()) {
+		s.nextStage()
 	}
-	last := s.last()
+	last := s.lastStage()
 	if beyond {
 		last.fill = fill
 	}
-	last.x.crop(r.Min.X, r.Dx())
-	last.y.crop(r.Min.Y, r.Dy())
+	last.x.cropAxis(r.Min.X, r.Dx())
+	last.y.cropAxis(r.Min.Y, r.Dy())
 	if last.x.kept == 0 || last.y.kept == 0 {
-		last.x.crop(last.x.canvas, last.x.canvas)
-		last.y.crop(last.y.canvas, last.y.canvas)
+		last.x.cropAxis(last.x.canvas, last.x.canvas)
+		last.y.cropAxis(last.y.canvas, last.y.canvas)
 	}
 }
 
@@ -208,23 +197,24 @@ const (
 	mostPixels  = 1 << 25 // pixels of an image between two stages, or held between two passes; 3 bytes each
 )
 
-// choice checks what was built.
-func (s *stages) choice() (Choice, error) {
+// checkedChoice checks what was built.
+func (s *stages) checkedChoice() (Choice, error) {
 	for i := range s.list {
-		if err := s.list[i].check(); err != nil {
+		if err := s.list[i].checkLimits(); err != nil {
 			return Choice{}, err
 		}
 		x, y := s.list[i].x.canvas, s.list[i].y.canvas
 		if i+1 < len(s.list) && x*y > mostPixels {
-			return Choice{}, fmt.Errorf("an image of %d x %d pixels comes out of one transform and goes into the next: more than %d pixels; crop it first",
-				x, y, mostPixels)
+			return Choice{},
+				fmt.Errorf("an image of %d x %d pixels comes out of one transform and goes into the next: more than %d pixels; crop it first",
+					x, y, mostPixels)
 		}
 	}
 	return Choice{s.list}, nil
 }
 
-// check says which limit a stage breaks.
-func (s *stage) check() error {
+// checkLimits says which limit a stage breaks.
+func (s *stage) checkLimits() error {
 	if s.x.canvas < 1 || s.y.canvas < 1 {
 		return fmt.Errorf("an image of %d x %d pixels comes out of the transforms: it needs at least one pixel each way",
 			s.x.canvas, s.y.canvas)

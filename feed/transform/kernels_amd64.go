@@ -1,12 +1,5 @@
 package transform
 
-import "golang.org/x/sys/cpu"
-
-//go:generate sh -c "cd asm && go run . -kernels transform -out ../kernels_amd64.s -stubs ../kernels_stub_amd64.go -pkg transform"
-
-// hasSIMD says whether the kernels run here. Every processor with AVX2 has F16C.
-var hasSIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA
-
 // sumRowsAVX2 makes n bytes, a multiple of Vector, from the rows of the pairs.
 func sumRowsAVX2(dst, src []byte, stride int, pairs []uint64, n int) {
 	_, _ = dst[n-1], src[(2*len(pairs)-1)*stride+n-1]
@@ -14,7 +7,7 @@ func sumRowsAVX2(dst, src []byte, stride int, pairs []uint64, n int) {
 }
 
 // sumGroupsAVX2 makes whole groups of stripRows rows.
-func sumGroupsAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *table) {
+func sumGroupsAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
 	groups := len(t.origins) / 2
 	_, _ = dst[(stripRows-1)*dstStride+groups*group-1], src[(stripRows-1)*srcStride+t.reach-1]
 	origins, cells := &t.origins[0], &t.cells[0]
@@ -29,29 +22,13 @@ func sumGroupsAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *tabl
 }
 
 // sumChunksAVX2 makes all outputs of stripRows rows.
-func sumChunksAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *table) {
+func sumChunksAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
 	_, _ = dst[(stripRows-1)*dstStride+t.outputs-1], src[(stripRows-1)*srcStride+t.reach-1]
 	sumChunks(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, t.outputs)
 }
 
-// sumNarrowRowsAVX2 makes a row; it says false where whole vectors would not do.
-func sumNarrowRowsAVX2(dst, src []byte, stride int, quads []uint32) bool {
-	n := len(dst)
-	if n < 32 || (2*len(quads)-1)*stride+n > len(src) {
-		return false
-	}
-	narrowRows(&dst[0], &src[0], stride, &quads[0], len(quads), n)
-	return true
-}
-
-// sumNarrowAVX2 makes whole groups of stripRows rows.
-func sumNarrowAVX2(dst []byte, dstStride int, src []byte, srcStride int, s *narrowSteps) {
-	_, _ = dst[(stripRows-1)*dstStride+s.groups*narrowGroup-1], src[(stripRows-1)*srcStride+s.reach-1]
-	narrowGroups(&dst[0], dstStride, &src[0], srcStride, &s.steps[0], s.count, s.groups)
-}
-
-// write converts all pixels but for the last n%8 and returns how many.
-func (a *affine) write(dst, pixels []byte, channel int, dtype string) int {
+// convertPixels converts all pixels but for the last n%8 and returns how many.
+func (a *affine) convertPixels(dst, pixels []byte, channel int, dtype string) int {
 	n := len(pixels) &^ 7
 	if n == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 )
 
 // TestKernelsAreThePlainOnes takes random pictures of every kind through random
-// stages with the kernels and without, in both modes. The picture holds no more than
+// stages with the kernels and without. The picture holds no more than
 // what was asked for and the chroma around it, in memory that ends with it.
 func TestKernelsAreThePlainOnes(t *testing.T) {
 	if !hasSIMD {
@@ -30,8 +30,8 @@ func TestKernelsAreThePlainOnes(t *testing.T) {
 			t.Fatalf("case %d: %v", i, err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Fatalf("case %d: picture %v of model %d, chroma 1/%d x 1/%d, fast %v, stages %+v: the kernels give other bytes than plain Go",
-				i, picture.Size, picture.Model, picture.SubX, picture.SubY, p.fast, choice.stages)
+			t.Fatalf("case %d: picture %v of model %d, chroma 1/%d x 1/%d, stages %+v: the kernels give other bytes than plain Go",
+				i, picture.Size, picture.Model, picture.SubX, picture.SubY, choice.stages)
 		}
 		whole := make([]byte, p.Bytes())
 		if err := plain.Apply(p, choice, picture, whole); err != nil {
@@ -63,13 +63,13 @@ func randomPicture(rng *rand.Rand) *decode.Picture {
 func randomChoice(rng *rand.Rand, size image.Point) (*Program, Choice) {
 	s := stages{list: []stage{newStage(size.X, size.Y)}}
 	for range 1 + rng.IntN(3) {
-		w, h := s.size()
+		w, h := s.canvasSize()
 		x, y := rng.IntN(w), rng.IntN(h)
 		r := image.Rect(x, y, x+1+rng.IntN(w-x), y+1+rng.IntN(h-y))
 		if rng.IntN(6) == 0 {
 			r = r.Inset(-rng.IntN(5))
 		}
-		s.crop(r, [3]uint8{1, 2, 3})
+		s.cropTo(r, [3]uint8{1, 2, 3})
 		if rng.IntN(2) == 0 {
 			s.flipX()
 		}
@@ -80,11 +80,11 @@ func randomChoice(rng *rand.Rand, size image.Point) (*Program, Choice) {
 			s.resize(1+rng.IntN(80), 1+rng.IntN(80), filters[[]string{"bilinear", "bicubic"}[rng.IntN(2)]])
 		}
 	}
-	choice, err := s.choice()
+	choice, err := s.checkedChoice()
 	if err != nil {
 		panic(err)
 	}
-	w, h := s.size()
+	w, h := s.canvasSize()
 	types := []string{"uint8", "float16", "bfloat16", "float32"}
 	out := Output{DType: types[rng.IntN(4)], Layout: []string{"nchw", "channels_last"}[rng.IntN(2)]}
 	v := values{unit: out.DType != "uint8", mean: []float64{0.485, 0.456, 0.406}, std: []float64{0.229, 0.224, 0.225}}
@@ -92,7 +92,7 @@ func randomChoice(rng *rand.Rand, size image.Point) (*Program, Choice) {
 	if err != nil {
 		panic(err)
 	}
-	return &Program{form: form, fast: rng.IntN(3) == 0}, choice
+	return &Program{form: form}, choice
 }
 
 // cutOut is what a decoder hands out for need: it and one chroma sample around,

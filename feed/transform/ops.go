@@ -51,7 +51,7 @@ type values struct {
 var errTensor = errors.New("it comes after the conversion to a tensor: put it in front, where Pillow's pixels are defined")
 
 func compileResize(op Op, v *values) (step, error) {
-	f, err := op.filter()
+	f, err := op.filterOf()
 	switch {
 	case err != nil:
 		return step{}, err
@@ -72,10 +72,11 @@ func compileResize(op Op, v *values) (step, error) {
 			return op.resized(in)
 		},
 		do: func(s *stages, _ *order.Draws) error {
-			w, h := s.size()
+			w, h := s.canvasSize()
 			to := op.resized(extent{w, h})
 			if to.width < 1 || to.height < 1 {
-				return fmt.Errorf("resize of %d x %d pixels to %d x %d: it needs at least one pixel each way", w, h, to.width, to.height)
+				return fmt.Errorf("resize of %d x %d pixels to %d x %d: it needs at least one pixel each way", w, h,
+					to.width, to.height)
 			}
 			s.resize(to.width, to.height, f)
 			return nil
@@ -105,9 +106,9 @@ func compileCenterCrop(op Op, v *values) (step, error) {
 	return step{
 		extent: func(extent) extent { return size },
 		do: func(s *stages, _ *order.Draws) error {
-			w, h := s.size()
+			w, h := s.canvasSize()
 			left, top := centred(w, size.width), centred(h, size.height)
-			s.crop(image.Rect(left, top, left+size.width, top+size.height), [3]uint8{})
+			s.cropTo(image.Rect(left, top, left+size.width, top+size.height), [3]uint8{})
 			return nil
 		},
 	}, err
@@ -127,7 +128,7 @@ func compileRandomResizedCrop(op Op, v *values) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	f, err := op.filter()
+	f, err := op.filterOf()
 	if err != nil {
 		return step{}, err
 	}
@@ -138,14 +139,16 @@ func compileRandomResizedCrop(op Op, v *values) (step, error) {
 	if ratio == [2]float64{} {
 		ratio = [2]float64{3. / 4, 4. / 3}
 	}
-	if !(scale[0] > 0 && scale[0] <= scale[1]) || !(ratio[0] > 0 && ratio[0] <= ratio[1]) || math.IsInf(scale[1]+ratio[1], 0) {
-		return step{}, fmt.Errorf("scale %v and ratio %v must each be two positive numbers, the smaller first", scale, ratio)
+	if !(scale[0] > 0 && scale[0] <= scale[1]) || !(ratio[0] > 0 && ratio[0] <= ratio[1]) ||
+		math.IsInf(scale[1]+ratio[1], 0) {
+		return step{},
+			fmt.Errorf("scale %v and ratio %v must each be two positive numbers, the smaller first", scale, ratio)
 	}
 	return step{
 		extent: func(extent) extent { return size },
 		do: func(s *stages, d *order.Draws) error {
-			w, h := s.size()
-			s.crop(drawResizedCrop(d, w, h, scale, ratio), [3]uint8{})
+			w, h := s.canvasSize()
+			s.cropTo(drawResizedCrop(d, w, h, scale, ratio), [3]uint8{})
 			s.resize(size.width, size.height, f)
 			return nil
 		},
@@ -157,18 +160,19 @@ func compileRandomCrop(op Op, v *values) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	fill, err := op.fill()
+	fill, err := op.fillColour()
 	if err != nil {
 		return step{}, err
 	}
 	padding := [4]int{}
 	if n := copy(padding[:], op.Padding); n != len(op.Padding) || n != 0 && n != 4 || slices.Min(padding[:]) < 0 {
-		return step{}, fmt.Errorf("padding %v: [left, top, right, bottom] is expected, none of them negative", op.Padding)
+		return step{},
+			fmt.Errorf("padding %v: [left, top, right, bottom] is expected, none of them negative", op.Padding)
 	}
 	return step{
 		extent: func(extent) extent { return size },
 		do: func(s *stages, d *order.Draws) error {
-			w, h := s.size()
+			w, h := s.canvasSize()
 			area := image.Rect(-padding[0], -padding[1], w+padding[2], h+padding[3])
 			if op.IfNeeded {
 				x, y := max(0, size.width-area.Dx()), max(0, size.height-area.Dy())
@@ -182,7 +186,7 @@ func compileRandomCrop(op Op, v *values) (step, error) {
 			if area.Size() != crop.Size() { // torchvision draws nothing where there is no choice
 				crop = drawCrop(d, area.Dx(), area.Dy(), size.width, size.height)
 			}
-			s.crop(crop.Add(area.Min), fill)
+			s.cropTo(crop.Add(area.Min), fill)
 			return nil
 		},
 	}, nil
@@ -225,7 +229,8 @@ func compileNormalize(op Op, v *values) (step, error) {
 	}
 	for _, list := range [][]float64{op.Mean, op.Std} {
 		if len(list) != 1 && len(list) != 3 {
-			return step{}, fmt.Errorf("mean %v, std %v: one number or three, for red, green, blue, are expected", op.Mean, op.Std)
+			return step{},
+				fmt.Errorf("mean %v, std %v: one number or three, for red, green, blue, are expected", op.Mean, op.Std)
 		}
 	}
 	for _, s := range op.Std {
@@ -237,7 +242,7 @@ func compileNormalize(op Op, v *values) (step, error) {
 	return step{}, nil
 }
 
-func (op *Op) filter() (*filter, error) {
+func (op *Op) filterOf() (*filter, error) {
 	if f, ok := filters[op.Filter]; ok {
 		return f, nil
 	}
@@ -255,7 +260,7 @@ func (op *Op) cropSize(v *values) (extent, error) {
 	return extent{height: op.Size[0], width: op.Size[len(op.Size)-1]}, nil
 }
 
-func (op *Op) fill() (fill [3]uint8, err error) {
+func (op *Op) fillColour() (fill [3]uint8, err error) {
 	if n := len(op.Fill); n > 1 && n != 3 {
 		return fill, fmt.Errorf("fill %v: one number or three, for red, green, blue, are expected", op.Fill)
 	}

@@ -104,7 +104,7 @@ func TestPixelsArePillows(t *testing.T) {
 // compiled is a program without chance, and its choice.
 func compiled(t *testing.T, ops []Op, width, height int) (*Program, Choice) {
 	t.Helper()
-	p, err := Compile(ops, Output{DType: "uint8", Layout: "nchw"}, false)
+	p, err := Compile(ops, Output{DType: "uint8", Layout: "nchw"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func chosen(t *testing.T, steps [][]any, width, height int) Choice {
 		}
 		switch step[0] {
 		case "crop":
-			s.crop(image.Rect(n[1], n[2], n[3], n[4]), [3]uint8{})
+			s.cropTo(image.Rect(n[1], n[2], n[3], n[4]), [3]uint8{})
 		case "resize":
 			s.resize(n[1], n[2], filters[step[3].(string)])
 		case "flipx":
@@ -139,7 +139,7 @@ func chosen(t *testing.T, steps [][]any, width, height int) Choice {
 			t.Fatalf("testdata/pixels.json: step %v is not known", step)
 		}
 	}
-	choice, err := s.choice()
+	choice, err := s.checkedChoice()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func ramp() *decode.Picture {
 
 func apply(t *testing.T, w *Worker, ops []Op, out Output, picture *decode.Picture) []byte {
 	t.Helper()
-	p, err := Compile(ops, out, false)
+	p, err := Compile(ops, out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,10 +238,10 @@ func together(s0, s1, s2, s3 uint64) uint64 {
 
 // clipped are the two pixels of two sums that began with an offset.
 func clipped(sums uint64) (low, high uint8) {
-	return clip(int32(uint32(sums)>>weightBits) - offset), clip(int32(sums>>(32+weightBits)) - offset)
+	return clipByte(int32(uint32(sums)>>weightBits) - offset), clipByte(int32(sums>>(32+weightBits)) - offset)
 }
 
-func clip(v int32) uint8 {
+func clipByte(v int32) uint8 {
 	if uint32(v) > 255 {
 		return uint8(^v >> 31)
 	}

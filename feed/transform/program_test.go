@@ -38,7 +38,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{[]Op{crop}, Output{DType: "int8", Layout: "nchw"}, `dtype "int8"`},
 		{[]Op{crop}, Output{DType: "uint8", Layout: "nhwc"}, `layout "nhwc"`},
 	} {
-		if _, err := Compile(c.ops, c.out, false); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Compile(c.ops, c.out); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v %v: error %v, expected one with %q", c.ops, c.out, err, c.says)
 		}
 	}
@@ -56,7 +56,7 @@ func TestChooseRefusesTheAbsurd(t *testing.T) {
 		{[]Op{{Name: "resize", Size: []int{256}}, {Name: "resize", Size: []int{8, 8}}}, 1, 60000, "crop it first"},
 		{[]Op{{Name: "center_crop", Size: []int{8, 8}}}, 0, 5, "at least one pixel"},
 	} {
-		p, err := Compile(c.ops, Output{DType: "uint8", Layout: "nchw"}, false)
+		p, err := Compile(c.ops, Output{DType: "uint8", Layout: "nchw"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestCIFAR(t *testing.T) {
 		{Name: "random_crop", Size: []int{32, 32}, Padding: []int{4, 4, 4, 4}, Fill: []float64{9}},
 		{Name: "random_horizontal_flip"},
 		{Name: "pil_to_tensor"},
-	}, Output{DType: "uint8", Layout: "nchw"}, false)
+	}, Output{DType: "uint8", Layout: "nchw"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestCIFAR(t *testing.T) {
 // TestDrawsAreTheirOwn says that a sample's parameters depend on seed, epoch and sample
 // and on nothing else.
 func TestDrawsAreTheirOwn(t *testing.T) {
-	p, err := Compile(imageNet(Output{DType: "uint8"}), Output{DType: "uint8", Layout: "nchw"}, false)
+	p, err := Compile(imageNet(Output{DType: "uint8"}), Output{DType: "uint8", Layout: "nchw"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestDrawsAreTheirOwn(t *testing.T) {
 }
 
 func TestShape(t *testing.T) {
-	p, err := Compile([]Op{{Name: "center_crop", Size: []int{5, 7}}, {Name: "to_tensor"}}, Output{DType: "bfloat16", Layout: "channels_last"}, false)
+	p, err := Compile([]Op{{Name: "center_crop", Size: []int{5, 7}}, {Name: "to_tensor"}}, Output{DType: "bfloat16", Layout: "channels_last"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestShape(t *testing.T) {
 func TestUnalignedTensor(t *testing.T) {
 	for _, dtype := range []string{"uint8", "float16", "bfloat16", "float32"} {
 		out := Output{DType: dtype, Layout: "nchw"}
-		p, err := Compile(append([]Op{{Name: "resize", Size: []int{40, 37}}}, imageNet(out)[2:]...), out, false)
+		p, err := Compile(append([]Op{{Name: "resize", Size: []int{40, 37}}}, imageNet(out)[2:]...), out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,21 +21,21 @@ import (
 // are loaded once for all of them.
 const stripRows = 4
 
-// pad rounds the width of a row up to whole vectors.
-func pad(n int) int { return (n + decode.Vector - 1) &^ (decode.Vector - 1) }
+// padRow rounds the width of a row up to whole vectors.
+func padRow(n int) int { return (n + decode.Vector - 1) &^ (decode.Vector - 1) }
 
-// put takes a finished row: red, green, blue at row, row[stride:], row[2*stride:].
-type put func(y int, row []byte, stride int)
+// rowSink takes a finished row: red, green, blue at row, row[stride:], row[2*stride:].
+type rowSink func(y int, row []byte, stride int)
 
-// between is an image between two stages.
-type between struct {
+// stageImage is an image between two stages.
+type stageImage struct {
 	picture decode.Picture
 }
 
-// between returns the image behind stage s, the i-th.
-func (w *Worker) between(i int, s *stage) *between {
+// imageBehind returns the image behind stage s, the i-th.
+func (w *Worker) imageBehind(i int, s *stage) *stageImage {
 	for len(w.images) <= i {
-		w.images = append(w.images, new(between))
+		w.images = append(w.images, new(stageImage))
 	}
 	p := &w.images[i].picture
 	p.Size = image.Point{s.x.canvas, s.y.canvas}
@@ -48,32 +48,24 @@ func (w *Worker) between(i int, s *stage) *between {
 	return w.images[i]
 }
 
-func (b *between) put(y int, row []byte, stride int) {
+func (b *stageImage) putRow(y int, row []byte, stride int) {
 	for c, plane := range b.picture.Planes {
 		n := b.picture.Size.X
 		copy(plane[y*n:][:n], row[c*stride:])
 	}
 }
 
-// run takes a picture through one stage.
-func (w *Worker) run(s *stage, p *decode.Picture, out put) error {
+// runStage takes a picture through one stage.
+func (w *Worker) runStage(s *stage, p *decode.Picture, out rowSink) error {
 	if s.x.padded() || s.y.padded() {
 		out = w.onCanvas(s, out)
 	}
-	switch {
-	case s.x.kept == 0 || s.y.kept == 0:
+	if s.x.kept == 0 || s.y.kept == 0 {
 		return nil
-	case w.planFast(s, p):
-		return w.runFast(s, p, out)
 	}
-	return w.runExact(s, p, out)
-}
-
-// runExact gives Pillow's bytes.
-func (w *Worker) runExact(s *stage, p *decode.Picture, out put) error {
-	need := w.plan(s)
+	need := w.planStage(s)
 	w.rows.SIMD = w.simd
-	left, width, err := w.rows.Open(p, need)
+	left, width, err := w.rows.Begin(p, need)
 	if err != nil {
 		return err
 	}
@@ -82,30 +74,30 @@ func (w *Worker) runExact(s *stage, p *decode.Picture, out put) error {
 		first: need.Min.Y, rows: need.Dy(), left: left, width: width, channels: channels,
 		across: s.x.resized(), down: s.y.resized(), verticalFirst: w.program.verticalFirst(s), read: w.rows.Read,
 	}
-	w.pass(s, &source, func(y int, row []byte, stride int) {
+	w.runPasses(s, &source, func(y int, row []byte, stride int) {
 		if channels == 1 {
-			row = w.grey(row, stride)
+			row = w.triplePlane(row, stride)
 		}
 		out(y, row, stride)
 	})
 	return nil
 }
 
-// plan sets the weights of both directions and returns what they read.
-func (w *Worker) plan(s *stage) image.Rectangle {
+// planStage sets the weights of both directions and returns what they read.
+func (w *Worker) planStage(s *stage) image.Rectangle {
 	var r image.Rectangle
-	r.Min.X, r.Max.X = s.x.plan(&w.across, &w.program.cache, s.filter)
-	r.Min.Y, r.Max.Y = s.y.plan(&w.down, &w.program.cache, s.filter)
+	r.Min.X, r.Max.X = s.x.planPass(&w.across, &w.program.cache, s.filter)
+	r.Min.Y, r.Max.Y = s.y.planPass(&w.down, &w.program.cache, s.filter)
 	return r
 }
 
-// plan sets the weights, if there is a pass to be done, and returns what is read.
-func (a *axis) plan(w *weights, cache *weightCache, f *filter) (low, high int) {
+// planPass sets the weights, if there is a pass to be done, and returns what is read.
+func (a *axis) planPass(w *weights, cache *weightCache, f *filter) (low, high int) {
 	if !a.resized() {
-		return a.source()
+		return a.keptSource()
 	}
-	a.weights(w, cache, f, 1)
-	return w.span()
+	a.setWeights(w, cache, f)
+	return w.inputSpan()
 }
 
 // verticalFirst is Pillow's rule since 13.0: the vertical pass comes first where it
@@ -138,15 +130,15 @@ type window struct {
 	capacity    int
 }
 
-func (v *window) begin(r *reader, stride, keep int) {
+func (v *window) beginRows(r *reader, stride, keep int) {
 	v.stride, v.row = stride, stride*r.channels
 	v.first, v.next, v.end = r.first, r.first, r.first+r.rows
 	v.capacity = min(2*keep+4*stripRows, r.rows+stripRows)
 	v.rows = grown(v.rows, (v.capacity+keep)*v.row) // weights of 0 may reach behind the last row
 }
 
-// slide makes room for stripRows more rows and forgets those above first.
-func (v *window) slide(first int) {
+// slideTo makes room for stripRows more rows and forgets those above first.
+func (v *window) slideTo(first int) {
 	if first > v.next { // rows that no sum needs
 		v.first, v.next = first, first
 		return
@@ -158,11 +150,11 @@ func (v *window) slide(first int) {
 	v.first = first
 }
 
-// pass does what of the two passes is needed, in the order in which rows are read,
+// runPasses does what of the two passes is needed, in the order in which rows are read,
 // and flips where there is no pass.
-func (w *Worker) pass(s *stage, from *reader, out put) {
+func (w *Worker) runPasses(s *stage, from *reader, out rowSink) {
 	keep := w.beginPass(s, from)
-	low, _ := s.y.source()
+	low, _ := s.y.keptSource()
 	for i := range s.y.kept {
 		y := i
 		if s.y.turned() {
@@ -172,7 +164,7 @@ func (w *Worker) pass(s *stage, from *reader, out put) {
 		if from.down {
 			first = int(w.down.first[y])
 		}
-		w.load(from, first, min(first+keep, w.window.end))
+		w.loadRows(from, first, min(first+keep, w.window.end))
 		rows := w.window.rows[(first-w.window.first)*w.window.row:]
 		if from.down {
 			line := w.line
@@ -183,7 +175,7 @@ func (w *Worker) pass(s *stage, from *reader, out put) {
 			rows = line
 		}
 		if !from.verticalFirst {
-			out(y, w.rowOf(s, from, rows, w.window.stride), w.window.stride)
+			out(y, w.turnRow(s, from, rows, w.window.stride), w.window.stride)
 			continue
 		}
 		if w.waiting = append(w.waiting, y); len(w.waiting) == stripRows || i == s.y.kept-1 {
@@ -198,38 +190,38 @@ func (w *Worker) beginPass(s *stage, from *reader) (keep int) {
 	if from.down {
 		keep = w.down.size
 	}
-	w.source = pad(from.width)
+	w.source = padRow(from.width)
 	stride := w.source
 	if from.across {
-		w.across.move(-from.left)
-		_, w.reach = w.across.span()
+		w.across.moveOrigin(-from.left)
+		_, w.reach = w.across.inputSpan()
 		if w.simd {
-			w.table.build(&w.across)
+			w.table.buildTable(&w.across)
 		} else {
 			w.columns = appendColumns(w.columns[:0], &w.across)
 		}
-		w.source += pad(w.across.size + 2*decode.Vector)
+		w.source += padRow(w.across.size + 2*decode.Vector)
 		w.strip = grown(w.strip, stripRows*w.source*from.channels)
-		w.across.stride = pad(s.x.kept)
+		w.across.stride = padRow(s.x.kept)
 		stride = w.across.stride
 		if from.verticalFirst {
 			stride = w.source
 			w.lines = grown(w.lines, stripRows*w.across.stride*from.channels)
 		}
 	} else {
-		low, _ := s.x.source()
+		low, _ := s.x.keptSource()
 		w.offset = low - from.left
 	}
-	w.window.begin(from, stride, keep+1)
+	w.window.beginRows(from, stride, keep+1)
 	w.line = grown(w.line, w.window.row)
 	w.waiting = w.waiting[:0]
 	return keep
 }
 
-// load reads rows until those before end are in the window.
-func (w *Worker) load(from *reader, first, end int) {
+// loadRows reads rows until those before end are in the window.
+func (w *Worker) loadRows(from *reader, first, end int) {
 	for v := &w.window; v.next < end; {
-		v.slide(first)
+		v.slideTo(first)
 		n := min(stripRows, v.end-v.next)
 		to := v.rows[(v.next-v.first)*v.row:]
 		if !from.across || from.verticalFirst {
@@ -248,7 +240,7 @@ func (w *Worker) load(from *reader, first, end int) {
 }
 
 // finish takes the waiting rows through the horizontal pass.
-func (w *Worker) finish(from *reader, out put) {
+func (w *Worker) finish(from *reader, out rowSink) {
 	stride := w.across.stride
 	w.sumPlanes(w.lines, stride, w.strip, w.source, from.channels)
 	for i, y := range w.waiting {
@@ -264,8 +256,8 @@ func (w *Worker) sumPlanes(dst []byte, dstStride int, src []byte, srcStride, cha
 	}
 }
 
-// rowOf turns a row round that no pass has turned.
-func (w *Worker) rowOf(s *stage, from *reader, row []byte, stride int) []byte {
+// turnRow turns a row round that no pass has turned.
+func (w *Worker) turnRow(s *stage, from *reader, row []byte, stride int) []byte {
 	if from.across {
 		return row
 	}
@@ -284,8 +276,8 @@ func (w *Worker) rowOf(s *stage, from *reader, row []byte, stride int) []byte {
 	return w.turned
 }
 
-// grey makes three planes of one.
-func (w *Worker) grey(row []byte, stride int) []byte {
+// triplePlane makes three planes of one.
+func (w *Worker) triplePlane(row []byte, stride int) []byte {
 	w.triple = grown(w.triple, 3*stride)
 	for c := range 3 {
 		copy(w.triple[c*stride:][:stride], row)
@@ -295,8 +287,8 @@ func (w *Worker) grey(row []byte, stride int) []byte {
 
 // onCanvas puts rows on the canvas of a padded stage; it writes the rows above and
 // below at once.
-func (w *Worker) onCanvas(s *stage, out put) put {
-	stride := pad(s.x.canvas)
+func (w *Worker) onCanvas(s *stage, out rowSink) rowSink {
+	stride := padRow(s.x.canvas)
 	w.canvas = grown(w.canvas, 3*stride)
 	for c := range 3 {
 		line := w.canvas[c*stride:][:stride]
@@ -320,7 +312,7 @@ func (w *Worker) onCanvas(s *stage, out put) put {
 // sumColumns is the same for one plane.
 func (w *Worker) sumColumns(dst []byte, dstStride int, src []byte, srcStride int) {
 	if w.simd {
-		w.table.sum(dst, dstStride, src, srcStride)
+		w.table.sumStrip(dst, dstStride, src, srcStride)
 		return
 	}
 	w.packed = grown(w.packed, w.reach+w.across.size)

@@ -5,7 +5,7 @@ import "slices"
 // Weights have 22 bits and more, the processor multiplies 16 by 16: a weight is
 // high * 65536 + low with low in [-32768, 32767]. Both parts' sums are exact, so
 // that the result is that of plain arithmetic.
-func split(v int32) (low, high int16) {
+func splitWeight(v int32) (low, high int16) {
 	low = int16(v)
 	return low, int16((v - int32(low)) >> 16)
 }
@@ -19,8 +19,8 @@ func appendPairs(pairs []uint64, values []int32) []uint64 {
 		if j+1 < len(values) {
 			second = values[j+1]
 		}
-		la, ha := split(values[j])
-		lb, hb := split(second)
+		la, ha := splitWeight(values[j])
+		lb, hb := splitWeight(second)
 		low := uint64(uint16(la)) | uint64(uint16(lb))<<16
 		high := uint64(uint8(ha)) | uint64(uint8(hb))<<8
 		pairs = append(pairs, low|high<<32|high<<48)
@@ -47,8 +47,8 @@ const (
 	chunkBytes = 64
 )
 
-// table is weights as the horizontal kernels want them.
-type table struct {
+// kernelTable is weights as the horizontal kernels want them.
+type kernelTable struct {
 	outputs int
 	pairs   int // per sum; 0: chunks
 	chunks  int
@@ -57,7 +57,7 @@ type table struct {
 	reach   int // bytes of a row that are read
 }
 
-func (t *table) build(w *weights) {
+func (t *kernelTable) buildTable(w *weights) {
 	t.outputs = len(w.first)
 	t.pairs = (w.size + 1) / 2
 	width := lane
@@ -70,7 +70,7 @@ func (t *table) build(w *weights) {
 }
 
 // buildGroups says false where the pixels of a half do not lie within 16.
-func (t *table) buildGroups(w *weights) bool {
+func (t *kernelTable) buildGroups(w *weights) bool {
 	groups := (t.outputs + group - 1) / group
 	t.origins = grown(t.origins, 2*groups)
 	t.cells = grown(t.cells, groups*t.pairs*cellBytes)
@@ -95,22 +95,22 @@ func (t *table) buildGroups(w *weights) bool {
 	return true
 }
 
-func (t *table) setCells(cells []byte, from byte, values []int32) {
+func (t *kernelTable) setCells(cells []byte, from byte, values []int32) {
 	for p := range t.pairs {
 		c := cells[p*cellBytes:][:68]
 		c[0], c[1], c[2], c[3] = from, 0x80, from+1, 0x80
 		from += 2
-		la, ha := split(values[2*p])
+		la, ha := splitWeight(values[2*p])
 		lb, hb := int16(0), int16(0)
 		if 2*p+1 < len(values) {
-			lb, hb = split(values[2*p+1])
+			lb, hb = splitWeight(values[2*p+1])
 		}
 		putWords(c[32:36], la, lb)
 		putWords(c[64:68], ha, hb)
 	}
 }
 
-func (t *table) buildChunks(w *weights) {
+func (t *kernelTable) buildChunks(w *weights) {
 	t.chunks = (w.size + longChunk - 1) / longChunk
 	t.origins = append(t.origins[:0], w.first...)
 	t.cells = grown(t.cells, t.outputs*t.chunks*chunkBytes)
@@ -119,7 +119,7 @@ func (t *table) buildChunks(w *weights) {
 		cells := t.cells[i*t.chunks*chunkBytes:]
 		for j, v := range w.values[i*w.size:][:w.size] {
 			at := j/longChunk*chunkBytes + j%longChunk*2
-			low, high := split(v)
+			low, high := splitWeight(v)
 			cells[at], cells[at+1] = byte(low), byte(low>>8)
 			cells[at+32], cells[at+33] = byte(high), byte(high>>8)
 		}
@@ -130,8 +130,8 @@ func putWords(b []byte, x, y int16) {
 	b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(y), byte(y>>8)
 }
 
-// sum is the horizontal pass over stripRows rows. It writes whole groups.
-func (t *table) sum(dst []byte, dstStride int, src []byte, srcStride int) {
+// sumStrip is the horizontal pass over stripRows rows. It writes whole groups.
+func (t *kernelTable) sumStrip(dst []byte, dstStride int, src []byte, srcStride int) {
 	if t.pairs > 0 {
 		sumGroupsAVX2(dst, dstStride, src, srcStride, t)
 		return

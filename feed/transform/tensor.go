@@ -44,16 +44,16 @@ func newForm(out Output, v values, size extent) (form, error) {
 	if !v.unit && f.bytes > 1 {
 		return f, fmt.Errorf("%s needs numbers 0..1: put to_tensor among the transforms, or ask for uint8", out.DType)
 	}
-	f.fill(v)
+	f.fillValues(v)
 	return f, nil
 }
 
-// fill computes what each of the 256 values becomes, with the operations of ToTensor
+// fillValues computes what each of the 256 values becomes, with the operations of ToTensor
 // and Normalize in the precision in which torch does them. Two bytes are rounded
 // from that to the nearest, ties to even.
-func (f *form) fill(v values) {
+func (f *form) fillValues(v values) {
 	for c := range 3 {
-		mean, std := pick(v.mean, c, 0), pick(v.std, c, 1)
+		mean, std := numberOf(v.mean, c, 0), numberOf(v.std, c, 1)
 		for i := range 256 {
 			x := (float32(i)/255 - mean) / std
 			f.numbers[c][i] = math.Float32bits(x)
@@ -64,12 +64,15 @@ func (f *form) fill(v values) {
 				f.halves[c][i] = bfloat16(x)
 			}
 		}
-		f.affine.set(c, mean, std)
+		f.affine.setNumbers(c, mean, std)
 	}
-	f.fused = hasSIMD && f.affine.gives(0, &f.numbers[0]) && f.affine.gives(1, &f.numbers[1]) && f.affine.gives(2, &f.numbers[2])
+	f.fused = canNormalize(f.dtype)
+	for c := range f.numbers {
+		f.fused = f.fused && f.affine.givesNumbers(c, &f.numbers[c])
+	}
 }
 
-func pick(list []float64, c int, otherwise float32) float32 {
+func numberOf(list []float64, c int, otherwise float32) float32 {
 	if len(list) == 0 {
 		return otherwise
 	}
@@ -105,13 +108,13 @@ type tensor struct {
 	mixed []byte // a row of red, green, blue in turn
 }
 
-func (t *tensor) begin(f *form, dst []byte, simd bool) {
+func (t *tensor) beginTensor(f *form, dst []byte, simd bool) {
 	t.form, t.dst, t.simd = f, dst, simd
-	t.mixed = grown(t.mixed, 3*pad(f.width))
+	t.mixed = grown(t.mixed, 3*padRow(f.width))
 }
 
-// put writes row y.
-func (t *tensor) put(y int, row []byte, stride int) {
+// putRow writes row y.
+func (t *tensor) putRow(y int, row []byte, stride int) {
 	f := t.form
 	if f.channelsLast {
 		t.putLast(t.dst[y*f.width*3*f.bytes:], row, stride)
@@ -125,12 +128,12 @@ func (t *tensor) put(y int, row []byte, stride int) {
 func (t *tensor) putPlane(dst, pixels []byte, c int) {
 	f := t.form
 	if f.bytes == 1 {
-		t.copy(dst, pixels)
+		t.copyRow(dst, pixels)
 		return
 	}
 	done := 0
 	if t.simd && f.fused {
-		done = f.affine.write(dst, pixels, c, f.dtype)
+		done = f.affine.convertPixels(dst, pixels, c, f.dtype)
 	}
 	f.convert(dst[done*f.bytes:], pixels[done:], c, 1)
 }
@@ -146,15 +149,15 @@ func (t *tensor) putLast(dst, row []byte, stride int) {
 	interleaveAVX2(t.mixed, row, stride, f.width)
 	mixed := t.mixed[:3*f.width]
 	if f.bytes == 1 {
-		t.copy(dst, mixed)
+		t.copyRow(dst, mixed)
 		return
 	}
-	for i := f.affine.write(dst, mixed, interleaved, f.dtype); i < len(mixed); i++ {
+	for i := f.affine.convertPixels(dst, mixed, interleaved, f.dtype); i < len(mixed); i++ {
 		f.convert(dst[i*f.bytes:], mixed[i:i+1], i%3, 1)
 	}
 }
 
-func (t *tensor) copy(dst, pixels []byte) {
+func (t *tensor) copyRow(dst, pixels []byte) {
 	if t.simd {
 		streamAVX2(dst, pixels)
 		return
@@ -162,8 +165,8 @@ func (t *tensor) copy(dst, pixels []byte) {
 	copy(dst, pixels)
 }
 
-// end makes the tensor ready to be read by others: the kernels write past the caches.
-func (t *tensor) end() {
+// endTensor makes the tensor ready to be read by others: the kernels write past the caches.
+func (t *tensor) endTensor() {
 	if t.simd {
 		fence()
 	}

@@ -1,6 +1,6 @@
 // Package transform turns a decoded Picture into the tensor of one sample: crop,
 // resize, flip, normalise, each byte touched once. The reference is torchvision on
-// Pillow images; in the default mode the bytes are theirs.
+// Pillow images, and the bytes are theirs.
 //
 // A Program is compiled once from a list of Ops. For each sample Choose lets chance
 // decide, Need says which part of the image has to be decoded, and Apply writes the
@@ -50,16 +50,13 @@ type Output struct {
 type Program struct {
 	steps  []step
 	form   form
-	fast   bool
 	pillow int
 	cache  weightCache
 }
 
-// Compile checks the ops, in torchvision's order, and fuses them. fast resizes
-// planes directly (bounded error) instead of giving Pillow's bytes; what it is not
-// made for, such as bicubic filters, comes out exact.
-func Compile(ops []Op, out Output, fast bool) (*Program, error) {
-	p := &Program{fast: fast, pillow: out.Pillow}
+// Compile checks the ops, in torchvision's order, and fuses them.
+func Compile(ops []Op, out Output) (*Program, error) {
+	p := &Program{pillow: out.Pillow}
 	size := extent{}
 	value := values{}
 	for i, op := range ops {
@@ -102,7 +99,9 @@ type Choice struct {
 // Choose draws the parameters of one sample of the given size.
 func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice, error) {
 	if width < 1 || height < 1 {
-		return Choice{}, fmt.Errorf("an image of %d x %d pixels cannot be transformed: it needs at least one pixel each way", width, height)
+		return Choice{},
+			fmt.Errorf("an image of %d x %d pixels cannot be transformed: it needs at least one pixel each way",
+				width, height)
 	}
 	s := stages{list: append(make([]stage, 0, 2), newStage(width, height))}
 	for _, step := range p.steps {
@@ -111,17 +110,11 @@ func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice,
 			return Choice{}, err
 		}
 	}
-	return s.choice()
+	return s.checkedChoice()
 }
 
 // Need is the part of the image that the choice reads.
-func (p *Program) Need(c Choice) image.Rectangle {
-	margin := 0
-	if p.fast {
-		margin = fastMargin
-	}
-	return c.stages[0].need(margin)
-}
+func (p *Program) Need(c Choice) image.Rectangle { return c.stages[0].needRect() }
 
 // Apply writes the sample's tensor into dst, which has p.Bytes() bytes. dst is
 // written once and never read, as it is memory that a trainer reads next; the writes
@@ -135,9 +128,9 @@ func (w *Worker) Apply(p *Program, c Choice, picture *decode.Picture, dst []byte
 	if err != nil {
 		return err
 	}
-	w.tensor.begin(&p.form, dst, w.simd)
-	defer w.tensor.end()
-	return w.run(last, picture, w.tensor.put)
+	w.tensor.beginTensor(&p.form, dst, w.simd)
+	defer w.tensor.endTensor()
+	return w.runStage(last, picture, w.tensor.putRow)
 }
 
 // upToLast takes a picture through all stages but the last one.
@@ -147,8 +140,8 @@ func (w *Worker) upToLast(list []stage, picture *decode.Picture) (*decode.Pictur
 	}
 	last := len(list) - 1
 	for i := range list[:last] {
-		between := w.between(i, &list[i])
-		if err := w.run(&list[i], picture, between.put); err != nil {
+		between := w.imageBehind(i, &list[i])
+		if err := w.runStage(&list[i], picture, between.putRow); err != nil {
 			return nil, nil, err
 		}
 		picture = &between.picture

@@ -7,13 +7,13 @@ type Worker struct {
 	simd bool
 
 	program *Program // of the present Apply
-	images  []*between
+	images  []*stageImage
 	rows    decode.Rows
 	tensor  tensor
 
 	across, down weights
-	table        table    // of across, in the form of the vector kernel
-	pairs        []uint64 // of down, for one row
+	table        kernelTable // of across, in the form of the vector kernel
+	pairs        []uint64    // of down, for one row
 
 	window  window
 	source  int        // bytes of a plane of a row as it is read
@@ -28,7 +28,6 @@ type Worker struct {
 	turned  []byte
 	triple  []byte
 	canvas  []byte
-	fast    fastPlanes
 }
 
 // NewWorker returns a Worker of any Program.

@@ -200,6 +200,19 @@ func (g *Groups) Memory() (limit, free float64) {
 	return finite(limit), free
 }
 
+// Killed counts the processes of the innermost group that the kernel ended for lack of
+// memory, whoever's limit it was.
+func (g *Groups) Killed() (count float64, known bool) {
+	if len(g.mem.folders) == 0 {
+		return 0, false
+	}
+	file := "memory.oom_control"
+	if g.mem.v2 {
+		file = "memory.events"
+	}
+	return g.key(g.mem.folders[0], file, "oom_kill")
+}
+
 // FreeThreads is how many threads and processes may still be started under all
 // limits; NaN: as many as the machine has room for.
 func (g *Groups) FreeThreads() float64 {

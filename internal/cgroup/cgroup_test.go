@@ -101,6 +101,33 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// Version 2 counts in memory.events, version 1 in memory.oom_control.
+func TestKilled(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		count float64
+		known bool
+	}{
+		"v1": {map[string]string{
+			"proc/5/cgroup": "4:memory:/job", "proc/self/mountinfo": mountsV1, "sys/fs/cgroup/memory/memory.limit_in_bytes": "9",
+			"sys/fs/cgroup/memory/job/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3",
+		}, 3, true},
+		"v2": {map[string]string{
+			"proc/5/cgroup": "0::/job", "proc/self/mountinfo": mountV2, "sys/fs/cgroup/job/memory.max": "max",
+			"sys/fs/cgroup/job/memory.events": "low 0\nhigh 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0",
+		}, 1, true},
+		"none": {map[string]string{"proc/5/cgroup": "0::/", "proc/self/mountinfo": mountV2}, 0, false},
+	} {
+		g, err := Find(tree(c.files), "5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count, known := g.Killed(); count != c.count || known != c.known {
+			t.Errorf("%s: %v, %v", name, count, known)
+		}
+	}
+}
+
 func TestFreeThreads(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string

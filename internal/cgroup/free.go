@@ -8,8 +8,8 @@ import (
 )
 
 // FreeMemory is how many bytes a process can still use, and in words who says so:
-// the machine, or the tightest of the control groups above the process. 0: nothing
-// is known.
+// the machine, the tightest of the control groups above the process, or its own
+// limits (ulimit -v, ulimit -d). 0: nothing is known.
 func FreeMemory(files fs.FS, process string) (bytes int64, who string) {
 	least, who := math.Inf(1), "nothing is known of the free memory"
 	if available, ok := availableMemory(files); ok {
@@ -20,10 +20,50 @@ func FreeMemory(files fs.FS, process string) (bytes int64, who string) {
 			least, who = free, "the control group's memory limit leaves %.1f MiB"
 		}
 	}
+	for _, l := range processLimits {
+		if free, ok := l.free(files, process); ok && free < least {
+			least, who = free, l.who
+		}
+	}
 	if math.IsInf(least, 1) {
 		return 0, who
 	}
-	return int64(least), fmt.Sprintf(who, least/(1<<20))
+	return max(1, int64(least)), fmt.Sprintf(who, least/(1<<20)) // none at all is not unknown
+}
+
+// processLimit is a limit of a process's own on memory: its name in /proc/PID/limits,
+// and what of /proc/PID/status counts against it.
+type processLimit struct{ name, used, who string }
+
+var processLimits = []processLimit{
+	{"Max address space", "VmSize:", "the process's limit on its address space (ulimit -v) leaves %.1f MiB"},
+	{"Max data size", "VmData:", "the process's limit on its data (ulimit -d) leaves %.1f MiB"},
+}
+
+func (l processLimit) free(files fs.FS, process string) (float64, bool) {
+	limits, err := fs.ReadFile(files, "proc/"+process+"/limits")
+	if err != nil {
+		return 0, false
+	}
+	status, err := fs.ReadFile(files, "proc/"+process+"/status")
+	if err != nil {
+		return 0, false
+	}
+	soft, limited := field(string(limits), l.name) // "Max data size  unlimited  unlimited  bytes"
+	used, known := field(string(status), l.used)   // "VmData:     1234 kB"
+	return max(0, soft-1024*used), limited && known
+}
+
+// field is the first number behind a name at the beginning of a line.
+func field(text, name string) (float64, bool) {
+	for line := range strings.Lines(text) {
+		if rest, found := strings.CutPrefix(line, name); found {
+			if words := strings.Fields(rest); len(words) > 0 {
+				return parse(words[0])
+			}
+		}
+	}
+	return 0, false
 }
 
 // availableMemory is what the kernel could give without swapping.

@@ -40,6 +40,19 @@ func TestFreeMemory(t *testing.T) {
 			"proc/meminfo": meminfo, "proc/self/mountinfo": inside, "proc/5/cgroup": "4:memory:/docker/abc\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2097152\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "0\n",
 		}, 2 * mib, "leaves 2.0 MiB"},
+		{"used up", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/mountinfo": inside, "proc/5/cgroup": "4:memory:/docker/abc\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2097152\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "2097152\n",
+		}, 1, "leaves 0.0 MiB"},
+		{"address space", map[string]string{
+			"proc/meminfo": meminfo, "proc/5/status": "Name:\tstoker\nVmPeak:\t 2097152 kB\nVmSize:\t 1048576 kB\nVmData:\t 9 kB\n",
+			"proc/5/limits": "Limit  Soft Limit  Hard Limit  Units\nMax data size             unlimited            unlimited            bytes\n" +
+				"Max address space         2147483648           unlimited            bytes\n",
+		}, 1024 * mib, "(ulimit -v) leaves 1024.0 MiB"},
+		{"data", map[string]string{
+			"proc/meminfo": meminfo, "proc/5/status": "VmSize:\t 1048576 kB\nVmData:\t 1024 kB\n",
+			"proc/5/limits": "Max data size             2097152            unlimited            bytes\nMax address space unlimited unlimited bytes\n",
+		}, mib, "(ulimit -d) leaves 1.0 MiB"},
 	} {
 		if got, who := FreeMemory(tree(test.files), "5"); got != test.want || !strings.Contains(who, test.who) {
 			t.Errorf("%s: %d bytes (%s), expected %d (%s)", test.name, got, who, test.want, test.who)

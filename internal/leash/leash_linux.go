@@ -52,9 +52,14 @@ func init() {
 }
 
 // own is this binary in a session of its own, which no signal to the group of the
-// tests reaches.
+// tests reaches. If an emulator runs us, the guard needs it too: qemu tells
+// /proc/self/exe to be this binary, and lets /proc/thread-self be.
 func own(stdin *os.File) *exec.Cmd {
 	c := exec.Command("/proc/self/exe")
+	self, _ := os.Readlink("/proc/self/exe")
+	if runs, _ := os.Readlink("/proc/thread-self/exe"); runs != self {
+		c = exec.Command(runs, self)
+	}
 	c.Stdin, c.Stderr = stdin, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return c

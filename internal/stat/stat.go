@@ -5,6 +5,7 @@ package stat
 import (
 	"math"
 	"sort"
+	"strconv"
 )
 
 // Mean is the arithmetic mean; NaN of nothing.
@@ -55,6 +56,14 @@ func Known(v float64) *float64 {
 		return nil
 	}
 	return &v
+}
+
+// Text is a number as programs read it; what is unknown or infinite is empty.
+func Text(v float64) string {
+	if !Finite(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 // Value is what a pointer points to, unknown (NaN) where it is nil.

@@ -4,7 +4,7 @@
 //
 // It looks from outside and changes nothing; it neither judges nor keeps what it
 // saw: values go to a Sink as they are read. It does not look into a process
-// (that is observe/hook) nor at a GPU (observe/gpu), but it is told what they
+// (that is python/hook) nor at a GPU (observe/gpu), but it is told what they
 // found, because it decides from that which process is a trainer.
 //
 // A Job has two beats. Tick, ten times a second, reads the state of the few

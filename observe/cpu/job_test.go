@@ -127,6 +127,19 @@ func TestGuessOfACopy(t *testing.T) {
 	check("the trainer has ended", "", recording.RoleWorker)
 }
 
+// One that has ended and is not waited for yet was the trainer all the same.
+func TestRoleOfTheDead(t *testing.T) {
+	trainer := &process{pid: 1, start: 1, own: 9, python: true, named: true, command: "python3 train.py"}
+	j := &Job{tree: &table{root: 1, live: map[int]*process{1: trainer}}, told: map[int]*Told{}, device: map[int][]int{}, facts: map[identity]*recording.Process{}}
+	for _, trainer.zombie = range []bool{false, true} {
+		j.assign()
+		j.list()
+		if all := j.Processes(); len(all) != 1 || all[0].Role != recording.RoleTrainer {
+			t.Errorf("ended: %v, processes %+v", trainer.zombie, all)
+		}
+	}
+}
+
 func TestHookDecidesRoles(t *testing.T) {
 	c := begin(t, "sh", "-c", "sleep 30 & python3 -c 'while 1: pass' & wait")
 	j, err := Watch(Options{Root: c.Process.Pid})

@@ -37,7 +37,7 @@ func (j *Job) assign() {
 		switch {
 		case slices.Contains(trainers, p.pid):
 			p.role, p.of = recording.RoleTrainer, 0
-		case p.role == recording.RoleTrainer && !known:
+		case p.role == recording.RoleTrainer && !known && !p.zombie:
 			p.role = "" // guessed wrongly
 		}
 	}

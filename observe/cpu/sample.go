@@ -157,8 +157,8 @@ func (j *Job) mapsTorch(pid int) bool {
 	return err == nil && (bytes.Contains(maps, []byte("/libtorch.so")) || bytes.Contains(maps, []byte("/libtorch_cpu.so")))
 }
 
-// environment takes a trainer's rank from the variables that launchers set. No
-// other name is ever looked at.
+// environment takes a trainer's rank from the variables that launchers set, and whether
+// it may see a GPU. No other name is ever looked at.
 func (j *Job) environment(f *recording.Process) {
 	values, err := Environment(filepath.Join(j.options.FS, "proc"), f.PID)
 	if err != nil {
@@ -174,6 +174,16 @@ func (j *Job) environment(f *recording.Process) {
 			f.Rank, f.World = rank, world
 		}
 	}
+	visible, set := values["CUDA_VISIBLE_DEVICES"]
+	f.HidesGPUs = set && namesNone(visible)
+}
+
+// namesNone says of a value of CUDA_VISIBLE_DEVICES that no GPU is left: what stands behind
+// the first word that is no name counts for nothing.
+func namesNone(visible string) bool {
+	first, _, _ := strings.Cut(visible, ",")
+	first = strings.TrimSpace(first)
+	return first == "" || first[0] == '-' || first == "NoDevFiles"
 }
 
 // allowed are the only variables that are ever taken from another process's
@@ -181,7 +191,6 @@ func (j *Job) environment(f *recording.Process) {
 var allowed = []string{
 	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE",
 	"SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID",
-	"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR",
 	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
 
@@ -189,7 +198,8 @@ var allowed = []string{
 const maxVariable = 4096
 
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, names of jobs, two of SLURM's, three of libkineto's and two of ours) of a process as it was started, and no others.
+// CUDA_VISIBLE_DEVICES, names of jobs, two of SLURM's and two of ours) of a process as
+// it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))
 	if err != nil {

@@ -72,7 +72,6 @@ type record struct {
 	Line              int      `json:"line"`
 	CallFile          string   `json:"call_file"`
 	CallLine          int      `json:"call_line"`
-	Fast              *bool    `json:"fast"`
 	OnDevice          *bool    `json:"normalize_on_device"`
 
 	// step and clock

@@ -1,5 +1,5 @@
 // Package step is the probe for training steps: it listens on the socket that the
-// start-up hook (observe/hook) reports to, and turns its records into a
+// start-up hook (python/hook) reports to, and turns its records into a
 // recording's steps, clocks, facts and samples.
 //
 // It does not trust what it reads: packets come from programs that we did not
@@ -7,8 +7,8 @@
 // has a bound, and what is malformed is counted and left out. It decides nothing
 // about what the steps mean.
 //
-// The protocol, version 1; the other side is observe/hook/sitecustomize.py, whose
-// first lines list every kind of record. Each process connects an AF_UNIX
+// The protocol, version 1, is python/hook/protocol.txt, which lists every kind of
+// record; the other side is the hook. Each process connects an AF_UNIX
 // SOCK_SEQPACKET socket to the path in STOKER_HOOK_SOCKET. A packet is at most
 // 32 KiB, one JSON object: {"v":1,"pid":_,"seq":_,"dropped":_,"records":[{"k":kind,...},...]}.
 // seq counts the packets of a process from 0; dropped is the number of records

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -23,7 +24,7 @@ const (
 type Sink interface {
 	Sample(signal recording.Signal, subject string, t, v float64)
 	Step(s recording.Step)
-	Clock(c recording.Clock)
+	Clock(c recording.DeviceClock)
 	Inside(pid, loader, n int, i recording.Inside)
 }
 
@@ -239,7 +240,6 @@ func (in *Intake) loader(p *Process, r *record) bool {
 	} else {
 		l.Kind = r.Kind
 	}
-	set(l.Settings, stoker.FastPixels, r.Fast)
 	set(l.Settings, stoker.OnDevice, r.OnDevice)
 	set(l.Settings, stoker.NumWorkers, r.NumWorkers)
 	set(l.Settings, stoker.PrefetchFactor, r.PrefetchFactor)
@@ -378,7 +378,7 @@ func (in *Intake) clock(p *Process, r *record) bool {
 	if u := in.unclock[key]; u != nil && r.N >= u.from {
 		delete(in.unclock, key)
 	}
-	in.to.Clock(recording.Clock{
+	in.to.Clock(recording.DeviceClock{
 		PID: p.PID, Loader: r.Loader, N: r.N, Device: in.gpu(p), Idle: idle, Period: period,
 	})
 	return true
@@ -400,7 +400,7 @@ func (in *Intake) noClock(p *Process, key loaderKey, r *record) {
 		return
 	}
 	for n := max(r.N, last-maxUnclock); n <= last; n++ {
-		in.to.Clock(recording.Clock{
+		in.to.Clock(recording.DeviceClock{
 			PID: p.PID, Loader: r.Loader, N: n, Device: in.gpu(p),
 			Idle: math.NaN(), Period: math.NaN(), NoClock: r.X,
 		})
@@ -492,8 +492,10 @@ func (in *Intake) memory(p *Process, r *record, now float64) bool {
 	return true
 }
 
+// note keeps a sentence of the hook. Errors of others are quoted there, with what they were
+// asked to open.
 func (in *Intake) note(text string) {
-	text = safe.Text(text, maxText)
+	text = safe.Text(redact.Text(text), maxText)
 	if len(in.notes) < maxNotes && !slices.Contains(in.notes, text) {
 		in.notes = append(in.notes, text)
 	}

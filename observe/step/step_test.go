@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,14 +22,14 @@ import (
 // book keeps what an Intake writes.
 type book struct {
 	steps   []recording.Step
-	clocks  []recording.Clock
+	clocks  []recording.DeviceClock
 	samples map[string]float64
 	insides []string // PID/loader/n
 	inside  recording.Inside
 }
 
-func (b *book) Step(s recording.Step)   { b.steps = append(b.steps, s) }
-func (b *book) Clock(c recording.Clock) { b.clocks = append(b.clocks, c) }
+func (b *book) Step(s recording.Step)         { b.steps = append(b.steps, s) }
+func (b *book) Clock(c recording.DeviceClock) { b.clocks = append(b.clocks, c) }
 func (b *book) Inside(pid, loader, n int, i recording.Inside) {
 	b.insides = append(b.insides, fmt.Sprintf("%d/%d/%d", pid, loader, n))
 	b.inside = i
@@ -44,10 +46,34 @@ func packetOf(records ...string) Packet {
 	return Packet{PID: 7, Data: []byte(`{"v":1,"pid":7,"seq":0,"dropped":0,"records":[` + strings.Join(records, ",") + `]}`)}
 }
 
+// The page that both sides are written by names every word that is decoded.
+func TestProtocolNamesWhatIsDecoded(t *testing.T) {
+	page, err := os.ReadFile("../../python/hook/protocol.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := reflect.TypeFor[record]()
+	for i := range fields.NumField() {
+		word := fields.Field(i).Tag.Get("json")
+		if !regexp.MustCompile(`\b` + word + `\b`).Match(page) {
+			t.Errorf("protocol.txt does not name %q", word)
+		}
+	}
+}
+
 func TestOneBadRecordLeavesItsNeighbours(t *testing.T) {
 	m, err := decode(packetOf(`{"k":"warn","text":"a"}`, `{"k":"step","n":"x"}`, `{"k":"step","t":1e99}`, `{"k":"warn","text":"b"}`).Data)
 	if err != nil || len(m.Records) != 2 || m.Malformed != 2 || m.Records[1].Text != "b" {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// Errors that the hook passes on quote what somebody wanted to open.
+func TestNotesQuoteNoSecret(t *testing.T) {
+	in := NewIntake(0, &book{}, nil)
+	in.Take(packetOf(`{"k":"hello","role":"main"}`, `{"k":"warn","text":"wandb: 401 for https://bob:hunter2@host/api?token=hunter2, login_token=hunter2"}`), 1)
+	if notes := strings.Join(in.Notes(), "\n"); strings.Contains(notes, "hunter2") || !strings.Contains(notes, "wandb: 401 for https://") {
+		t.Errorf("%q", notes)
 	}
 }
 
@@ -265,7 +291,7 @@ func TestStokersLoader(t *testing.T) {
 	var b book
 	in := NewIntake(0, &b, nil)
 	in.Take(packetOf(
-		`{"k":"loader","loader":0,"t":1,"kind":"stoker","num_workers":3,"batch_size":8,"fast":true,"normalize_on_device":false,"dataset":"ImageFolder"}`,
+		`{"k":"loader","loader":0,"t":1,"kind":"stoker","num_workers":3,"batch_size":8,"normalize_on_device":false,"dataset":"ImageFolder"}`,
 		`{"k":"loader","loader":1,"t":1,"num_workers":0}`,
 		`{"k":"feed","count":4,"samples":32,"read":1000000000,"decode":2000000000,"transform":500000000}`,
 		`{"k":"feed","count":-4,"samples":32,"read":1,"decode":2,"transform":5}`,
@@ -273,7 +299,7 @@ func TestStokersLoader(t *testing.T) {
 	in.Flush()
 	var f recording.Facts
 	in.Facts(&f)
-	if s := f.Loaders[0].Settings; s["loader"] != "stoker" || s["num_workers"] != 3 || s["fast"] != true || s["normalize_on_device"] != false {
+	if s := f.Loaders[0].Settings; s["loader"] != "stoker" || s["num_workers"] != 3 || s["normalize_on_device"] != false {
 		t.Errorf("settings %v", s)
 	}
 	if _, known := f.Loaders[1].Settings["loader"]; known {

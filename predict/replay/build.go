@@ -7,19 +7,25 @@ import (
 	"sort"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 // New makes a run's recording ready to be played. The second result says why it
 // cannot be, "" where it can.
 func New(run *recording.Run, marks Marks) (*Trace, string) {
-	t := &Trace{t: run.Timeline, marks: marks, machine: predict.MachineOf(run), cores: run.Facts.Machine.Cores(), emulated: run.Emulated(), workers: -1}
+	t := &Trace{
+		t: run.Timeline, marks: marks, machine: measure.MachineOf(run), cores: run.Facts.Machine.Cores(),
+		emulated: run.Emulated(), workers: -1,
+	}
 	switch {
 	case t.t == nil:
 		return nil, "no profiler's file: there is no timeline to replay"
 	case len(t.t.Device.Start) == 0:
 		return nil, "no work of a device was recorded: there is nothing to replay"
+	}
+	for _, p := range run.Facts.Processes {
+		t.world = max(t.world, p.World)
 	}
 	for i := range run.Facts.Loaders {
 		if n, known := run.Facts.Loaders[i].Settings.Int(stoker.NumWorkers); known {
@@ -34,15 +40,13 @@ func New(run *recording.Run, marks Marks) (*Trace, string) {
 	t.anchors()
 	t.meetings()
 	t.arrange()
-	t.judge()
+	t.chooseJudged()
 	if t.judged[1] <= t.judged[0] {
 		return nil, "no step launched work: there is nothing to measure a change by"
 	}
+	t.findSupply()
 	return t, ""
 }
-
-// process is the number of a thread's process: that of its first thread.
-func (t *Trace) process(thread int32) int32 { return t.processes[thread] }
 
 // findSteps takes the run's steps in order of time, and of overlapping ones of one
 // process the first.
@@ -145,9 +149,9 @@ func (t *Trace) findItems() {
 		case k == loading:
 			t.openLoad(th, call)
 		case h.Kind[call] == recording.Collector:
-			t.add(th, call, collect, -1)
+			t.addItem(th, call, collect, -1)
 		case h.Kind[call] == recording.Runtime && (k != other || starts[call] >= 0 || eventCall(t.t.Names[name])):
-			t.add(th, call, k, starts[call])
+			t.addItem(th, call, k, starts[call])
 		}
 	}
 	for i := range threads {
@@ -169,23 +173,20 @@ func (t *Trace) starters() []int32 {
 	return first
 }
 
-func filled(n int) []int32 {
-	s := make([]int32, n)
-	for i := range s {
-		s[i] = -1
-	}
-	return s
-}
-
 func (t *Trace) openLoad(th *thread, call int32) {
 	h := &t.t.Host
 	t.closeLoad(th, h.Thread[call], h.Start[call])
+	if by := sourceOf(t.t.Names[h.Name[call]]); th.load >= 0 && by != unnamed {
+		t.loads[th.load].by = by // a trainer's span around PyTorch's
+	}
 	if h.Start[call] < th.busy || th.load >= 0 {
 		return // inside another wait
 	}
 	th.load, th.piece = int32(len(t.loads)), h.Start[call]
-	several := hasAny(t.t.Names[h.Name[call]], "_MultiProcessing")
-	t.loads = append(t.loads, load{h.Start[call], max(h.Start[call], h.End[call]), th.process, several})
+	t.loads = append(t.loads, load{
+		h.Start[call], max(h.Start[call], h.End[call]), th.process,
+		sourceOf(t.t.Names[h.Name[call]]),
+	})
 }
 
 // closeLoad ends a wait for a batch that is over at an instant.
@@ -209,8 +210,8 @@ func (t *Trace) addPiece(th *thread, number int32, to int64) {
 	th.piece = to
 }
 
-// add takes a call as an item, unless it lies inside another one.
-func (t *Trace) add(th *thread, call int32, k kind, work int32) {
+// addItem takes a call as an item, unless it lies inside another one.
+func (t *Trace) addItem(th *thread, call int32, k kind, work int32) {
 	h := &t.t.Host
 	start, end := h.Start[call], max(h.Start[call], h.End[call])
 	t.closeLoad(th, h.Thread[call], start)

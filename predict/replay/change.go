@@ -1,43 +1,41 @@
 package replay
 
 import (
-	"math"
-	"slices"
-
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// tiny is the size below which a copy is all overhead (published procedure).
-const tiny = 64 << 10
-
 // apply edits a play's times in one view.
-func (p *play) apply(e Edit, v view) {
+func (p *play) apply(e Edit, v bounds.View) {
 	p.loading(e, v)
 	p.copying(e, v)
 	if e.SyncEvery == Never {
 		p.unwait()
 	}
 	p.kernels(e, v)
+	if e.Batch > 0 {
+		p.growExchanges(e.Batch, v)
+	}
 	if e.Fused {
-		p.fuse(v)
+		p.fuseChains(v)
 	}
 	if e.Graphs {
-		p.group(v)
+		p.groupLaunches(v)
 	}
 	if e.NoAllocator {
-		p.drop(allocate)
+		p.dropKind(allocate)
 	}
 	if e.NoCollector {
-		p.drop(collect)
+		p.dropKind(collect)
 	}
 	if e.Accumulate == Never {
-		p.skipOptimizer()
+		p.skipOptimizer(v)
 	}
 }
 
-// drop takes the time of a kind of items away.
-func (p *play) drop(k kind) {
+// dropKind takes the time of a kind of items away.
+func (p *play) dropKind(k kind) {
 	for i := range p.t.items {
 		if p.t.items[i].kind == k {
 			p.own[i], p.free[i] = 0, true
@@ -46,16 +44,12 @@ func (p *play) drop(k kind) {
 }
 
 // loading edits where batches come from.
-func (p *play) loading(e Edit, v view) {
+func (p *play) loading(e Edit, v bounds.View) {
 	t := p.t
 	grow := max(1, e.Batch)
 	workers, several := t.loaderAfter(e)
 	if workers == 0 && !e.NoLoading {
-		for i := range t.items {
-			if t.items[i].kind == loading {
-				p.own[i] = scaled(p.own[i], grow)
-			}
-		}
+		p.arriving(grow, v)
 		return
 	}
 	for i := range t.items {
@@ -64,7 +58,7 @@ func (p *play) loading(e Edit, v view) {
 		}
 		p.own[i] = 0
 		if t.items[i].first {
-			p.own[i] = nanos(min(v.of(takeBatch), float64(t.items[i].end-t.items[i].start)/1e9))
+			p.own[i] = nanos(min(v.Cost(takeBatch), float64(t.items[i].end-t.items[i].start)/1e9))
 		}
 	}
 	if e.NoLoading {
@@ -96,18 +90,13 @@ func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
 	return 0, several
 }
 
-// Several reports whether worker processes prepared the recorded batches.
-func (t *Trace) Several() bool {
-	return slices.ContainsFunc(t.loads, func(l load) bool { return l.several })
-}
-
 // batchSeconds is what one batch costs one worker.
 //
 // Without workers before, what the loop spent in its loader, and the hand-over.
 // With workers before, what a starved run tells: all of them together delivered a
 // batch per step.
-func (t *Trace) batchSeconds(e Edit, v view, workers int, several bool) func(int32) float64 {
-	crowd := v.of(predict.Crowding())
+func (t *Trace) batchSeconds(e Edit, v bounds.View, workers int, several bool) func(int32) float64 {
+	crowd := v.Cost(predict.Crowding())
 	scarce := t.scarce(e, v, workers)
 	grow := max(1, e.Batch)
 	if several {
@@ -119,7 +108,7 @@ func (t *Trace) batchSeconds(e Edit, v view, workers int, several bool) func(int
 	}
 	extra := 0.0
 	if bytes := t.batchBytes(); bytes > 0 && !t.emulated {
-		extra = v.of(predict.HandOver(bytes * grow))
+		extra = v.Cost(predict.HandOver(bytes * grow))
 	}
 	return func(load int32) float64 {
 		l := &t.loads[load]
@@ -127,31 +116,15 @@ func (t *Trace) batchSeconds(e Edit, v view, workers int, several bool) func(int
 	}
 }
 
-// leastStarved is the share of the steps from which waiting for batches says what
-// the workers can deliver (published procedure).
-const leastStarved = 0.03
-
-// loadingShare is how much of the recorded steps the loop waits for batches.
-func (t *Trace) loadingShare() float64 {
-	first, last := t.steps[t.judged[0]], t.steps[t.judged[1]-1]
-	sum := int64(0)
-	for i := range t.loads {
-		if l := &t.loads[i]; l.start >= first.from && l.start < last.to && l.process == first.process {
-			sum += l.end - l.start
-		}
-	}
-	return float64(sum) / float64(max(1, last.to-first.from))
-}
-
 // scarce is by which factor a batch takes a worker longer where workers and the
 // launching thread share fewer cores than they are. A trace does not tell how much
 // of a batch is waiting: the optimist takes all of it for that, the pessimist none.
-func (t *Trace) scarce(e Edit, v view, workers int) float64 {
+func (t *Trace) scarce(e Edit, v bounds.View, workers int) float64 {
 	cores := e.Cores
 	if cores <= 0 {
 		cores = t.cores
 	}
-	if cores <= 0 || v == optimist {
+	if cores <= 0 || v == bounds.Optimist {
 		return 1
 	}
 	room := max(1, cores-[...]float64{0, 0, 1}[v])
@@ -169,14 +142,10 @@ func (t *Trace) batchBytes() float64 {
 	return float64(sum) / float64(t.judged[1]-t.judged[0])
 }
 
-func (t *Trace) isJudged(step int32) bool {
-	return int(step) >= t.judged[0] && int(step) < t.judged[1]
-}
-
 // slowBeside is what new workers do to the launching thread: it shares the machine
 // with them, and the batch's pages are new to it.
-func (p *play) slowBeside(v view) {
-	crowd := max(1, v.of(predict.Crowding()))
+func (p *play) slowBeside(v bounds.View) {
+	crowd := max(1, v.Cost(predict.Crowding()))
 	for i := range p.t.items {
 		if k := p.t.items[i].kind; k != loading && p.t.items[i].anchor >= 0 {
 			p.think[i] = scaled(p.think[i], crowd)
@@ -187,14 +156,10 @@ func (p *play) slowBeside(v view) {
 	}
 	for i := range p.t.works {
 		if w := &p.t.works[i]; w.down && !pinned(p.t.t.Names[w.name]) && p.t.t.Device.Bytes[i] >= tiny {
-			p.length[i] = scaled(p.length[i], v.of(sharedRate))
+			p.length[i] = scaled(p.length[i], v.Cost(sharedRate))
 		}
 	}
 }
-
-func scaled(ns int64, by float64) int64 { return int64(math.Round(float64(ns) * by)) }
-
-func nanos(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
 
 // unwait takes away waits for values and explicit ones; the copies stay.
 func (p *play) unwait() {
@@ -207,14 +172,9 @@ func (p *play) unwait() {
 	}
 }
 
-// endsCopyIn reports whether an item waits for the copy to the device before it.
-func (t *Trace) endsCopyIn(it *item) bool {
-	return it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn
-}
-
 // skipOptimizer takes away what the optimizer and the exchange of gradients do: a
 // step that only accumulates.
-func (p *play) skipOptimizer() {
+func (p *play) skipOptimizer(v bounds.View) {
 	spans := p.t.optimizerSpans()
 	for i := range p.t.items {
 		it := &p.t.items[i]
@@ -224,7 +184,8 @@ func (p *play) skipOptimizer() {
 	}
 	for i := range p.t.works {
 		w := &p.t.works[i]
-		if w.kind == recording.Collective || w.item >= 0 && covers(spans[p.t.process(p.t.items[w.item].thread)], p.t.items[w.item].start) {
+		if p.skipExchange(int32(i), v) || w.item >= 0 && covers(spans[p.t.process(p.t.items[w.item].thread)],
+			p.t.items[w.item].start) {
 			p.length[i], p.gap[i], p.flight[i] = 0, 0, 0
 		}
 	}

@@ -1,9 +1,11 @@
 package replay
 
+import "github.com/stoker-dev/stoker/predict/bounds"
+
 // copying edits copies to the device.
-func (p *play) copying(e Edit, v view) {
+func (p *play) copying(e Edit, v bounds.View) {
 	if e.MergeCopies {
-		p.merge(v)
+		p.mergeCopies(v)
 	}
 	if e.Batch > 0 {
 		for i := range p.t.works {
@@ -13,16 +15,16 @@ func (p *play) copying(e Edit, v view) {
 		}
 	}
 	if e.PinMemory {
-		p.pin(e, v)
+		p.pinCopies(e, v)
 	}
 	if e.SideStream {
-		p.aside(e)
+		p.moveAside(e)
 	}
 }
 
-// pin makes copies to the device as fast as page-locked memory allows. Where they
+// pinCopies makes copies to the device as fast as page-locked memory allows. Where they
 // do not block either, the thread goes on at once.
-func (p *play) pin(e Edit, v view) {
+func (p *play) pinCopies(e Edit, v bounds.View) {
 	rate := p.t.pinnedRate()
 	for i := range p.t.works {
 		w := &p.t.works[i]
@@ -31,13 +33,13 @@ func (p *play) pin(e Edit, v view) {
 			if e.Batch > 0 {
 				bytes *= e.Batch
 			}
-			p.length[i] = min(p.length[i], nanos(bytes/rate*v.of(linkRate)))
+			p.length[i] = min(p.length[i], nanos(bytes/rate*v.Cost(linkLoss)))
 		}
 	}
 	if !e.NonBlocking {
 		return
 	}
-	call := nanos(v.of(asyncCall))
+	call := nanos(v.Cost(asyncCall))
 	for i := range p.t.items {
 		it := &p.t.items[i]
 		if it.kind == copyIn || p.t.endsCopyIn(it) {
@@ -51,30 +53,11 @@ func (p *play) pin(e Edit, v view) {
 	}
 }
 
-// leastRated is the size from which a copy's rate is the link's: smaller ones are
-// mostly latency (published procedure).
-const leastRated = 1 << 20
-
-// pinnedRate is how fast pinned copies are: as the trace shows them, else what the
-// table says of the device's link; 0 unknown. Bytes/s.
-func (t *Trace) pinnedRate() float64 {
-	bytes, ns := int64(0), int64(0)
-	for i := range t.works {
-		if w := &t.works[i]; w.down && pinned(t.t.Names[w.name]) && t.t.Device.Bytes[i] >= leastRated {
-			bytes, ns = bytes+t.t.Device.Bytes[i], ns+w.end-w.start
-		}
-	}
-	if ns > 0 {
-		return float64(bytes) / float64(ns) * 1e9
-	}
-	return t.machine.Link.Pinned.Value
-}
-
-// aside puts copies to the device on a stream of their own: they wait for their
+// moveAside puts copies to the device on a stream of their own: they wait for their
 // call and the copy before, and what came after them on their stream waits for
 // them. Where batches are ready early, the copy is issued before the wait that
 // ends the step before.
-func (p *play) aside(e Edit) {
+func (p *play) moveAside(e Edit) {
 	t := p.t
 	last := map[int32]int32{} // of each device the last copy moved
 	ready := e.NoLoading || e.Workers > 0 || t.loadingShare() < leastStarved
@@ -113,16 +96,16 @@ func (t *Trace) lastWaits() []int32 {
 	of := filled(len(t.steps))
 	for i := range t.items {
 		it := &t.items[i]
-		if it.waits() && it.step >= 0 && it.kind != copyIn && !t.endsCopyIn(it) {
+		if it.waitsForWork() && it.step >= 0 && it.kind != copyIn && !t.endsCopyIn(it) {
 			of[it.step] = int32(i)
 		}
 	}
 	return of
 }
 
-// merge makes one copy of the tiny ones that follow each other on a thread: the
+// mergeCopies makes one copy of the tiny ones that follow each other on a thread: the
 // first carries all bytes, which cost next to nothing.
-func (p *play) merge(v view) {
+func (p *play) mergeCopies(v bounds.View) {
 	t := p.t
 	seen := map[[2]int32]bool{} // thread and step
 	for i := range t.items {
@@ -135,10 +118,13 @@ func (p *play) merge(v view) {
 			seen[key] = true
 		case small:
 			p.own[i], p.free[i] = 0, true
-			p.think[i] = scaled(max(0, p.think[i]-it.inOps), v.of(mergedThink))
+			p.think[i] = scaled(max(0, p.think[i]-it.inOps), v.Cost(mergedThink))
 			p.length[it.work], p.gap[it.work], p.flight[it.work] = 0, 0, 0
 		case ofSmall:
 			p.own[i], p.free[i], p.think[i] = 0, true, 0
 		}
 	}
 }
+
+// tiny is the size below which a copy is all overhead. [J]
+const tiny = 64 << 10

@@ -36,8 +36,8 @@ type Edit struct {
 // Never is the SyncEvery of a loop that does not wait at all.
 const Never = 1 << 30
 
-// any reports whether the edit changes something.
-func (e Edit) any() bool { return e != Edit{Cores: e.Cores, Prefetch: e.Prefetch} }
+// changesAny reports whether the edit changes something.
+func (e Edit) changesAny() bool { return e != Edit{Cores: e.Cores, Prefetch: e.Prefetch} }
 
 // removes reports whether an edit only takes time away.
 func (e Edit) removes() bool { return e.Workers == 0 && e.Times == 0 && e.Batch == 0 && e.GPU == nil }

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"math"
+
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -25,7 +27,10 @@ type Trace struct {
 	cores   float64 // that the job may use; 0 unknown
 
 	emulated bool
-	workers  int // of the loader as recorded, -1 unknown
+	workers  int  // of the loader as recorded, -1 unknown
+	inferred bool // they are read off the waits
+	supply   supply
+	world    int // ranks of the run as far as the file tells, 0 unknown
 
 	processes []int32 // of each thread, the first thread of its process
 
@@ -82,8 +87,8 @@ type item struct {
 	ofCopy     bool // a wait that belongs to the copy before it
 }
 
-// waits reports whether the end of an item depends on work.
-func (i *item) waits() bool { return i.target >= 0 }
+// waitsForWork reports whether the end of an item depends on work.
+func (i *item) waitsForWork() bool { return i.target >= 0 }
 
 // work is one piece of device work.
 type work struct {
@@ -104,7 +109,7 @@ type work struct {
 type load struct {
 	start, end int64
 	process    int32
-	several    bool // by worker processes
+	by         source
 }
 
 // step is one step of one process.
@@ -123,3 +128,90 @@ const (
 )
 
 func turn(index, what int) int32 { return int32(index<<2 | what) }
+
+func scaled(ns int64, by float64) int64 { return int64(math.Round(float64(ns) * by)) }
+
+func nanos(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
+
+// Limits of what is taken for a wait. Nanoseconds.
+const (
+	leastWait  = 2_000   // the call itself
+	longLaunch = 100_000 // [J] a launch takes 5 to 20 us; one that takes so long found the queue full
+)
+
+// source says who prepares a batch.
+type source uint8
+
+const (
+	unnamed source = iota // the span does not tell: the loop or others
+	itself                // the thread that asks
+	others                // worker processes
+)
+
+// supply is what the recorded waits for batches tell of the workers behind them.
+type supply struct {
+	long      int64 // from here on a wait is for the batch, ns
+	saturated bool  // they always have a batch to prepare: how fast they are, steps follow each other
+	period    int   // the waits repeat after so many batches: as many workers take turns; 0 unknown
+}
+
+// Limits of what the clocks of host and device are trusted with. Nanoseconds.
+const (
+	slack = 20_000 // [J] ends that lie closer than that are taken for one: Kineto aligns clocks to microseconds
+	pause = 10_000 // a longer wait of queued work has another reason than the device itself [J]
+)
+
+// readyTimes is when work could have started as far as its call and its stream are
+// concerned.
+func (t *Trace) readyTimes(w *work) (byCall, byStream int64) {
+	byCall, byStream = never, never
+	if w.item >= 0 {
+		byCall = t.items[w.item].start + t.flight
+	}
+	if w.prev >= 0 {
+		byStream = t.works[w.prev].end
+	}
+	return byCall, byStream
+}
+
+const never = -1 << 62
+
+// process is the number of a thread's process: that of its first thread.
+func (t *Trace) process(thread int32) int32 { return t.processes[thread] }
+
+func filled(n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = -1
+	}
+	return s
+}
+
+// Check is a replay without an edit. What the graph does not explain stays as
+// recorded, so Replayed differs from Recorded only where the graph contradicts the
+// recording. Usual is the stricter question: how far off is a replay in which the
+// trace's usual latencies stand for the recorded ones?
+type Check struct {
+	Recorded float64 // a judged step as recorded, seconds: the median, unless steps are uneven by themselves
+	Mean     float64 // the mean of the judged steps as recorded
+	Replayed float64 // the same, replayed
+	Usual    float64 // the same, replayed with usual latencies
+	Steps    int     // that were judged
+	Seen     int     // that were recorded, of all ranks
+	Cut      bool    // only the beginning of the trace is replayed
+	Path     Path    // what the judged steps were spent on
+	Spent    []Spent // the same by name, most time first
+}
+
+// tolerance is how far a replay without an edit may be from the recording for
+// gains to be more than upper bounds. [J]
+const tolerance = 0.05
+
+// Off is how far the replay with usual latencies is from the recording, as a
+// share of it.
+func (c Check) Off() float64 { return c.Usual/c.Recorded - 1 }
+
+// Bounds reports whether gains are upper bounds only.
+func (c Check) Bounds() bool {
+	return !(math.Abs(c.Off()) <= tolerance && math.Abs(c.Replayed/c.Recorded-1) <= tolerance)
+}

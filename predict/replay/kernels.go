@@ -4,11 +4,12 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/recording"
 )
 
 // kernels edits how long kernels run: data type, batch, device.
-func (p *play) kernels(e Edit, v view) {
+func (p *play) kernels(e Edit, v bounds.View) {
 	if !e.TF32 && !e.Half && e.Batch == 0 && e.GPU == nil {
 		return
 	}
@@ -17,7 +18,7 @@ func (p *play) kernels(e Edit, v view) {
 		w := &p.t.works[i]
 		if w.kind != recording.Kernel {
 			if e.GPU != nil && w.kind == recording.Copy {
-				p.length[i] = scaled(p.length[i], v.link(p.t.machine.Link, *e.GPU))
+				p.length[i] = scaled(p.length[i], linkFactor(v, p.t.machine.Link, *e.GPU))
 			}
 			continue
 		}
@@ -25,7 +26,7 @@ func (p *play) kernels(e Edit, v view) {
 			byName[w.name] = p.t.factor(e, v, w.name)
 		}
 		if e.Batch > 0 {
-			fixed := min(p.length[i], nanos(v.of(fixedKernel)))
+			fixed := min(p.length[i], nanos(v.Gain(fixedKernel)))
 			p.length[i] = fixed + scaled(p.length[i]-fixed, e.Batch)
 		}
 		p.length[i] = scaled(p.length[i], byName[w.name])
@@ -33,14 +34,14 @@ func (p *play) kernels(e Edit, v view) {
 }
 
 // factor is what remains of a kernel's time, by its name.
-func (t *Trace) factor(e Edit, v view, name int32) float64 {
+func (t *Trace) factor(e Edit, v bounds.View, name int32) float64 {
 	f := 1.0
 	matrix, memory := marked(t.marks.Matrix, name), marked(t.marks.Memory, name)
 	switch {
 	case (e.TF32 || e.Half) && matrix && marked(t.marks.Plain, name):
-		f = 1 / min(v.of(matrixGain), t.tensorRatio(e))
+		f = 1 / min(v.Gain(matrixGain), t.tensorRatio(e))
 	case e.Half && memory:
-		f = v.of(halfBytes)
+		f = v.Cost(halfBytes)
 	}
 	if e.GPU != nil {
 		f *= t.deviceFactor(*e.GPU, v, matrix, marked(t.marks.Plain, name) && !e.TF32 && !e.Half)
@@ -63,7 +64,7 @@ func (t *Trace) tensorRatio(e Edit) float64 {
 
 // deviceFactor is what remains of a kernel's time on another device: the ratio of
 // the roofs that bind it, memory bandwidth unless it is a matrix product.
-func (t *Trace) deviceFactor(to hardware.GPU, v view, matrix, plain bool) float64 {
+func (t *Trace) deviceFactor(to hardware.GPU, v bounds.View, matrix, plain bool) float64 {
 	from := t.machine.GPU
 	gain := ratio(to.MemoryRate.Value, from.MemoryRate.Value)
 	switch {
@@ -72,13 +73,13 @@ func (t *Trace) deviceFactor(to hardware.GPU, v view, matrix, plain bool) float6
 	case matrix:
 		gain = ratio(to.FP16.Value, from.FP16.Value)
 	}
-	return math.Pow(gain, -v.of(deviceReach))
+	return math.Pow(gain, -v.Gain(deviceReach))
 }
 
-// link is what remains of a copy's time on another device's link.
-func (v view) link(from hardware.Link, to hardware.GPU) float64 {
+// linkFactor is what remains of a copy's time on another device's link.
+func linkFactor(v bounds.View, from hardware.Link, to hardware.GPU) float64 {
 	row, _ := hardware.FindLink(to.Link)
-	return math.Pow(ratio(row.Pinned.Value, from.Pinned.Value), -v.of(deviceReach))
+	return math.Pow(ratio(row.Pinned.Value, from.Pinned.Value), -v.Gain(deviceReach))
 }
 
 func ratio(to, from float64) float64 {
@@ -92,10 +93,10 @@ func ratio(to, from float64) float64 {
 // operators; longer runs repeat.
 const longestChain = 8
 
-// fuse makes one kernel of elementwise kernels that follow each other on a stream
+// fuseChains makes one kernel of elementwise kernels that follow each other on a stream
 // with the same grid: of m, 2/(m+1) of the bytes remain (d = a + b + c: 2/3), and
 // one launch.
-func (p *play) fuse(v view) {
+func (p *play) fuseChains(v bounds.View) {
 	d := &p.t.t.Device
 	chains := map[[2]int32][]int32{}
 	for i := range int32(len(p.t.works)) {
@@ -103,7 +104,7 @@ func (p *play) fuse(v view) {
 		chain := chains[stream]
 		elementwise := p.t.works[i].kind == recording.Kernel && marked(p.t.marks.Elementwise, d.Name[i])
 		if n := len(chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[chain[0]] != d.Blocks[i]) {
-			p.join(chain, v)
+			p.fuseChain(chain, v)
 			chain = chain[:0]
 		}
 		if elementwise {
@@ -112,17 +113,17 @@ func (p *play) fuse(v view) {
 		chains[stream] = chain
 	}
 	for _, chain := range chains {
-		p.join(chain, v)
+		p.fuseChain(chain, v)
 	}
 }
 
-func (p *play) join(chain []int32, v view) {
+func (p *play) fuseChain(chain []int32, v bounds.View) {
 	m := len(chain)
 	if m < 2 {
 		return
 	}
 	left := 2 / float64(m+1)
-	left += (1 - left) * v.of(fusedMissed)
+	left += (1 - left) * v.Cost(fusedMissed)
 	sum := int64(0)
 	for _, i := range chain {
 		sum += p.length[i]
@@ -132,7 +133,7 @@ func (p *play) join(chain []int32, v view) {
 		p.length[i], p.gap[i] = 0, 0
 		if item := p.t.works[i].item; item >= 0 && !p.t.works[i].loose {
 			p.flight[i] = 0
-			p.shrink(item, v.of(graphHost))
+			p.shrink(item, v.Cost(graphHost))
 		}
 	}
 }
@@ -145,11 +146,11 @@ func (p *play) shrink(item int32, left float64) {
 	}
 }
 
-// group launches the kernels between two things that a graph cannot hold (waits,
+// groupLaunches launches the kernels between two things that a graph cannot hold (waits,
 // copies, loading) with one call: what the host takes for the others goes, and
 // what follows each other on a stream does so at the device's own pace.
-func (p *play) group(v view) {
-	left := v.of(graphHost)
+func (p *play) groupLaunches(v bounds.View) {
+	left := v.Cost(graphHost)
 	first := true
 	for i := range p.t.items {
 		it := &p.t.items[i]

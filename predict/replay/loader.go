@@ -20,15 +20,15 @@ type loader struct {
 // defaultAhead is PyTorch's prefetch_factor.
 const defaultAhead = 2
 
-func (l *loader) start() {
+func (l *loader) startEpoch() {
 	l.finished, l.returned, l.next = l.finished[:0], l.returned[:0], 0
 }
 
-// take is when the next batch is ready, for a loop that asks at an instant. The
+// takeBatch is when the next batch is ready, for a loop that asks at an instant. The
 // workers begin evenly spread, as they run after a while, and as far ahead as one
 // step lets them be: queues that are full would hide for a short trace that the
 // workers are too slow.
-func (l *loader) take(load int32, asked int64) int64 {
+func (l *loader) takeBatch(load int32, asked int64) int64 {
 	i := l.next
 	l.next++
 	cost := nanos(l.seconds(load))
@@ -46,4 +46,4 @@ func (l *loader) take(load int32, asked int64) int64 {
 	return begin + cost
 }
 
-func (l *loader) taken(at int64) { l.returned = append(l.returned, at) }
+func (l *loader) noteTaken(at int64) { l.returned = append(l.returned, at) }

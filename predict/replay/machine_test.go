@@ -6,6 +6,7 @@ import (
 	"sort"
 	"testing"
 
+	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -69,7 +70,9 @@ func (h *host) span(kind recording.CallKind, from, to float64, name string) int3
 }
 
 // work puts work on a stream: not before its call's flight nor the stream.
-func (h *host) work(kind recording.WorkKind, stream int32, length float64, name string, call int32, bytes int64) (end float64) {
+func (h *host) work(kind recording.WorkKind, stream int32, length float64, name string, call int32,
+	bytes int64,
+) (end float64) {
 	start := max(h.now+flight, h.free[stream]+1)
 	h.free[stream] = start + length
 	w := &h.m.t.Device
@@ -125,7 +128,8 @@ func (h *host) load(us float64) {
 // step ends a step.
 func (h *host) step() {
 	h.m.run.Steps = append(h.m.run.Steps, recording.Step{
-		PID: 100 + int(h.device), Rank: int(h.device), N: h.steps, Start: h.begun / 1e6, Period: (h.now - h.begun) / 1e6, Wait: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(),
+		PID: 100 + int(h.device), Rank: int(h.device), N: h.steps, Start: h.begun / 1e6,
+		Period: (h.now - h.begun) / 1e6, Wait: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(),
 	})
 	h.begun, h.steps = h.now, h.steps+1
 }
@@ -138,12 +142,15 @@ func (m *machine) done() *recording.Run {
 	for to, from := range order {
 		place[from] = int32(to)
 	}
-	c.Start, c.End, c.Name, c.Thread = moved(c.Start, order), moved(c.End, order), moved(c.Name, order), moved(c.Thread, order)
+	c.Start, c.End, c.Name, c.Thread = moved(c.Start, order), moved(c.End, order), moved(c.Name, order),
+		moved(c.Thread, order)
 	c.Kind, c.Shapes, c.Types = moved(c.Kind, order), moved(c.Shapes, order), moved(c.Types, order)
 	w := &m.t.Device
 	order = ordered(w.Start)
-	w.Start, w.End, w.Name, w.Device = moved(w.Start, order), moved(w.End, order), moved(w.Name, order), moved(w.Device, order)
-	w.Stream, w.Kind, w.Call, w.Bytes = moved(w.Stream, order), moved(w.Kind, order), moved(w.Call, order), moved(w.Bytes, order)
+	w.Start, w.End, w.Name, w.Device = moved(w.Start, order), moved(w.End, order), moved(w.Name, order),
+		moved(w.Device, order)
+	w.Stream, w.Kind, w.Call, w.Bytes = moved(w.Stream, order), moved(w.Kind, order), moved(w.Call, order),
+		moved(w.Bytes, order)
 	for i := range w.Call {
 		w.Call[i] = place[w.Call[i]]
 	}
@@ -191,11 +198,12 @@ func ready(t *testing.T, run *recording.Run) *Trace {
 // exact fails unless an unedited replay has all times as recorded.
 func exact(t *testing.T, tr *Trace) {
 	t.Helper()
-	p := tr.play()
-	p.run()
+	p := tr.startPlay()
+	p.runAll()
 	for i := range tr.items {
 		if it := &tr.items[i]; p.from[i] != it.start || p.to[i] != it.end {
-			t.Fatalf("item %d (kind %d) replayed %d to %d, recorded %d to %d", i, it.kind, p.from[i], p.to[i], it.start, it.end)
+			t.Fatalf("item %d (kind %d) replayed %d to %d, recorded %d to %d", i, it.kind, p.from[i], p.to[i],
+				it.start, it.end)
 		}
 	}
 	for i := range tr.works {
@@ -208,7 +216,7 @@ func exact(t *testing.T, tr *Trace) {
 // likelyStep is the likely step after an edit, in microseconds.
 func likelyStep(tr *Trace, e Edit) float64 {
 	tr.Check()
-	return tr.solve(e, likely).step / 1e3
+	return tr.playEdit(e, bounds.Likely).step / 1e3
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {

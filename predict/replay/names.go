@@ -10,7 +10,8 @@ func kindOf(name string) kind {
 		return wait
 	case strings.Contains(name, "Launch"):
 		return launch
-	case hasAny(name, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap", "MemUnmap", "MemCreate", "MemRelease", "MemAlloc"):
+	case hasAny(name, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap", "MemUnmap",
+		"MemCreate", "MemRelease", "MemAlloc"):
 		return allocate
 	}
 	return other
@@ -24,6 +25,17 @@ func waitsEvent(name string) bool { return strings.Contains(name, "StreamWaitEve
 // whatever the memory: cudaMemcpy against cudaMemcpyAsync.
 func blocksAlways(name string) bool {
 	return strings.Contains(name, "Memcpy") && !strings.Contains(name, "Async")
+}
+
+// sourceOf says who prepares the batch that a span waits for.
+func sourceOf(name string) source {
+	switch {
+	case strings.Contains(name, "_MultiProcessing"):
+		return others
+	case strings.Contains(name, "_SingleProcess"):
+		return itself
+	}
+	return unnamed
 }
 
 func pinned(name string) bool { return strings.Contains(name, "Pinned") }

@@ -26,13 +26,14 @@ func (t *Trace) anchors() {
 			}
 			call++
 		}
-		if from := other[it.thread]; from >= 0 && t.items[from].end <= it.start && (it.prev < 0 || t.items[from].end >= t.items[it.prev].end) {
+		if from := other[it.thread]; from >= 0 && t.items[from].end <= it.start &&
+			(it.prev < 0 || t.items[from].end >= t.items[it.prev].end) {
 			it.anchor = from
 		}
 		other[it.thread] = -1
-		covered[i] = open[it.thread].until(it.end)
+		covered[i] = open[it.thread].coveredUntil(it.end)
 		if it.prev >= 0 {
-			it.inOps = max(0, open[it.thread].until(it.start)-covered[it.prev])
+			it.inOps = max(0, open[it.thread].coveredUntil(it.start)-covered[it.prev])
 		}
 		if it.work < 0 && it.kind != wait {
 			continue
@@ -56,8 +57,8 @@ func (c *cover) add(from, to int64) {
 	c.to = max(c.to, to)
 }
 
-// until is how much there was until an instant.
-func (c *cover) until(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
+// coveredUntil is how much there was until an instant.
+func (c *cover) coveredUntil(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
 
 // launching are, of each process, the threads that launch work.
 func (t *Trace) launching() map[int32][]int32 {
@@ -95,11 +96,11 @@ func (t *Trace) meetings() {
 		found[p][rank] = append(found[p][rank], int32(i))
 	}
 	for _, p := range order {
-		t.pair(found[p])
+		t.pairMeetings(found[p])
 	}
 }
 
-func (t *Trace) pair(byRank map[int][]int32) {
+func (t *Trace) pairMeetings(byRank map[int][]int32) {
 	if len(byRank) < 2 {
 		return
 	}
@@ -140,11 +141,14 @@ func (t *Trace) arrange() {
 	t.monotone()
 	ends := make([]int32, 0, len(t.items)/8)
 	for i := range t.items {
-		if t.items[i].waits() {
+		if t.items[i].waitsForWork() {
 			ends = append(ends, int32(i))
 		}
 	}
-	slices.SortFunc(ends, func(a, b int32) int { return cmp.Or(cmp.Compare(t.items[a].end, t.items[b].end), cmp.Compare(a, b)) })
+	slices.SortFunc(ends, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.items[a].end, t.items[b].end),
+			cmp.Compare(a, b))
+	})
 	begun := make([]int32, len(t.works))
 	for i := range begun {
 		begun[i] = int32(i)
@@ -246,13 +250,14 @@ const (
 	cutOff  = 0.8 // a last step with less of the previous one's work was cut off
 )
 
-// judge chooses the process that launched most work, and its steps without the
+// chooseJudged chooses the process that launched most work, and its steps without the
 // first after the profiler's start and without a last one that was cut off.
-func (t *Trace) judge() {
+func (t *Trace) chooseJudged() {
 	most, process := 0, int32(-1)
 	counts := map[int32]int{}
 	for _, s := range t.steps {
-		if counts[s.process] += s.works; counts[s.process] > most || counts[s.process] == most && most > 0 && s.process < process {
+		if counts[s.process] += s.works; counts[s.process] > most ||
+			counts[s.process] == most && most > 0 && s.process < process {
 			most, process = counts[s.process], s.process
 		}
 	}

@@ -19,7 +19,8 @@ type play struct {
 	depGap              []int64
 	early               []int32 // item at whose start the work may start instead of its own call's; -1 its own
 
-	queue loader // where batches come from
+	queue loader  // where batches come from
+	ready []int64 // of each item, when the batch that it waits for arrives; nil: waits take as long as recorded
 
 	from, to   []int64 // items
 	begin, end []int64 // works
@@ -27,12 +28,13 @@ type play struct {
 	reason     []uint8
 }
 
-// play makes the trace's own times ready.
-func (t *Trace) play() *play {
+// startPlay makes the trace's own times ready.
+func (t *Trace) startPlay() *play {
 	n, m := len(t.items), len(t.works)
 	p := &play{
 		t: t, think: make([]int64, n), own: make([]int64, n), free: make([]bool, n),
-		flight: make([]int64, m), gap: make([]int64, m), length: make([]int64, m), prev: make([]int32, m), dep: make([]int32, m), depGap: make([]int64, m),
+		flight: make([]int64, m), gap: make([]int64, m), length: make([]int64, m), prev: make([]int32, m),
+		dep: make([]int32, m), depGap: make([]int64, m),
 		from: make([]int64, n), to: make([]int64, n), begin: make([]int64, m), end: make([]int64, m),
 		cause: make([]uint8, n), reason: make([]uint8, m),
 	}
@@ -42,7 +44,7 @@ func (t *Trace) play() *play {
 		if it.anchor >= 0 {
 			p.think[i] = it.start - t.items[it.anchor].end
 		}
-		if it.waits() {
+		if it.waitsForWork() {
 			p.own[i] = min(p.own[i], leastWait)
 			if end := t.works[it.target].end; end <= it.start {
 				p.own[i] = it.end - it.start // it had nothing to wait for
@@ -61,7 +63,7 @@ func (p *play) takeWork(i int32) {
 	t := p.t
 	w := &t.works[i]
 	p.length[i], p.prev[i], p.dep[i] = w.end-w.start, w.prev, w.dep
-	byCall, byStream := t.ready(w)
+	byCall, byStream := t.readyTimes(w)
 	if w.prev >= 0 {
 		p.gap[i] = w.start - byStream
 	}
@@ -81,22 +83,22 @@ func (p *play) takeWork(i int32) {
 	}
 }
 
-// run plays: one pass in the order in which things happened.
-func (p *play) run() {
-	p.queue.start()
+// runAll plays: one pass in the order in which things happened.
+func (p *play) runAll() {
+	p.queue.startEpoch()
 	for _, entry := range p.t.order {
 		switch i := entry >> 2; entry & 3 {
 		case itemTurn:
-			p.item(i)
+			p.runItem(i)
 		case endTurn:
 			p.ending(i)
 		case workTurn:
-			p.work(i)
+			p.runWork(i)
 		}
 	}
 }
 
-func (p *play) item(i int32) {
+func (p *play) runItem(i int32) {
 	it := &p.t.items[i]
 	at, cause := p.think[i], byNothing
 	if it.anchor >= 0 {
@@ -112,11 +114,15 @@ func (p *play) item(i int32) {
 		p.cause[i] |= endFull
 	}
 	if it.first && it.kind == loading && p.queue.workers > 0 {
-		if ready := p.queue.take(it.load, at); ready > p.to[i] {
+		if ready := p.queue.takeBatch(it.load, at); ready > p.to[i] {
 			p.to[i] = ready
 			p.cause[i] |= endLoader
 		}
-		p.queue.taken(p.to[i])
+		p.queue.noteTaken(p.to[i])
+	}
+	if p.ready != nil && p.ready[i] > p.to[i] {
+		p.to[i] = p.ready[i]
+		p.cause[i] |= endLoader
 	}
 }
 
@@ -137,7 +143,7 @@ func (p *play) ending(i int32) {
 	}
 }
 
-func (p *play) work(i int32) {
+func (p *play) runWork(i int32) {
 	w := &p.t.works[i]
 	at, reason := w.start, byNothing
 	if w.item >= 0 || p.prev[i] >= 0 || p.dep[i] >= 0 {
@@ -159,13 +165,13 @@ func (p *play) work(i int32) {
 	p.begin[i], p.reason[i] = at, reason
 	p.end[i] = at + p.length[i]
 	if w.meet >= 0 {
-		p.meet(p.t.meets[w.meet], i)
+		p.runMeeting(p.t.meets[w.meet], i)
 	}
 }
 
-// meet ends a collective on all ranks once its last one is there: it takes as long
+// runMeeting ends a collective on all ranks once its last one is there: it takes as long
 // as it took after the last one came.
-func (p *play) meet(set []int32, now int32) {
+func (p *play) runMeeting(set []int32, now int32) {
 	if now != set[len(set)-1] {
 		return // works of one instant are played in order, the last member last
 	}
@@ -188,9 +194,9 @@ func (p *play) meet(set []int32, now int32) {
 	}
 }
 
-// steps are how long the judged steps take on the device: from the end of the last
+// stepTimes are how long the judged steps take on the device: from the end of the last
 // work of one step to that of the next.
-func (p *play) steps() []int64 {
+func (p *play) stepTimes() []int64 {
 	t := p.t
 	ends := make([]int64, t.judged[1]-t.judged[0])
 	before := int64(never)
@@ -199,7 +205,8 @@ func (p *play) steps() []int64 {
 	for i := range t.works {
 		s := int(t.works[i].step)
 		if s < 0 || t.steps[s].process != process {
-			if t.works[i].item >= 0 && s < 0 && t.process(t.items[t.works[i].item].thread) == process && t.items[t.works[i].item].start < t.steps[t.judged[0]].from {
+			if t.works[i].item >= 0 && s < 0 && t.process(t.items[t.works[i].item].thread) == process &&
+				t.items[t.works[i].item].start < t.steps[t.judged[0]].from {
 				before = max(before, p.end[i])
 			}
 			continue
@@ -253,3 +260,22 @@ func mean(values []int64) float64 {
 	}
 	return float64(sum) / float64(max(1, len(values)))
 }
+
+// What decided when something began or ended. An item's byte holds both: the low
+// bits its start, the high ones its end.
+const (
+	byNothing uint8 = iota // as recorded
+	byAnchor               // its thread, or the one that it waited for, had thought
+	byThread               // its thread was busy
+	byCall
+	byStream
+	byDep
+	byMeet
+
+	causeBits uint8 = 0x0f
+	endFull   uint8 = 0x10 // the launch queue was full
+	endTarget uint8 = 0x20 // the work that it waited for
+	endAlso   uint8 = 0x30
+	endLoader uint8 = 0x40 // the batch
+	endBits   uint8 = 0xf0
+)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -80,7 +81,8 @@ func TestPageableToPinned(t *testing.T) {
 	near(t, "pageable", 1e6*tr.Check().Recorded, 24_000, 0.01)
 	near(t, "pinned, still blocking", likelyStep(tr, Edit{PinMemory: true}), 18_000, 0.01)
 	near(t, "pinned", likelyStep(tr, Edit{PinMemory: true, NonBlocking: true}), 13_000, 0.01)
-	near(t, "with a stream of its own", likelyStep(tr, Edit{PinMemory: true, NonBlocking: true, SideStream: true}), 9000, 0.02)
+	near(t, "with a stream of its own", likelyStep(tr, Edit{PinMemory: true, NonBlocking: true, SideStream: true}),
+		9000, 0.02)
 }
 
 func TestTwoRanksMeet(t *testing.T) {
@@ -229,15 +231,23 @@ func TestAnyProgram(t *testing.T) {
 		if c := tr.Check(); c.Replayed != c.Recorded {
 			t.Errorf("seed %d: %v", seed, c)
 		}
-		for _, e := range []Edit{{NoLoading: true}, {SyncEvery: Never}, {Graphs: true}, {PinMemory: true, NonBlocking: true}, {MergeCopies: true}, {Half: true, Graphs: true}} {
+		for _, e := range []Edit{
+			{NoLoading: true},
+			{SyncEvery: Never},
+			{Graphs: true},
+			{PinMemory: true, NonBlocking: true},
+			{MergeCopies: true},
+			{Half: true, Graphs: true},
+		} {
 			f := tr.Forecast(e)
-			if !(f.Step.High <= tr.Check().Recorded) || !(f.Step.Low > 0) || f.Step.Low > f.Step.Point || f.Step.Point > f.Step.High {
+			if !(f.Step.High <= tr.Check().Recorded) || !(f.Step.Low > 0) || f.Step.Low > f.Step.Point ||
+				f.Step.Point > f.Step.High {
 				t.Errorf("seed %d: %+v makes a step of %g s %v", seed, e, tr.Check().Recorded, f.Step)
 			}
 			ends := func(e Edit) int64 {
-				p := tr.play()
-				p.apply(e, likely)
-				p.run()
+				p := tr.startPlay()
+				p.apply(e, bounds.Likely)
+				p.runAll()
 				last := int64(0)
 				for _, end := range p.end {
 					last = max(last, end)
@@ -251,7 +261,7 @@ func TestAnyProgram(t *testing.T) {
 				t.Errorf("seed %d: %+v is forecast %v, then %v", seed, e, f.Step, again.Step)
 			}
 		}
-		if p := tr.Check().Path; p.sum() <= 0 {
+		if p := tr.Check().Path; p.total() <= 0 {
 			t.Errorf("seed %d: no critical path: %v", seed, p)
 		}
 	}
@@ -288,21 +298,21 @@ func chance(r *rand.Rand) *recording.Run {
 func TestPathAddsUp(t *testing.T) {
 	for seed := range uint64(50) {
 		tr := ready(t, chance(rand.New(rand.NewPCG(seed, 2))))
-		p := tr.play()
-		p.run()
+		p := tr.startPlay()
+		p.runAll()
 		sum := int64(0)
-		for _, s := range p.steps() {
+		for _, s := range p.stepTimes() {
 			sum += s
 		}
-		if got := p.path().sum(); got > sum || float64(got) < 0.98*float64(sum) {
+		if got := p.criticalPath().total(); got > sum || float64(got) < 0.98*float64(sum) {
 			t.Errorf("seed %d: the path is %d ns of %d", seed, got, sum)
 		}
 		var named Path
-		for _, s := range p.spent() {
+		for _, s := range p.pathByName() {
 			named[s.Part] += s.Time
 		}
-		if named != p.path() {
-			t.Errorf("seed %d: by name the path is %v, in all %v", seed, named, p.path())
+		if named != p.criticalPath() {
+			t.Errorf("seed %d: by name the path is %v, in all %v", seed, named, p.criticalPath())
 		}
 	}
 }
@@ -344,7 +354,10 @@ func TestChanges(t *testing.T) {
 	if len(unknown) > 0 || e.Workers != 4 || !e.PinMemory || !e.NonBlocking || e.Batch != 2 || e.GPU == nil {
 		t.Errorf("%+v, unknown %v", e, unknown)
 	}
-	for _, wrong := range []string{"num_workers", "num_workers=", "num_workers=-1", "num_workers=many", "turbo=true", "pin_memory=maybe", "batch_size=64", "gpu=potato", "num_workers=2,,"} {
+	for _, wrong := range []string{
+		"num_workers", "num_workers=", "num_workers=-1", "num_workers=many", "turbo=true",
+		"pin_memory=maybe", "batch_size=64", "gpu=potato", "num_workers=2,,",
+	} {
 		if _, err := Changes(wrong); err == nil {
 			t.Errorf("%q was accepted", wrong)
 		}
@@ -358,8 +371,10 @@ func TestChanges(t *testing.T) {
 // work before its launch. Whatever it is, there is an answer, and no panic.
 func TestAnything(t *testing.T) {
 	names := []string{
-		"cudaLaunchKernel", "cudaMemcpyAsync", "cudaDeviceSynchronize", "cudaStreamWaitEvent", "cudaEventRecord", "cudaMalloc", "aten::mm",
-		"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "Optimizer.step#SGD.step", "Memcpy HtoD (Pageable -> Device)",
+		"cudaLaunchKernel", "cudaMemcpyAsync", "cudaDeviceSynchronize", "cudaStreamWaitEvent", "cudaEventRecord",
+		"cudaMalloc", "aten::mm",
+		"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "Optimizer.step#SGD.step",
+		"Memcpy HtoD (Pageable -> Device)",
 		"Memcpy DtoH (Device -> Pageable)", "kernel",
 	}
 	for seed := range uint64(300) {
@@ -373,7 +388,8 @@ func TestAnything(t *testing.T) {
 			if r.IntN(2) == 0 {
 				h.free[7] = 0
 				h.now += float64(r.IntN(200) - 100)
-				h.work(recording.WorkKind(r.IntN(4)), int32(r.IntN(3)), float64(r.IntN(200)-10), names[r.IntN(len(names))], c, int64(r.IntN(100_000)-1))
+				h.work(recording.WorkKind(r.IntN(4)), int32(r.IntN(3)), float64(r.IntN(200)-10),
+					names[r.IntN(len(names))], c, int64(r.IntN(100_000)-1))
 			}
 			if r.IntN(8) == 0 {
 				h.step()
@@ -389,7 +405,13 @@ func TestAnything(t *testing.T) {
 		if why != "" {
 			continue
 		}
-		for _, e := range []Edit{{}, {Workers: 2}, {Times: 2}, {PinMemory: true, NonBlocking: true, SideStream: true}, {MergeCopies: true, SyncEvery: 3, Accumulate: 2, Graphs: true, Fused: true, Batch: 2}} {
+		for _, e := range []Edit{
+			{},
+			{Workers: 2},
+			{Times: 2},
+			{PinMemory: true, NonBlocking: true, SideStream: true},
+			{MergeCopies: true, SyncEvery: 3, Accumulate: 2, Graphs: true, Fused: true, Batch: 2},
+		} {
 			if f := tr.Forecast(e); f.Step.Low > f.Step.High {
 				t.Errorf("seed %d: %+v: %v", seed, e, f)
 			}

@@ -19,7 +19,8 @@ func Changes(text string) ([]stoker.Change, error) {
 		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !found || name == "" || value == "" {
-			return nil, fmt.Errorf("%q is no change: write setting=value, for example num_workers=4,pin_memory=true", strings.TrimSpace(part))
+			return nil, fmt.Errorf("%q is no change: write setting=value, for example num_workers=4,pin_memory=true",
+				strings.TrimSpace(part))
 		}
 		c := stoker.Change{Setting: stoker.Setting(name), To: parsed(value)}
 		if _, _, err := editOf(c); err != nil {
@@ -55,13 +56,13 @@ func EditOf(changes []stoker.Change) (edit Edit, unknown []stoker.Setting) {
 			unknown = append(unknown, c.Setting)
 			continue
 		}
-		edit = edit.with(one)
+		edit = edit.joinedWith(one)
 	}
 	return edit, unknown
 }
 
-// with is two edits together.
-func (e Edit) with(o Edit) Edit {
+// joinedWith is two edits together.
+func (e Edit) joinedWith(o Edit) Edit {
 	e.NoLoading = e.NoLoading || o.NoLoading
 	e.Workers, e.Times, e.Prefetch = max(e.Workers, o.Workers), max(e.Times, o.Times), max(e.Prefetch, o.Prefetch)
 	e.Cores = max(e.Cores, o.Cores)
@@ -79,15 +80,15 @@ func (e Edit) with(o Edit) Edit {
 	return e
 }
 
-// reading turns a value that a setting can have into an edit; false where a replay
+// editReader turns a value that a setting can have into an edit; false where a replay
 // cannot follow it.
-type reading struct {
+type editReader struct {
 	edit func(value any) (Edit, bool)
 	only string // the values that a replay can follow, where they are not all
 }
 
 // readings are the settings of which a replay has a model.
-var readings = map[stoker.Setting]reading{
+var readings = map[stoker.Setting]editReader{
 	stoker.NumWorkers: {func(v any) (Edit, bool) {
 		if n, ok := stoker.Multiple(v); ok && n == float64(int(n)) {
 			return Edit{Times: int(n)}, n >= 1
@@ -111,12 +112,18 @@ var readings = map[stoker.Setting]reading{
 		}
 		return Edit{SyncEvery: n}, ok
 	}, ""},
-	stoker.Accumulation: {func(v any) (Edit, bool) { n, ok := whole(v); return Edit{Accumulate: n}, ok && n < Never }, ""},
+	stoker.Accumulation: {
+		func(v any) (Edit, bool) { n, ok := whole(v); return Edit{Accumulate: n}, ok && n < Never },
+		"",
+	},
 	stoker.BatchSize: {func(v any) (Edit, bool) {
 		n, ok := stoker.Multiple(v)
 		return Edit{Batch: n}, ok && n <= 1024
 	}, "a multiple such as 2x: a trace does not tell the batch size"},
-	stoker.Precision: {func(v any) (Edit, bool) { return Edit{Half: true}, v == "bf16" || v == "fp16" || v == "half" }, "bf16 or fp16"},
+	stoker.Precision: {func(v any) (Edit, bool) {
+		return Edit{Half: true},
+			v == "bf16" || v == "fp16" || v == "half"
+	}, "bf16 or fp16"},
 	stoker.Compile:   {func(v any) (Edit, bool) { return Edit{Fused: true, Graphs: v != "default"}, v != "" }, ""},
 	stoker.Allocator: {func(any) (Edit, bool) { return Edit{NoAllocator: true}, true }, ""},
 	stoker.ManualGC:  {func(any) (Edit, bool) { return Edit{NoCollector: true}, true }, ""},
@@ -130,7 +137,8 @@ var readings = map[stoker.Setting]reading{
 func editOf(c stoker.Change) (edit Edit, modelled bool, err error) {
 	r, modelled := readings[c.Setting]
 	if !modelled {
-		return Edit{}, false, fmt.Errorf("a replay has no model of %q: it knows %s", c.Setting, strings.Join(modelledNames(), ", "))
+		return Edit{}, false, fmt.Errorf("a replay has no model of %q: it knows %s", c.Setting,
+			strings.Join(modelledNames(), ", "))
 	}
 	expects := r.only
 	if expects == "" {
@@ -155,8 +163,8 @@ func modelledNames() []string {
 }
 
 // yes is of a setting that a replay can turn on and not off.
-func yes(e Edit) reading {
-	return reading{func(v any) (Edit, bool) { return e, v == true }, "true"}
+func yes(e Edit) editReader {
+	return editReader{func(v any) (Edit, bool) { return e, v == true }, "true"}
 }
 
 func whole(v any) (int, bool) { return stoker.Settings{"v": v}.Int("v") }

@@ -56,7 +56,8 @@ func TestSharedSelfCheck(t *testing.T) {
 		}
 		played++
 		c := tr.Check()
-		t.Logf("%-32s %2d steps, recorded %9.3f ms, replayed %9.3f ms, with usual latencies %+.2f %%", name, c.Steps, 1e3*c.Recorded, 1e3*c.Replayed, 100*c.Off())
+		t.Logf("%-32s %2d steps, recorded %9.3f ms, replayed %9.3f ms, with usual latencies %+.2f %%", name, c.Steps,
+			1e3*c.Recorded, 1e3*c.Replayed, 100*c.Off())
 		if math.Abs(c.Replayed/c.Recorded-1) > 1e-3 || c.Bounds() {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -80,7 +81,8 @@ func TestSharedPairs(t *testing.T) {
 		to, _ := replay.New(after, advise.Marks(after.Timeline))
 		achieved := to.Check().Recorded
 		f := tr.Forecast(replay.Edit{Workers: 4})
-		t.Logf("%s: recorded %.1f ms, forecast %.1f [%.1f, %.1f], achieved %.1f", pair, 1e3*tr.Check().Recorded, 1e3*f.Step.Point, 1e3*f.Step.Low, 1e3*f.Step.High, 1e3*achieved)
+		t.Logf("%s: recorded %.1f ms, forecast %.1f [%.1f, %.1f], achieved %.1f", pair, 1e3*tr.Check().Recorded,
+			1e3*f.Step.Point, 1e3*f.Step.Low, 1e3*f.Step.High, 1e3*achieved)
 		if !f.Step.Contains(achieved) {
 			t.Errorf("pair %s: achieved %.1f ms is not in %v", pair, 1e3*achieved, f.Step)
 		}

@@ -7,12 +7,6 @@ import "sort"
 // more has a longer one.
 const queueDepth = 1024
 
-// Limits of what is taken for a wait. Nanoseconds.
-const (
-	leastWait  = 2_000   // the call itself
-	longLaunch = 100_000 // [J] a launch takes 5 to 20 us; one that takes so long found the queue full
-)
-
 // findWaits says of each call which work it waited for: the last that ended
 // before the call returned, of those launched before it.
 func (t *Trace) findWaits() {
@@ -38,7 +32,8 @@ func (t *Trace) findWaits() {
 			}
 		case launch:
 			if it.end-it.start >= longLaunch {
-				if w := t.endedIn(ends, it, process); w >= 0 && t.works[w].end > it.start && t.outstanding(ends, it) > queueDepth/2 {
+				if w := t.endedIn(ends, it, process); w >= 0 && t.works[w].end > it.start &&
+					t.outstanding(ends, it) > queueDepth/2 {
 					it.target = w
 				}
 			}
@@ -51,7 +46,7 @@ func (t *Trace) findWaits() {
 			launched[process] = it.work
 		}
 	}
-	t.queue()
+	t.findFullQueue()
 }
 
 // settled reports whether work was over when an item ended.
@@ -81,7 +76,8 @@ func (t *Trace) endedIn(ends []int32, it *item, process int32) int32 {
 		if w.end < it.start {
 			break
 		}
-		if w.item >= 0 && !w.loose && t.items[w.item].start < it.start && t.process(t.items[w.item].thread) == process && w.key < it.end {
+		if w.item >= 0 && !w.loose && t.items[w.item].start < it.start &&
+			t.process(t.items[w.item].thread) == process && w.key < it.end {
 			return ends[n]
 		}
 	}
@@ -119,9 +115,9 @@ func (t *Trace) blocked(it *item) bool {
 	return length > 50_000 || w.end-w.start > leastWait
 }
 
-// queue finds, for each launch, the work that must have ended before it: the one
+// findFullQueue finds, for each launch, the work that must have ended before it: the one
 // as many launches before as the queue has room.
-func (t *Trace) queue() {
+func (t *Trace) findFullQueue() {
 	d := &t.t.Device
 	launches := make([][]int32, len(t.t.Devices)) // last work of each launch, by device
 	last := t.lastOf()

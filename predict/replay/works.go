@@ -7,12 +7,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Limits of what the clocks of host and device are trusted with. Nanoseconds.
-const (
-	slack = 20_000 // [J] ends that lie closer than that are taken for one: Kineto aligns clocks to microseconds
-	pause = 10_000 // a longer wait of queued work has another reason than the device itself (published procedure)
-)
-
 // findWorks links work to the items that launched it, and to what was before it on
 // its stream.
 func (t *Trace) findWorks() {
@@ -25,7 +19,8 @@ func (t *Trace) findWorks() {
 		w := &t.works[i]
 		*w = work{
 			start: d.Start[i], end: max(d.End[i], d.Start[i]), key: d.Start[i], item: -1, prev: -1, dep: -1, meet: -1,
-			name: d.Name[i], step: -1, kind: d.Kind[i], down: d.Kind[i] == recording.Copy && recording.ToDevice(t.t.Names[d.Name[i]]),
+			name: d.Name[i], step: -1, kind: d.Kind[i],
+			down: d.Kind[i] == recording.Copy && recording.ToDevice(t.t.Names[d.Name[i]]),
 		}
 		stream := [2]int32{d.Device[i], d.Stream[i]}
 		if before, known := streams[stream]; known {
@@ -64,7 +59,8 @@ func (t *Trace) itemOfCalls() []int32 {
 			next++
 		}
 		i := last[h.Thread[call]]
-		for ; i >= 0 && t.items[i].kind == loading && h.Kind[call] == recording.Runtime && t.items[i].call != int32(call); i = t.items[i].prev {
+		for ; i >= 0 && t.items[i].kind == loading && h.Kind[call] == recording.Runtime &&
+			t.items[i].call != int32(call); i = t.items[i].prev {
 			if t.items[i].end > h.Start[call] {
 				break
 			}
@@ -138,7 +134,7 @@ func (t *Trace) measure() {
 			pauses = append(pauses, gap)
 		}
 	}
-	t.flight, t.usual, t.latest = 2_000, 2_000, 1_000 // 2 us: the published procedure; 1 us between kernels
+	t.flight, t.usual, t.latest = 2_000, 2_000, 1_000 // [J] 2 us; 1 us between kernels
 	if len(flights) > 0 {
 		slices.Sort(flights)
 		t.flight = min(flights[len(flights)/100], 50_000)
@@ -149,21 +145,6 @@ func (t *Trace) measure() {
 		t.latest = pauses[len(pauses)/2]
 	}
 }
-
-// ready is when work could have started as far as its call and its stream are
-// concerned.
-func (t *Trace) ready(w *work) (byCall, byStream int64) {
-	byCall, byStream = never, never
-	if w.item >= 0 {
-		byCall = t.items[w.item].start + t.flight
-	}
-	if w.prev >= 0 {
-		byStream = t.works[w.prev].end
-	}
-	return byCall, byStream
-}
-
-const never = -1 << 62
 
 // crossings finds work that waited for another stream: what a recorded pair of
 // cudaEventRecord and cudaStreamWaitEvent says, and what started as another
@@ -178,7 +159,7 @@ func (t *Trace) crossings() {
 		if last[device] == nil {
 			last[device] = map[int32]int32{}
 		}
-		byCall, byStream := t.ready(w)
+		byCall, byStream := t.readyTimes(w)
 		if w.dep < 0 && w.item >= 0 && !w.loose && w.start-max(byCall, byStream) > pause {
 			w.dep = t.justEnded(last[device], stream, w.start)
 		}

@@ -17,7 +17,14 @@ def prepare(loader: Any) -> None:
     """Make the loader one of Accelerate's, in place: prepare() returns the object that it was given."""
     from accelerate.state import GradientState, PartialState
 
-    books = {"iteration": 0, "skip_batches": 0, "rng_types": None, "synchronized_generator": None, "use_stateful_dataloader": False, "_non_blocking": False}
+    books = {
+        "iteration": 0,
+        "skip_batches": 0,
+        "rng_types": None,
+        "synchronized_generator": None,
+        "use_stateful_dataloader": False,
+        "_non_blocking": False,
+    }
     vars(loader).update(books, gradient_state=GradientState(), _drop_last=loader.drop_last)
     if loader.tail is None and loader._place.world > 1 and not loader.drop_last:
         loader.tail = "pad"  # even_batches: all batches are full

@@ -30,8 +30,8 @@ class _New:
 def trainer_callback() -> type:
     """The class for `Trainer(callbacks=[stoker.TrainerCallback()])`.
 
-    The figures stand in the trainer's log history and in what the callbacks behind this one show. Those that the trainer
-    makes by itself for W&B and TensorBoard stand before it: `observe --log wandb` is for the former.
+    The figures stand in the trainer's log history and in what the callbacks behind this one show. Those that the
+    trainer makes by itself for W&B and TensorBoard stand before it: `observe --log wandb` is for the former.
     """
     from transformers import TrainerCallback as Base
 
@@ -39,7 +39,9 @@ def trainer_callback() -> type:
         def __init__(self) -> None:
             self._new = _New()
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
+        ) -> None:
             new = self._new.figures()
             if new and logs is not None:
                 logs.update(new)

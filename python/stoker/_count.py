@@ -42,7 +42,8 @@ def count(model: Any, *inputs: Any, **more: Any) -> dict[str, Any]:
     the forward pass with 2 per multiply-add, attention over all pairs of tokens
     included; "bytes" what it moves through device memory and "kept" what it keeps
     for the backward pass, both at 16 bits; "layers" convolutions, or blocks with
-    attention. "family" is left out where neither is most of the work.
+    attention. "family" is left out where neither is most of the work, "grouped",
+    the part of "flops" in convolutions by groups of channels, where there is none.
 
     A model whose Python code asks for a tensor's contents (item(), data-dependent
     shapes) cannot be counted so: ValueError.
@@ -56,7 +57,10 @@ def count(model: Any, *inputs: Any, **more: Any) -> dict[str, Any]:
     given, named = tree_map(empty, (inputs, more))
     tensors = [t for t in tree_leaves((given, named)) if isinstance(t, torch.Tensor)]
     if not tensors or tensors[0].dim() == 0 or tensors[0].shape[0] == 0:
-        raise ValueError("count needs what the model is called with: tensors whose first dimension is the batch, such as torch.empty(1, 3, 224, 224)")
+        raise ValueError(
+            "count needs what the model is called with: tensors whose first dimension is the batch, such as "
+            "torch.empty(1, 3, 224, 224)"
+        )
     shadow = _shadow(model, torch)
     tally = _tally(shadow, torch)
     try:
@@ -98,7 +102,12 @@ def _tally(shadow: Any, torch: Any) -> Any:
 
     def attention(query: Any, key: Any, value: Any, *_args: Any, **_more: Any) -> Any:
         """Takes attention as one operation, as fused kernels do: on the meta device it falls apart."""
-        out = torch.empty((*query.shape[:-1], value.shape[-1]), device="meta", dtype=query.dtype, requires_grad=torch.is_grad_enabled())
+        out = torch.empty(
+            (*query.shape[:-1], value.shape[-1]),
+            device="meta",
+            dtype=query.dtype,
+            requires_grad=torch.is_grad_enabled(),
+        )
         tally.attend(query, key, value, out)
         return out
 
@@ -107,13 +116,19 @@ def _tally(shadow: Any, torch: Any) -> Any:
             super().__init__()
             self.weights = {place(t): t for t in (*shadow.parameters(), *shadow.buffers())}
             self.kept: dict[int, Any] = {}  # by place; the tensors are held so that no place is used twice
-            self.products = self.pointwise = self.attention_flops = self.volume = self.plane = 0.0
+            self.products = self.pointwise = self.attention_flops = self.volume = self.plane = self.grouped = 0.0
             self.attentions = self.convolutions = self.multiplied = 0
             self.flops = FlopCounterMode(display=False)
 
         def run(self, call: Any) -> None:
             fused = mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", attention)
-            with torch.enable_grad(), fused, torch.autograd.graph.saved_tensors_hooks(self.keep, lambda t: t), self.flops, self:
+            with (
+                torch.enable_grad(),
+                fused,
+                torch.autograd.graph.saved_tensors_hooks(self.keep, lambda t: t),
+                self.flops,
+                self,
+            ):
                 call()
 
         def keep(self, tensor: Any) -> Any:
@@ -145,14 +160,21 @@ def _tally(shadow: Any, torch: Any) -> Any:
                 moved = 2 * made[0].numel()  # statistics are small, or empty
             if name in _PRODUCTS or name in _NORMS:
                 self.products += moved
-            elif not name.endswith("_") and not (name == "add" and any(place(t) in self.weights for t in given)):  # a bias is added with the product
+            elif not name.endswith("_") and not (
+                name == "add" and any(place(t) in self.weights for t in given)
+            ):  # a bias is added with the product
                 self.pointwise += moved
             if "softmax" in name and made[0].dim() >= 3:
                 self.attentions += 1
             if name in ("convolution", "_convolution"):
                 self.convolutions += 1
                 work = made[0].numel() * args[1][0].numel()
-                self.volume, self.plane = self.volume + work * (made[0].dim() == 5), self.plane + work * (made[0].dim() < 5)
+                if args[8] > 1 and args[1].shape[1] > 1:  # groups of one channel are depthwise
+                    self.grouped += 2 * work
+                self.volume, self.plane = (
+                    self.volume + work * (made[0].dim() == 5),
+                    self.plane + work * (made[0].dim() < 5),
+                )
             elif name in _PRODUCTS:
                 self.multiplied += 1
 
@@ -162,11 +184,26 @@ def _tally(shadow: Any, torch: Any) -> Any:
                 raise ValueError("count found no matrix product and no convolution in the model")
             family, layers, moved = None, self.multiplied + self.convolutions, self.products + self.pointwise
             if 2 * 2 * (self.volume + self.plane) > flops:
-                family, layers, moved = ("volume" if self.volume > self.plane else "convnet"), self.convolutions, self.products
+                family, layers, moved = (
+                    ("volume" if self.volume > self.plane else "convnet"),
+                    self.convolutions,
+                    self.products,
+                )
             elif self.attentions:
                 family, layers = "transformer", self.attentions
-            kept = sum(t.untyped_storage().nbytes() // t.element_size() * (_HALF if t.is_floating_point() else t.element_size()) for t in self.kept.values())
-            answer = {"flops": flops / batch, "bytes": _HALF * moved / batch, "params": params, "kept": kept / batch, "layers": layers, "family": family}
+            kept = sum(
+                t.untyped_storage().nbytes()
+                // t.element_size()
+                * (_HALF if t.is_floating_point() else t.element_size())
+                for t in self.kept.values()
+            )
+            per_sample = {
+                "flops": flops / batch,
+                "bytes": _HALF * moved / batch,
+                "kept": kept / batch,
+                "grouped": self.grouped / batch,
+            }
+            answer = {**per_sample, "params": params, "layers": layers, "family": family}
             return {name: value for name, value in answer.items() if value}
 
     tally = Tally()

@@ -97,7 +97,9 @@ def _check(folder: Any) -> None:
     inherits = kind.__getattribute__ is object.__getattribute__ and not hasattr(folder, "__getitems__")
     if not inherits or not _own(kind, module, "__getitem__", "__len__"):
         raise Refused(f"{kind.__name__} is an ImageFolder with a __getitem__ or __len__ of its own")
-    pillow = folder.loader is module.pil_loader or folder.loader is module.default_loader and get_image_backend() == "PIL"
+    pillow = (
+        folder.loader is module.pil_loader or folder.loader is module.default_loader and get_image_backend() == "PIL"
+    )
     if not pillow or not _own(module, module, "pil_loader", "default_loader") or not _own(Image, Image, "open"):
         raise Refused("the ImageFolder has a loader of its own")
     if ImageFile.LOAD_TRUNCATED_IMAGES:

@@ -1,4 +1,5 @@
-"""Pictures of bytes for others' pipelines: `ray.data.read_binary_files(...).map_batches(stoker.Decode(transform), ...)`."""
+"""Pictures of bytes for others' pipelines: `ray.data.read_binary_files(...).map_batches(stoker.Decode(transform),
+...)`."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ from typing import Any
 
 
 class Decode:
-    """Bytes of pictures to what a transform makes of them, bit by bit what Pillow and torchvision make; by the node's daemon where there is one.
+    """Bytes of pictures to what a transform makes of them, bit by bit what Pillow and torchvision make; by the node's
+    daemon where there is one.
 
     It takes and gives a dictionary of columns, as Ray Data's map_batches has them with batch_format="numpy". It can be
-    pickled, and an object of it serves one thread. The transform is given each picture as RGB, as ImageFolder does, and gives a tensor.
+    pickled, and an object of it serves one thread. The transform is given each picture as RGB, as ImageFolder does,
+    and gives a tensor.
     """
 
     def __init__(self, transform: Callable[[Any], Any], *, column: str = "bytes", into: str = "image") -> None:

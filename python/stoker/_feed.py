@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import array
+import atexit
 import collections
 import contextlib
+import errno
 import json
+import math
 import os
 import select
 import socket
@@ -16,6 +19,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ._deaths import Silence, patience
 from ._private import Shared, lock, node, peer, reach
 from ._private import place as private_place
 from ._ring import Loans, Ring
@@ -29,8 +33,9 @@ NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL | socket.MSG_CMSG_CLOEXEC
 RIGHTS = socket.CMSG_SPACE(8)  # room for two descriptors
 _decode = json.JSONDecoder().raw_decode  # json.loads looks for the encoding first
 
-# Seconds. A daemon that is silent is not a dead one: a busy or suspended machine is silent too. The end of
-# its process ends the connection, and that alone ends a wait, or the deadline that the user gave.
+# Seconds. A daemon that is silent is not a dead one: a busy or suspended machine is silent too. What ends a wait is
+# the end of its process, which ends the connection, a silence as long as _deaths.patience, or the deadline that the
+# user gave.
 QUIET = 1.0  # without a packet, then the daemon is asked
 SILENT = 2.0  # without an answer, then the user is told, once
 LONG = 60.0  # for one batch, then the user is told what it is that takes so long
@@ -39,6 +44,20 @@ ENDING = 2.0  # for a daemon to end when nobody needs it; for its last words the
 
 class Gone(StokerError):
     """The daemon is not there any more."""
+
+
+class Hung(Gone):
+    """The daemon is given up: its process lives, but gives no sign of life."""
+
+    def __init__(self, silence: float, awaited: str) -> None:
+        super().__init__(
+            f"stoker feed gave no sign of life for {silence:.0f} s ({awaited}) and is given up "
+            f"(STOKER_FEED_PATIENCE sets these seconds)"
+        )
+
+
+class Unable(Gone):
+    """The daemon is given up: it cannot make what the data allow, by an outage or a fault of its own."""
 
 
 class Connection:
@@ -54,11 +73,17 @@ class Connection:
         """Send, waiting where the daemon is behind with reading."""
         self._check()
         data = json.dumps(packet, separators=(",", ":")).encode()
+        silence, most = Silence(), patience()
         while not self._try(data, descriptors):
             _poll(self._socket, select.POLLOUT, 0.1)
+            if silence.grow() >= most:
+                raise Hung(most, "it takes no packets")
 
     def send_now(self, data: bytes) -> bool:
-        """Send without ever waiting; False: not now. One system call, so any thread may, even in the middle of another send."""
+        """Send without ever waiting; False: not now.
+
+        One system call, so any thread may, even in the middle of another send.
+        """
         if self.inherited():
             return True
         try:
@@ -69,7 +94,9 @@ class Connection:
     def _try(self, data: bytes, descriptors: tuple[int, ...]) -> bool:
         try:
             if descriptors:
-                self._socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))], NOW)
+                self._socket.sendmsg(
+                    [data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))], NOW
+                )
             else:
                 self._socket.send(data, NOW)
         except BlockingIOError:
@@ -98,15 +125,50 @@ class Connection:
         if size == 0:
             raise Gone("stoker feed has ended")
         if size > MAX_PACKET:  # the buffer has one byte more, so that a longer packet shows
-            raise StokerError(f"stoker feed sent a packet of more than {MAX_PACKET} bytes: client and binary are of different versions")
-        descriptors = [number for level, kind, data in rights if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) for number in array.array("i", data)]
-        return _decode(str(self._buffer[:size], "utf-8"))[0], descriptors
+            raise StokerError(
+                f"stoker feed sent a packet of more than {MAX_PACKET} bytes: client and binary are of "
+                f"different versions"
+            )
+        descriptors = [
+            number
+            for level, kind, data in rights
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
+            for number in array.array("i", data)
+        ]
+        try:
+            return _decode(str(self._buffer[:size], "utf-8"))[0], descriptors
+        except ValueError as error:
+            raise Gone(f"stoker feed sent what is no packet: {error}") from error
 
     def _check(self) -> None:
         if self.inherited():
             raise StokerError("this loader was made in another process: a forked child makes loaders of its own")
         if self._socket.fileno() < 0:
             raise Gone("the connection to stoker feed is closed")
+
+    def words(self) -> bytes:
+        """What is there to be read, a few bytes."""
+        return self._socket.recv(64, NOW)
+
+    def hand(self, word: bytes, descriptor: int) -> None:
+        """Send a few bytes with a descriptor."""
+        self._try(word, (descriptor,))
+
+    def ended(self) -> bool:
+        """Whether the other end is gone."""
+        if self._socket.fileno() < 0:
+            return True
+        poller = select.poll()
+        poller.register(self._socket, select.POLLRDHUP)
+        return bool(poller.poll(0))
+
+    def ping(self) -> None:
+        """Wait for a sign of life."""
+        self.send({"type": "ping", "n": 0})
+        silence, most = Silence(), patience()
+        while self.receive(QUIET, RIGHTS) is None:
+            if silence.grow() >= most:
+                raise Hung(most, "it was asked whether it is there")
 
     def detach(self) -> socket.socket:
         """The socket, for another process: a forked child keeps it."""
@@ -164,36 +226,119 @@ class Daemon:
         guard = os.path.splitext(place)[0] + ".lock"
         process = None
         with lock(guard, lambda: wait.step(f"another rank holds {guard}")):  # that of a rank that dies is free
-            while (end := _connect(place)) is None:
+            silence, most = Silence(), patience()
+            while (connection := _answering(place)) is None:
                 if process is None:
                     process = self._spawn(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
+                    silence.end()
                 elif process.poll() is not None:
-                    raise Gone("stoker feed ended at once" + said(self.log))
-                wait.step(f"stoker feed takes no connection at {place} yet{said(self.log)}")
-        return Connection(end), process
+                    raise Gone("stoker feed ended at once" + self.said())
+                elif silence.grow() >= most:
+                    process.kill()
+                    raise Hung(most, f"it takes no connection at {place}")
+                wait.step(f"stoker feed takes no connection at {place} yet{self.said()}")
+        return connection, process
 
     def _spawn(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
-        self.log = os.memfd_create("stoker-feed-stderr")
-        command = [find_binary(), "feed", *flags]
+        log = os.memfd_create("stoker-feed-stderr")
         try:
-            return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, pass_fds=descriptors, start_new_session=True
-            )
-        except OSError as error:
-            raise StokerError(f"run {command[0]}: {error}") from error
+            process = _run(["feed", *flags], descriptors, log)
+        except BaseException:
+            os.close(log)
+            raise
+        self.log = log
+        return process
 
     def connect(self, wait: Wait) -> Connection:
         """A new connection, for one session."""
         with self._lock:
             try:
                 self.connection.send({"type": "connect"})
+                silence, most = Silence(), patience()
                 while (got := self.connection.receive(QUIET, RIGHTS)) is None:
-                    wait.step(f"stoker feed gives no connection yet{said(self.log)}")
+                    if silence.grow() >= most:
+                        raise Hung(most, "a connection was asked for")
+                    wait.step(f"stoker feed gives no connection yet{self.said()}")
+            except Hung:
+                self.give_up()
+                raise
             except Gone as error:
-                raise Gone(f"{error}{said(self.log)}") from error
+                raise Gone(f"{error}{self.said()}") from error
         if got[0].get("type") != "connected" or len(got[1]) != 1:
             raise Gone(f"stoker feed gave no connection: {got[0]}")
         return Connection(socket.socket(fileno=got[1][0]))
+
+    def said(self) -> str:
+        """Its last words."""
+        live = getattr(self, "_end", None)
+        return said(self.log) if live is None or live.alive else ""  # later the number is another file's
+
+    def ended(self) -> bool:
+        """Whether it is there no more."""
+        return self.connection.ended()
+
+    def give_up(self) -> None:
+        """Let go of a daemon that hangs.
+
+        One that is this process's alone is killed; other ranks find out for themselves.
+        """
+        left = self._end.peek()
+        if left is not None and (process := left[2][1]) is not None:
+            if left[2][3]:
+                process.kill()
+            else:
+                _hung.append(process)
+        self._end()
+
+
+# Daemons that hang, which other ranks may have as well: one that is still stopped when this process ends would stay
+# for ever.
+_hung: list[subprocess.Popen[bytes]] = []
+
+
+@atexit.register
+def _end_hung() -> None:
+    for process in _hung:
+        _kill_stopped(process)
+
+
+def _kill_stopped(process: subprocess.Popen[bytes]) -> None:
+    """End a process that is stopped: it would not notice that nobody needs it."""
+    with contextlib.suppress(OSError), open(f"/proc/{process.pid}/stat") as file:
+        if process.poll() is None and file.read().rsplit(")", 1)[1].split()[0] in "Tt":
+            process.kill()
+
+
+_kept: tuple[str, int] | None = (
+    None  # the binary that was started first: one that is removed, or replaced by another version, is still there
+)
+
+
+def _run(arguments: list[str], descriptors: tuple[int, ...], log: int) -> subprocess.Popen[bytes]:
+    """Start the binary in a session of its own."""
+    global _kept
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
+    if _kept is not None and not _same_file(*_kept):
+        path = f"/proc/self/fd/{_kept[1]}"
+        with contextlib.suppress(OSError):
+            return subprocess.Popen([_kept[0], *arguments], executable=path, pass_fds=(*descriptors, _kept[1]), **quiet)
+    name = find_binary()
+    try:
+        process = subprocess.Popen([name, *arguments], pass_fds=descriptors, **quiet)
+    except OSError as error:
+        raise StokerError(f"run {name}: {error}") from error
+    if _kept is None or _kept[0] != name:
+        with contextlib.suppress(OSError):
+            _kept = name, os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    return process
+
+
+def _same_file(name: str, descriptor: int) -> bool:
+    """Whether a name still leads to a file, or to none that was asked for."""
+    try:
+        return find_binary() != name or os.path.samestat(os.stat(name), os.fstat(descriptor))
+    except (OSError, StokerError):
+        return False
 
 
 def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool) -> None:
@@ -205,6 +350,8 @@ def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: i
         os.close(log)
     if process is None or process.poll() is not None:
         return
+    if alone:
+        _kill_stopped(process)
     # This may be in the middle of a garbage collection: somebody else waits.
     try:
         threading.Thread(target=_see_off, args=(process, alone), daemon=True).start()
@@ -259,6 +406,24 @@ class Wait:
         time.sleep(0.01)
 
 
+def _answering(place: str) -> Connection | None:
+    """A connection to the daemon that listens there. The name of one that hangs is taken away, for another."""
+    end = _connect(place)
+    if end is None:
+        return None
+    connection = Connection(end)
+    try:
+        connection.ping()
+        return connection
+    except Hung:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place)
+    except Gone:
+        pass  # it was just ending
+    connection.close()
+    return None
+
+
 def _connect(place: str) -> socket.socket | None:
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
@@ -274,11 +439,15 @@ def _connect(place: str) -> socket.socket | None:
 
 
 def meeting_place(job: str) -> str | None:
-    """The socket's path for a job's ranks on this node, in a folder that this user alone can write; None where they cannot meet."""
+    """The socket's path for a job's ranks on this node, in a folder that this user alone can write; None where they
+    cannot meet."""
     try:
         return os.path.join(private_place(), f"{job}-{node()}.sock")
     except Shared as error:
-        warn(f"the ranks of this node cannot share a daemon, each has one of its own (num_workers= says with how many threads): {error}")
+        warn(
+            f"the ranks of this node cannot share a daemon, each has one of its own (num_workers= says with "
+            f"how many threads): {error}"
+        )
         return None
 
 
@@ -290,7 +459,7 @@ _daemons_lock = threading.Lock()
 def daemon_of(place: str | None, ranks: int, wait: Wait, fresh: bool) -> Daemon:
     with _daemons_lock:
         daemon = None if fresh else _daemons.get(place)
-        if daemon is None:
+        if daemon is None or daemon.ended():
             daemon = _daemons[place] = Daemon(place, ranks, wait)
         return daemon
 
@@ -310,9 +479,17 @@ class Session:
     """
 
     def __init__(
-        self, hello: dict[str, Any], samples: bytes, place: str | None, ranks: int, fence: Callable[[], Any], patience: float, told: Callable[[str], None]
+        self,
+        hello: dict[str, Any],
+        samples: bytes,
+        place: str | None,
+        ranks: int,
+        fence: Callable[[], Any],
+        timeout: float,
+        told: Callable[[str], None],
     ) -> None:
-        self._patience = patience
+        self._patience = timeout
+        self._silence = patience(timeout if timeout != math.inf else 0)
         self._told = told
         self._silence_told = False
         self._pings = 0
@@ -327,6 +504,7 @@ class Session:
         ours = weakref.ref(self)
         self.loans = Loans(lambda slot: _release(ours, slot), fence)
         self._connection: Connection = None  # type: ignore[assignment] # until it is open
+        self._daemon: Daemon = None  # type: ignore[assignment]
         self._open(hello, samples, place, ranks)
         self._end = weakref.finalize(self, self._connection.close)
         self._map()
@@ -344,25 +522,41 @@ class Session:
             except BaseException as error:
                 if self._connection is not None:
                     self._connection.close()
+                if isinstance(error, Hung) and self._daemon is not None:
+                    self._daemon.give_up()
                 # It may have been just ending, its last session being over.
                 if fresh or not isinstance(error, Gone):
                     raise
 
     def _map(self) -> None:
         try:
+            if not self._descriptors:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # the kernel drops what finds no number
             self.ring = Ring(self._descriptors[0], self.opened["ring"])
             if "classes" not in self.opened and len(self._descriptors) > 1:
                 self.opened["classes"] = json.loads(os.pread(self._descriptors[1], self.opened["classes_bytes"], 0))
+        except OSError as error:
+            self._end()
+            raise Gone(f"the ring of stoker feed cannot be mapped: {error}") from error
         finally:
             for descriptor in self._descriptors:
                 os.close(descriptor)
 
-    def start(self, epoch: int, consumed: int, bad: int) -> None:
+    def start(self, epoch: int, consumed: int, bad: int, **more: Any) -> None:
         """Ask for the batches from a place on, in front of which so many samples of the epoch were bad."""
         self.run += 1
         while self._batches:
             self._release(self._batches.popleft()["slot"])
-        self._send({"type": "start", "run": self.run, "epoch": epoch, "consumed": consumed, **({"bad": bad} if bad else {})})
+        self._send(
+            {
+                "type": "start",
+                "run": self.run,
+                "epoch": epoch,
+                "consumed": consumed,
+                **({"bad": bad} if bad else {}),
+                **more,
+            }
+        )
 
     def take(self, awaited: str) -> Delivery:
         """The next batch of the present run, waiting for it."""
@@ -389,7 +583,8 @@ class Session:
         """What the daemon says of an epoch whose batches have all come; None while one of them is held."""
         until = time.monotonic() + ENDING
         self._wait(
-            lambda: (run, epoch) in self.ends or self.loans.held() > 0 or (ending and time.monotonic() > until), f"the report of epoch {epoch}"
+            lambda: (run, epoch) in self.ends or self.loans.held() > 0 or (ending and time.monotonic() > until),
+            f"the report of epoch {epoch}",
         )
         return self.ends.get((run, epoch))
 
@@ -398,23 +593,32 @@ class Session:
         began = heard = time.monotonic()
         asked = 0.0
         long = LONG
+        silence = Silence()
         while not ready():
             self._flush()
             self.loans.poll()
             now = time.monotonic()
             if self._pump(self._pause(min(QUIET, began + self._patience - now))):
                 heard, asked = time.monotonic(), 0.0
+            elif asked and silence.grow() >= self._silence:
+                raise Hung(self._silence, awaited)
             now = time.monotonic()
             waited = now - began
             if waited >= self._patience and not ready():
-                raise StokerError(f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= says how long a loader may wait")
+                raise StokerError(
+                    f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= says how long a loader may wait"
+                )
             if not asked and now - heard >= QUIET:
                 self._pings += 1
                 self._send({"type": "ping", "n": self._pings})
                 asked = now
+                silence.end()
             if asked and now - asked >= SILENT and not self._silence_told:
                 self._silence_told = True
-                self._told(f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}; its process lives, so it is waited for; timeout= would end that")
+                self._told(
+                    f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}; "
+                    f"its process lives, so it is waited for, {self._silence:.0f} s in all"
+                )
             elif waited >= long:
                 long = self._patience  # once
                 self._told(f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= would end that")
@@ -431,7 +635,7 @@ class Session:
         try:
             got = self._connection.receive(wait, 0 if self.opened else RIGHTS)
         except Gone as error:
-            raise Gone(f"{error}{said(self._daemon.log)}") from error
+            raise Gone(f"{error}{self._daemon.said()}") from error
         if got is None:
             return False
         packet, descriptors = got
@@ -455,7 +659,7 @@ class Session:
         sentence = packet["text"] + (f"; {hint}" if hint else "")
         if packet.get("fatal"):
             self._connection.close()
-            raise StokerError(sentence)
+            raise (Unable if packet.get("kind") else StokerError)(sentence)
         self._told(sentence)
 
     def _send(self, packet: dict[str, Any]) -> None:
@@ -477,9 +681,15 @@ class Session:
             self._release(self._unsent.popleft())
 
     def close(self) -> None:
-        """End the session. Batches that are held stay readable as long as they are held."""
+        """End the session. Batches that are held stay as they are as long as they are held."""
         self._connection.send_now(b'{"type":"close"}')
         self._end()
+
+    def give_up(self, error: Gone) -> None:
+        """End the session with a daemon that has died, hangs or lacks something."""
+        self._end()
+        if isinstance(error, (Hung, Unable)):
+            self._daemon.give_up()
 
 
 def _release(session: weakref.ref[Session], slot: int) -> None:

@@ -1,6 +1,6 @@
 """What `stoker observe --log figures` found so far, for whatever the program logs to.
 
-It imports nothing. The hook puts the newest figures here at a step's boundary (observe/hook/log.py);
+It imports nothing. The hook puts the newest figures here at a step's boundary (python/hook/log.py);
 where nobody observes there are none, and nothing of the program changes.
 """
 
@@ -8,7 +8,8 @@ newest: dict[str, float] = {}
 
 
 def figures() -> dict[str, float]:
-    """The newest figures of this process's run, `{"stoker/stall_ratio": 0.31, ...}`; empty where nobody observes with `--log figures`.
+    """The newest figures of this process's run, `{"stoker/stall_ratio": 0.31, ...}`; empty where nobody observes with
+    `--log figures`.
 
     One line for a trainer that logs a dictionary::
 

@@ -1,7 +1,7 @@
 """Memory that a fetch reads files into and the daemon reads them from, used again by the next fetch.
 
-Files in memory of their own cost a worker a sixth of its processor time: new pages are cleared and freed again with the batch, and
-the bytes are copied once more to where the daemon sees them.
+Files in memory of their own cost a worker a sixth of its processor time: new pages are cleared and freed again with
+the batch, and the bytes are copied once more to where the daemon sees them.
 """
 
 from __future__ import annotations
@@ -67,6 +67,4 @@ def give(files: Files) -> None:
     _spare.append(files)
 
 
-def forked() -> None:
-    """In a forked child: it is the parent's."""
-    _spare.clear()
+os.register_at_fork(after_in_child=_spare.clear)  # it is the parent's

@@ -19,7 +19,8 @@ _FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # progressive
 def sound(data: bytes | memoryview, trusting: bool = False) -> int:
     """Where the file's image ends, 0 where Pillow had better look at it.
 
-    trusting: a scan that is to be the only one is not searched, which is most of the work, where the file ends as it should.
+    trusting: a scan that is to be the only one is not searched, which is most of the work, where the file ends as it
+    should.
     """
     try:
         return _Reader(data, trusting).end()
@@ -80,7 +81,13 @@ class _Reader:
     def frame(self, segment: bytes) -> bool:
         """One frame of eight bits, of one component or of three in the usual arrangements."""
         count = segment[5]
-        if self.components or segment[0] != 8 or len(segment) != 6 + 3 * count or not any(segment[1:3]) or not any(segment[3:5]):
+        if (
+            self.components
+            or segment[0] != 8
+            or len(segment) != 6 + 3 * count
+            or not any(segment[1:3])
+            or not any(segment[3:5])
+        ):
             return False
         self.components = segment[6:]
         names, samplings, quantization = self.components[::3], self.components[1::3], self.components[2::3]

@@ -7,18 +7,21 @@ import base64
 import json
 import mmap
 import os
+import select
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
-from . import _making
+from . import _pictures
+from ._deaths import Silence
+from ._feed import QUIET, SILENT, Gone, Hung
 from ._files import Files
-from ._making import Job
-from ._room import Room
-from ._warning import warn
+from ._job import Job
+from ._room import Room, rooms
+from ._warning import say
 
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 _VECTORS = 512  # of one writev
@@ -27,42 +30,86 @@ _KEPT = 128 << 20  # bytes of a scratch
 _AT_ONCE = 8  # makes, of 16 that are possible
 
 
-class Line:
-    """Makes jobs; those that it returns it could not. Once broken it returns them all."""
+class Source(Protocol):
+    """Where a line has its connections from."""
 
-    def __init__(self, end: socket.socket) -> None:
-        end.setblocking(True)
-        self._end: socket.socket | None = end
+    def connection(self) -> socket.socket | None:
+        """Another one, where there is one now. Nothing is waited for."""
+
+    def lost(self, hung: bool) -> None:
+        """The latest one is of no use any more."""
+
+
+class Line:
+    """Makes jobs; those that it returns it could not.
+
+    Where it breaks it returns None, and has another connection when there is one.
+    """
+
+    def __init__(self, source: Source, patience: float) -> None:
+        self._source = source
+        self._patience = patience
+        self._end: socket.socket | None = None
+        self._left = False
         self._pid = os.getpid()
-        self._files = Files()  # of sources that lie in no other
+        self._files: Files | None = None  # of sources that lie in no other
         self._scratch: Room | None = None  # of what is made in no room; its pages are there from the second time on
         self._number = 0
 
-    def __call__(self, jobs: list[Job]) -> list[Job]:
+    def __call__(self, jobs: list[Job]) -> list[Job] | None:
+        """None: the daemon may still write to where the jobs go, so they have to go elsewhere."""
         if not self.alive():
             return jobs
         try:
             return self._make(jobs)
         except Exception as error:
-            self.close()
-            warn(f"stoker feed makes no more pictures ({error}): this process makes them with Pillow")
-            return jobs
+            if isinstance(error, Hung):
+                _say(f"{error}: Pillow makes the pictures that were under way")
+            self._break(isinstance(error, Hung))
+            return None
         except BaseException:  # in the middle of a packet
-            self.close()
+            self._break(False)
             raise
+
+    def ready(self) -> bool:
+        """Whether there is a daemon, of which there may be another one now."""
+        if self._end is None and not self._left and self._pid == os.getpid():
+            self._end = self._source.connection()
+            if self._end is not None:
+                self._end.settimeout(self._patience)
+        return self.alive()
+
+    def inherited(self) -> bool:
+        """Whether this is a forked child's copy."""
+        return self._pid != os.getpid()
+
+    def closed(self) -> bool:
+        return self._left
 
     def alive(self) -> bool:
         return self._end is not None and self._pid == os.getpid()
 
     def close(self) -> None:
+        """Make nothing any more."""
+        self._left = True
         if self._end is not None:
-            self._end.close()
-            self._end = None
-            _making.rooms.forget()  # the daemon may have one in hand
+            self._let_go()
+
+    def _break(self, hung: bool) -> None:
+        self._let_go()
+        self._source.lost(hung)
+
+    def _let_go(self) -> None:
+        assert self._end is not None
+        self._end.close()
+        self._end = self._files = self._scratch = None
+        rooms.forget()  # the daemon may have one in hand
 
     def _make(self, jobs: list[Job]) -> list[Job]:
         request = _Request(jobs)
-        files = next((job.recipe.source.files for job in jobs if job.recipe.source.files), self._files)
+        files = next((job.recipe.source.files for job in jobs if job.recipe.source.files), None)
+        if files is None:
+            files = self._files = self._files or Files()
         try:
             self._scratch = request.draft(self._scratch)
             at = request.write(files)
@@ -87,22 +134,78 @@ class Line:
 
     def _send(self, packet: dict[str, Any], descriptors: tuple[int, ...]) -> None:
         assert self._end is not None
-        self._end.sendmsg([json.dumps(packet).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))], socket.MSG_NOSIGNAL)
+        try:
+            self._end.sendmsg(
+                [json.dumps(packet).encode()],
+                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))],
+                socket.MSG_NOSIGNAL,
+            )
+        except TimeoutError:
+            raise Hung(self._patience, "it takes no pictures") from None
+        except OSError as error:
+            raise Gone(f"stoker feed has ended ({error})") from error
 
     def _receive(self, waiting: dict[int, list[int]]) -> list[int]:
         """The jobs that an answer names as not made."""
-        assert self._end is not None
-        packet = self._end.recv(1 << 17)
-        if not packet:
-            raise OSError("it has ended")
-        answer = json.loads(packet)
-        if answer["type"] != "made":
-            raise OSError(answer.get("text", answer["type"]))
+        answer = self._answer()
         members = waiting.pop(answer["n"])
         refused = [item["index"] for item in answer.get("failed", ())]
         if answer.get("failed_more"):
             return members
         return [members[index] for index in refused]
+
+    def _answer(self) -> dict[str, Any]:
+        """The next made.
+
+        A daemon that is silent is asked whether it is there, and given up where it does not answer.
+        """
+        silence, told = Silence(), False
+        asked = False
+        while True:
+            if not self._wait(QUIET):
+                if not asked:
+                    asked = True
+                    silence.end()
+                    self._send({"type": "ping", "n": 0}, ())
+                elif silence.grow() >= self._patience:
+                    raise Hung(self._patience, "pictures were awaited")
+                elif silence.seconds >= SILENT and not told:
+                    told = True
+                    _say(
+                        f"stoker feed gives no sign of life: its process lives, so it is waited for, "
+                        f"{self._patience:.0f} s in all"
+                    )
+                continue
+            answer = self._packet()
+            if answer["type"] == "made":
+                return answer
+            if answer["type"] != "pong":
+                raise Gone(f"stoker feed makes no more pictures: {answer.get('text', answer['type'])}")
+            asked = False
+
+    def _wait(self, seconds: float) -> bool:
+        """Whether a packet is there, or the end."""
+        assert self._end is not None
+        poller = select.poll()
+        poller.register(self._end, select.POLLIN)
+        return bool(poller.poll(min(seconds, self._patience) * 1000))
+
+    def _packet(self) -> dict[str, Any]:
+        assert self._end is not None
+        try:
+            packet = self._end.recv(1 << 17)
+        except OSError as error:
+            raise Gone(f"stoker feed has ended ({error})") from error
+        if not packet:
+            raise Gone("stoker feed has ended")
+        return json.loads(packet)
+
+
+def _say(sentence: str) -> None:
+    """A line on stderr; of several workers, all of which see it, the first's."""
+    info = torch.utils.data.get_worker_info()
+    if info is None or info.id == 0:
+        say(sentence)
 
 
 class _Request:
@@ -121,7 +224,10 @@ class _Request:
                 self.size += -(-job.place.numel() * _width(job) // 64) * 64
 
     def draft(self, room: Room | None) -> Room | None:
-        """Have a scratch: the room of an earlier request, where that is large enough. What a later one may have is returned."""
+        """Have a scratch: the room of an earlier request, where that is large enough.
+
+        What a later one may have is returned.
+        """
         if not self.size:
             return room
         if room is None or room.size < self.size:
@@ -161,19 +267,29 @@ class _Request:
 
     def _text(self, members: list[int]) -> bytes:
         tables: dict[int, tuple[int, torch.Tensor]] = {}
-        pictures = []
+        pictures, pillow = [], _pictures.version()
         for i in members:
             job = self.jobs[i]
             source = job.recipe.source
             to = self.drafts[i] if i in self.drafts else job.place.storage_offset() * job.place.element_size()
-            picture: dict[str, Any] = {"mode": source.mode, "size": source.size, "file": (self.offsets[id(source)], len(source.data)), "to": to}
+            picture: dict[str, Any] = {
+                "mode": source.mode,
+                "size": source.size,
+                "file": (self.offsets[id(source)], len(source.data)),
+                "to": to,
+            }
+            if pillow < 13:  # 13 resizes in another order of directions than those before
+                picture["pillow"] = pillow
             end = () if _rows(job) else (("pil_to_tensor",),)
             picture["ops"] = (*job.recipe.ops, *end)
             if _numbers(job):
                 table = job.table()
                 picture["table"], _ = tables.setdefault(id(table), (len(tables), table))
             pictures.append(picture)
-        bits = [{"dtype": _DTYPES[table.dtype], "bits": base64.b64encode(table.float().numpy().tobytes()).decode()} for _, table in tables.values()]
+        bits = [
+            {"dtype": _DTYPES[table.dtype], "bits": base64.b64encode(table.float().numpy().tobytes()).decode()}
+            for _, table in tables.values()
+        ]
         return json.dumps({"tables": bits, "pictures": pictures}, separators=(",", ":")).encode()
 
     def deliver(self, failed: set[int]) -> None:
@@ -198,17 +314,21 @@ class _Request:
 
 
 def _numbers(job: Job) -> bool:
-    """Whether the daemon gives what the calls give."""
-    return bool(job.calls) and job.place.dtype in _DTYPES
+    """Whether the daemon gives what the steps give."""
+    name = _DTYPES.get(job.place.dtype)
+    return job.steps is not None and name is not None and name not in _pictures.left
 
 
 def _rows(job: Job) -> bool:
-    return not job.calls and not job.place.is_contiguous()
+    """Whether bytes are asked for row by row, bands side by side."""
+    return job.steps is None and not job.place.is_contiguous()
 
 
 def _direct(job: Job) -> bool:
     """Whether it is written to its place at once."""
-    return isinstance(job.room, Room) and (_numbers(job) or not job.calls) and (job.place.is_contiguous() or _rows(job))
+    bands, _, width = job.place.shape
+    plain = job.place.is_contiguous() or _rows(job) and job.place.stride() == (1, width * bands, bands)
+    return isinstance(job.room, Room) and (_numbers(job) or job.steps is None) and plain
 
 
 def _width(job: Job) -> int:

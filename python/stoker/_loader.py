@@ -75,7 +75,6 @@ class Loader:
         transform: Any = None,
         dtype: str | None = None,
         channels_last: bool = False,
-        fast: bool = False,
         tail: str = "short",
         drop_last: bool = False,
         samples: Sequence[int] | None = None,
@@ -104,7 +103,6 @@ class Loader:
             seed=seed,
             dtype=dtype,
             channels_last=channels_last,
-            fast=fast,
             tail="drop" if drop_last else tail,
             samples=samples,
             on_error=on_error,
@@ -117,7 +115,13 @@ class Loader:
             spec["extensions"] = list(extensions)
         if allow_empty:
             spec["allow_empty"] = True
-        self._feeder = Feeder(spec, place, make_options(num_workers, place.local_world, nice, record, quarantine), timeout or math.inf, warn)
+        self._feeder = Feeder(
+            spec,
+            place,
+            make_options(num_workers, place.local_world, nice, record, quarantine),
+            timeout or math.inf,
+            warn,
+        )
         self._end = weakref.finalize(self, Feeder.close, self._feeder)
 
     def __len__(self) -> int:
@@ -203,7 +207,6 @@ def make_spec(
     seed: int,
     dtype: str | None,
     channels_last: bool,
-    fast: bool,
     tail: str,
     samples: Sequence[int] | None,
     on_error: str,
@@ -222,10 +225,13 @@ def make_spec(
         dtype = "float32" if floats else "uint8"
     _one_of("dtype", dtype, ("float16", "bfloat16", "float32") if floats else ("uint8",))
     spec = {
-        "root": root if str(root).startswith("s3://") else os.path.join(os.getcwd(), os.fspath(root)),  # not normalised: behind a symbolic link ".." is not what it seems
+        "root": root
+        if str(root).startswith("s3://")
+        else os.path.join(
+            os.getcwd(), os.fspath(root)
+        ),  # not normalised: behind a symbolic link ".." is not what it seems
         "ops": ops,
         "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw", **_pillow()},
-        "fast": bool(fast),
         "batch": int(batch),
         "seed": int(seed) & (1 << 64) - 1,
         "shuffle": bool(shuffle),
@@ -243,7 +249,8 @@ def make_spec(
 
 
 def _pillow() -> dict[str, int]:
-    """The installed Pillow's major version: 13 resizes in another order of directions than those before, and bytes differ."""
+    """The installed Pillow's major version: 13 resizes in another order of directions than those before, and bytes
+    differ."""
     try:
         return {"pillow": int(importlib.metadata.version("pillow").split(".")[0])}
     except (importlib.metadata.PackageNotFoundError, ValueError):
@@ -251,7 +258,11 @@ def _pillow() -> dict[str, int]:
 
 
 def make_options(
-    num_workers: int | None, ranks: int, nice: int | None, record: str | os.PathLike[str] | None, quarantine: str | os.PathLike[str] | None
+    num_workers: int | None,
+    ranks: int,
+    nice: int | None,
+    record: str | os.PathLike[str] | None,
+    quarantine: str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
     """The daemon's options; num_workers is per rank, as in torch, and its threads are shared by the node's ranks."""
     if num_workers is not None and num_workers < 0:
@@ -275,7 +286,9 @@ def _translated(transform: Any) -> list[dict[str, Any]]:
     try:
         found = translate(transform)
     except Refused as why:
-        raise StokerError(f"cannot translate the transform: {why}; stoker.DataLoader leaves such a one to torch") from None
+        raise StokerError(
+            f"cannot translate the transform: {why}; stoker.DataLoader leaves such a one to torch"
+        ) from None
     for note in found.notes:
         warn(note)
     return found.ops

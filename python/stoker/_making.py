@@ -6,102 +6,115 @@ import functools
 import mmap
 import os
 import threading
+import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
 from . import _files, _pictures, _share
-from ._pictures import Recipe, Recording, by_pillow
-from ._room import Room, Rooms
-from ._tensors import Call, Cell, Later, Plan, set_item
+from ._job import Job, job_of
+from ._line import Line
+from ._pictures import Recording
+from ._plan import Cell, Family, Plan
+from ._room import Room, rooms
 from ._verify import same_bits
 
-if TYPE_CHECKING:
-    from ._line import Line
 
-lock = threading.RLock()  # renewed in a forked child
+class Maker:
+    """Makes what this process has recorded."""
 
+    def __init__(self) -> None:
+        self.line: Line | None = None  # to the daemon: makes jobs, and returns those that it could not
+        self.differing: list[str] | None = None  # what differs from Pillow's is noted here; None: nothing is compared
+        self._lock = threading.RLock()
 
-class Job(NamedTuple):
-    """A picture, and where its pixels go after the calls, which are elementwise."""
+    def make(self, cells: list[Cell], kind: int) -> None:
+        """Give these cells their values."""
+        with self._lock:
+            single, shared = _sorted(cells)
+            waiting, families, made = [], [], False
+            while not made:  # where a daemon was lost, once more in other memory, by Pillow
+                work = _Work()
+                waiting = [(cell, work.plan(cell.plan)) for cell in single if cell.plan is not None]
+                families = [(family, work.plan(family.plan)) for family in shared]
+                made = self._run(work.jobs, kind)
+            for cell, value in waiting:
+                if cell.plan is not None:
+                    cell.settle(value())
+            for family, value in families:
+                first = value()
+                for cell in family.living():
+                    cell.settle(functools.reduce(lambda value, look: look(value), cell.way, first))
 
-    recipe: Recipe
-    calls: tuple[Call, ...]
-    place: torch.Tensor  # (channel, row, column)
-    room: Room | None  # what place lies in
+    def finish(self, recording: Recording) -> None:
+        """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
+        laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
+        recording.tensors.clear()
+        self.make([later.cell for later in laters], _share.WHOLE)
+        while laters:
+            later = laters.pop()
+            if isinstance(later, torch.Tensor):
+                _settle(later)
+            else:
+                recording.arrays.append(weakref.ref(later))
+        later = None
+        for seen in recording.recipes:
+            recipe = seen()
+            if recipe is not None:
+                recipe.make()
+        recording.recipes.clear()
+        rooms.turn()
+        if recording.files is not None:
+            with self._lock, _pictures.lock:  # a thread of the program's may be making one
+                _files.give(recording.files)
 
-    def run(self, value: torch.Tensor) -> torch.Tensor:
-        """The calls, on bytes of one's own."""
-        return functools.reduce(lambda value, call: call(value), self.calls, value)
+    def _run(self, jobs: list[Job], kind: int) -> bool:
+        """Make them; False: the daemon was lost, and may still write to where they go."""
+        if not jobs:
+            return True
+        failed = jobs if self.line is None else self.line(jobs)
+        if failed is None:
+            return False
+        for job in failed:
+            _share.went(job.recipe.source, _share.PILLOW)
+            job.by_pillow()
+        for job in jobs:
+            _share.went(job.recipe.source, kind)
+        if self.differing is not None:
+            self.differing += _differing(jobs)
+        return True
 
-    def table(self) -> torch.Tensor:
-        """What the calls give for each value of each band: (band, 256)."""
-        key = (self.recipe.bands, self.calls)  # calls that are alike are mostly the same
-        if key not in _tables:
-            if len(_tables) >= 64:
-                _tables.clear()
-            values = torch.arange(256, dtype=torch.uint8).expand(self.recipe.bands, 256).reshape(-1, 16, 16).clone()
-            _tables[key] = self.run(values).reshape(-1, 256)
-        return _tables[key]
-
-    def by_pillow(self) -> None:
-        """Make it as the script would have."""
-        core = by_pillow(self.recipe.source, self.recipe.ops)
-        self.place.copy_(self.run(_pixels(core)))
-
-
-_tables: dict[Any, torch.Tensor] = {}
-
-#: This process's line to the daemon: makes jobs, and returns those that it could not.
-daemon: Line | None = None
-
-#: Memory for batches; anew in a forked child, which shares the locks of its parent's.
-rooms = Rooms()
-
-#: What differs from Pillow's is noted here; None: nothing is compared.
-checked: list[str] | None = None
-
-
-def _pixels(core: Any) -> torch.Tensor:
-    """The bytes of a core image: (channel, row, column)."""
-    from PIL import Image
-
-    array = np.array(Image.Image()._new(core))
-    return torch.from_numpy(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1).contiguous()
-
-
-def make(cells: list[Cell], kind: int) -> None:
-    """Give these cells their values."""
-    with lock:
-        work = _Work()
-        waiting = [(cell, work.plan(cell.plan)) for cell in dict.fromkeys(cells) if cell.plan is not None]
-        work.run(kind)
-        for cell, value in waiting:
-            if cell.plan is not None:
-                cell.value, cell.plan = value(), None
-
-
-def finish(recording: Recording) -> None:
-    """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
-    laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
-    recording.tensors.clear()
-    make([later.cell for later in laters], _share.WHOLE)
-    while laters:
-        _settle(laters.pop())
-    for seen in recording.recipes:
-        recipe = seen()
-        if recipe is not None:
-            recipe.make()
-    recording.recipes.clear()
-    rooms.turn()
-    if recording.files is not None:
-        with lock, _pictures.lock:  # a thread of the program's may be making one
-            _files.give(recording.files)
+    def forked(self) -> None:
+        """In a forked child: a thread of the parent's may hold the lock."""
+        self._lock = threading.RLock()
 
 
-def _settle(later: Later) -> None:
+#: This process's.
+maker = Maker()
+os.register_at_fork(after_in_child=maker.forked)
+
+
+def _sorted(cells: list[Cell]) -> tuple[list[Cell], list[Family]]:
+    """Those that are made by themselves, and families of which several members look at the same memory."""
+    waiting = [cell for cell in dict.fromkeys(cells) if cell.plan is not None]
+    families = {id(cell.family): cell.family for cell in waiting if cell.family is not None and not cell.alone()}
+    return [cell for cell in waiting if cell.alone()], list(families.values())
+
+
+def _differing(jobs: list[Job]) -> list[str]:
+    """What the daemon made otherwise than Pillow does."""
+    found = []
+    for job in jobs:
+        made = job.place.clone()
+        job.by_pillow()
+        if not same_bits(made, job.place):
+            found.append(f"{job.recipe.source.mode} {job.recipe.source.size} {job.recipe.ops}")
+    return found
+
+
+def _settle(later: Any) -> None:
     """Let the tensor itself be the real one, whoever holds it."""
     value = later.real()
     own = value.detach()  # which nothing else holds, as views hold value
@@ -118,49 +131,45 @@ class _Work:
     def __init__(self) -> None:
         self.jobs: list[Job] = []
 
-    def run(self, kind: int) -> None:
-        if not self.jobs:
-            return
-        failed = self.jobs if daemon is None else daemon(self.jobs)
-        for job in failed:
-            _share.went(job.recipe.source, _share.PILLOW)
-            job.by_pillow()
-        for job in self.jobs:
-            _share.went(job.recipe.source, kind)
-        if checked is not None:
-            for job in self.jobs:
-                made = job.place.clone()
-                job.by_pillow()
-                if not same_bits(made, job.place):
-                    checked.append(f"{job.recipe.source.mode} {job.recipe.source.size} {job.recipe.ops}")
-
-    def plan(self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None) -> Callable[[], torch.Tensor]:
-        """Have a tensor made, in a given place where that is possible; what is returned gives it afterwards."""
+    def plan(
+        self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None
+    ) -> Callable[[], Any]:
+        """Have it made, in a given place where that is possible; what is returned gives it afterwards."""
         if plan.recipe is None:
             return self._stack(plan, place, room)
-        begin, calls = self._picture(plan, place, room)
+        begin = self._picture(plan, place, room)
 
-        def value() -> torch.Tensor:
-            made = functools.reduce(lambda value, call: call(value), calls, begin())
-            return made if place is None or made is place else place.copy_(made)
+        def value() -> Any:
+            made = functools.reduce(lambda value, call: call(value), plan.tail, begin)
+            return made if place is None or made is place else place.copy_(torch.as_tensor(made))
 
         return value
 
-    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> tuple[Callable[[], torch.Tensor], tuple[Call, ...]]:
-        assert plan.recipe is not None
-        count = next((i for i, call in enumerate(plan.calls) if call.func is set_item), len(plan.calls))
-        job = Job(plan.recipe, plan.calls[:count], torch.empty(0), room)
-        dtype = job.table().dtype
-        if place is None or place.dtype != dtype:
-            place, room = torch.empty_strided(plan.shape, plan.strides(), dtype=dtype), None
-        self.jobs.append(job._replace(place=place, room=room))
-        return lambda: place, plan.calls[count:]
+    def _picture(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> Any:
+        """Have the picture of a plan made; where it will lie is returned."""
+        recipe, steps = plan.recipe, plan.steps
+        assert recipe is not None and steps is not None
+        look, (width, height) = steps.end, recipe.size
+        sides = height, width, recipe.bands
+        if place is not None and place.dtype == look.tensor_dtype() and place.shape == look.shape(sides):
+            self.jobs.append(job_of(recipe, steps, look.of_torch().planes(place), room))
+            return place
+        begin = look.empty(sides, plan.around)
+        for axis in look.backwards():
+            recipe = recipe.transpose("WH".index(axis))
+        self.jobs.append(job_of(recipe, steps, look.planes(look.forwards(begin)), None))
+        if look.fixed:
+            begin.flags.writeable = False
+        return begin
 
     def _stack(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> Callable[[], torch.Tensor]:
-        dtype = plan.parts[0].dtype
+        dtype = plan.dtype
         if place is None or place.dtype != dtype:
             place, room = _empty(plan.shape, dtype)
-        parts = [part if isinstance(part, torch.Tensor) else self.plan(part, place[i], room) for i, part in enumerate(plan.parts)]
+        parts = [
+            part if isinstance(part, torch.Tensor) else self.plan(part, place[i], room)
+            for i, part in enumerate(plan.parts)
+        ]
 
         def value() -> torch.Tensor:
             for i, part in enumerate(parts):
@@ -185,5 +194,7 @@ def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Ro
             return torch.from_numpy(np.frombuffer(mmap.mmap(loan, size), np.uint8)).view(dtype).view(shape), room
         storage = torch.UntypedStorage._new_shared_fd_cpu(loan, size)
         return torch.empty(0, dtype=dtype).set_(storage, 0, shape), room
+    except (OSError, RuntimeError):  # it cannot be mapped
+        return torch.empty(shape, dtype=dtype), None
     finally:
         os.close(loan)

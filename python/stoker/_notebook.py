@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -26,10 +25,17 @@ class Verdict:
     def rows(self) -> list[tuple[str, str]]:
         """What is known, in words."""
         verdict, step = self.json["verdict"], self.json["step"]
-        rows = [("verdict", verdict["class"]), ("waiting for input", _percent(verdict["stall"])), ("idle", _percent(verdict["idle"]))]
+        rows = [
+            ("verdict", verdict["class"]),
+            ("waiting for input", _percent(verdict["stall"])),
+            ("idle", _percent(verdict["idle"])),
+        ]
         if step["count"]:
             rows.append(("step", f"{step['mean_s'] * 1000:.3g} ms, of {step['count']} steps"))
-        rows += [("slow line", f"{line['file']}:{line['line']} {line['function']} ({_percent(line['share']['point'])})") for line in (self.json["lines"] or [])[:3]]
+        rows += [
+            ("slow line", f"{line['file']}:{line['line']} {line['function']} ({_percent(line['share']['point'])})")
+            for line in (self.json["lines"] or [])[:3]
+        ]
         for fix in self.json["plan"][:3]:
             gain = (fix["speedup"] or {}).get("point")
             rows.append(("fix", fix["title"] + (f": {gain:.2f}x" if gain else "")))
@@ -39,7 +45,11 @@ class Verdict:
         return "\n".join(f"{name:18} {value}" for name, value in self.rows())
 
     def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th><td style='text-align:left'>{html.escape(value)}</td></tr>" for name, value in self.rows())
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td "
+            f"style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
         return f"<table>{cells}</table>"
 
 
@@ -64,13 +74,20 @@ def observed(work: Any) -> Verdict:
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "run.jsonl.gz")
         command = [find_binary(), "observe", "--pid", str(os.getpid()), "-q", "-o", file]
-        observer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        observer = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
             while not os.path.exists(file) and observer.poll() is None:
                 time.sleep(0.01)  # a short cell would be over before anybody looks
             work()
         finally:
-            observer.send_signal(signal.SIGINT)
+            observer.terminate()  # SIGINT is ignored in what a shell started in the background, as a notebook's server
             said = observer.communicate()[1]
         if not os.path.exists(file):
             raise StokerError(said.strip() or "stoker observe recorded nothing")

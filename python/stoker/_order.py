@@ -129,6 +129,12 @@ class Plan(NamedTuple):
         return [(p % self.samples, p >= self.samples) for p in range(first, first + size)]
 
 
+def join_digests(one, other):
+    """The digest of what two digests are of, together."""
+    total = int(one[:16], 16) + int(other[:16], 16) & _M64
+    return f"{total:016x}{int(one[16:], 16) ^ int(other[16:], 16):016x}"
+
+
 def digest(samples):
     """What stands for a bag of samples: 32 hexadecimal digits, sum and xor of hashes."""
     total = parity = 0

@@ -1,12 +1,13 @@
 """Pictures that are made later: Pillow's own objects, of which only the header was read.
 
-While a DataLoader fetches, a JPEG or PNG that Pillow would decode gets a `Recipe` in place of its core image (`Image._im`): the
-file's bytes, and what was asked of them since. All of Pillow's Python runs as ever, checks and copies of `info` included;
-it calls the recipe where it would call the core, as long as that call is one of the few below. Whatever else asks for
-the core (`Image.im`: drawing, saving, pixels, NumPy, a C extension) gets the real one, made there and then by Pillow.
+While a DataLoader fetches, a JPEG or PNG that Pillow would decode gets a `Recipe` in place of its core image
+(`Image._im`): the file's bytes, and what was asked of them since. All of Pillow's Python runs as ever, checks and
+copies of `info` included; it calls the recipe where it would call the core, as long as that call is one of the few
+below. Whatever else asks for the core (`Image.im`: drawing, saving, pixels, NumPy, a C extension) gets the real one,
+made there and then by Pillow.
 
-So types, attributes and errors are Pillow's, a copy or a pickle is a real picture, and what a program puts in the place of a
-method of Pillow's is called. Nothing here runs in threads but the one that fetches.
+So types, attributes and errors are Pillow's, a copy or a pickle is a real picture, and what a program puts in the
+place of a method of Pillow's is called. Nothing here runs in threads but the one that fetches.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import functools
 import io
 import itertools
+import os
 import sys
 import threading
 import types
@@ -25,7 +27,9 @@ from . import _files, _jpeg, _png, _share
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
-PILLOW = "13."  # whose bytes the daemon gives
+#: Operations, kinds of file and types of numbers that the daemon makes otherwise than the installed libraries do:
+#: these are left to them. _trust fills it before anything waits.
+left: set[str] = set()
 BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 _PLAIN = {"L", "RGB"}  # of which everything below is recorded; of the others copies, parts, turns and conversions
 _CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
@@ -33,7 +37,7 @@ _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
 _MOST = 64 << 20  # bytes of a file
 _TRIED = 16  # pictures of a data set, or fetches without any, before it is judged
-lock = threading.RLock()  # renewed in a forked child
+lock = threading.RLock()  # one in a forked child is its own
 
 
 class Tally:
@@ -74,11 +78,28 @@ class Recording:
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
+        self.arrays: list[weakref.ref[Any]] = []  # of NumPy, that somebody still has when it ends
 
     @property
     def trusts(self) -> bool:
         """Whether files may be taken for sound that turn out not to be."""
         return self.again and self.tally.trusting
+
+
+def _forking() -> None:
+    """Before a fork: what a child would see of the fetch under way, the parent writes anew."""
+    if Recording.now is not None and Recording.now.files is not None:
+        Recording.now.files.part()
+
+
+def _forked() -> None:
+    """In a forked child: a thread of the parent's may hold the lock, and the fetch under way is the parent's."""
+    global lock
+    lock = threading.RLock()
+    Recording.now = None
+
+
+os.register_at_fork(before=_forking, after_in_child=_forked)
 
 
 def recording() -> Recording | None:
@@ -106,7 +127,7 @@ class Source:
             if self.format == "JPEG":
                 return Image.frombytes(self.mode, self.size, self.data, "jpeg", self.mode, "").im
             image = PngImagePlugin.PngImageFile(io.BytesIO(self.data))
-            _load_file(image)
+            (_load_file or type(image).load)(image)
         except Exception:
             if Recording.now is not None:
                 Recording.now.failed = True
@@ -133,7 +154,11 @@ class Recipe:
         return BANDS[self.mode]
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
-        return Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
+        after = Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
+        if op[0] in left:
+            _share.because(_share.PILLOW, f"such as {op[0]}, which is Pillow's here")
+            after.make()
+        return after
 
     def make(self) -> Any:
         """The real core; from here on it stands for the recipe."""
@@ -176,7 +201,12 @@ class Recipe:
 
     def reduce(self, factor: tuple[int, int], box: tuple[int, int, int, int]) -> Any:
         numbers, edges = _integers(factor), _integers(box)
-        if self.mode in _PLAIN and len(numbers) == 2 and len(edges) == 4 and all(0 < number < _LIMIT for number in numbers):
+        if (
+            self.mode in _PLAIN
+            and len(numbers) == 2
+            and len(edges) == 4
+            and all(0 < number < _LIMIT for number in numbers)
+        ):
             (x, y), (left, top, right, bottom) = numbers, edges
             if 0 <= left < right <= self.size[0] and 0 <= top < bottom <= self.size[1]:
                 return self.then("reduce", x, y, edges, size=(-(-(right - left) // x), -(-(bottom - top) // y)))
@@ -200,7 +230,7 @@ class Recipe:
         return self.make().point(table, mode)
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
-        radii = _floats(radius)
+        radii = _floats((radius, radius) if type(radius) in (int, float) else radius)  # Pillow 10 has one number
         if self.mode != "P" and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
             return self.then("gaussian_blur", *radii)
         return self.make().gaussian_blur(radius, *passes)
@@ -208,7 +238,11 @@ class Recipe:
 
 def _integers(values: Any) -> list[int]:
     """The values where all are integers, else none."""
-    return [int(value) for value in values] if all(hasattr(value, "__index__") and type(value) is not bool for value in values) else []
+    return (
+        [int(value) for value in values]
+        if all(hasattr(value, "__index__") and type(value) is not bool for value in values)
+        else []
+    )
 
 
 def _floats(values: Any) -> list[float]:
@@ -237,7 +271,9 @@ def _defer(image: Any) -> Recipe | None:
         files = found.files = found.files or _files.take()
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        data = files.read(file, size) if size <= _MOST else b""  # not read(): who asks for much more than there is pays for it
+        data = (
+            files.read(file, size) if size <= _MOST else b""
+        )  # not read(): who asks for much more than there is pays for it
         if type(data) in (bytes, memoryview) and len(data) == size and (end := _end(image, data, found.trusts)):
             file.seek(end)
         else:
@@ -246,10 +282,10 @@ def _defer(image: Any) -> Recipe | None:
     except (OSError, ValueError, AttributeError):
         return None  # Pillow meets it as well
     _as_loaded(image)
-    found.newest = source = Source(data, image.format, image._mode, image._size)
+    found.newest = source = Source(data, image.format, image.mode, image.size)
     files.keep(source)
     found.tally.opened += 1
-    image._im = Recipe(source, (), image._mode, image._size)
+    image._im = Recipe(source, (), image.mode, image.size)
     image.tile, image.map, image.readonly = [], None, 0
     if image._exclusive_fp and image._close_exclusive_fp_after_loading:
         file.close()
@@ -261,25 +297,37 @@ def _plain(image: Any) -> bool:
     """Whether this is an opened JPEG or PNG as Pillow left it: not loaded, no draft, nothing replaced."""
     kinds = {"JPEG": ("PIL.JpegImagePlugin", "JpegImageFile"), "PNG": ("PIL.PngImagePlugin", "PngImageFile")}
     module, name = kinds.get(getattr(image, "format", None), ("PIL.Image", ""))
-    if type(image) is not getattr(sys.modules[module], name, None) or image._im is not None or image.fp is None:
+    if type(image) is not getattr(sys.modules[module], name, None) or image.format in left:
+        return False
+    if image._im is not None or image.fp is None:
         return False
     if sys.modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
-    mode, size = image._mode, image._size
-    if len(image.tile) != 1 or image.decoderconfig or {"load", "load_read", "load_prepare", "load_end"} & vars(image).keys():
+    mode, size = image.mode, image.size
+    if (
+        len(image.tile) != 1
+        or image.decoderconfig
+        or {"load", "load_read", "load_prepare", "load_end"} & vars(image).keys()
+    ):
         return False
     decoder, extents, offset, told = image.tile[0]
     if image.format == "JPEG":
         return mode in _PLAIN and (decoder, extents, offset, told) == ("jpeg", (0, 0, *size), 0, (mode, ""))
     found = recording()
     again, veiled = found is not None and found.trusts, mode == "P" and "transparency" in image.info
-    return again and not veiled and not image.is_animated and mode in BANDS and (decoder, extents, told) == ("zip", (0, 0, *size), mode)
+    return (
+        again
+        and not veiled
+        and not image.is_animated
+        and mode in BANDS
+        and (decoder, extents, told) == ("zip", (0, 0, *size), mode)
+    )
 
 
 def _end(image: Any, data: bytes | memoryview, trusting: bool) -> int:
     """Where Pillow stops reading the file; 0: it is left to it."""
     if image.format == "PNG":
-        return _png.sound(data, image._mode, image._size, image.palette.palette if image.palette else b"")
+        return _png.sound(data, image.mode, image.size, image.palette.palette if image.palette else b"")
     end = _jpeg.sound(data, trusting)
     return min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock)
 
@@ -372,13 +420,18 @@ def _padded(image: Any, kind: str, left: int, top: int, right: int, bottom: int)
 
 
 def _blurred(image: Any, x: float, y: float) -> Any:
-    return image._new(image.im.gaussian_blur((x, y)))
+    try:
+        return image._new(image.im.gaussian_blur((x, y)))
+    except TypeError:  # Pillow 10, which has one number
+        return image._new(image.im.gaussian_blur(x))
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {
     "convert": lambda image, mode: image.convert(mode),
     "crop": lambda image, *box: image._new(image.im.crop(box)),
-    "resize": lambda image, w, h, kind, box: image._new(image.im.resize((w, h), kind, tuple(box or (0, 0, *image.size)))),
+    "resize": lambda image, w, h, kind, box: image._new(
+        image.im.resize((w, h), kind, tuple(box or (0, 0, *image.size)))
+    ),
     "reduce": lambda image, x, y, box: image._new(image.im.reduce((x, y), tuple(box))),
     "transpose": lambda image, method: image._new(image.im.transpose(method)),
     "affine": _transformed(0),
@@ -393,23 +446,27 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "hue": _hue,
     "gaussian_blur": _blurred,
     "pad": _padded,
-    "expand": lambda image, left, top, right, bottom, fill: _operated("expand")(image, (left, top, right, bottom), _colour(fill)),
+    "expand": lambda image, left, top, right, bottom, fill: _operated("expand")(
+        image, (left, top, right, bottom), _colour(fill)
+    ),
 }
 
 
 # Putting it in place.
 
-_load_file: Callable[[Any], Any]  # ImageFile.load of Pillow itself
+_load_file: Callable[[Any], Any] | None = None  # ImageFile.load of Pillow itself, once something is in its place
 
 
 def install() -> bool:
-    """Put it in place in this process where Pillow is there and known; once. False: pictures stay real."""
+    """Put it in place in this process where Pillow has what it takes; once. False: pictures stay real."""
     global _load_file
     from PIL import Image, ImageFile, JpegImagePlugin  # noqa: F401 # they are there from here on
 
-    if "_load_file" in globals():
+    if _load_file is not None:
         return True
-    known = Image.__version__.startswith(PILLOW) and getattr(Image.core, "HAVE_LIBJPEGTURBO", False) and isinstance(vars(Image.Image).get("im"), property)
+    if "im" not in vars(Image.Image):
+        _make_core_a_property(Image.Image)
+    known = isinstance(vars(Image.Image)["im"], property)
     if not known or not _of(Image.Image.load, Image) or not _of(ImageFile.ImageFile.load, ImageFile):
         return False
     _load_file = ImageFile.ImageFile.load
@@ -433,6 +490,24 @@ def _of(function: Any, module: Any) -> bool:
 def like(original: Any) -> Callable[[Any], Any]:
     """A wrapper that calls itself as the original does."""
     return functools.wraps(original)
+
+
+def _make_core_a_property(kind: Any) -> None:
+    """Pillow 10 has the core image as a plain attribute. Images that were there before keep it as that."""
+
+    def core(self: Any) -> Any:
+        return vars(self).get("im") if self._im is None else self._im
+
+    def put(self: Any, core: Any) -> None:
+        vars(self).pop("im", None)
+        self._im = core
+
+    kind._im, kind.im = None, property(core, put)
+
+
+def version() -> int:
+    """The major version of the Pillow in use."""
+    return int(sys.modules["PIL.Image"].__version__.split(".")[0])
 
 
 def _core_in_place_of(original: Any) -> Any:
@@ -504,7 +579,9 @@ def _point_in_place_of(original: Any) -> Any:
 
 def _transform_in_place_of(original: Any) -> Any:
     @like(original)
-    def transform(self: Any, size: Any, method: Any, data: Any = None, resample: Any = 0, fill: Any = 1, fillcolor: Any = None) -> Any:
+    def transform(
+        self: Any, size: Any, method: Any, data: Any = None, resample: Any = 0, fill: Any = 1, fillcolor: Any = None
+    ) -> Any:
         recipe = deferred(self)
         made = recipe and _transform(recipe, size, method, data, resample, fillcolor)
         return self._new(made) if made else original(self, size, method, data, resample, fill, fillcolor)
@@ -515,11 +592,30 @@ def _transform_in_place_of(original: Any) -> Any:
 def _transform(recipe: Recipe, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> Recipe | None:
     from PIL.Image import Transform
 
-    name, count = {Transform.AFFINE: ("affine", 6), Transform.PERSPECTIVE: ("perspective", 8)}.get(method, ("", 0)) if isinstance(method, int) else ("", 0)
-    if not name or type(size) is not tuple or type(data) not in (list, tuple) or len(data) < count or resample not in (0, 2, 3):
+    name, count = (
+        {Transform.AFFINE: ("affine", 6), Transform.PERSPECTIVE: ("perspective", 8)}.get(method, ("", 0))
+        if isinstance(method, int)
+        else ("", 0)
+    )
+    if (
+        not name
+        or type(size) is not tuple
+        or type(data) not in (list, tuple)
+        or len(data) < count
+        or resample not in (0, 2, 3)
+    ):
         return None
-    sides, numbers, fill = _integers(size), _floats(data[:count]), None if fillcolor is None else _fill(fillcolor, recipe.mode)
-    if len(sides) != 2 or not all(0 < side < _LIMIT for side in sides) or not numbers or (fillcolor is not None and fill is None):
+    sides, numbers, fill = (
+        _integers(size),
+        _floats(data[:count]),
+        None if fillcolor is None else _fill(fillcolor, recipe.mode),
+    )
+    if (
+        len(sides) != 2
+        or not all(0 < side < _LIMIT for side in sides)
+        or not numbers
+        or (fillcolor is not None and fill is None)
+    ):
         return None
     return recipe.then(name, *sides, numbers, int(resample), fill, size=(sides[0], sides[1]))
 
@@ -527,7 +623,12 @@ def _transform(recipe: Recipe, size: Any, method: Any, data: Any, resample: Any,
 def _fill(color: Any, mode: str) -> list[int] | None:
     """A colour as Pillow understands it, by band; None where that is not plain."""
     values = [color] * BANDS[mode] if type(color) is int and (mode == "L" or color == 0) else color
-    plain = type(values) in (list, tuple) and type(color) is not list and len(values) == BANDS[mode] and all(type(v) is int and 0 <= v <= 255 for v in values)
+    plain = (
+        type(values) in (list, tuple)
+        and type(color) is not list
+        and len(values) == BANDS[mode]
+        and all(type(v) is int and 0 <= v <= 255 for v in values)
+    )
     return list(values) if plain else None
 
 
@@ -566,7 +667,12 @@ def replace(module: Any, name: str, ours: Callable[..., Any]) -> None:
     here = "_stoker_" + name
     function.__globals__[here] = lambda *args, **kwargs: ours(original, *args, **kwargs)
     shim: dict[str, Any] = {}
-    exec(compile(f"def {name}(*args, **kwargs):\n    return {here}(*args, **kwargs)\n", function.__code__.co_filename, "exec"), shim)
+    exec(
+        compile(
+            f"def {name}(*args, **kwargs):\n    return {here}(*args, **kwargs)\n", function.__code__.co_filename, "exec"
+        ),
+        shim,
+    )
     function.__defaults__ = None
     function.__code__ = shim[name].__code__
 
@@ -575,10 +681,18 @@ def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
     recipe = deferred(image)
     colour = recipe and _fill(fill, recipe.mode)
     sides = _integers(border if type(border) is tuple and len(border) in (2, 4) else (border,))
-    if not recipe or not colour or not sides or not all(0 <= side < 1 << 16 for side in sides) or "transparency" in image.info:
+    if (
+        not recipe
+        or not colour
+        or not sides
+        or not all(0 <= side < 1 << 16 for side in sides)
+        or "transparency" in image.info
+    ):
         return original(image, border, fill)
     left, top, right, bottom = (sides * 4)[:4]
-    made = recipe.then("expand", left, top, right, bottom, colour, size=(image.width + left + right, image.height + top + bottom))
+    made = recipe.then(
+        "expand", left, top, right, bottom, colour, size=(image.width + left + right, image.height + top + bottom)
+    )
     return bare(image, made)
 
 
@@ -589,7 +703,9 @@ def bare(image: Any, recipe: Recipe) -> Any:
     return Image.Image()._new(recipe)
 
 
-def _autocontrast(original: Any, image: Any, cutoff: Any = 0, ignore: Any = None, mask: Any = None, preserve_tone: Any = False) -> Any:
+def _autocontrast(
+    original: Any, image: Any, cutoff: Any = 0, ignore: Any = None, mask: Any = None, preserve_tone: Any = False
+) -> Any:
     recipe = deferred(image)
     low, high = cutoff if type(cutoff) is tuple and len(cutoff) == 2 else (cutoff, cutoff)
     plain = all(type(value) in (int, float) and 0 <= value < 50 for value in (low, high))
@@ -620,7 +736,9 @@ def _install_enhancer(kind: type, module: Any) -> None:
     @like(enhance)
     def enhanced(self: Any, factor: Any) -> Any:
         recipe = vars(self).get("_stoker")
-        untouched = recipe is not None and getattr(self.image, "_im", None) is recipe and recipe.value is None and recording()
+        untouched = (
+            recipe is not None and getattr(self.image, "_im", None) is recipe and recipe.value is None and recording()
+        )
         if untouched and type(factor) in (int, float) and abs(factor) < _LIMIT:
             made = recipe.then(name, factor)
             return self.image._new(made) if name in ("color", "sharpness") else bare(self.image, made)

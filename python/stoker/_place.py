@@ -19,7 +19,14 @@ class Place(NamedTuple):
         """A name that the ranks of this job on this node share; None where there is one."""
         if self.local_world == 1 or self.world == 1:
             return None
-        names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID")
+        names = (
+            "MASTER_ADDR",
+            "MASTER_PORT",
+            "TORCHELASTIC_RUN_ID",
+            "TORCHELASTIC_RESTART_COUNT",
+            "SLURM_JOB_ID",
+            "SLURM_STEP_ID",
+        )
         said = [os.environ.get(name, "") for name in names]
         # Without any of these: launchers that say nothing start all ranks of a node themselves.
         return hashlib.sha256("\n".join(said if any(said) else [str(os.getppid())]).encode()).hexdigest()[:16]

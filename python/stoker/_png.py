@@ -1,7 +1,7 @@
 """Whether a PNG file is plain enough that its pixels may wait.
 
-Nothing is unpacked for it, so Pillow may still find fault with the pixels where all checksums are right. Then the batch is fetched
-again, with real pictures; so PNGs wait only where that can be done.
+Nothing is unpacked for it, so Pillow may still find fault with the pixels where all checksums are right. Then the
+batch is fetched again, with real pictures; so PNGs wait only where that can be done.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ _NOT_STILL = {b"acTL", b"fcTL", b"fdAT"}
 def sound(data: bytes | memoryview, mode: str, size: tuple[int, int], palette: bytes) -> int:
     """Where Pillow stops reading; 0 where it had better look at it.
 
-    A still picture of eight bits a band, as its header told Pillow, not interlaced, with nothing but the end behind its pixels.
+    A still picture of eight bits a band, as its header told Pillow, not interlaced, with nothing but the end behind
+    its pixels.
     """
-    header, view, at, pixels = struct.pack(">2I5B", *size, 8, _KINDS.get(mode, 255), 0, 0, 0), memoryview(data), 8, False
+    header, view, at, pixels = (
+        struct.pack(">2I5B", *size, 8, _KINDS.get(mode, 255), 0, 0, 0),
+        memoryview(data),
+        8,
+        False,
+    )
     while at + 12 <= len(data):
         (length,) = struct.unpack_from(">I", data, at)
         kind, behind = bytes(view[at + 4 : at + 8]), at + 12 + length
@@ -27,7 +33,14 @@ def sound(data: bytes | memoryview, mode: str, size: tuple[int, int], palette: b
         if kind == b"IEND":
             return at + 8 if pixels and not length else 0
         told = {b"IHDR": header, b"PLTE": palette if mode == "P" else None}.get(kind)
-        if (at == 8) != (kind == b"IHDR") or kind in _NOT_STILL or pixels and kind != b"IDAT" or told is not None and told != view[at + 8 : behind - 4]:
+        if (
+            (at == 8) != (kind == b"IHDR")
+            or kind in _NOT_STILL
+            or pixels
+            and kind != b"IDAT"
+            or told is not None
+            and told != view[at + 8 : behind - 4]
+        ):
             return 0
         pixels, at = pixels or kind == b"IDAT", behind
     return 0

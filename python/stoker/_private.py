@@ -1,8 +1,8 @@
 """Folders that this user alone can write, at every level; and who else is at a socket or a file in them.
 
-Whoever can write a folder on the way to a file can put another in its place. So each folder from the root down must belong
-to root or to the user, and neither group nor others may write to it: /tmp, where a name is anybody's once its file is
-gone, is none. internal/private is the same rule in Go; its testdata/cases.json is the table of cases of both.
+Whoever can write a folder on the way to a file can put another in its place. So each folder from the root down must
+belong to root or to the user, and neither group nor others may write to it: /tmp, where a name is anybody's once its
+file is gone, is none. internal/private is the same rule in Go; its testdata/cases.json is the table of cases of both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Shared(StokerError):
 
 
 def check(path: str, uid: int | None = None) -> str:
-    """Follow a path from the root, links included, and return it without them; Shared where others can write on the way."""
+    """Follow a path from the root, links included, and return it without them; Shared where others can write on the
+    way."""
     uid = os.geteuid() if uid is None else uid
     if not path.startswith("/"):
         raise Shared(f"{path!r} is no absolute path")
@@ -104,6 +105,11 @@ def _ways() -> Iterator[tuple[str, ...]]:
     """Folders that must be there, each with what may be made below it."""
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):
         yield runtime, "stoker"
+    yield from caches()
+
+
+def caches() -> Iterator[tuple[str, ...]]:
+    """Likewise, of those that stay."""
     if cache := os.environ.get("XDG_CACHE_HOME"):
         yield *os.path.split(os.path.normpath(cache)), "stoker"
     home = os.environ.get("HOME")
@@ -126,7 +132,8 @@ def node() -> str:
 
 @contextlib.contextmanager
 def reach(path: str) -> Iterator[str]:
-    """The path of a socket under a name that is short enough for it: a long one leads through a descriptor of its folder."""
+    """The path of a socket under a name that is short enough for it: a long one leads through a descriptor of its
+    folder."""
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
         yield path
         return

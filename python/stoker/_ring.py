@@ -36,7 +36,10 @@ class Ring:
         self._labels, self._indices = labels["offset"], indices["offset"]
         size, slot = layout["bytes"], layout["slot_bytes"]
         if self.slots * slot > size or size > os.fstat(descriptor).st_size:
-            raise StokerError(f"a ring of {size} bytes cannot hold {self.slots} slots of {slot}: client and binary are of different versions")
+            raise StokerError(
+                f"a ring of {size} bytes cannot hold {self.slots} slots of {slot}: client and binary are of "
+                f"different versions"
+            )
         # Nothing ever closes the mapping: it goes with the last array over it, whoever holds that.
         # What hangs on its life hangs on this array, for mmap tells its watchers only when it is gone.
         self.memory = np.frombuffer(mmap.mmap(descriptor, size), np.uint8)

@@ -1,9 +1,10 @@
 """Memory that the daemon writes batches to and the trainer reads them from, used again once nobody has it any more.
 
-New pages are cleared when they are first written and freed with the batch: a tenth of a fed epoch's processor time. So a process keeps
-the rooms of its last fetches. Whether one is free the kernel says: what is handed out is the room opened anew, with a shared
-lock (flock) on that opening. Such a lock goes when the last descriptor and the last mapping that come from the opening have gone, in whatever process
-they are; so a batch that somebody keeps, and be it as a view or in a forked child, is never written again.
+New pages are cleared when they are first written and freed with the batch: a tenth of a fed epoch's processor time.
+So a process keeps the rooms of its last fetches. Whether one is free the kernel says: what is handed out is the room
+opened anew, with a shared lock (flock) on that opening. Such a lock goes when the last descriptor and the last
+mapping that come from the opening have gone, in whatever process they are; so a batch that somebody keeps, and be it
+as a view or in a forked child, is never written again.
 """
 
 from __future__ import annotations
@@ -76,3 +77,8 @@ class Rooms:
     def forget(self) -> None:
         """Use none of them again: somebody may still write there."""
         self._rooms.clear()
+
+
+#: This process's, for batches. A forked child has others: its parent's locks are shared.
+rooms = Rooms()
+os.register_at_fork(after_in_child=rooms.forget)

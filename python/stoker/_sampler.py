@@ -17,7 +17,10 @@ from ._position import Feeder
 
 
 class _Told:
-    """The samples of this rank, in the order of the next iteration. Reading them to the end counts as that iteration."""
+    """The samples of this rank, in the order of the next iteration.
+
+    Reading them to the end counts as that iteration.
+    """
 
     def __init__(self, dataset: Any, feeder: Feeder) -> None:
         super().__init__(dataset)  # type: ignore[call-arg] # torch's

@@ -1,7 +1,8 @@
-"""What share of the pixels' work the daemon did: counted where pictures are made, said in one line when the program ends.
+"""What share of the pixels' work the daemon did: counted where pictures are made, said in one line when the program
+ends.
 
-A picture counts with the pixels of its file, by the worst that became of it. The workers of a process add to one page of
-memory after each fetch, under a lock that ends with its holder.
+A picture counts with the pixels of its file, by the worst that became of it. The workers of a process add to one page
+of memory after each fetch, under a lock that ends with its holder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 WHOLE, PART, PILLOW = range(3)  # by the daemon up to the batch; by it one by one, and on in Python; by Pillow
 _REASON = 512  # bytes of one
 
-_page: memoryview | None = None  # of the process that began, and of its workers: pictures, then pixels, of each kind; then a reason of each
+_page: memoryview | None = (
+    None  # of the process that began, and of its workers: pictures, then pixels, of each kind; then a reason of each
+)
 _file = -1
 _owner = 0
 _found = [0] * 6  # by this process, not yet on the page
@@ -93,10 +96,13 @@ def because(kind: int, reason: str) -> None:
     _reasons[kind] = _reasons[kind] or plain.encode(errors="replace")[:_REASON]
 
 
-def forked() -> None:
+def _forked() -> None:
     """In a forked child: what was found is the parent's."""
     global _fetching
     _fetching, _found[:] = 0, [0] * 6
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _add(kind: int, count: int, size: tuple[int, int]) -> None:
@@ -138,7 +144,9 @@ def _end() -> None:
 def counted() -> tuple[list[int], list[str]]:
     """Pictures and pixels of each kind, and a reason of each."""
     assert _page is not None
-    return list(_page[:48].cast("q")), [bytes(_page[48 + kind * _REASON :][:_REASON]).rstrip(b"\0").decode(errors="replace") for kind in range(3)]
+    return list(_page[:48].cast("q")), [
+        bytes(_page[48 + kind * _REASON :][:_REASON]).rstrip(b"\0").decode(errors="replace") for kind in range(3)
+    ]
 
 
 def sentence(found: list[int], reasons: list[str]) -> str:

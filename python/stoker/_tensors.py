@@ -2,149 +2,54 @@
 
 A `Later` is a tensor without storage, which knows its shape and type. What torchvision and torch's default collate
 ask of such tensors elementwise is kept and done with the pixels; any other operation gets the real tensor, made there
-and then, and so does anything that asks for memory, NumPy, a copy or a pickle. Once made, a tensor keeps its value: views
-and writes go there.
+and then, and so does anything that asks for memory, NumPy, a copy or a pickle. Once made, a tensor keeps its value:
+views and writes go there.
 """
 
 from __future__ import annotations
 
 import functools
-import math
+import sys
 import weakref
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.multiprocessing import reductions
 
 from . import _share
-from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace
+from ._making import maker
+from ._pictures import BANDS, Recording, bare, deferred, recording, replace
+from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
 _ARITHMETIC = {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
-_AXES = {(-1,): 0, (2,): 0, (-2,): 1, (1,): 1}  # of a flip, and Pillow's number of it
 _DTYPES = {torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 # What can be asked of a Later without making it: its looks, and what goes through __torch_dispatch__.
 _KNOWN = set(
-    "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized is_cuda is_cpu is_mps is_meta"
+    "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized "
+    "is_cuda is_cpu is_mps is_meta"
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
-    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip".split()
+    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip permute".split()
 )
 VALUES = "the values of a tensor"  # what may be asked for
-_OWN = {"cell", "real", "made", "face", "as_subclass", "requires_grad_", "__class__", "__dict__", "__reduce_ex__", "__torch_function__", "__torch_dispatch__", "_use_count"}
-
-
-class Call:
-    """An operation of torch's on a tensor, and what came with it. Two that are alike are mostly the same object."""
-
-    __slots__ = ("func", "rest", "kwargs")
-
-    def __init__(self, func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.func, self.rest, self.kwargs = func, rest, kwargs
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        return self.func(value, *self.rest, **self.kwargs)
-
-
-_calls: dict[Any, Call] = {}
-
-
-def call_of(func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    """A call with what came with it as it is now."""
-    marks = ((a.dtype, a.shape, a.numpy().tobytes()) if isinstance(a, torch.Tensor) and a.dtype != torch.bfloat16 else (type(a), a, isinstance(a, float) and math.copysign(1, a)) for a in rest)
-    key = (func, *marks, *kwargs.items())
-    found = _calls.get(key)
-    if found is None:
-        if len(_calls) >= 256:
-            _calls.clear()
-        found = _calls[key] = Call(func, tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in rest), kwargs)
-    return found
-
-
-def set_item(value: torch.Tensor, key: Any, new: Any) -> torch.Tensor:
-    """value[key] = new, as a Call."""
-    value[key] = new
-    return value
-
-
-class Plan(NamedTuple):
-    """How a tensor is made: of a picture, with calls then; or as a stack of plans and tensors. Never changes."""
-
-    recipe: Recipe | None
-    parts: tuple[Plan | torch.Tensor, ...]  # of a stack, which has no calls: it may as well be made then
-    calls: tuple[Call, ...]
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    rows: bool  # of a picture: in memory row by row, bands interleaved; else contiguous
-
-    def strides(self) -> tuple[int, ...]:
-        if self.rows:
-            channels, _, columns = self.shape
-            return (1, columns * channels, channels)
-        return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
-
-    def then(self, *calls: Call) -> Plan | None:
-        """With further calls, which are elementwise; None where it has to be seen what comes of one."""
-        looks: tuple[torch.dtype, bool] | None = None if self.parts else (self.dtype, self.rows)
-        for call in calls:
-            looks = looks and _looks(self.shape[0], *looks, call)
-        return None if looks is None else Plan(self.recipe, self.parts, (*self.calls, *calls), self.shape, *looks)
-
-    def flipped(self, call: Call) -> Plan | None:
-        """As torch's flip; what is done to each value may as well be done after it."""
-        axis, part_set = _AXES.get(call.rest[0]), any(call.func is set_item for call in self.calls)
-        looks = None if self.parts or axis is None or part_set else _looks(self.shape[0], self.dtype, self.rows, call)
-        if looks != (self.dtype, self.rows):
-            return None
-        assert self.recipe is not None
-        return self._replace(recipe=self.recipe.transpose(axis))
-
-    def set(self, key: Any, new: Any) -> Plan | None:
-        """With values put into a part of it."""
-        if self.parts:
-            return None
-        try:
-            part = torch.empty(()).expand(self.shape)[key].shape
-            fits = not isinstance(new, torch.Tensor) or torch.broadcast_shapes(part, new.shape) == part
-        except (RuntimeError, IndexError, ValueError):
-            return None  # to be raised by the real one
-        return self._replace(calls=(*self.calls, Call(set_item, (key, new), {}))) if fits else None
-
-
-_seen: dict[Any, Any] = {}  # by call, which is kept alive here
-
-
-def _looks(channels: int, dtype: torch.dtype, rows: bool, call: Call) -> tuple[torch.dtype, bool] | None:
-    """Type and layout of what an elementwise call gives: tried with a small tensor, once."""
-    key = (channels, dtype, rows, call)
-    if key not in _seen:
-        if len(_seen) >= 1024:
-            _seen.clear()
-        small = torch.zeros((2, 3, channels), dtype=dtype).permute(2, 0, 1)
-        small = small if rows else small.contiguous()
-        try:
-            after = call(small)
-        except (RuntimeError, TypeError):
-            after = None  # to be raised by the real one
-        if after is None or after.shape != small.shape:
-            _seen[key] = None
-        elif after.stride() == (1, 3 * channels, channels):
-            _seen[key] = after.dtype, True
-        else:
-            _seen[key] = (after.dtype, False) if after.stride() == (6, 3, 1) else None
-    return _seen[key]
-
-
-class Cell:
-    """What a Later and its aliases share: the plan, then the value."""
-
-    __slots__ = ("plan", "value")
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan: Plan | None = plan
-        self.value: torch.Tensor | None = None
+_OWN = {
+    "cell",
+    "real",
+    "made",
+    "face",
+    "as_subclass",
+    "requires_grad_",
+    "__class__",
+    "__dict__",
+    "__reduce_ex__",
+    "__torch_function__",
+    "__torch_dispatch__",
+    "_use_count",
+    "_view",
+}
 
 
 class Later(torch.Tensor):
@@ -178,13 +83,11 @@ class Later(torch.Tensor):
         """The value as a plain tensor."""
         cell = self.cell
         if cell.value is None:
-            from ._making import make
-
             if recording():
                 Recording.needed(VALUES)
             beside = _beside(cell)
             alone = not beside and cell.plan is not None and not cell.plan.parts
-            make([cell, *beside], _share.PART if alone else _share.WHOLE)
+            maker.make([cell, *beside], _share.PART if alone else _share.WHOLE)
         assert cell.value is not None
         return cell.value
 
@@ -199,15 +102,36 @@ class Later(torch.Tensor):
         else:
             setattr(self.real(), name, value)
 
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if type(key) is tuple else (key,)
+        return self._view(lambda plan: plan.indexed(keys), lambda value: value[key])
+
+    def permute(self, *dims: Any) -> Any:
+        order = tuple(dims[0] if len(dims) == 1 and type(dims[0]) in (tuple, list) else dims)
+        return self._view(lambda plan: plan.permuted(_positive(order)), lambda value: value.permute(*dims))
+
+    def _view(self, change: Any, look: Any) -> Any:
+        """What another look at the same memory gives, where that can wait."""
+        cell = self.cell
+        if cell.plan is not None and recording() and not _wrapping():
+            plan = change(cell.plan)
+            if plan is not None:
+                return Later(cell.view(plan, look))
+        return look(self.real())
+
     def __setitem__(self, key: Any, value: Any) -> None:
         cell = self.cell
         keys = key if type(key) is tuple else (key,)
-        plain = all(k is Ellipsis or type(k) is int or type(k) is slice and all(s is None or type(s) is int for s in (k.start, k.stop, k.step)) for k in keys)
+        plain = all(
+            k is Ellipsis
+            or type(k) is int
+            or type(k) is slice
+            and all(s is None or type(s) is int for s in (k.start, k.stop, k.step))
+            for k in keys
+        )
         plan = cell.plan.set(key, _kept(value)) if cell.plan and plain and _constant(value) else None
-        if plan is None:
+        if not cell.change(plan):
             self.real()[key] = _real(value)
-        else:
-            cell.plan = plan
 
     def __repr__(self, **kwargs: Any) -> str:
         return self.real().__repr__(**kwargs)
@@ -227,7 +151,8 @@ class Later(torch.Tensor):
 
 
 def _beside(cell: Cell) -> list[Cell]:
-    """What is made together with it: all pictures that wait, where the program goes through some that it has read before."""
+    """What is made together with it: all pictures that wait, where the program goes through some that it has read
+    before."""
     found, plan = recording(), cell.plan
     if found is None or plan is None or plan.recipe is None:
         return []
@@ -245,10 +170,12 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     if func is _aten.detach.default or func is _aten.alias.default:
         return type(later)(later.cell)
     if func is _aten.flip.default:
-        after = plan.flipped(call_of(func, (tuple(rest[0]),), {}))
+        axes = tuple(rest[0])
+        after = plan.flipped(call_of(func, (axes,), {}), axes)
     elif func in _IN_PLACE or func in _ARITHMETIC:
-        fits = not kwargs and len(rest) == 1 and _constant(rest[0]) and _elementwise(rest[0])
-        after = plan.then(call_of(func, rest, {})) if fits else None
+        other = ITSELF if len(rest) == 1 and _same(later, rest[0]) else rest[0] if rest else None
+        fits = kwargs.keys() <= {"alpha"} and len(rest) == 1 and (other is ITSELF or _fits(plan, other))
+        after = plan.then(call_of(func, (other,), kwargs)) if fits else None
     elif func is _aten.clone.default or func is _aten._to_copy.default:
         after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) else None
     else:
@@ -256,23 +183,43 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     if after is None:
         return None
     if func in _IN_PLACE:
-        later.cell.plan = after
-        return later
+        return later if later.cell.change(after) else None
     return Later(Cell(after))
+
+
+def _same(later: Later, other: Any) -> bool:
+    """Whether it is the same tensor."""
+    return isinstance(other, Later) and other.cell is later.cell
+
+
+def _positive(order: tuple[Any, ...]) -> tuple[int, ...]:
+    """The axes counted from the first; none of them where something else is among them."""
+    return tuple(axis % len(order) for axis in order) if all(type(axis) is int for axis in order) else ()
 
 
 def _copies(kwargs: dict[str, Any]) -> bool:
     """Whether a copy is made here, of a type that is known."""
-    elsewhere = kwargs.get("device") not in (None, torch.device("cpu")) or kwargs.get("layout") not in (None, torch.strided) or kwargs.get("pin_memory")
+    elsewhere = (
+        kwargs.get("device") not in (None, torch.device("cpu"))
+        or kwargs.get("layout") not in (None, torch.strided)
+        or kwargs.get("pin_memory")
+    )
     known = kwargs.keys() <= {"dtype", "memory_format", "non_blocking", "device", "layout", "pin_memory"}
     return known and not elsewhere and kwargs.get("dtype") in (None, *_DTYPES)
 
 
-def _elementwise(constant: Any) -> bool:
-    """Whether a number, or one for each band."""
+def _fits(plan: Plan, constant: Any) -> bool:
+    """Whether it is a number, or one for each band."""
+    if not _constant(constant):
+        return False
     if not isinstance(constant, torch.Tensor) or constant.ndim == 0:
         return True
-    return constant.ndim <= 3 and constant.shape[-2:].numel() == 1
+    return plan.steps is not None and constant.ndim <= len(plan.shape) and per_band(plan.look, constant.shape)
+
+
+def per_band(look: Look, shape: Any) -> bool:
+    """Whether something of that shape has one number for all pixels of a band."""
+    return all(side == 1 or axis == "C" for side, axis in zip(reversed(shape), reversed(look.axes)))
 
 
 def _kept(value: Any) -> Any:
@@ -283,7 +230,12 @@ def _kept(value: Any) -> Any:
 def _constant(value: Any) -> bool:
     """A number, or a real tensor that nothing else can mean."""
     if isinstance(value, torch.Tensor):
-        return type(value) is torch.Tensor and value.device.type == "cpu" and value.layout is torch.strided and not value.requires_grad
+        return (
+            type(value) is torch.Tensor
+            and value.device.type == "cpu"
+            and value.layout is torch.strided
+            and not value.requires_grad
+        )
     return type(value) in (int, float)
 
 
@@ -299,7 +251,12 @@ def _stacked(tensors: Any) -> Later | None:
         plan = tensor.cell.plan if isinstance(tensor, Later) else None
         parts.append(_real(tensor).clone() if plan is None else plan)
     ((shape, dtype),) = looks
-    return Later(Cell(Plan(None, tuple(parts), (), (len(parts), *shape), dtype, False)))
+    return Later(Cell(stack_of(parts, shape, dtype)))
+
+
+def stack_of(parts: list[Plan | torch.Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Plan:
+    """The plan of a stack."""
+    return Plan(None, tuple(parts), None, (), (len(parts), *shape), dtype, (0, 0, 0))
 
 
 def _real(value: Any) -> Any:
@@ -308,6 +265,12 @@ def _real(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_real, value)) if not hasattr(value, "_fields") else value
     return {key: _real(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _wrapping() -> bool:
+    """Whether torchvision's own tensors are asked to give their like, which views do not know here."""
+    helpers = sys.modules.get("torchvision.tv_tensors._torch_function_helpers")
+    return helpers is not None and getattr(helpers, "_TORCHFUNCTION_SUBCLASS", True)
 
 
 _kinds: dict[type, type[Later]] = {torch.Tensor: Later, Later: Later}  # which class stands for which
@@ -345,7 +308,18 @@ def _plan_of(image: Any, rows: bool) -> Plan | None:
     if recipe is None:
         return None
     (width, height), bands = recipe.size, recipe.bands
-    return Plan(recipe.copy(), (), (), (bands, height, width), torch.uint8, rows)
+    if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
+        return None
+    look = _LOOKS[bands > 1, rows]
+    return Plan(recipe.copy(), (), Steps(look, (), look), (), (bands, height, width), torch.uint8, (height, width, bands))
+
+
+_LOOKS = {
+    (True, True): Look("CHW", ("", "WC", "C"), torch.uint8, False),
+    (True, False): Look("CHW", ("HW", "W", ""), torch.uint8, False),
+    (False, True): Look("1HW", ("", "W", ""), torch.uint8, False),
+    (False, False): Look("1HW", ("", "W", ""), torch.uint8, False),
+}  # by whether there are several bands, and whether row by row, which torch takes a single band for anyway
 
 
 # Putting it in place.
@@ -373,7 +347,9 @@ def _pil_to_tensor(original: Any, pic: Any) -> Any:
 def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
     """As it is written there, without torch's way from call to call."""
     plan = tensor.cell.plan if type(tensor) is Later else None
-    lists = all(type(numbers) in (list, tuple) and all(type(n) in (int, float) for n in numbers) for numbers in (mean, std))
+    lists = all(
+        type(numbers) in (list, tuple) and all(type(n) in (int, float) for n in numbers) for numbers in (mean, std)
+    )
     if plan is None or inplace or not lists or not plan.dtype.is_floating_point or 0 in std:
         return original(tensor, mean, std, inplace)
     calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
@@ -402,13 +378,21 @@ def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
 def _pad(original: Any, img: Any, padding: Any, fill: Any = 0, padding_mode: Any = "constant") -> Any:
     recipe = deferred(img)
     sides = padding if type(padding) in (tuple, list) else (padding,)
-    if recipe is None or padding_mode not in _PADS or len(sides) not in (1, 2, 4) or not all(type(side) is int and side >= 0 for side in sides):
+    if (
+        recipe is None
+        or padding_mode not in _PADS
+        or len(sides) not in (1, 2, 4)
+        or not all(type(side) is int and side >= 0 for side in sides)
+    ):
         return original(img, padding, fill, padding_mode)
     left, top, right, bottom = (*sides, *sides, *sides, *sides)[:4]
     (width, height), inner = recipe.size, _PADS[padding_mode]
     if max(left, right) > width - inner or max(top, bottom) > height - inner or not any(sides):  # around and around
         return original(img, padding, fill, padding_mode)
-    return bare(img, recipe.then("pad", padding_mode, left, top, right, bottom, size=(width + left + right, height + top + bottom)))
+    return bare(
+        img,
+        recipe.then("pad", padding_mode, left, top, right, bottom, size=(width + left + right, height + top + bottom)),
+    )
 
 
 _PADS = {"edge": -(1 << 16), "reflect": 1, "symmetric": 0}  # what a side must have more than is put beside it
@@ -428,7 +412,13 @@ def _collate_in_place_of(original: Any) -> Any:
         if not any(isinstance(item, Later) for item in batch):
             return original(batch, collate_fn_map=collate_fn_map)
         later = _stacked(batch)
-        return original([item.real() if isinstance(item, Later) else item for item in batch], collate_fn_map=collate_fn_map) if later is None else later
+        return (
+            original(
+                [item.real() if isinstance(item, Later) else item for item in batch], collate_fn_map=collate_fn_map
+            )
+            if later is None
+            else later
+        )
 
     return collate
 

@@ -16,7 +16,7 @@ import torch.utils.data
 from ._cuda import Cuda, Uploader
 from ._dataset import Samples, folder_of, samples_of
 from ._defer import deferring
-from ._feed import Delivery, Session
+from ._feed import Delivery, Gone, Session
 from ._loader import POLICIES, TAILS, make_options, make_spec
 from ._order import Plan
 from ._place import Place, here
@@ -65,7 +65,6 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         seed: int | None = None,
         dtype: str | torch.dtype | None = None,
         channels_last: bool = False,
-        fast: bool = False,
         tail: str | None = None,
         on_error: str = "fail",
         max_bad: float | None = None,
@@ -87,7 +86,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if tail is not None and drop_last and tail != "drop":
             raise ValueError(f"drop_last=True is tail='drop'; tail={tail!r} was given as well")
         # By their names: who makes such a loader again, as Lightning does, looks for the arguments here.
-        self.seed, self.dtype, self.channels_last, self.fast, self.tail = seed, _dtype(dtype), channels_last, fast, tail
+        self.seed, self.dtype, self.channels_last, self.tail = seed, _dtype(dtype), channels_last, tail
         self.on_error, self.max_bad, self.max_pixels = on_error, max_bad, max_pixels
         self.nice, self.depth, self.name = nice, depth, name
         self.rank, self.world, self.record, self.quarantine = rank, world, record, quarantine
@@ -107,7 +106,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             pin_memory_device=pin_memory_device, **more,
         )  # fmt: skip
         self._order = self._plain = self._torchs = self.sampler
-        self._splits = self._place.world > 1 and sampler is None and self.batch_size is not None and not isinstance(dataset, torch.utils.data.IterableDataset)
+        self._splits = (
+            self._place.world > 1
+            and sampler is None
+            and self.batch_size is not None
+            and not isinstance(dataset, torch.utils.data.IterableDataset)
+        )
         if self._splits:
             self._torchs = torch.utils.data.distributed.DistributedSampler(
                 dataset, self._place.world, self._place.rank, self._shuffle, self._seed & (1 << 32) - 1, drop_last
@@ -160,7 +164,6 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             seed=self._seed,
             dtype=None if self.normalize_on_device or self.dtype is None else str(self.dtype).removeprefix("torch."),
             channels_last=self.channels_last,
-            fast=self.fast,
             tail=tail,
             samples=None,
             on_error=self.on_error,
@@ -180,9 +183,13 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if self.batch_size is None or type(batches) is not data.BatchSampler or batches.sampler is not self._order:
             raise Refused("batch_sampler= decides which samples make a batch")
         if batches.batch_size > MOST:
-            raise Refused(f"batch_size {batches.batch_size} is more than the {MOST} samples that the daemon hands over at a time")
+            raise Refused(
+                f"batch_size {batches.batch_size} is more than the {MOST} samples that the daemon hands over at a time"
+            )
         if self.collate_fn is not data.default_collate:
-            raise Refused(f"collate_fn {getattr(self.collate_fn, '__name__', type(self.collate_fn).__name__)} makes the batches")
+            raise Refused(
+                f"collate_fn {getattr(self.collate_fn, '__name__', type(self.collate_fn).__name__)} makes the batches"
+            )
         if self.worker_init_fn is not None:
             raise Refused("worker_init_fn= needs torch's workers")
         if sampler is None:
@@ -198,7 +205,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _arrangement(self) -> tuple[bool, str]:
         """Whether samples are shuffled, and what becomes of the last ones."""
-        shuffle, drop_last = self._shuffle or type(self._given) is torch.utils.data.RandomSampler, self.batch_sampler.drop_last
+        shuffle, drop_last = (
+            self._shuffle or type(self._given) is torch.utils.data.RandomSampler,
+            self.batch_sampler.drop_last,
+        )
         tail = "drop" if drop_last else "even" if self._place.world > 1 else "short"
         if type(self._given) is torch.utils.data.distributed.DistributedSampler:
             shuffle = self._given.shuffle
@@ -210,7 +220,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         for note in recipe.notes:
             self._say(note)
         if self._splits:
-            self._say(f"samples are split among the {self._place.world} ranks, as by a DistributedSampler; rank=0, world=1 gives each rank all of them")
+            self._say(
+                f"samples are split among the {self._place.world} ranks, as by a DistributedSampler; rank=0, "
+                f"world=1 gives each rank all of them"
+            )
         options = make_options(self.num_workers, self._place.local_world, self.nice, self.record, self.quarantine)
         feeder = Feeder(recipe.spec, self._place, options, self.timeout or math.inf, warn, recipe.samples.encoded)
         feeder.fence = _cuda.fence
@@ -233,14 +246,18 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             warn(f"{why}: this loader is torch's own DataLoader")
             self.check_worker_number_rationality()
         batches = self.batch_sampler
-        if self._order is not self._torchs and getattr(batches, "sampler", None) is self._order:  # else somebody has replaced it
+        if (
+            self._order is not self._torchs and getattr(batches, "sampler", None) is self._order
+        ):  # else somebody has replaced it
             self._use(self._torchs, self._torchs)
 
     def _use(self, sampler: Any, order: Any) -> None:
         """Set the samplers, which torch lets nobody set. Size and drop_last of the batches stay as they are now."""
         batches = self.batch_sampler
         object.__setattr__(self, "sampler", sampler)
-        object.__setattr__(self, "batch_sampler", torch.utils.data.BatchSampler(order, batches.batch_size, batches.drop_last))
+        object.__setattr__(
+            self, "batch_sampler", torch.utils.data.BatchSampler(order, batches.batch_size, batches.drop_last)
+        )
         self._order = order
 
     def _say(self, note: str) -> None:
@@ -259,13 +276,20 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         """Steps of an epoch, on every rank."""
         if self._fed is None:
             return super().__len__()
-        return Plan(len(self.dataset), self._place.world, self.batch_sampler.batch_size, self._arrangement()[1]).steps(0)
+        return Plan(len(self.dataset), self._place.world, self.batch_sampler.batch_size, self._arrangement()[1]).steps(
+            0
+        )
 
     def __iter__(self) -> Iterator[Any]:
         """Begin an iteration: of the next epoch, or where set_epoch, skip or load_state_dict say."""
         self._look()
         if self._fed is not None:
-            return self._iterate()
+            try:
+                return self._iterate()
+            except (Gone, OSError) as error:
+                if self._fed.feeder.next[1] > 0:  # of an epoch that was begun torch cannot make the rest
+                    raise
+                self._leave(str(error))
         with deferring():
             return self._moved(super().__iter__())
 
@@ -292,13 +316,16 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return {key: self._move(item) for key, item in value.items()} if type(value) is dict else value
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy, or a loader that is sent to another process, begins its own session, with the epoch that is next here."""
+        """A copy, or a loader that is sent to another process, begins its own session, with the epoch that is next
+        here."""
         batches = self.batch_sampler
         if self._fed is not None:
             batches = torch.utils.data.BatchSampler(self._torchs, batches.batch_size, batches.drop_last)
         changed = {"sampler": self._torchs, "batch_sampler": batches, "_order": self._torchs, "_iterator": None}
         changed["_epoch"] = self._epoch if self._before is None else self._before.next[0]
-        return {name: value for name, value in vars(self).items() if name not in ("_fed", "_before", "_which")} | changed
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_fed", "_before", "_which")
+        } | changed
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -307,7 +334,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def _is_accelerate_prepared(self) -> bool:
-        """Accelerate asks this of what it is to prepare; what is prepared it leaves as it is. It asks nothing else, so this is the moment."""
+        """Accelerate asks this of what it is to prepare; what is prepared it leaves as it is.
+
+        It asks nothing else, so this is the moment.
+        """
         if self._fed is None:
             if self._splits:  # it splits the samples itself
                 self._splits, self._torchs = False, self._plain
@@ -366,7 +396,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             self._fed.feeder.load(state)
             self._seed = self._fed.recipe.spec["seed"] = self._fed.feeder.spec["seed"]
         elif state:
-            raise StokerError("this loader is torch's own, which cannot go on from a state: make the transform translatable, as when the state was written")
+            raise StokerError(
+                "this loader is torch's own, which cannot go on from a state: make the transform "
+                "translatable, as when the state was written"
+            )
 
     @property
     def report(self) -> dict[str, Any] | None:
@@ -410,7 +443,10 @@ class _Recipe(NamedTuple):
 
 
 class _Fed:
-    """A session with the daemon, and what is made of its batches. It ends when neither loader nor iterations need it."""
+    """A session with the daemon, and what is made of its batches.
+
+    It ends when neither loader nor iterations need it.
+    """
 
     def __init__(self, recipe: _Recipe, feeder: Feeder, dtype: torch.dtype) -> None:
         self.recipe = recipe
@@ -562,7 +598,9 @@ class _Copier:
         self._device = device
 
     def send(self, tensors: list[Any], finish: Any) -> tuple[list[Any], Any, Any]:
-        copies = [tensor.to(self._device, copy=True) if isinstance(tensor, torch.Tensor) else tensor for tensor in tensors]
+        copies = [
+            tensor.to(self._device, copy=True) if isinstance(tensor, torch.Tensor) else tensor for tensor in tensors
+        ]
         return finish(copies), _Copied(), None
 
     def receive(self, tensors: list[Any], done: Any) -> list[Any]:
@@ -575,7 +613,11 @@ class _Copied:
 
 
 def _uploader(device: torch.device | None) -> Any:
-    return Uploader(_cuda, device) if device is not None and device.type == "cuda" else _Copier(device or torch.device("cpu"))
+    return (
+        Uploader(_cuda, device)
+        if device is not None and device.type == "cuda"
+        else _Copier(device or torch.device("cpu"))
+    )
 
 
 class _Numbers:
@@ -598,13 +640,15 @@ class _Pins:
         self._tried: weakref.ref[Session] | None = None
 
     def pin(self, session: Session) -> None:
-        if (self._tried is not None and self._tried() is session) or not _cuda.live():
+        if (self._tried is not None and self._tried() is session) or not _cuda.live() or not session.ring.memory.nbytes:
             return
         self._tried = weakref.ref(session)
         memory = session.ring.memory
         why = _cuda.pin(memory.ctypes.data, memory.nbytes)
         if why:
-            warn(f"the ring cannot be page-locked ({why}): copies to the GPU take the slower way through pageable memory")
+            warn(
+                f"the ring cannot be page-locked ({why}): copies to the GPU take the slower way through pageable memory"
+            )
             return
         weakref.finalize(memory, _unpin, memory.ctypes.data, os.getpid()).atexit = False
 
@@ -625,7 +669,8 @@ def _place(sampler: Any, rank: int | None, world: int | None) -> Place:
 
 
 def _seed(seed: int | None, sampler: Any, generator: Any, place: Place) -> int:
-    """Of order and augmentation: as said, or the sampler's, or the generator's; of several ranks all must have the same."""
+    """Of order and augmentation: as said, or the sampler's, or the generator's; of several ranks all must have the
+    same."""
     if seed is None and type(sampler) is torch.utils.data.distributed.DistributedSampler:
         seed = sampler.seed
     generator = generator or getattr(sampler, "generator", None)
@@ -648,5 +693,7 @@ def _dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
         return dtype
     known = {"uint8": torch.uint8, "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
     if dtype not in known:
-        raise ValueError(f"dtype {dtype!r}: expected {', '.join(map(repr, known))}, or None for what the transform gives")
+        raise ValueError(
+            f"dtype {dtype!r}: expected {', '.join(map(repr, known))}, or None for what the transform gives"
+        )
     return known[dtype]

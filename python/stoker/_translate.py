@@ -60,7 +60,9 @@ def translate(transform: Any) -> Translation:
     tensor = [{"op": "to_tensor" if state.form == FLOATS else "pil_to_tensor"}]
     notes = []
     if state.resized_tensor:
-        notes.append("images are resized as Pillow does it; torchvision's resize of tensors differs by at most 1 of 255")
+        notes.append(
+            "images are resized as Pillow does it; torchvision's resize of tensors differs by at most 1 of 255"
+        )
     return Translation(state.pixels + tensor + state.numbers, notes)
 
 
@@ -130,7 +132,15 @@ def _center_crop(step: Any, state: _State) -> None:
 def _random_resized_crop(step: Any, state: _State) -> None:
     _pixels(state)
     scale, ratio = _range(step.scale), _range(step.ratio)
-    state.pixels.append({"op": "random_resized_crop", "size": _square(step.size), "scale": scale, "ratio": ratio, "filter": _filter(step, state)})
+    state.pixels.append(
+        {
+            "op": "random_resized_crop",
+            "size": _square(step.size),
+            "scale": scale,
+            "ratio": ratio,
+            "filter": _filter(step, state),
+        }
+    )
     state.fixed = True
 
 
@@ -169,7 +179,11 @@ def _fill(fill: Any) -> list[float]:
     values = [fill] if isinstance(fill, (int, float)) else list(fill) if isinstance(fill, (list, tuple)) else None
     if fill is None:
         values = [0]
-    if values is None or len(values) not in (1, 3) or not all(isinstance(v, (int, float)) and v == int(v) and 0 <= v <= 255 for v in values):
+    if (
+        values is None
+        or len(values) not in (1, 3)
+        or not all(isinstance(v, (int, float)) and v == int(v) and 0 <= v <= 255 for v in values)
+    ):
         raise _Untranslated(f"has fill {fill}")
     return [int(value) for value in values]
 
@@ -325,6 +339,11 @@ def _find_kinds() -> _Kinds:
         "Normalize": _normalize,
         "Identity": _same,
     }
-    found = {getattr(module, name): handler for module in (v1, v2) for name, handler in handlers.items() if hasattr(module, name)}
+    found = {
+        getattr(module, name): handler
+        for module in (v1, v2)
+        for name, handler in handlers.items()
+        if hasattr(module, name)
+    }
     found[torch.nn.Identity] = _same
     return _Kinds({v1.Compose, v2.Compose, torch.nn.Sequential}, found)

@@ -13,11 +13,14 @@ import shutil
 import stat
 import subprocess
 import sysconfig
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 
 _NAME = "stoker.exe" if os.name == "nt" else "stoker"
+# Until CPython 3.13 a thread that asks sysconfig while another one asks for the first time finds half of its variables.
+_first_look = threading.Lock()
 
 
 class StokerError(RuntimeError):
@@ -40,7 +43,8 @@ def find_binary() -> str:
 
 
 def _trusted(path: str) -> bool:
-    """Whether a file beside this package may be run: a package in /tmp/stoker makes /tmp/bin/stoker anybody's to write."""
+    """Whether a file beside this package may be run: a package in /tmp/stoker makes /tmp/bin/stoker anybody's to
+    write."""
     if os.name == "nt":  # owners and modes say nothing there
         return True
     file, folder = os.stat(path), os.stat(os.path.dirname(path))
@@ -52,7 +56,8 @@ def _trusted(path: str) -> bool:
 def _script_paths() -> list[str]:
     """Where pip puts the binary: the scripts of this environment, or of this user."""
     schemes = sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")
-    return [os.path.join(sysconfig.get_path("scripts", scheme), _NAME) for scheme in schemes]
+    with _first_look:
+        return [os.path.join(sysconfig.get_path("scripts", scheme), _NAME) for scheme in schemes]
 
 
 def diagnose(run: str | os.PathLike[str]) -> dict[str, Any]:
@@ -73,7 +78,12 @@ def trace(
     to write for Perfetto.
     """
     flags = {"--top": top, "--by": by, "--timeline": timeline}
-    given = [word for flag, value in flags.items() if value is not None for word in (flag, os.fspath(value) if flag == "--timeline" else str(value))]
+    given = [
+        word
+        for flag, value in flags.items()
+        if value is not None
+        for word in (flag, os.fspath(value) if flag == "--timeline" else str(value))
+    ]
     return ask("trace", "--json", *given, *(["--shapes"] if shapes else []), "--", *map(os.fspath, files))
 
 
@@ -86,7 +96,8 @@ Run = str | os.PathLike[str]
 
 
 def verify(before: Run | Sequence[Run], after: Run | Sequence[Run]) -> dict[str, Any]:
-    """Compare two recordings, or several of each side; the answer stands in "outcome", whose fields docs/verify.md lists."""
+    """Compare two recordings, or several of each side; the answer stands in "outcome", whose fields docs/verify.md
+    lists."""
     sides = [[side] if isinstance(side, (str, os.PathLike)) else list(side) for side in (before, after)]
     return ask("verify", "--json", "--", *map(os.fspath, sides[0]), "--", *map(os.fspath, sides[1]))
 
@@ -107,7 +118,10 @@ def predict(**settings: Any) -> dict[str, Any]:
     step is carried over from measured="2,470 samples/s at batch 256 on
     a100-80gb-sxm" or like=RUN. A sweep stands in "sweep", what a target takes in "sizing".
     """
-    settings = {name.rstrip("_"): bool(value) if type(value).__name__ in ("bool", "bool_") else value for name, value in settings.items()}
+    settings = {
+        name.rstrip("_"): bool(value) if type(value).__name__ in ("bool", "bool_") else value
+        for name, value in settings.items()
+    }
     flags = [_flag(name, value) for name, value in settings.items() if value is not None and value is not False]
     return ask("predict", "--json", *flags)
 
@@ -115,6 +129,7 @@ def predict(**settings: Any) -> dict[str, Any]:
 # The units of plain numbers, by setting.
 _UNITS = {
     "flops": "FLOP",
+    "grouped": "FLOP",
     "bytes": "B",
     "kept": "B",
     "sample": "B",
@@ -155,7 +170,10 @@ def in_units(name: str, value: Any, unit: str) -> str:
     try:
         return f"{_number(value, unit)!r}{unit}"
     except Exception as error:  # pint's own errors are of many kinds
-        raise StokerError(f"{name} is {value!r}: expected a number{' of ' + unit if unit else ''}, or a text such as the command line takes: {error}") from error
+        raise StokerError(
+            f"{name} is {value!r}: expected a number{' of ' + unit if unit else ''}, or a text such as the "
+            f"command line takes: {error}"
+        ) from error
 
 
 # How pint calls the base units.

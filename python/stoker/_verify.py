@@ -12,7 +12,10 @@ import torch
 
 
 def twice(own: Callable[[], Any], fed: Callable[[], Any]) -> tuple[Any, bool]:
-    """The script's own batch, and whether the fed one is the same bit by bit. Random numbers go on as after the first."""
+    """The script's own batch, and whether the fed one is the same bit by bit.
+
+    Random numbers go on as after the first.
+    """
     before = states()
     batch = own()
     after = states()
@@ -48,7 +51,12 @@ def same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, torch.Tensor):
-        return one.dtype == other.dtype and one.shape == other.shape and one.stride() == other.stride() and same_bits(one, other)
+        return (
+            one.dtype == other.dtype
+            and one.shape == other.shape
+            and one.stride() == other.stride()
+            and same_bits(one, other)
+        )
     if isinstance(one, dict):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)):
@@ -63,4 +71,9 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two dense tensors of the same looks are equal, NaN and the sign of 0 included."""
     if one.layout is not torch.strided or one.is_quantized:
         return True
-    return torch.equal(*(each.detach().cpu().resolve_conj().resolve_neg().contiguous().flatten().view(torch.uint8) for each in (one, other)))
+    return torch.equal(
+        *(
+            each.detach().cpu().resolve_conj().resolve_neg().contiguous().flatten().view(torch.uint8)
+            for each in (one, other)
+        )
+    )

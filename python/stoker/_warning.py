@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -11,6 +12,13 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 class StokerWarning(UserWarning):
     """One sentence of the loader's: what it could not translate, or does otherwise."""
+
+
+def say(sentence: str) -> None:
+    """A line on stderr. Unlike a warning it raises nothing, whatever the program has made of warnings and of stderr."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"stoker: feed: {sentence}\n")
+        sys.stderr.flush()
 
 
 def warn(sentence: str) -> None:

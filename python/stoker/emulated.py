@@ -82,15 +82,15 @@ Chip = namedtuple(
 )
 
 # Pageable copies are staged through a pinned buffer by the CPU. The prior is
-# 1/4 to 2/3 of the pinned rate (research/predict.md 3.5); 0.4 is our choice
-# inside that range, not a measurement.
+# 1/4 to 2/3 of the pinned rate, and 0.4 our choice inside that range: [J], not a
+# measurement.
 _PAGEABLE = 0.4
 
 # Sources, column by column:
 # - memory: what nvidia-smi shows as total (81,920, 81,559 and 143,771 MiB), from memory, not measured by us;
-# - pinned host to device: Gen4 about 25 GB/s, Gen5 about 53 GB/s (research/predict.md 1.5, which cites
-#   ZaidQureshi/bam issue 54 and NVIDIA/nvbandwidth issue 24);
-# - limit: the board's power from NVIDIA's data sheets as in research/predict.md 1.5 (400, 700, 700 W);
+# - pinned host to device: Gen4 about 25 GB/s, Gen5 about 53 GB/s (GitHub issues ZaidQureshi/bam 54 and
+#   NVIDIA/nvbandwidth 24);
+# - limit: the board's power from NVIDIA's data sheets (400, 700, 700 W);
 # - idle: what nvidia-smi shows of an idle board, order of magnitude, from memory;
 # - clock: the greatest SM clock that nvidia-smi shows (1,410, 1,980, 1,980 MHz), from memory.
 CHIPS = {

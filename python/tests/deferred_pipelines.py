@@ -310,6 +310,38 @@ def odd_tensors(path):
     return tensor.stride(), tensor.float().stride(), stacked.div(255), torch.cat([tensor, tensor]), tensor.float().div_(7).to(torch.bfloat16), tensor + 1, 1 - tensor.float(), len(tensor)
 
 
+def seen_again(path):
+    """Tensors with themselves, and parts of tensors, looked at in several ways."""
+    tensor = F.to_tensor(opened(path))
+    same = tensor.add(tensor).add_(-1)
+    both = tensor * 2 - 1 + 0 * tensor
+    part = same[:, 3:43, -45:-5]
+    turned = part.permute(1, 2, 0)
+    grey = F.pil_to_tensor(opened(path).convert("L"))[..., 2:42, 1:41]
+    odd = same[:, 5:40:3, 2], same[1], same[..., None], same[:, 4:5], same[-1:, :, :], grey[0], tensor.flip(0)
+    return part, part.flip(-1), part.contiguous(), turned, turned.contiguous(), turned * torch.tensor([1.0, 2.0, 3.0]), grey, grey.float().div(255), both[:, :9, :9], part.stride(), *odd
+
+
+def parts_written(path):
+    """What looks at the same memory sees what is written to it."""
+    tensor = F.to_tensor(opened(path).resize((24, 24)))
+    part = tensor[:, 4:20, 4:20]
+    inner = part[:, 2:6, 3:8]
+    alone = F.to_tensor(opened(path).resize((24, 24)))[:, 2:22, 2:22]
+    alone.mul_(2)
+    alone[:, 1:3, 4:9] = 0.5
+    copy = part.clone()
+    inner.add_(1)
+    tensor[:, 5:9, 5:9] = 0.25
+    return tensor, part, inner, alone, copy.sub_(copy), [F.to_tensor(opened(path).resize((9, 9)))[:, :4, :4] for _ in range(2)]
+
+
+def var(path):
+    """FoundationVision/VAR: between -1 and 1 by adding the tensor to itself."""
+    tensor = T.functional.to_tensor(T.RandomCrop(40)(F.resize(opened(path), 45, T.InterpolationMode.LANCZOS)))
+    return tensor.add(tensor).add_(-1)
+
+
 def enhanced(path):
     image = opened(path).resize((40, 40))
     kinds = ImageEnhance.Brightness, ImageEnhance.Color, ImageEnhance.Contrast, ImageEnhance.Sharpness
@@ -508,6 +540,11 @@ PIPELINES = {
     "replaced": lambda root: (Replaced(root, None), {"collate_fn": list}),
     "written": custom(written),
     "odd tensors": custom(odd_tensors),
+    "seen again": custom(seen_again, collate_fn=list),
+    "parts written": custom(parts_written),
+    "VAR": custom(var),
+    "LeRobot": folder(T.Resize(50), T.ToTensor(), v2.CenterCrop(40), v2.RandomHorizontalFlip()),
+    "v2 cuts": folder(T.Resize(50), v2.ToImage(), v2.RandomCrop(40), v2.RandomHorizontalFlip(), v2.CenterCrop(30), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.2])),
     "enhanced": custom(enhanced),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),

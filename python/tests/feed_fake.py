@@ -3,8 +3,8 @@
 Runs in place of the binary: STOKER_BIN names a script that starts this file. Every
 pixel of a file has the value of its name's number % 251, its label is its class, its index its place among the samples. FEED_FAKE holds
 words that make it misbehave: die-at=N (exit when batch N is due), mute-at=N (say
-nothing any more), stall-at=N (answer pings, send no batches), bad=I (sample I is
-bad), fail-at=N (a fatal error), words=TEXT (on stderr at the start).
+nothing any more), stall-at=N (answer pings, send no batches), young=1 (the first daemon alone does that), bad=I (sample I is
+bad), fail-at=N (a fatal error; kind=KIND is its kind), words=TEXT (on stderr at the start).
 """
 
 import array
@@ -31,6 +31,11 @@ class Fake:
         self.knobs = knobs()
         self.sent = 0
         self.mute = False
+        if "young" in self.knobs:
+            mark = os.environ["FEED_FAKE_LOG"] + ".young"
+            if os.path.exists(mark):
+                self.knobs = {}
+            open(mark, "w").close()
         self.listener = None
         self.ranks, self.expected, self.parent = set(), 0, 0
         self.log = os.environ.get("FEED_FAKE_LOG")
@@ -170,9 +175,12 @@ class Session:
     def start(self, packet):
         assert packet["run"] > self.run, "runs must grow"
         self.run = packet["run"]
-        self.epoch, self.at, self.step = packet["epoch"], packet["consumed"], 0
+        self.epoch, self.at, self.step = packet["epoch"], packet["consumed"], packet.get("done", 0)
         self.released, self.total = 0, self.steps(self.at)
-        self.fill()
+        if self.step == self.total:
+            self.ended(self.run, self.epoch)
+        elif not packet.get("once"):
+            self.fill()
 
     def release(self, slot):
         run, epoch = self.loaned.pop(slot)  # KeyError: it was not on loan
@@ -180,9 +188,12 @@ class Session:
         if run == self.run:
             self.queue.remove(epoch)
             if epoch not in self.queue and epoch < self.epoch:
-                report = {"from": 0, "samples": len(self.samples), "digest": "d", "expected": "d", "exactly_once": True, "bad": 0, "inexact": 0}
-                send(self.end, {"type": "end", "run": run, "epoch": epoch, "report": report})
+                self.ended(run, epoch)
         self.fill()
+
+    def ended(self, run, epoch):
+        report = {"from": 0, "samples": len(self.samples), "digest": "d", "expected": "d", "exactly_once": True, "bad": 0, "inexact": 0}
+        send(self.end, {"type": "end", "run": run, "epoch": epoch, "report": report})
 
     def order(self, epoch):
         samples = list(range(len(self.samples)))
@@ -207,7 +218,7 @@ class Session:
         if knobs.get("mute-at") == sent:
             self.fake.mute = True
         if knobs.get("fail-at") == sent:
-            send(self.end, {"type": "error", "text": "sample 7 is bad", "hint": "take it away", "fatal": True})
+            send(self.end, {"type": "error", "text": "sample 7 is bad", "hint": "take it away", "fatal": True, **({"kind": knobs["kind"]} if "kind" in knobs else {})})
             return True
         return self.fake.mute or knobs.get("stall-at") == sent
 

@@ -62,8 +62,9 @@ def let_go():
     module = sys.modules.get("stoker._defer")
     if module is not None:
         module._daemon, module._lost = None, False
-        if module._making.daemon is not None:
-            module._making.daemon.close()
+        if module.maker.line is not None:
+            module.maker.line.close()
+            module.maker.line = None
 
 
 def children():

@@ -105,7 +105,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     ways = {Hard: dict(sampler=Hardest()), More: dict(workers=1), Resumed: dict(workers=1, keep=True), Ahead: dict(workers=2), Wrong: dict(workers=1)}
     for kind in (Plain, Logs, Kept, Epochs, Draws, Counts, Opened, Workers, Dies, Bad, Stream, Hard, More, Resumed, Ahead, Wrong, Twice):
-        if "STOKER_APPLY" in os.environ:
+        if "STOKER_PLAN" in os.environ:
             print("== " + kind.__name__, file=sys.stderr, flush=True)
         loader = make(kind, **ways.get(kind, {}))
         if kind is Twice:
@@ -120,7 +120,7 @@ if __name__ == "__main__":
 LIVE = TRAIN.partition('if __name__ == "__main__":')[0] + """
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    live = sys.modules["_stoker_hook"]._part("live") if "STOKER_LIVE" in os.environ else None
+    live = sys.modules["_stoker_hook"].part("live") if "STOKER_LIVE" in os.environ else None
     ways = {Plain: {}, More: dict(workers=1), Resumed: dict(workers=1, keep=True), Draws: {}, Counts: dict(workers=1), Hard: dict(sampler=Hardest())}
     if live:
         live.STEPS, live.SECONDS = 3, 0.0
@@ -174,11 +174,11 @@ class Apply(HookCase):
     def test_same_losses_or_left_as_it_is(self):
         path = self.plan(TRAIN, PLAN)
         plain = self.run_program(TRAIN, hook=False)
-        applied = self.run_program(TRAIN, STOKER_APPLY=path)
+        applied = self.run_program(TRAIN, STOKER_PLAN=path)
         self.assertEqual(plain.out.splitlines(), applied.out.splitlines(), applied.err)
         self.assertEqual((plain.err, applied.code), ("", 0), applied.err)
         for name, said in SAID.items():
-            told = [line for line in ("\n" + applied.err.partition("== %s\n" % name)[2]).partition("\n== ")[0].splitlines() if "stoker: apply" in line]
+            told = [line for line in ("\n" + applied.err.partition("== %s\n" % name)[2]).partition("\n== ")[0].splitlines() if "stoker: plan" in line]
             self.assertEqual(["left as it is" in line for line in told].count(True), int(bool(said)), (name, told))
             self.assertIn(said, "".join(told), name)
         self.assertIn("no DataLoader over Nobody was iterated", applied.err)
@@ -201,6 +201,8 @@ class Apply(HookCase):
             self.assertEqual([told["decided"] for told in log if told["dataset"] == name], ["as it is"] * bool(decided or name == "Draws") + decided, (name, tuned.err))
         self.assertIn("draws random numbers (random)", tuned.err)
         self.assertIn("Hardest may draw", tuned.err)
+        self.assertRegex(tuned.err, r"live: kept at .*program\.py:\d+: num_workers=2, prefetch_factor=4: \d.*x, .* ms a step; write DataLoader\(\.\.\., num_workers=2, prefetch_factor=4\)")
+        self.assertRegex(tuned.err.splitlines()[-1], r"stoker tune --plan .*plan\.json -- CMD$")
         with open(os.path.join(folder, "plan.json")) as file:
             plan = json.load(file)
         found = {one["dataset"]: {change["setting"]: change["to"] for change in one["changes"]} for one in plan["loaders"]}
@@ -214,9 +216,9 @@ class Apply(HookCase):
             if text:
                 with open(path, "w") as file:
                     file.write(text)
-            result = self.run_program("print('ran')", reader=None, STOKER_APPLY=path)
+            result = self.run_program("print('ran')", reader=None, STOKER_PLAN=path)
             self.assertEqual((result.code, result.out), (0, "ran\n"), result.err)
-            self.assertIn("stoker: apply: CMD runs with its own settings: read plan", result.err)
+            self.assertIn("stoker: plan: CMD runs with its own settings: read plan", result.err)
 
 
 # What changes numbers, of the whole program. A case is a module; each begins with the settings of the plan not set yet.
@@ -226,7 +228,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-part = sys.modules["_stoker_hook"]._part("precision") if "STOKER_APPLY" in os.environ or "STOKER_LOSSES" in os.environ else None
+part = sys.modules["_stoker_hook"].part("precision") if "STOKER_PLAN" in os.environ or "STOKER_LOSSES" in os.environ else None
 wanted = dict(part._wanted) if part else {}
 
 class Net(nn.Module):
@@ -288,7 +290,7 @@ if __name__ == "__main__":
             nn.Module.__call__ = ours
             part.autocasts = False
             part._wanted.clear(); part._wanted.update(wanted)
-            part.hook._part("apply")._said.clear()
+            sys.modules["_stoker_hook"].part("apply")._said.clear()
         torch.set_float32_matmul_precision("high" if kind is Set else "highest")
         print(kind.__name__, json.dumps(train(kind)), torch.get_float32_matmul_precision())
         if part: part._wanted.clear()
@@ -303,7 +305,7 @@ class Numbers(HookCase):
         path = os.path.join(self.folder, "plan.json")
         with open(path, "w") as file:
             json.dump({"loaders": [], "program": [dict(zip(("setting", "from", "to"), change)) for change in changes]}, file)
-        more["STOKER_APPLY"] = path
+        more["STOKER_PLAN"] = path
         return self.trained(self.run_program(NUMBERS, reader=None, **more))
 
     def trained(self, result):
@@ -327,7 +329,7 @@ class Numbers(HookCase):
         self.assertNotIn("stoker", read.err)
         with open(path) as file:
             self.assertEqual([float(line) for line in file], [loss for one in plain.values() for loss in one["losses"]])
-        set, told, _ = self.numbers([TF32, BF16], STOKER_APPLY_ALLOW="precision")
+        set, told, _ = self.numbers([TF32, BF16], STOKER_PLAN_ALLOW="precision")
         float32, evaluated = "torch.float32", "evaluated torch.float32"
         plain["Compiled"] = plain["Net"]
         for name in ("Net", "Nested", "Checked", "Compiled"):

@@ -1,6 +1,7 @@
 """What stoker gives to trainers and notebooks: it imports nothing, and is inert where nobody observes. Frameworks are stand-ins."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -29,9 +30,11 @@ class Figures(unittest.TestCase):
 
     def test_the_hook_hands_them_over(self):
         self.assertEqual(stoker.figures(), {})
-        told = types.SimpleNamespace(_request=lambda path: {"to": ["figures"], "values": {"stall_ratio": 0.5}, "step": 1})
-        part = {"hook": told}
-        with open(os.path.join(REPOSITORY, "observe", "hook", "log.py")) as file:
+        package = types.ModuleType("hook")
+        package.guard = None
+        package.process = types.SimpleNamespace(request=lambda path: {"to": ["figures"], "values": {"stall_ratio": 0.5}, "step": 1})
+        part = {"__name__": "hook.log", "__package__": "hook"}
+        with open(os.path.join(REPOSITORY, "python", "hook", "log.py")) as file, mock.patch.dict(sys.modules, hook=package):
             exec(compile(file.read(), "log.py", "exec"), part)
         part["log"](None, "path")
         self.assertEqual(stoker.figures(), FOUND)
@@ -85,6 +88,10 @@ class Notebook(unittest.TestCase):
         with self.assertRaisesRegex(stoker.StokerError, "nothing behind it"):
             magics["stoker", "cell"]("--fast", "x = 2")
         self.assertEqual(ran, ["x = 1"])
+
+    def test_interrupts_are_ignored(self):
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
+        self.test_a_cell_runs_once_and_is_judged()
 
     def test_a_table(self):
         answer = stoker.diagnose(CASE)

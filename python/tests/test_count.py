@@ -31,6 +31,22 @@ class Count(unittest.TestCase):
             self.assertEqual(counted["layers"], 53)
 
     @unittest.skipUnless(HAS_VISION, "no torchvision here")
+    def test_convolutions_by_groups(self):
+        """ResNeXt-50's 32 groups: 16 convolutions of 3x3; those of one channel a group are depthwise, which is no group."""
+        import torch
+        import torchvision
+
+        for batch in (1, 2):
+            counted = stoker.count(torchvision.models.resnext50_32x4d(), torch.empty(batch, 3, 224, 224))
+            self.near(counted, {"flops": 2 * 4.23e9, "grouped": 0.462e9})
+        self.assertNotIn("grouped", stoker.count(torchvision.models.mobilenet_v2(), torch.empty(1, 3, 224, 224)))
+        settings = dict(gpu="rtx-3090", batch=256, workers=8, cores=16, storage="nvme", data="imagenet-jpeg", precision="fp16", software="channels-last")
+        if built():
+            wide, narrow = (stoker.predict(**settings, **{**counted, "grouped": grouped}) for grouped in (counted["grouped"] * 4, None))
+            high = [next(s["time_s"]["high"] for s in answer["stages"] if s["stage"] == "compute") for answer in (wide, narrow)]
+            self.assertGreater(high[0], 1.1 * high[1])
+
+    @unittest.skipUnless(HAS_VISION, "no torchvision here")
     def test_vit(self):
         """17.56 GMAC, 86.57 M parameters; attention as one operation, also through MultiheadAttention."""
         import torch

@@ -41,7 +41,7 @@ def check():
 
 check()
 from stoker import _making
-print(_making.daemon is not None and _making.daemon.alive())
+print(_making.maker.line is not None and _making.maker.line.alive())
 """
 
 

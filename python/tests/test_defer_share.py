@@ -56,7 +56,6 @@ class CountTest(unittest.TestCase):
         for _ in range(3):
             if not (child := os.fork()):
                 try:
-                    _share.forked()
                     with _share.counting():
                         _share.went(types.SimpleNamespace(went=-1, size=(2, 2)), _share.WHOLE)
                 finally:

@@ -8,6 +8,7 @@ import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import random
+import resource
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _jpeg, _line, _making, _pictures, _share
+    from stoker import _defer, _files, _jpeg, _job, _line, _making, _pictures, _room, _share
 except ImportError:
     torch = None
 
@@ -33,6 +34,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Where nothing can be deferred: read as arrays or pixels at once, by threads of the program's own, or no JPEG is asked for.
 REAL = {"numpy", "arrays", "threads", "touched", "pictures"}
+
+# Where nothing is asked for before the batch is there.
+WAITING = {"folder", "reference", "v2", "VAR", "LeRobot", "v2 cuts"}
 
 LEFT = {"odd", "png", "png broken"}  # some of whose files the daemon hands back
 
@@ -55,6 +59,9 @@ class Here:
 
     def alive(self):
         return True
+
+    def ready(self):
+        return self.alive()
 
     def close(self):
         pass
@@ -85,11 +92,12 @@ class RecordedTest(DeferredCase):
     def setUp(self):
         super().setUp()
         self.here = Here()
-        self.enterContext(mock.patch.object(_making, "daemon", self.here))
+        self.enterContext(mock.patch.object(_making.maker, "line", self.here))
+        self.enterContext(mock.patch.object(_defer, "_checked", True))
         _defer._install()
         self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
         self.enterContext(mock.patch.object(_defer, "_everywhere", True))
-        self.enterContext(mock.patch.object(_defer, "_ends", lambda count: []))
+        self.enterContext(mock.patch.object(_defer, "_supply", lambda count: None))
 
     def test_batches(self):
         for name in pipelines.PIPELINES:
@@ -98,6 +106,15 @@ class RecordedTest(DeferredCase):
                     self.here.count.value = 0
                     self.assertEqualToPlain(name, workers)
                     self.assertEqual(self.here.count.value == 0, name in REAL, self.here.count.value)
+
+    def test_waits(self):
+        """What is recorded to the end is made for the whole batch."""
+        asked = []
+        with mock.patch.object(_pictures.Recording, "needed", staticmethod(asked.append)):
+            for name in sorted(WAITING):
+                with self.subTest(name):
+                    self.assertEqualToPlain(name, 0)
+                    self.assertEqual(asked, [])
 
     def test_odd_files(self):
         self.assertGreaterEqual(len(pipelines.deferred_odd.files()), 300)
@@ -201,7 +218,7 @@ class RecordedTest(DeferredCase):
     def test_made_together(self):
         """Pictures that a collate function reads one after the other are made at once."""
         requests = []
-        with mock.patch.object(_making, "daemon", mock.Mock(side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
+        with mock.patch.object(_making.maker, "line", mock.Mock(side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
             self.assertEqualToPlain("in turn", 0)
         self.assertEqual(len(requests), 10)
 
@@ -217,7 +234,7 @@ class RecordedTest(DeferredCase):
             data.files = data.files[:1] * 20
             self.here.count.value = 0
             by_pillow = mock.Mock(side_effect=_pictures.by_pillow)
-            with self.subTest(name), mock.patch.multiple(_pictures, _TRIED=4, by_pillow=by_pillow), mock.patch.object(_making, "by_pillow", by_pillow):
+            with self.subTest(name), mock.patch.multiple(_pictures, _TRIED=4, by_pillow=by_pillow), mock.patch.object(_job, "by_pillow", by_pillow):
                 list(torch.utils.data.DataLoader(data, 5))
                 self.assertEqual((self.here.count.value, by_pillow.call_count), (made, pillow))
 
@@ -279,6 +296,10 @@ class JpegTest(unittest.TestCase):
 class VerifyTest(DeferredCase):
     """What a daemon makes wrong is found where it is asked to be."""
 
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(_defer, "_checked", True))
+
     def test_wrong(self):
         class Wrong(Here):
             closed = False
@@ -296,7 +317,7 @@ class VerifyTest(DeferredCase):
                 return []
 
         for line, said in ((Wrong(), "differs from Pillow's"), (Here(), "are equal, bit by bit")):
-            self.enterContext(mock.patch.object(_making, "daemon", line))
+            self.enterContext(mock.patch.object(_making.maker, "line", line))
             _defer._install()
             self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
             self.enterContext(mock.patch.object(_defer, "_everywhere", True))
@@ -308,7 +329,7 @@ class VerifyTest(DeferredCase):
 
     def test_taken_by_nobody(self):
         """What does not take a deferred tensor costs the script nothing here either."""
-        self.enterContext(mock.patch.object(_making, "daemon", Here()))
+        self.enterContext(mock.patch.object(_making.maker, "line", Here()))
         _defer._install()
         self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
         self.enterContext(mock.patch.object(_defer, "_everywhere", True))
@@ -342,7 +363,7 @@ class DaemonTest(DeferredCase):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY))
-        self.enterContext(mock.patch.object(_making, "daemon", None))
+        self.enterContext(mock.patch.object(_making.maker, "line", None))
         self.enterContext(mock.patch.object(_defer, "_daemon", None))
         self.enterContext(mock.patch.object(_defer, "_lost", False))
         self.enterContext(mock.patch.object(_defer, "_everywhere", True))
@@ -355,7 +376,7 @@ class DaemonTest(DeferredCase):
             left = call(line, jobs)
             with self.all.get_lock():
                 self.all.value += len(jobs)
-                self.left.value += len(left)
+                self.left.value += len(jobs if left is None else left)
             return left
 
         self.enterContext(mock.patch.object(_line.Line, "__call__", counted))
@@ -388,6 +409,23 @@ class DaemonTest(DeferredCase):
                             process.kill()
                             process.wait()
                 self.assertEqual([each.hexdigest()[:16] for each in found], self.plain[f"reference/{workers}"][:-1])
+
+    def test_no_descriptor(self):
+        """A daemon without descriptors gets no picture any more: the workers make them, and stay connected."""
+        for workers in (0, 2):
+            with self.subTest(workers=workers), warnings.catch_warnings():
+                warnings.simplefilter("error")  # no line has broken
+                found = []
+                for number, batch in enumerate(pipelines.loader("reference", self.root, workers)):
+                    found.append(hashlib.sha256())
+                    pipelines.digest(batch, found[-1])
+                    if number == 0:
+                        pid = _defer._daemon._end.peek()[2][1].pid
+                        before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
+                    if number == 2:
+                        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+                each = len(found)
+                self.assertEqual([one.hexdigest()[:16] for one in found], self.plain[f"reference/{workers}"][:each])
 
     def test_kept(self):
         """Memory is used again, but never what a trainer still has: a batch, a view of one, an array, also when the workers have ended."""
@@ -424,22 +462,24 @@ class DaemonTest(DeferredCase):
 
     def test_line_broken(self):
         """A daemon that was not waited for may still write where it was told to: never again there."""
-        _making.rooms.forget()
-        room, loan = _making.rooms.lend(4096)
+        _room.rooms.forget()
+        room, loan = _room.rooms.lend(4096)
         os.close(loan)
-        again, loan = _making.rooms.lend(4000)
+        again, loan = _room.rooms.lend(4000)
         os.close(loan)
         self.assertIs(again, room)
         ours, theirs = socket.socketpair()
         self.addCleanup(theirs.close)
-        _line.Line(ours).close()
-        other, loan = _making.rooms.lend(4096)
+        line = _line.Line(mock.Mock(connection=lambda: ours), 1)
+        self.assertTrue(line.ready())
+        line.close()
+        other, loan = _room.rooms.lend(4096)
         os.close(loan)
         self.assertIsNot(other, room)
 
     def test_kept_by_a_child(self):
         """A forked child may still read what its parent has dropped."""
-        _making.rooms.forget()
+        _room.rooms.forget()
         batches = iter(pipelines.loader("folder", self.root, 0))
         images, _ = next(batches)
         first, seen = place_of(images), digest_of(images)

@@ -19,7 +19,7 @@ import leash
 from stoker import emulated
 from stoker.emulated import Device
 
-# design.md, "What the device did is decided by the device's own clock".
+# Seconds a batch takes to load, the host to issue a step, and the device to compute it.
 LOAD, ISSUE, STEP = 0.040, 0.010, 0.060
 
 

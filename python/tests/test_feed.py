@@ -1,8 +1,11 @@
 """The loader without torch, against a daemon in Python (feed_fake.py)."""
 
+import contextlib
 import copy
 import gc
+import glob
 import importlib.metadata
+import io
 import json
 import os
 import pickle
@@ -381,32 +384,73 @@ class LoaderTest(FeedCase):
             os.mkdir(empty)
             len(stoker.Loader(empty, OPS))
 
-    def test_death_of_the_daemon(self):
-        self.environment(FEED_FAKE="die-at=3 words=hello")
-        loader = self.loader(depth=3)
-        seen = []
-        with self.assertRaisesRegex(stoker.StokerError, "stoker feed has ended; it said: .*the fake dies as it was told to"):
-            for batch in loader:
-                seen.extend(batch.indices.tolist())
-                del batch
-        os.environ["FEED_FAKE"] = ""
-        for batch in loader:  # goes on behind the last batch that was handed out
-            seen.extend(batch.indices.tolist())
-        self.assertEqual(sorted(seen), list(range(42)))
+    def said(self, run):
+        """What a run says on stderr."""
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            run()
+        return said.getvalue()
 
-    def test_kill_of_the_daemon(self):
-        loader = self.loader(depth=3)
+    def training(self, kill=lambda when: None, **settings):
+        """All that a training of three epochs sees of its loader; kill is called at each moment of it."""
+        loader = self.loader(depth=3, **settings)
+        kill("before")
         seen = []
-        with self.assertRaises(stoker.StokerError):
-            for batch in loader:
-                seen.append(batch.indices.tolist())
-                if len(seen) == 1:
-                    (pid,) = children()
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        loader.load_state_dict(loader.state_dict())
-        seen.extend(batch.indices.tolist() for batch in loader)
-        self.assertEqual(sorted(sum(seen, [])), list(range(42)))
+        for epoch in range(3):
+            for number, batch in enumerate(loader):
+                seen.append((batch.indices.tolist(), batch.images.tolist(), batch.labels.tolist(), batch.mask.tolist()))
+                del batch
+                kill((epoch, number))
+                seen.append(loader.state_dict())
+            kill((epoch, "end"))
+            seen.append(loader.report)
+            loader.load_state_dict(loader.state_dict())
+            kill((epoch, "loaded"))
+        loader.close()
+        return seen
+
+    def kill(self, number=signal.SIGKILL):
+        for pid in children():
+            os.kill(pid, number)
+            if number != signal.SIGSTOP:
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    def test_death_of_the_daemon(self):
+        """The training sees what it does without: batches, order, states and reports, wherever the daemon dies."""
+        plain = self.training()
+        self.environment(FEED_FAKE="die-at=3 words=hello young=1")
+        said = self.said(lambda: self.assertEqual(self.training(), plain))
+        self.assertRegex(said, r"^stoker: feed: stoker feed has ended; it said: .*the fake dies as it was told to: another daemon goes on at sample 24 of epoch 0\n$")
+        self.environment(FEED_FAKE="")
+        moments = ["before", *((epoch, when) for epoch in (0, 1, 2) for when in (0, 3, 4, 5, "end", "loaded"))]
+        for at in moments:
+            with self.subTest(at=at):
+                number = signal.SIGTERM if at[1:] == (3,) else signal.SIGKILL
+                said = self.said(lambda: self.assertEqual(self.training(lambda when: when == at and self.kill(number)), plain))
+                self.assertLessEqual(said.count("another daemon goes on"), 1)
+        for times in (2, 5):  # in an iteration
+            self.said(lambda: self.assertEqual(self.training(lambda when: when in [(1, n) for n in range(times)] and self.kill()), plain))
+
+    def test_daemon_that_lacks_something(self):
+        """A batch that this daemon cannot make, by an outage or its own fault, is another one's: no sample is to blame."""
+        plain = self.training()
+        for kind in ("outage", "fault"):
+            for mark in glob.glob(self.log + ".young"):
+                os.unlink(mark)
+            self.environment(FEED_FAKE=f"fail-at=2 kind={kind} young=1")
+            said = self.said(lambda: self.assertEqual(self.training(), plain))
+            self.assertRegex(said, r"^stoker: feed: sample 7 is bad; take it away: another daemon goes on at sample 16 of epoch 0\n$")
+
+    def test_binary_is_removed(self):
+        plain = self.training()
+        binary = os.environ["STOKER_BIN"]
+        self.said(lambda: self.assertEqual(self.training(lambda when: when == (0, 1) and (os.path.exists(binary) and os.unlink(binary), self.kill())), plain))
+
+    def test_a_daemon_that_dies_for_ever(self):
+        self.environment(FEED_FAKE="die-at=0")
+        with self.assertRaisesRegex(stoker.StokerError, "Pillow cannot go on"):  # the fake lists in its own way
+            self.said(lambda: list(self.loader()))
+        with open(self.log) as log:
+            self.assertLess(log.read().count('"start"'), 10)
 
     def test_silence_is_not_death(self):
         """A daemon that was stopped, or whose machine was, is waited for; the user is told once."""
@@ -421,16 +465,18 @@ class LoaderTest(FeedCase):
         batches += [batch.indices.tolist() for batch in iteration]
         self.assertEqual(sorted(sum(batches, [])), list(range(42)))
         self.assertEqual(len(sentences), 1)
-        self.assertRegex(sentences[0], r"no sign of life: waited [0-9.]+ s for a batch of epoch 0 at sample \d+; its process lives, so it is waited for")
+        self.assertRegex(sentences[0], r"no sign of life: waited [0-9.]+ s for a batch of epoch 0 at sample \d+; its process lives, so it is waited for, 30 s in all")
 
-    def test_silence_and_a_deadline(self):
-        self.environment(FEED_FAKE="mute-at=2")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            with self.assertRaisesRegex(stoker.StokerError, r"waited \d+ s for a batch of epoch 0 at sample 16; timeout= says"):
-                for _ in self.loader(timeout=4):
-                    pass
-        self.assertEqual(len([one for one in caught if "no sign of life" in str(one.message)]), 1)
+    def test_a_daemon_that_hangs(self):
+        """It is given up after a while, which timeout= shortens, and another one goes on."""
+        plain = self.training()
+        self.environment(FEED_FAKE="mute-at=2 young=1")
+        said = self.said(lambda: self.assertEqual(self.training(timeout=4), plain))
+        self.assertRegex(said, r"gave no sign of life for 1 s \(a batch of epoch 0 at sample 16\) and is given up .*: another daemon goes on at sample 16 of epoch 0\n$")
+        self.environment(STOKER_FEED_PATIENCE="0.5", FEED_FAKE="")
+        for at in ("before", (0, 2), (1, 5), (2, "end")):
+            self.said(lambda: self.assertEqual(self.training(lambda when: when == at and self.kill(signal.SIGSTOP)), plain))
+        self.assertSoon(lambda: not children())
 
     def test_slow_daemon(self):
         self.environment(FEED_FAKE="stall-at=2")

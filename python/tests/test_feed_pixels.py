@@ -3,14 +3,21 @@
 Needs STOKER_BIN or bin/stoker (make build), torch, torchvision and Pillow.
 """
 
+import contextlib
+import errno
 import gc
 import io
+import json
 import os
+import random
+import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import numpy as np
@@ -20,15 +27,48 @@ try:
     from torchvision.datasets import ImageFolder
     from torchvision.transforms import InterpolationMode
     from torchvision.transforms import functional as F
+
+    from stoker import _feed, _order, _pillow, _position
 except ImportError:
     torch = None
 
 from feed_fixture import children
+from private_folder import private_folder
 
 import stoker
-from stoker import _order
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+# One rank of two, which goes on in step with the other; the first has the daemon killed or stopped on its way.
+RANK = """
+import hashlib, json, os, signal, sys, time
+from torch.utils.data import Subset
+from torchvision import transforms as T
+from torchvision.datasets import ImageFolder
+import stoker
+rank, go, number = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+folder = ImageFolder(%r, T.Compose([T.RandomResizedCrop(32), T.ToTensor(), T.Normalize(%r, %r)]))
+few = [i for i, (path, _) in enumerate(folder.samples) if "17x19" in path]
+loader = stoker.DataLoader(Subset(folder, few), 2, shuffle=True, seed=3)
+def meet(what):
+    open(go + what + str(rank), "w").close()
+    while not os.path.exists(go + what + str(1 - rank)): time.sleep(0.001)
+seen, reports = [], []
+for epoch in range(2):
+    for step, (images, labels) in enumerate(loader):
+        seen.append(hashlib.sha256(images.numpy().tobytes() + labels.numpy().tobytes()).hexdigest()[:16] + str(loader.indices.tolist()) + str(loader.state_dict()))
+        meet(f"{epoch}-{step}")
+        if (epoch, step) == (0, 1) and number:
+            if daemon := loader._feeder._session._daemon._end.peek()[2][1]:
+                os.kill(daemon.pid, number)
+            meet("killed")
+    del images, labels
+    reports.append(loader.report)
+    meet(f"{epoch}")
+print(json.dumps([seen, reports]))
+loader.close()
+"""
 
 
 def missing():
@@ -199,13 +239,6 @@ class PixelsTest(DaemonCase):
         off = self.compare(loader, lambda image, _: expected(image), lambda got, want: not torch.equal(got, want))
         self.assertEqual(off, {})
 
-    def test_fast_is_near(self):
-        steps = [T.Resize((64, 64)), T.PILToTensor()]
-        expected = T.Compose(steps)
-        off = self.compare(self.loader(*steps, fast=True), lambda image, _: expected(image), lambda got, want: (got.float() - want.float()).abs().mean().item())
-        usual = [value for name, value in off.items() if not name.startswith("cmyk")]
-        self.assertLess(float(np.mean(usual or [0.0])), 3)
-
 
 class LifeTest(DaemonCase):
     """What only the real daemon can show."""
@@ -294,20 +327,160 @@ class LifeTest(DaemonCase):
             loader.load_state_dict(state)
         self.assertEqual(sorted(set(seen)), seen)
 
-    def test_kill_and_go_on(self):
+    def training(self, kill=(), number=signal.SIGKILL, **settings):
+        """What two epochs give: batches, states, reports, and the random numbers behind them; the daemon is killed at some moments."""
         before = set(children())
-        loader = self.loader(T.RandomResizedCrop(32), T.PILToTensor(), shuffle=True)
-        seen = []
-        with self.assertRaises(stoker.StokerError):
-            for _ in loader:
-                seen += loader.indices.tolist()
-                if len(seen) == 64:
+        torch.manual_seed(1)
+        folder = ImageFolder(self.root, T.Compose([T.RandomResizedCrop(32), T.ToTensor(), T.Normalize(MEAN, STD)]))
+        few = [i for i, (path, _) in enumerate(folder.samples) if "17x19" in path or "torn" in path]
+        loader = stoker.DataLoader(torch.utils.data.Subset(folder, few), 2, shuffle=True, seed=11, **settings)
+        seen, moment = [], 0
+        for _ in range(2):
+            for images, labels in loader:
+                seen.append((images.numpy().tobytes(), labels.tolist(), loader.indices.tolist(), loader.mask.tolist(), loader.state_dict()))
+                images.zero_()
+                if moment in kill:
                     (pid,) = set(children()) - before
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        for _ in loader:
-            seen += loader.indices.tolist()
-        self.assertEqual(sorted(seen), list(range(len(self.dataset))))
+                    os.kill(pid, number)
+                    if number == signal.SIGKILL:
+                        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+                moment += 1
+            del images
+            seen.append(loader.report)
+        loader.close()
+        return seen, torch.rand(2).tolist(), np.random.get_state()[2], random.getstate()
+
+    def test_kill_and_go_on(self):
+        """Batches, states, reports and random numbers are those of a training whose daemon lives, the account of each sample too."""
+        for settings in ({}, {"device": "cpu", "normalize_on_device": True}, {"on_error": "mask", "max_bad": 0.5}):
+            if "on_error" in settings:
+                for name in ("torn.jpg", "torn2.jpg"):
+                    with open(os.path.join(self.root, "a", name), "wb") as torn:
+                        torn.write(b"\xff\xd8\xff\xe0 torn")
+                    self.addCleanup(os.unlink, torn.name)
+                warnings.simplefilter("ignore")
+            plain = self.training(**settings)
+            self.assertIs(plain[0][-1]["exactly_once"], True)
+            self.assertEqual(len(plain[0][-1]["bad_samples"]), 2 if "on_error" in settings else 0)
+            last = len(plain[0]) // 2 - 2
+            for kill in ({0, 3}, {last - 1, last + 1}, {last}):
+                with self.subTest(kill=kill, settings=settings), contextlib.redirect_stderr(io.StringIO()) as said:
+                    self.assertEqual(self.training(kill, **settings), plain)
+                self.assertIn(said.getvalue().count("another daemon goes on"), range(1, len(kill) + 1))
+        with mock.patch.dict(os.environ, STOKER_FEED_PATIENCE="0.5"), contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(self.training({2}, signal.SIGSTOP, **settings), plain)
+
+    def test_without_a_daemon(self):
+        """Pillow goes on where no daemon can be had any more: the same bytes, states and account."""
+        few = T.RandomResizedCrop(32), T.RandomHorizontalFlip()
+        for number, (steps, settings) in enumerate((
+            ((*few, T.ToTensor(), T.Normalize(MEAN, STD)), {}),
+            ((T.Resize(40), T.CenterCrop(36), T.ToTensor()), {"dtype": "bfloat16", "channels_last": True}),
+            ((T.Resize(20, max_size=50), T.RandomCrop(24, padding=3, pad_if_needed=True, fill=7), T.ToTensor()), {"dtype": "float16"}),
+            ((T.RandomVerticalFlip(), T.CenterCrop(30), T.PILToTensor()), {"drop_last": True, "on_error": "substitute", "max_bad": 0.5}),
+        )):  # fmt: skip
+            seen = {}
+            for without in (0, 2 + number % 2, 1 << 30):  # sessions that cannot be had: it comes back in that epoch, in the next, or never
+                folder = ImageFolder(self.root, T.Compose(steps))
+                several = [i for i, (path, _) in enumerate(folder.samples) if "333x251" in path]
+                loader = stoker.DataLoader(torch.utils.data.Subset(folder, several), 3, shuffle=True, seed=5, **settings)
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    seen[without] = self.without(loader, without)
+                self.assertEqual("Pillow makes the batches" in said.getvalue(), without > 0, said.getvalue())
+                self.assertEqual(seen[without], seen[0])
+                self.assertEqual(loader._feeder._by_pillow(), without > 3)
+                loader.close()
+            self.assertIs(seen[0][-1]["exactly_once"], True)
+
+    def without(self, loader, without):
+        """What two epochs give; without: behind the first batch no daemon can be had so many times."""
+        seen, bits = [], {1: torch.uint8, 2: torch.int16, 4: torch.int32}
+        left, session = [without], _position.Session
+
+        def seldom(*arguments):
+            left[0] -= 1
+            if left[0] >= 0:
+                raise _feed.Gone("there is none")
+            return session(*arguments)
+
+        with contextlib.ExitStack() as stack:
+            for epoch in range(2):
+                for number, (images, labels) in enumerate(loader):
+                    looks = images.shape, images.stride(), images.dtype
+                    seen.append((*looks, images.view(bits[images.itemsize]).tolist(), labels.tolist(), loader.indices.tolist(), loader.state_dict()))
+                    if without and (epoch, number) == (0, 0):
+                        stack.enter_context(mock.patch.object(_position, "Session", seldom))
+                        loader._feeder._session._daemon.give_up()
+                del images
+                seen.append(loader.report)
+        return seen
+
+    def test_without_a_daemon_or_descriptors(self):
+        """What this process lacks is no sample's fault either: nothing stands in for it, and the error is the script's own."""
+        for policy in ("substitute", "mask"):
+            loader = self.loader(T.CenterCrop(30), T.PILToTensor(), on_error=policy, max_bad=1.0, depth=2, batch_size=4)
+            iteration = iter(loader)
+            next(iteration)
+            loader._feeder._session._daemon.give_up()
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+                stack.enter_context(mock.patch.object(_position, "Session", side_effect=_feed.Gone("there is none")))
+                stack.enter_context(mock.patch("PIL.Image.open", side_effect=OSError(errno.EMFILE, "Too many open files")))
+                caught = stack.enter_context(self.assertRaises(OSError))
+                for _ in iteration:
+                    pass
+            self.assertEqual(caught.exception.errno, errno.EMFILE)
+            loader.close()
+
+    def test_listed_without_a_daemon(self):
+        """The folder of a stoker.Loader is listed here as the daemon has it."""
+        ops = [{"op": "center_crop", "size": [9, 9]}, {"op": "pil_to_tensor"}]
+        for samples in (None, [5, 3, 9]):
+            with stoker.Loader(self.root, ops, batch_size=2, samples=samples) as loader:
+                opened = loader._feeder.open().opened
+                files = _pillow._list(loader._feeder.spec, opened["manifest"])
+            self.assertEqual(files, ImageFolder(self.root).samples)
+
+    def test_kill_under_ranks(self):
+        """Two ranks on one daemon: each goes on with its own samples, and what both saw is the epoch."""
+        source = RANK % (self.root, MEAN, STD)
+        with private_folder() as place:
+            environment = {**os.environ, "XDG_RUNTIME_DIR": place, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "1", "PYTHONPATH": os.pathsep.join(sys.path), "STOKER_BIN": stoker.find_binary()}
+            found = {}
+            for number in (0, signal.SIGKILL, signal.SIGSTOP):
+                go = os.path.join(place, str(number))
+                ranks = [
+                    subprocess.Popen([sys.executable, "-W", "ignore", "-c", source, str(rank), go, str(int(number))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                     env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank), "STOKER_FEED_PATIENCE": "1"})
+                    for rank in (0, 1)
+                ]  # fmt: skip
+                said = [rank.communicate() for rank in ranks]
+                self.assertEqual([rank.returncode for rank in ranks], [0, 0], said)
+                found[number] = [json.loads(out) for out, _ in said]
+                for epoch in (0, 1):  # which of the two was the last one is chance
+                    once = [reports[epoch].pop("exactly_once") for _, reports in found[number]]
+                    self.assertIn(True, once)
+                    self.assertNotIn(False, once)
+                self.assertEqual(found[number], found[0])
+                self.assertEqual([err.count("another daemon goes on") for _, err in said], [1, 1] if number else [0, 0])
+
+    def test_no_descriptor(self):
+        """A daemon without descriptors reads file by file: no sound file is a bad sample under any policy."""
+        for policy in ("fail", "substitute", "mask"):
+            with self.subTest(policy):
+                before = set(children())
+                loader = self.loader(T.CenterCrop(32), T.PILToTensor(), on_error=policy, max_bad=1.0, depth=2, batch_size=4)
+                seen, learned = [], 0
+                for _ in loader:
+                    if not seen:
+                        (pid,) = set(children()) - before
+                        most = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 1
+                        resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+                    seen += loader.indices.tolist()
+                    learned += int(loader.mask.sum())
+                self.assertEqual((seen, learned), (list(range(len(self.dataset))), len(self.dataset)))
+                self.assertEqual(loader.report["bad"], 0)
+                loader.close()
 
     def test_bad_samples(self):
         broken = os.path.join(self.root, "a", "torn.jpg")

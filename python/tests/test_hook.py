@@ -22,7 +22,7 @@ import unittest
 import leash
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-HOOK = os.path.join(REPOSITORY, "observe", "hook", "sitecustomize.py")
+HOOK = os.path.join(REPOSITORY, "python", "hook", "sitecustomize.py")
 CLIENT = os.path.join(REPOSITORY, "python")
 PACKET_BYTES = 32 << 10
 MICRO = 1000  # ns; the fake device counts in floating seconds
@@ -328,7 +328,8 @@ CLOCK = """
     now = [10**12]
     def sleep(seconds): now[0] += round(seconds * 1e9)
     time.sleep, time.monotonic = sleep, lambda: now[0] / 1e9
-    sys.modules["_stoker_hook"].monotonic_ns = lambda: now[0]
+    for part in ("channel", "device", "boundary", "fetch", "process"):
+        sys.modules["_stoker_hook"].part(part).monotonic_ns = lambda: now[0]
 """
 
 LOOP = """
@@ -339,7 +340,24 @@ LOOP = """
 """
 
 
+WRAPPED = """
+import os, sys
+folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages")
+os.makedirs(folder, exist_ok=True)
+with open(os.path.join(folder, "progress.py"), "w") as file:
+    file.write("def bar(batches):\\n    for batch in batches:\\n        yield batch\\n")
+sys.path.append(folder)
+import progress
+"""
+
+
 class Protocol(FakeCase):
+    def test_the_place_of_a_loader_is_the_program_s_own(self):
+        """Not that of an installed package which iterates it, such as a progress bar."""
+        result = self.silent(self.run_program(WRAPPED + textwrap.dedent(LOOP) + "for batch in progress.bar(DataLoader(data, 3)):\n    optimizer.step()\n"), "")
+        (loader,) = result.of("loader")
+        self.assertEqual(os.path.basename(loader["file"]), "program.py", loader)
+
     def test_records_of_a_loop(self):
         result = self.silent(
             self.run_program(
@@ -649,7 +667,7 @@ class Clock(FakeCase):
     def test_full_list_of_pairs(self):
         body = """
     torch.cuda.init()
-    sys.modules["_stoker_hook"].PENDING_PAIRS = 4
+    sys.modules["_stoker_hook"].part("device").PENDING_PAIRS = 4
     torch.cuda.launch(1e6)
     for batch in DataLoader(data, 1): pass
         """
@@ -728,9 +746,20 @@ class Chain(FakeCase):
         )
         self.assertEqual(len(self.silent(self.run_program(source)).of("step")), 2)
 
+    def test_what_is_waited_for_is_known(self):
+        """The start has names of modules alone; what is done with each stands in the parts."""
+        source = """
+        import sys
+        hook = sys.modules["_stoker_hook"]
+        print(sorted([*hook.part("patches").PATCHES, *hook.part("inputs").LOADERS]) == sorted(hook.WANTED))
+        print(sorted(hook.PARTS) == sorted(sys.argv[1].split(",")))
+        """
+        parts = {os.path.basename(path)[:-3] for path in glob.glob(os.path.join(os.path.dirname(HOOK), "*.py"))} - {"sitecustomize"}
+        self.assertEqual(self.silent(self.run_program(source, args=(",".join(parts),))).out, "True\nTrue\n")
+
     def test_inert_without_a_socket(self):
-        source = "import sys; print([type(f).__name__ for f in sys.meta_path if type(f).__name__ == '_Finder'])"
-        self.assertEqual(self.silent(self.run_program(source)).out, "['_Finder']\n")
+        source = "import sys; print([type(f).__name__ for f in sys.meta_path if type(f).__name__ == '_Follower'])"
+        self.assertEqual(self.silent(self.run_program(source)).out, "['_Follower']\n")
         os.unlink(self.socket)
         self.assertEqual(self.silent(self.run_program(source, reader=None)).out, "[]\n")
         self.assertEqual(self.silent(self.run_program(source, reader=None, STOKER_HOOK_SOCKET="")).out, "[]\n")
@@ -755,7 +784,7 @@ class Chain(FakeCase):
         with subprocess.Popen([sys.executable, "-c", listener, self.socket], stdout=subprocess.PIPE, text=True) as other:
             try:
                 other.stdout.readline()
-                source = LOOP + "\n    for b in DataLoader(data, 5): pass\n    print(sys.modules['_stoker_hook']._off)"
+                source = LOOP + "\n    for b in DataLoader(data, 5): pass\n    print(sys.modules['_stoker_hook'].now.off)"
                 self.assertEqual(self.silent(self.run_program(source, reader=None)).out, "True\n")
                 self.assertEqual(other.stdout.read(), "b''\n")
             finally:
@@ -793,8 +822,11 @@ class Chain(FakeCase):
                 self.assertTrue(any("i" in c for c in result.of("clock")))
 
     def test_compiled_form_is_kept_in_our_folder_only(self):
-        self.silent(self.run_program("pass", PYTHONDONTWRITEBYTECODE="1"))
-        self.assertEqual(len(os.listdir(os.path.join(self.hook_folder, "__pycache__"))), 1)
+        start, torch = ["guard", "sitecustomize"], ["boundary", "channel", "describe", "device", "fetch", "patches", "process"]
+        for source, kept in (("pass", start), (LOOP, sorted(start + torch))):
+            self.silent(self.run_program(source, PYTHONDONTWRITEBYTECODE="1"))
+            found = sorted(name.partition(".")[0] for name in os.listdir(os.path.join(self.hook_folder, "__pycache__")))
+            self.assertEqual(found if source == "pass" else [name for name in found if name in kept], kept)
         self.assertFalse(glob.glob(os.path.join(self.fake, "**", "__pycache__"), recursive=True))
 
 
@@ -815,7 +847,7 @@ MANY = (
 TAKEN = """
     def taken():
         import fcntl, struct, termios
-        channel = sys.modules["_stoker_hook"]._state.channel
+        channel = sys.modules["_stoker_hook"].now.state.channel
         while channel.socket is not None and struct.unpack("i", fcntl.ioctl(channel.socket.fileno(), termios.TIOCOUTQ, b"1234"))[0]: time.sleep(0.001)
 """
 
@@ -826,7 +858,7 @@ class Channel(FakeCase):
         self.addCleanup(server.close)
         server.bind(self.socket)
         server.listen(4)  # and never accepts
-        source = MANY + '    print(sys.modules["_stoker_hook"]._state.channel.socket.getblocking())'  # it may wait for nothing
+        source = MANY + '    print(sys.modules["_stoker_hook"].now.state.channel.socket.getblocking())'  # it may wait for nothing
         self.silent(self.run_program(source, reader=None), "3000\nFalse\n")
 
     def test_full_socket_drops_and_counts(self):
@@ -907,8 +939,8 @@ class Channel(FakeCase):
                 thread.start()
                 # SIGPIPE as in a shell: to send without MSG_NOSIGNAL would kill the program.
                 source = "import signal; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n" + textwrap.dedent(MANY)
-                source += "while not sys.modules['_stoker_hook']._off: list(DataLoader(list(range(8)), 1))  # until the reader's end is felt\n"
-                source += "print(sys.modules['_stoker_hook']._off, DataLoader.__iter__.__code__.co_filename.endswith('dataloader.py'))"
+                source += "while not sys.modules['_stoker_hook'].now.off: list(DataLoader(list(range(8)), 1))  # until the reader's end is felt\n"
+                source += "print(sys.modules['_stoker_hook'].now.off, DataLoader.__iter__.__code__.co_filename.endswith('dataloader.py'))"
                 self.silent(self.run_program(source, reader=None), "3000\nTrue True\n")
                 thread.join()
 
@@ -1004,19 +1036,27 @@ class Guards(FakeCase):
     """
 
     def targets(self):
-        """Every function and method of the module, by its name."""
+        """Every function and method of the start and of what it loads with torch, by its name: PART.CLASS.METHOD."""
         spec = importlib.util.spec_from_file_location("hook_for_names", HOOK)
-        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        for name, value in sorted(vars(module).items()):
-            if getattr(value, "__module__", None) != "hook_for_names":
+        parts = [module.part(name) for name in ("guard", "channel", "describe", "device", "boundary", "fetch", "process", "patches")]
+        for part in [module, *parts]:
+            name = part.__name__.partition(".")[2]
+            yield from Guards.names(part, name + "." if name else "")
+        del sys.modules[spec.name]
+
+    @staticmethod
+    def names(part, prefix):
+        for name, value in sorted(vars(part).items()):
+            if getattr(value, "__name__", "") != "guarded" and getattr(value, "__module__", None) != part.__name__:
                 continue
             if isinstance(value, type):
                 for method, function in sorted(vars(value).items()):
                     if callable(function) and method not in ("__module__", "__weakref__"):
-                        yield name + "." + method
+                        yield prefix + name + "." + method
             elif callable(value):
-                yield name
+                yield prefix + name
 
     def test_every_function_may_raise(self):
         """In one process for speed: each function in turn is replaced by one that raises, below the guard."""
@@ -1027,14 +1067,15 @@ class Guards(FakeCase):
     hook_file, targets = sys.argv[1], sys.argv[2].split(",")
     def load():
         spec = importlib.util.spec_from_file_location("_stoker_hook_again", hook_file)
-        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
     def state():
         base = sys.modules["torch.utils.data.dataloader"]
         owners = (base._BaseDataLoaderIter, base.DataLoader, base._utils.fetch._BaseDatasetFetcher, base._utils.fetch._MapDatasetFetcher)
         return [owner.__dict__.get(name) for owner, name in zip(owners, ("__next__", "__iter__", "__init__", "fetch"))]
-    sys.modules.pop("_stoker_hook")._step_aside()
+    sys.modules["_stoker_hook"].part("guard").step_aside()
+    sys.modules.pop("_stoker_hook")
     clean = state()
     def train():
         results = []
@@ -1052,12 +1093,11 @@ class Guards(FakeCase):
             raised.append(target)
             raise ArithmeticError(target)
         module = load()
-        owner, _, method = target.rpartition(".")
-        place = getattr(module, owner) if owner else module
-        unguarded = not owner and getattr(module, target).__name__ == "guarded"
-        if unguarded:
-            cell = getattr(module, target).__closure__[0]
-            cell.cell_contents = broken
+        *owners, method = target.split(".")
+        place = module
+        for owner in owners: place = getattr(place, owner)
+        if getattr(place, method).__name__ == "guarded":
+            getattr(place, method).__closure__[0].cell_contents = broken
         else:
             setattr(place, method, broken)
         module.begin()
@@ -1065,17 +1105,17 @@ class Guards(FakeCase):
             assert train() == expected, target
             assert train() == expected, target
         finally:
-            module._at_exit()
+            module.part("process").at_exit()
         if target in raised:
-            assert module._off, target
+            assert module.now.off, target
             assert state() == clean, target
-        module._step_aside()
+        module.part("guard").step_aside()
     print(len(set(raised)), torch.cuda.violations)
             """
         )
         # Not below a guard: what is called with the user's own call inside, and the guard itself.
-        skip = ("_in_place_of", "_guarded", "_fail", "_step_aside", "_Collate.", "_Finder.", "begin", "_after_optimizer_step")
-        skip += ("_give_way", "_keep_compiled", "_hide_our_frames", "_is_ours", "_raised_by_signal_handler", "_fetcher_", "_ByObject.__init__")
+        skip = ("_in_place_of", "guarded", "guard.", "fetch.Collate.", "_Follower.", "_Now.", "begin", "after_optimizer_step", "part", "__getattr__")
+        skip += ("_give_way", "_keep_compiled", "_fetcher_", "ByObject.__init__")
         targets = [t for t in self.targets() if not any(part in t for part in skip)]
         result = self.silent(self.run_program(source, args=(HOOK, ",".join(targets))))
         count, violations = result.out.split(None, 1)
@@ -1087,12 +1127,12 @@ class Guards(FakeCase):
         self.assertTrue(all(n == 1 for n in pids.values()), pids)
 
     def test_error_warns_once_and_steps_aside(self):
-        source = LOOP + "\n    hook = sys.modules['_stoker_hook']\n    del hook._samples\n" + self.BODY
-        source += "\n    print(hook._off, hook._patches)"
+        source = LOOP + "\n    hook = sys.modules['_stoker_hook']\n    del hook.part('describe').samples_of\n" + self.BODY
+        source += "\n    print(hook.now.off, hook.now.patches)"
         result = self.silent(self.run_program(source))
         self.assertTrue(result.out.endswith("True []\n"))
         (warn,) = result.of("warn")
-        self.assertIn("NameError", warn["text"])
+        self.assertIn("AttributeError", warn["text"])
 
     def test_exceptions_from_signal_handlers_are_the_users(self):
         """A handler that raises, run at every moment of our code: the program sees each of its exceptions."""
@@ -1103,23 +1143,24 @@ class Guards(FakeCase):
     class Mine(Exception): pass
     sent = seen = 0
     hook = sys.modules["_stoker_hook"]
+    clocks = [hook.part(name) for name in ("channel", "device", "boundary", "fetch", "process")]
     def handler(number, frame):
         raise Mine()
     signal.signal(signal.SIGUSR1, handler)
     import os
-    original = hook.monotonic_ns
+    original = clocks[0].monotonic_ns
     def interrupting():
         global sent
         sent += 1
         if sent % 7 == 0: os.kill(os.getpid(), signal.SIGUSR1)
         return original()
-    hook.monotonic_ns = interrupting
+    for part in clocks: part.monotonic_ns = interrupting
     got = 0
     for epoch in range(30):
         try:
             for batch in DataLoader(data, 2): got += 1
         except Mine: seen += 1
-    print(seen > 5, hook._off)
+    print(seen > 5, hook.now.off)
             """
         )
         result = self.silent(self.run_program(source), "True False\n")
@@ -1131,20 +1172,21 @@ class Guards(FakeCase):
             + """
     import signal, os
     hook = sys.modules["_stoker_hook"]
-    original = hook.monotonic_ns
+    clocks = [hook.part(name) for name in ("channel", "device", "boundary", "fetch", "process")]
+    original = clocks[0].monotonic_ns
     sent = seen = 0
     def interrupting():
         global sent
         sent += 1
         if sent % 11 == 0: os.kill(os.getpid(), signal.SIGINT)
         return original()
-    hook.monotonic_ns = interrupting
+    for part in clocks: part.monotonic_ns = interrupting
     for epoch in range(30):
         try:
             for batch in DataLoader(data, 2): pass
         except KeyboardInterrupt: seen += 1
-    hook.monotonic_ns = original
-    print(seen > 5, hook._off, len([b for b in DataLoader(data, 2)]))
+    for part in clocks: part.monotonic_ns = original
+    print(seen > 5, hook.now.off, len([b for b in DataLoader(data, 2)]))
             """
         )
         self.assertEqual(self.silent(self.run_program(source), "True False 5\n").of("warn"), [])

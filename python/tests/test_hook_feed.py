@@ -44,7 +44,7 @@ WAYS = (
     + """
 torch.set_num_threads(1)
 print(seen(make(num_workers=3, drop_last=True), 2))
-print(seen(make(device="cpu", normalize_on_device=True, fast=True), 1))
+print(seen(make(device="cpu", normalize_on_device=True), 1))
 for images, labels in make(): break
 warnings.simplefilter("ignore")
 class Mine(ImageFolder): pass
@@ -84,9 +84,9 @@ class Feed(HookCase):
         self.assertEqual(hooked.of("warn"), [])
         first, second, third, torchs = hooked.of("loader")
         self.assertEqual((first["kind"], first["num_workers"], first["batch_size"], first["drop_last"]), ("stoker", 3, 8, True))
-        self.assertEqual((first["dataset"], first["length"], first["shuffle"], first["fast"]), ("ImageFolder", 42, True, False))
+        self.assertEqual((first["dataset"], first["length"], first["shuffle"]), ("ImageFolder", 42, True))
         self.assertTrue(first["file"].endswith("program.py"), first)
-        self.assertEqual((second["num_workers"], second["fast"], second["normalize_on_device"]), (None, True, True))
+        self.assertEqual((second["num_workers"], second["normalize_on_device"]), (None, True))
         self.assertEqual((torchs["dataset"], torchs.get("kind"), torchs["own"]), ("Mine", None, ["image loader", "fallen back"]))
         steps = [s for s in hooked.of("step") if s["loader"] == first["loader"]]
         self.assertEqual([s["n"] for s in steps], list(range(10)))  # 5 of 8 an epoch; the short one is dropped
@@ -153,26 +153,31 @@ print("fine")
             + """
 import importlib.util
 torch.set_num_threads(1)
-sys.modules.pop("_stoker_hook")._step_aside()
+sys.modules["_stoker_hook"].part("guard").step_aside()
+sys.modules.pop("_stoker_hook")
 expected = seen(make(), 1)
 for target in sys.argv[3].split(","):
     spec = importlib.util.spec_from_file_location("_again", sys.argv[2])
-    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     def broken(*args): raise ArithmeticError(target)
-    if getattr(module, target).__name__ == "guarded":
-        getattr(module, target).__closure__[0].cell_contents = broken
+    part, _, name = target.partition(".")
+    part = module.part(part)
+    if getattr(part, name).__name__ == "guarded":
+        getattr(part, name).__closure__[0].cell_contents = broken
     else:
-        setattr(module, target, broken)
+        setattr(part, name, broken)
     module.begin()
     assert seen(make(), 1) == expected, target
-    assert module._off, target
+    assert module.now.off, target
     assert "sitecustomize" not in DataLoader.__iter__.__code__.co_filename, target
-    module._step_aside()
+    module.part("guard").step_aside()
 print("fine")
 """
         )
-        result = self.run_feed(source, args=(HOOK, "_ask,_got,_begun,_begin_iter,_stoker_settings,_fed,_samples,_describe_batch"))
+        targets = ["boundary." + name for name in ("ask", "got", "begun", "begin_iter")] + ["fetch.fed"]
+        targets += ["describe." + name for name in ("_stoker_settings", "samples_of", "tell_batch")]
+        result = self.run_feed(source, args=(HOOK, ",".join(targets)))
         self.assertEqual(result.out, "fine\n")
 
     def test_a_client_that_it_does_not_know(self):

@@ -142,7 +142,7 @@ class Inputs(FakeCase):
         for name in ("_ask", "_got", "_stopped", "settings", "watch"):
             source = """
     import sys, stoker
-    inputs = sys.modules["_stoker_hook"]._part("inputs")
+    inputs = sys.modules["_stoker_hook"].part("inputs")
     def broken(*args): raise ArithmeticError("NAME")
     if hasattr(inputs.NAME, "__closure__") and inputs.NAME.__closure__: inputs.NAME.__closure__[0].cell_contents = broken
     else: inputs.NAME = broken

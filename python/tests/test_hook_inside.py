@@ -1,4 +1,4 @@
-"""What is inside of a step (observe/hook/inside.py): on a stand-in for torch whose clock only moves when it is told, and on real PyTorch."""
+"""What is inside of a step (python/hook/inside.py): on a stand-in for torch whose clock only moves when it is told, and on real PyTorch."""
 
 import unittest
 
@@ -85,7 +85,7 @@ LOOP = (
     import torch
     from torch.utils.data import DataLoader
     torch.cuda.time = time  # the clock that only sleeping moves
-    inside, own = (sys.modules["_stoker_hook"]._parts[name] for name in ("inside", "own"))
+    inside, own = (sys.modules["_stoker_hook"].now.parts[name] for name in ("inside", "own"))
     inside.monotonic_ns, inside.EVERY_NS, inside.SHARE = (lambda: now[0]), 0, 0
     own.monotonic_ns = lambda: now[0]
     (code,) = (swap.theirs for swap in inside._swaps if swap.function is torch.nn.module.Module.__call__)
@@ -370,6 +370,19 @@ class Loop(InsideCase):
         """)
         self.assertEqual(steps, [("pass", 10 * n) for n in range(1, 6)])
 
+    def test_a_loss_is_no_step(self):
+        """Weights that are updated by hand, and a loss that is a module: with parameters none, or with its own."""
+        for kept in ("{}", "{'weight': 3}"):
+            steps, _ = self.steps("""
+    loss = Model()
+    model._parameters, model._modules = {'w': torch.nn.Parameter(3)}, {}
+    loss._parameters, loss._buffers, loss._modules = {'w': None}, %s, {}
+    for n in range(6):
+        model(data[n]); time.sleep(0.01)
+        loss(data[n]); time.sleep(0.02)
+            """ % kept)
+            self.assertEqual(steps, [("train", 30)] * 5)
+
     def test_a_model_that_only_infers_tells_where_it_lies(self):
         found = "\n    model._parameters, model._modules = {'none': None}, {'layer': model.layers[0]}; model.layers[0]._parameters = {'w': torch.nn.Parameter(3)}"
         for loop in ("for n in range(9): time.sleep(0.3); model(data[n])", "for batch in DataLoader(data, 1, collate_fn=load): model(batch)"):
@@ -434,7 +447,7 @@ class Loop(InsideCase):
         self.steps("""
     hook, module = sys.modules["_stoker_hook"], torch.nn.module.Module
     codes = module.__call__.__code__, module.train.__code__
-    hook._step_aside()
+    hook.part("guard").step_aside()
     assert module.__call__.__code__ is not codes[0] and module.train.__code__ is not codes[1]
     assert module.__call__.__code__.co_varnames[:1] == module.train.__code__.co_varnames[:1] == ("self",)
     assert "save_in" not in repr(torch.serialization.save)
@@ -451,7 +464,7 @@ from torch.utils.checkpoint import checkpoint
 torch.manual_seed(0)
 torch.set_num_threads(1)
 if "_stoker_hook" in sys.modules:
-    inside = sys.modules["_stoker_hook"]._parts["inside"]
+    inside = sys.modules["_stoker_hook"].now.parts["inside"]
     inside.EVERY_NS = inside.SHARE = 0
 data = TensorDataset(torch.randn(120, 16))
 
@@ -542,7 +555,7 @@ import torch
 torch.set_num_threads(1)
 torch.manual_seed(0)
 if "_stoker_hook" in sys.modules:
-    inside = sys.modules["_stoker_hook"]._parts["inside"]
+    inside = sys.modules["_stoker_hook"].now.parts["inside"]
     inside.EVERY_NS = inside.SHARE = inside.FIRST_STEPS = 0
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -1,4 +1,4 @@
-"""Steps of JAX (observe/hook/own.py), on a stand-in whose compiled functions are called past all of Python."""
+"""Steps of JAX (python/hook/own.py), on a stand-in whose compiled functions are called past all of Python."""
 
 import unittest
 
@@ -35,7 +35,7 @@ LOOP = (
     assert Model().twice(3) == 6
     assert (inner.lower(), inner.__wrapped__(1), repr(inner)[:6]) == ("lowered", 2, "<jax.P"), repr(inner)
     assert type(pickle.loads(pickle.dumps(jax.jit(len)))).__name__ == "PjitFunction"
-    own = sys.modules["_stoker_hook"]._parts["own"]
+    own = sys.modules["_stoker_hook"].now.parts["own"]
     own.monotonic_ns = lambda: now[0]
 """
 )

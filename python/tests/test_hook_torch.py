@@ -276,30 +276,33 @@ class Torch(HookCase):
     def test_every_function_may_raise(self):
         from test_hook import Guards
 
-        targets = [t for t in Guards.targets(None) if t.startswith(("_describe_", "_samples", "_settings", "_hello", "_length", "_ask", "_got", "_begun", "_fetched"))]
-        targets += ["_Process.close", "_Channel.packet", "_Devices.point", "_collated", "_time_collate", "_optimizer_stepped"]
+        targets = [t for t in Guards.targets(None) if t.partition(".")[2].startswith(("tell_batch", "samples_of", "settings_of", "hello", "_length", "ask", "got", "begun", "fetched"))]
+        targets += ["process._Process.close", "channel.Channel.packet", "device.Devices.point", "fetch._collated", "fetch.time_collate", "device._optimizer_stepped"]
         source = (
             TRAIN
             + """
 import importlib.util, logging
 torch.set_num_threads(1)
-sys.modules.pop("_stoker_hook")._step_aside()
+sys.modules["_stoker_hook"].part("guard").step_aside()
+sys.modules.pop("_stoker_hook")
 expected = train(DataLoader(Noise(), 5, shuffle=True))
 for target in sys.argv[2].split(","):
     spec = importlib.util.spec_from_file_location("_again", sys.argv[1])
-    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     def broken(*args): raise ArithmeticError(target)
-    owner, _, name = target.rpartition(".")
-    if not owner and getattr(module, name).__name__ == "guarded":
-        getattr(module, name).__closure__[0].cell_contents = broken
+    *owners, name = target.split(".")
+    place = module
+    for owner in owners: place = getattr(place, owner)
+    if getattr(place, name).__name__ == "guarded":
+        getattr(place, name).__closure__[0].cell_contents = broken
     else:
-        setattr(getattr(module, owner) if owner else module, name, broken)
+        setattr(place, name, broken)
     module.begin()
     assert train(DataLoader(Noise(), 5, shuffle=True)) == expected, target
-    assert module._off, target
+    assert module.now.off, target
     assert "sitecustomize" not in DataLoader.__iter__.__code__.co_filename, target
-    module._step_aside()
+    module.part("guard").step_aside()
 print("fine")
 """
         )

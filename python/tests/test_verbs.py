@@ -5,9 +5,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
+from unittest import mock
 
 import stoker
+from stoker import _verbs
 
 CASE = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "cases", "main-thread-live", "run.jsonl")
 
@@ -71,6 +75,24 @@ class Verbs(unittest.TestCase):
                 os.chown(binary, of[1], -1)
                 done = subprocess.run([sys.executable, "-c", look, os.path.join(folder, "a")], env=environment, capture_output=True, text=True)
                 self.assertEqual((done.stdout == binary + "\n", "no stoker binary" in done.stderr), (found, not found), (of, done))
+
+    def test_one_thread_at_a_time_asks_for_paths(self):
+        asked, together = threading.Semaphore(1), []
+
+        def get_path(*_):
+            together.append(not asked.acquire(blocking=False))
+            time.sleep(0.001)  # others come meanwhile, if they can
+            if not together[-1]:
+                asked.release()
+            return ""
+
+        threads = [threading.Thread(target=_verbs._script_paths) for _ in range(8)]
+        with mock.patch("sysconfig.get_path", get_path):
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(together, [False] * 16)
 
     def test_a_missing_binary_is_named(self):
         before = os.environ.get("STOKER_BIN")

@@ -60,7 +60,7 @@ class Wheel(unittest.TestCase):
                 self.tag(content)
 
     def test_an_sdist_carries_what_git_knows_and_nothing_else(self):
-        files = {name: name in tracked for tracked in [["go.mod", "go.sum", "LICENSE", "a.go", "a_test.go", "cmd/stoker/main.go", "web/list.html", "web/testdata/x", "bench/b.go"]]
+        files = {name: name in tracked for tracked in [["go.mod", "go.sum", "LICENSE", "a.go", "a_test.go", "cmd/stoker/main.go", "web/list.html", "web/testdata/x", "bench/b.go", "python/hook/a.py", "python/tests/b.py"]]
                  for name in [*tracked, "dist/stoker.whl", "stoker-runs/run.jsonl.gz", "cmd/stoker/stoker-runs/run.jsonl.gz", "web/.env"]}
         with tempfile.TemporaryDirectory() as folder:
             git = ["git", "-C", folder, "-c", "core.hooksPath=/dev/null"]
@@ -71,7 +71,7 @@ class Wheel(unittest.TestCase):
                     pass
             subprocess.run([*git, "add", "--", *(name for name, tracked in files.items() if tracked)], check=True)
             found = wheel().go_source(os.path.join(folder, "python"))
-        self.assertEqual(sorted(found.values()), ["go/LICENSE", "go/a.go", "go/cmd/stoker/main.go", "go/go.mod", "go/go.sum", "go/web/list.html"])
+        self.assertEqual(sorted(found.values()), ["go/LICENSE", "go/a.go", "go/cmd/stoker/main.go", "go/go.mod", "go/go.sum", "go/python/hook/a.py", "go/web/list.html"])
 
     def test_without_a_binary_and_go_it_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"PATH": folder}), self.assertRaisesRegex(SystemExit, "hint: or install Go"):

@@ -87,12 +87,12 @@ const mostTicks = 9
 // axisOf is the axis of a setting, with as many labels as fit.
 func axisOf(a predict.Axis) axis {
 	low, high := ends(a)
-	s := axis{title: report.AxisTitle(a.Name), min: along(a, low), max: along(a, high)}
+	s := axis{title: report.NameAxis(a.Name), min: along(a, low), max: along(a, high)}
 	last := math.Inf(-1)
 	for _, v := range a.Values {
 		t := tick{value: along(a, v)}
 		if t.value-last >= (s.max-s.min)/(mostTicks+1) {
-			t.label, last = report.AxisValue(a.Name, v), t.value
+			t.label, last = report.FormatAxis(a.Name, v), t.value
 		}
 		if t.label != "" || len(a.Values) <= 4*mostTicks {
 			s.ticks = append(s.ticks, t)
@@ -129,7 +129,7 @@ func curveOf(a predict.Axis, points []predict.Point, of func(predict.Point) stok
 		c.line = append(c.line, dot{x, i.Point})
 		c.low, c.high = append(c.low, dot{x, or(i.Low, i.Point)}), append(c.high, dot{x, or(i.High, i.Point)})
 		if n%each == 0 {
-			bound := report.Binds(point.BoundStage, point.Bound)
+			bound := report.NameLimit(point.BoundStage, point.Bound)
 			c.dots[bound] = append(c.dots[bound], dot{x, i.Point})
 		}
 	}
@@ -237,11 +237,11 @@ func heat(w io.Writer, title Words, axes []predict.Axis, points []predict.Point)
 
 // nominal labels each value of an axis at its index, as many as fit.
 func nominal(a predict.Axis) axis {
-	s := axis{title: report.AxisTitle(a.Name), min: -0.5, max: float64(len(a.Values)) - 0.5}
+	s := axis{title: report.NameAxis(a.Name), min: -0.5, max: float64(len(a.Values)) - 0.5}
 	each := (len(a.Values) + mostTicks) / (mostTicks + 1)
 	for i, v := range a.Values {
 		if i%each == 0 {
-			s.ticks = append(s.ticks, tick{float64(i), report.AxisValue(a.Name, v)})
+			s.ticks = append(s.ticks, tick{float64(i), report.FormatAxis(a.Name, v)})
 		}
 	}
 	return s
@@ -268,7 +268,7 @@ func cell(c *canvas, in box, point predict.Point, lettered bool) {
 		c.text(middle, large, stoker.Percent(point.Utilization.Point))
 	default:
 		c.text(dot{middle.x, middle.y - 5}, large, stoker.Percent(point.Utilization.Point))
-		c.text(dot{middle.x, middle.y + 7}, small, report.Binds(point.BoundStage, point.Bound))
+		c.text(dot{middle.x, middle.y + 7}, small, report.NameLimit(point.BoundStage, point.Bound))
 	}
 }
 

@@ -26,30 +26,23 @@ func ByStart(start, end []int64) []int32 {
 	return order
 }
 
-// Pick puts a column in order.
-func Pick[T any](column []T, order []int32) {
-	from := slices.Clone(column)
-	for at, i := range order {
-		column[at] = from[i]
-	}
-}
-
 // launch is a host call with the key of its process and correlation id.
 type launch struct {
 	key  uint64
 	call int32
 }
 
-// Link finds the call that launched each piece of work: the one with its key, 0
+// LinkCalls finds the call that launched each piece of work: the one with its key, 0
 // being none. Where a key was used more than once, in a file of several
 // recordings, the last call before the work counts. Calls are in order of start.
 // Work without a call gets -1.
-func Link(callKeys []uint64, callStart []int64, workKeys []uint64, workStart []int64) []int32 {
-	launches := byKey(callKeys)
+func LinkCalls(callKeys []uint64, callStart []int64, workKeys []uint64, workStart []int64) []int32 {
+	launches := launchesByKey(callKeys)
 	out := make([]int32, len(workKeys))
 	for i, key := range workKeys {
 		out[i] = -1
-		at, found := slices.BinarySearchFunc(launches, key, func(l launch, key uint64) int { return cmp.Compare(l.key, key) })
+		at, found := slices.BinarySearchFunc(launches, key,
+			func(l launch, key uint64) int { return cmp.Compare(l.key, key) })
 		if !found || key == 0 {
 			continue
 		}
@@ -62,8 +55,8 @@ func Link(callKeys []uint64, callStart []int64, workKeys []uint64, workStart []i
 	return out
 }
 
-// byKey are the calls with a key, by key and then by time.
-func byKey(keys []uint64) []launch {
+// launchesByKey are the calls with a key, by key and then by time.
+func launchesByKey(keys []uint64) []launch {
 	n := 0
 	for _, key := range keys {
 		if key != 0 {
@@ -76,6 +69,7 @@ func byKey(keys []uint64) []launch {
 			out = append(out, launch{key, int32(i)})
 		}
 	}
-	slices.SortFunc(out, func(a, b launch) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
+	slices.SortFunc(out,
+		func(a, b launch) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
 	return out
 }

@@ -3,6 +3,8 @@ package columns
 import (
 	"slices"
 	"testing"
+
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A caller comes before what it calls, and columns follow.
@@ -12,8 +14,7 @@ func TestByStart(t *testing.T) {
 	if !slices.Equal(order, []int32{2, 1, 0}) {
 		t.Fatalf("order %v", order)
 	}
-	Pick(start, order)
-	Pick(end, order)
+	recording.Reorder(order, start, end)
 	if !slices.Equal(start, []int64{1, 1, 5}) || !slices.Equal(end, []int64{9, 2, 6}) {
 		t.Errorf("start %v, end %v", start, end)
 	}
@@ -25,7 +26,7 @@ func TestByStart(t *testing.T) {
 // A key that was used again means the last call before the work; a key of nobody
 // and no key mean none.
 func TestLink(t *testing.T) {
-	got := Link([]uint64{7, 0, 7, 9}, []int64{10, 20, 30, 40}, []uint64{7, 7, 9, 8, 0}, []int64{15, 35, 41, 50, 60})
+	got := LinkCalls([]uint64{7, 0, 7, 9}, []int64{10, 20, 30, 40}, []uint64{7, 7, 9, 8, 0}, []int64{15, 35, 41, 50, 60})
 	if want := []int32{0, 2, 3, -1, -1}; !slices.Equal(got, want) {
 		t.Errorf("links %v, want %v", got, want)
 	}

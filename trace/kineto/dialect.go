@@ -89,14 +89,15 @@ var categories = map[string]class{
 // every rank, and no regular expression for that.
 func collective(name string) bool {
 	lower := strings.ToLower(name)
-	if contains(lower, "nccl", "rccl", "oneccl", "msccl", "hccl", "nvshmem", "deep_ep", "dpsk::ep") {
+	if containsAny(lower, "nccl", "rccl", "oneccl", "msccl", "hccl", "nvshmem", "deep_ep", "dpsk::ep") {
 		return true
 	}
-	if contains(strings.ReplaceAll(lower, "_", ""), "allreduce", "allgather", "alltoall", "reducescatter", "sendrecv") {
+	if containsAny(strings.ReplaceAll(lower, "_", ""), "allreduce", "allgather", "alltoall", "reducescatter",
+		"sendrecv") {
 		return true
 	}
 	_, after, moe := strings.Cut(lower, "moe")
-	return moe && contains(after, "dispatch", "combine")
+	return moe && containsAny(after, "dispatch", "combine")
 }
 
 // traits are what a name tells, found once per name.
@@ -145,4 +146,13 @@ var widths = map[string]int64{
 	"float": 4, "int": 4, "half": 2, "bfloat16": 2, "short": 2,
 	"char": 1, "byte": 1, "bool": 1,
 	"float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
+}
+
+func containsAny(text string, any ...string) bool {
+	for _, part := range any {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
 }

@@ -356,9 +356,9 @@ func TestChunks(t *testing.T) {
 // one.
 func TestFastPathIsTaken(t *testing.T) {
 	windows := `{"ph": "X", "cat": "python_function", "name": "C:\\proj\\train.py(3): f", "pid": 1, "tid": 1, "ts": 90, "dur": 30}`
-	for _, e := range append(one[:11:11], windows) {
+	for _, e := range append(one[:13:13], windows) {
 		s := newScanner()
-		if _, ok := s.fast([]byte(e+"\x00"), 0); !ok {
+		if _, ok := s.scanEvent([]byte(e+"\x00"), 0); !ok {
 			t.Errorf("slow: %s", e)
 		}
 	}
@@ -373,7 +373,7 @@ func TestFastPathIsTaken(t *testing.T) {
 			if data[i] != '{' {
 				continue
 			}
-			end, ok := s.fast(data, i)
+			end, ok := s.scanEvent(data, i)
 			if all++; !ok {
 				slow++
 				end, _ = nestEnd(data, i)

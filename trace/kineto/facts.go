@@ -48,9 +48,9 @@ type distributed struct {
 	World int  `json:"world_size"`
 }
 
-// member decodes one of the members beside traceEvents; damage in it is as good
+// decodeMember decodes one of the members beside traceEvents; damage in it is as good
 // as absence.
-func member[T any](m *merger, key string) (v T, ok bool) {
+func decodeMember[T any](m *merger, key string) (v T, ok bool) {
 	raw, found := m.meta[key]
 	if !found {
 		return v, false
@@ -58,8 +58,8 @@ func member[T any](m *merger, key string) (v T, ok bool) {
 	return v, json.Unmarshal(raw, &v) == nil
 }
 
-func (m *merger) facts(b *builder, out *Trace) {
-	if d, ok := member[distributed](m, "distributedInfo"); ok {
+func (m *merger) readFacts(b *builder, out *Trace) {
+	if d, ok := decodeMember[distributed](m, "distributedInfo"); ok {
 		if d.Rank != nil && *d.Rank >= 0 && *d.Rank < 1<<24 {
 			out.Rank = *d.Rank
 		}
@@ -74,22 +74,23 @@ func (m *merger) facts(b *builder, out *Trace) {
 	for i := range b.t.Devices {
 		b.t.Devices[i].Rank = rank
 	}
-	m.gpus(b.t, &out.Facts)
+	m.listGPUs(b.t, &out.Facts)
 	m.software(&out.Facts)
 	out.Facts.Started = m.started(out)
 	out.Facts.Processes = b.processes(rank, out.World)
 	out.Facts.Loaders = b.loaders(out.Facts.Processes)
-	if len(b.work) > 0 && b.cuda() {
+	if len(b.work) > 0 && b.launchesCUDA() {
 		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("cuda:%d", b.busiest(b.mainProcess()))}
 	}
 	m.doubts(b, out)
 }
 
-// cuda reports whether the work was launched through CUDA or HIP, which PyTorch
+// launchesCUDA reports whether the work was launched through CUDA or HIP, which PyTorch
 // both calls "cuda".
-func (b *builder) cuda() bool {
+func (b *builder) launchesCUDA() bool {
 	for _, name := range b.t.Names {
-		if strings.HasPrefix(name, "cudaLaunch") || strings.HasPrefix(name, "cuLaunch") || strings.HasPrefix(name, "cudaMemcpy") || strings.HasPrefix(name, "hip") {
+		if strings.HasPrefix(name, "cudaLaunch") || strings.HasPrefix(name, "cuLaunch") ||
+			strings.HasPrefix(name, "cudaMemcpy") || strings.HasPrefix(name, "hip") {
 			return true
 		}
 	}
@@ -99,13 +100,13 @@ func (b *builder) cuda() bool {
 // mostDevices bounds how many devices are believed.
 const mostDevices = 1024
 
-// gpus lists the devices that did work, or where none did, all that the file
+// listGPUs lists the devices that did work, or where none did, all that the file
 // knows.
-func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
+func (m *merger) listGPUs(t *recording.Timeline, facts *recording.Facts) {
 	s := m.store
-	known, ok := member[[]property](m, "deviceProperties")
+	known, ok := decodeMember[[]property](m, "deviceProperties")
 	if !ok {
-		known, _ = member[[]property](m, "computeProperties")
+		known, _ = decodeMember[[]property](m, "computeProperties")
 	}
 	used := map[int]bool{}
 	for _, d := range t.Devices {
@@ -118,7 +119,10 @@ func (m *merger) gpus(t *recording.Timeline, facts *recording.Facts) {
 			continue
 		}
 		place[p.ID] = len(facts.GPUs)
-		g := recording.GPU{Index: p.ID, Name: p.Name, SMs: max(0, p.SMs), Capability: p.capability(), Emulated: p.Emulated}
+		g := recording.GPU{
+			Index: p.ID, Name: p.Name, SMs: max(0, p.SMs), Capability: p.capability(),
+			Emulated: p.Emulated,
+		}
 		if p.Memory > 0 {
 			g.MemoryBytes = stat.Known(p.Memory)
 		}
@@ -158,13 +162,13 @@ func renumbered(known []property, used map[int]bool) []property {
 
 // software reads versions: CUDA counts 12090 for 12.9, HIP 60443483 for 6.4.43483.
 func (m *merger) software(facts *recording.Facts) {
-	if v, ok := member[int](m, "cuda_runtime_version"); ok && v >= 1000 {
+	if v, ok := decodeMember[int](m, "cuda_runtime_version"); ok && v >= 1000 {
 		facts.Software.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
-	if v, ok := member[int](m, "hip_runtime_version"); ok && v >= 10_000_000 {
+	if v, ok := decodeMember[int](m, "hip_runtime_version"); ok && v >= 10_000_000 {
 		facts.Software.ROCm = fmt.Sprintf("%d.%d", v/10_000_000, v/100_000%100)
 	}
-	if v, ok := member[string](m, "pytorch_version"); ok {
+	if v, ok := decodeMember[string](m, "pytorch_version"); ok {
 		facts.Software.Torch = v
 	}
 }
@@ -173,9 +177,10 @@ func (m *merger) software(facts *recording.Facts) {
 // unknown moment. Files before 2024 count from 1970, later ones from
 // baseTimeNanoseconds. It moves Zero to that clock too.
 func (m *merger) started(t *Trace) float64 {
-	if base, ok := member[json.Number](m, "baseTimeNanoseconds"); ok {
+	if base, ok := decodeMember[json.Number](m, "baseTimeNanoseconds"); ok {
 		if r := rational([]byte(base)); r != nil {
-			if q := new(big.Int).Quo(r.Num(), r.Denom()); q.IsInt64() && q.Sign() > 0 && t.Zero < math.MaxInt64-q.Int64() {
+			if q := new(big.Int).Quo(r.Num(), r.Denom()); q.IsInt64() && q.Sign() > 0 &&
+				t.Zero < math.MaxInt64-q.Int64() {
 				t.Zero += q.Int64()
 			}
 		}
@@ -190,22 +195,22 @@ func (m *merger) started(t *Trace) float64 {
 // with most calls.
 func (b *builder) processes(rank, world int) []recording.Process {
 	launches := map[int]map[int32]int{} // per process, calls by thread
-	for _, c := range b.call {
+	for _, c := range b.t.Device.Call {
 		if c >= 0 {
-			add(launches, b.pid(c), b.t.Host.Thread[c])
+			countCall(launches, b.processOf(c), b.t.Host.Thread[c])
 		}
 	}
 	seen := len(launches) > 0
 	for k, kind := range b.t.Host.Kind {
 		if !seen && kind == recording.Runtime {
-			add(launches, b.pid(int32(k)), b.t.Host.Thread[k])
+			countCall(launches, b.processOf(int32(k)), b.t.Host.Thread[k])
 		}
 	}
 	if len(launches) == 0 {
 		main := b.mainProcess()
 		for k := range b.t.Host.Start {
-			if b.pid(int32(k)) == main {
-				add(launches, main, b.t.Host.Thread[k])
+			if b.processOf(int32(k)) == main {
+				countCall(launches, main, b.t.Host.Thread[k])
 			}
 		}
 	}
@@ -214,7 +219,10 @@ func (b *builder) processes(rank, world int) []recording.Process {
 	}
 	var out []recording.Process
 	for pid, threads := range launches {
-		p := recording.Process{PID: pid, Role: recording.RoleTrainer, Rank: rank, World: world, Device: b.busiest(pid), End: float64(b.t.End) / 1e9}
+		p := recording.Process{
+			PID: pid, Role: recording.RoleTrainer, Rank: rank, World: world,
+			Device: b.busiest(pid), End: float64(b.t.End) / 1e9,
+		}
 		best, n := int32(-1), 0
 		for thread, count := range threads {
 			if count > n || count == n && thread < best {
@@ -232,7 +240,7 @@ func (b *builder) processes(rank, world int) []recording.Process {
 	return out
 }
 
-func add(counts map[int]map[int32]int, pid int, thread int32) {
+func countCall(counts map[int]map[int32]int, pid int, thread int32) {
 	if counts[pid] == nil {
 		counts[pid] = map[int32]int{}
 	}
@@ -263,7 +271,7 @@ func (b *builder) loaders(processes []recording.Process) []recording.Loader {
 		if !recording.LoaderSpan(name) {
 			continue
 		}
-		pid := b.pid(int32(k))
+		pid := b.processOf(int32(k))
 		is := seen[pid]
 		is.single = is.single || strings.Contains(name, "_SingleProcessDataLoaderIter")
 		is.several = is.several || strings.Contains(name, "_MultiProcessingDataLoaderIter")
@@ -288,18 +296,25 @@ func (b *builder) loaders(processes []recording.Process) []recording.Loader {
 func (m *merger) doubts(b *builder, out *Trace) {
 	s := m.store
 	if len(b.work) == 0 {
-		out.Warnings = append(out.Warnings, "The trace holds no work of a device: record with ProfilerActivity.CUDA among the activities (for AMD too); the host's side was read.")
+		out.Warnings = append(out.Warnings,
+			"The trace holds no work of a device: record with ProfilerActivity.CUDA among the activities (for AMD "+
+				"too); the host's side was read.")
 	} else if len(b.host) == 0 {
-		out.Warnings = append(out.Warnings, "The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap can be charged to a cause.")
+		out.Warnings = append(out.Warnings,
+			"The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap "+
+				"can be charged to a cause.")
 	}
 	if n := s.dropped[damaged]; n > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("Damaged events that were left out: %d.", n))
 	}
 	if n := s.dropped[absurdTime] + s.dropped[negative] + s.dropped[noDuration]; n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("Events with an impossible time (negative, without a duration, or a day off) that were left out: %d.", n))
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("Events with an impossible time (negative, without a duration, or a day off) that were "+
+				"left out: %d.", n))
 	}
 	if cats := s.strangest(); len(cats) > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("Events of unknown categories were left out: %.200q.", cats[:min(5, len(cats))]))
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("Events of unknown categories were left out: %.200q.", cats[:min(5, len(cats))]))
 	}
 	if raw := m.meta["ERROR"]; bytes.Contains(raw, []byte("stopped")) {
 		out.Warnings = append(out.Warnings, "The profiler reported an error and may have stopped early.")
@@ -309,11 +324,47 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	}
 }
 
-func contains(text string, any ...string) bool {
-	for _, part := range any {
-		if strings.Contains(text, part) {
-			return true
+// foreign says what a file without a single event of PyTorch's is.
+func (m *merger) foreign() error {
+	s := m.store
+	if s.events == 0 && m.arrays == 0 {
+		return &ForeignError{
+			"JSON without traceEvents",
+			"give the file that torch.profiler wrote: prof.export_chrome_trace(\"trace.json\") or " +
+				"tensorboard_trace_handler",
 		}
 	}
-	return false
+	for _, name := range s.names {
+		switch {
+		case containsAny(name, "/host:CPU", "/device:GPU", "/device:TPU", "/job:"):
+			return &ForeignError{"a trace of TensorFlow or XLA in JSON", "give the .xplane.pb that lies beside it"}
+		case containsAny(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
+			return &ForeignError{
+				"a Chrome browser trace",
+				"only PyTorch profiler traces are read; record with torch.profiler",
+			}
+		}
+	}
+	for _, cat := range s.strangest() {
+		if containsAny(cat, "devtools", "blink", "v8", "loading", "toplevel", "netlog", "cc,", "gpu,") {
+			return &ForeignError{
+				"a Chrome browser trace",
+				"only PyTorch profiler traces are read; record with torch.profiler",
+			}
+		}
+	}
+	if _, found := m.meta["viztracer_metadata"]; found {
+		return &ForeignError{"a trace of VizTracer", "record the device's work too, with torch.profiler"}
+	}
+	if s.strange["Op"] > 0 {
+		return &ForeignError{"a trace of TensorFlow in JSON", "give the .xplane.pb that lies beside it"}
+	}
+	if len(m.warnings) > 0 || s.events == 0 {
+		return &SyntaxError{m.offset, "no event of PyTorch's profiler was found before the end of the file"}
+	}
+	what := "a Chrome trace without events of PyTorch's profiler"
+	if cats := s.strangest(); len(cats) > 0 {
+		what += fmt.Sprintf(" (its categories: %.60q)", cats[:min(3, len(cats))])
+	}
+	return &ForeignError{what, "record with torch.profiler and export_chrome_trace"}
 }

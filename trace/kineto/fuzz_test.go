@@ -22,6 +22,8 @@ var one = []string{
 	`{"ph": "X", "cat": "Operator", "name": "ProfilerStep#3", "pid": 1, "tid": "1", "ts": 80, "dur": 100, "args": {"Call stack": "torch/a.py(1): b;train.py(9): <module>", "Input dims": []}}`,
 	`{"ph": "X", "cat": "kernel", "name": "ncclKernel", "pid": 0, "tid": "stream 9", "ts": 120, "dur": 4, "args": {"Collective name": "allreduce", "In msg nelems": 4, "dtype": "Half", "Process Group Name": "0"}}`,
 	`{"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "main"}}`,
+	`{"name": "thread_name", "ph": "M", "pid": 1, "tid": 2, "args": {"name": "C:\\\\main \u00e9"}}`,
+	`{"ph": "X", "cat": "kernel", "name": "ncclKernel", "pid": 0, "tid": 9, "ts": 130, "dur": 4, "args": {"Collective name": "", "In msg nelems": "4", "dtype": "H\u0061lf", "Process Group Name": "a\\b"}}`,
 	`{"ph": "X", "cat": "Trace", "ts": 0, "dur": 1000, "pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)"}`,
 	`{"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 18446744073709551.615}`,
 	"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\\\"\x02b\\u00e9\xff\", \"pid\": 1, \"tid\": 2, \"ts\": 1.0e2, \"dur\": N/A, \"dur\": 3, \"args\": {\"x\": NaN, \"y\": \"}{\\\\\"}}",

@@ -1,63 +1,20 @@
 package kineto
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/steps"
 )
-
-// Options say how a stream is read. The zero value is what one wants.
-type Options struct {
-	General bool // read every event with the general reader: slow, to check the fast one
-	Workers int  // scanners at work; 0: one per processor, at most four
-
-	chunk int // bytes scanned at once, for tests; 0: chunkSize
-}
-
-// Trace is what one file holds. Times of the Timeline are nanoseconds since the
-// first event that was kept.
-type Trace struct {
-	Timeline *recording.Timeline
-	Facts    recording.Facts // GPUs, Software, Processes, Loaders; Started where the file tells the date
-	Steps    []recording.Step
-	Series   []recording.Series // none in Kineto's own files; other formats sample the device too
-	Warnings []string           // sentences
-
-	Rank  int   // -1 where the file does not tell
-	World int   // 0 where the file does not tell
-	Zero  int64 // t = 0 on the file's own clock, ns; Unix time where Facts.Started is not 0
-	Bytes int64 // of JSON that were read
-
-	Events int64 // elements of traceEvents that were read, kept or not
-}
-
-// SyntaxError says that the stream is not the JSON that it should be.
-type SyntaxError struct {
-	Offset  int64 // byte of the JSON, after unpacking
-	Problem string
-}
-
-func (e *SyntaxError) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Problem) }
-
-// ForeignError says that the stream is JSON that something else than PyTorch's
-// profiler wrote.
-type ForeignError struct {
-	Format string // what it seems to be, "a Chrome browser trace"
-	Hint   string // what to do
-}
-
-func (e *ForeignError) Error() string { return "it is " + e.Format }
 
 // Read reads one file's JSON, unpacked. It stops at ctx, at a fault of src and at
 // bytes that cannot be a trace; an end in the middle is a warning, as killed runs
 // leave it.
 func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
-	p := start(ctx, src, o)
-	defer p.close()
+	p := startPipe(ctx, src, o)
+	defer p.shutDown()
 	m := &merger{scanner: newScanner(), store: newStore(), meta: map[string][]byte{}}
 	m.scanner.slow = o.General
 	for c := range p.order {
@@ -65,7 +22,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err := m.take(p, c, r); err != nil {
+		if err := m.takeChunk(p, c, r); err != nil {
 			return nil, err
 		}
 		if c.err == nil {
@@ -75,268 +32,41 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 			if m.store.events == 0 {
 				return nil, c.err
 			}
-			m.warn("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an unfinished copy leaves it: what lies before it was read.", m.offset+int64(len(m.tail)), c.err)
+			m.warn("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an "+
+				"unfinished copy leaves it: what lies before it was read.", m.offset+int64(len(m.tail)), c.err)
 		}
 		break
 	}
-	if err := m.end(); err != nil {
+	if err := m.readEnd(); err != nil {
 		return nil, err
 	}
-	return m.trace()
+	return m.buildTrace()
 }
 
-// phase is where in the file the merger stands.
-type phase uint8
-
-const (
-	head    phase = iota // before the first bracket
-	between              // among the members of the outermost object
-	events               // within traceEvents
-	over                 // behind the last bracket
-)
-
-// merger puts the results of the scanners together in file order, and reads what
-// they could not: the head, the members beside traceEvents, glued events.
-type merger struct {
-	scanner   *scanner
-	store     *store
-	phase     phase
-	bare      bool // the file is an array
-	offset    int64
-	tail      []byte // read but not used yet
-	again     int    // length of the tail from which reading it is tried again
-	meta      map[string][]byte
-	metaBytes int
-	arrays    int // how many traceEvents there were
-	warnings  []string
-}
-
-func (m *merger) warn(format string, args ...any) {
-	if len(m.warnings) < 20 {
-		m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
-	}
-}
-
-// take accepts one chunk.
-func (m *merger) take(p *pipe, c *chunk, r result) error {
-	if r.out != nil && m.phase == events && len(m.tail) == 0 && !r.closed && r.used == len(c.data) {
-		m.offset += int64(r.used)
-		err := m.store.add(r.out, r.by)
-		p.recycle(c, r.out)
-		return err
-	}
-	m.tail = append(m.tail, c.data...)
-	p.recycle(c, r.out)
-	if len(m.tail) < m.again {
-		return nil
-	}
-	return m.advance()
-}
-
-// advance reads as much of the tail as it can.
-func (m *merger) advance() error {
-	out := &batch{}
-	at := 0
-	for {
-		used, err := m.step(m.tail[at:], out)
-		if err != nil {
-			return err
-		}
-		if used == 0 {
-			break
-		}
-		at += used
-		m.offset += int64(used)
-	}
-	m.tail = append(m.tail[:0], m.tail[at:]...)
-	m.again = 0
-	if at == 0 { // one long thing: to look at it after each chunk takes time by the square of its length
-		m.again = len(m.tail) * 3 / 2
-	}
-	m.scanner.hand(out)
-	if err := m.store.add(out, -1); err != nil {
-		return err
-	}
-	if len(m.tail) > mostEvent {
-		return m.resync()
-	}
-	return nil
-}
-
-// step reads the next thing in b and returns how many bytes it took; 0 where b
-// ends too early.
-func (m *merger) step(b []byte, out *batch) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	switch m.phase {
-	case head:
-		return m.open(b)
-	case between:
-		return m.member(b)
-	case events:
-		used, closed := m.scanner.scan(b, out)
-		if closed {
-			m.phase = between
-			if m.bare {
-				m.phase = over
-			}
-			if b[used-1] == '}' {
-				m.warn("The list of events is not closed at byte %d: what lies before it was read.", m.offset+int64(used-1))
-				m.phase = over
-			}
-		}
-		return used, nil
-	default: // over: what follows the last bracket is nobody's
-		return len(b), nil
-	}
-}
-
-// open reads the first bracket.
-func (m *merger) open(b []byte) (int, error) {
-	i := 0
-	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
-		i = 3
-	}
-	for i < len(b) && space(b[i]) {
-		i++
-	}
-	if i == len(b) {
-		return i, nil
-	}
-	switch b[i] {
-	case '{':
-		m.phase = between
-	case '[':
-		m.phase, m.bare = events, true
-		m.arrays++
-	default:
-		return 0, &SyntaxError{m.offset + int64(i), fmt.Sprintf("expected { or [ as the first character of a trace, found %q", b[i])}
-	}
-	return i + 1, nil
-}
-
-// member reads one member of the outermost object.
-func (m *merger) member(b []byte) (int, error) {
-	i := 0
-	for i < len(b) && (space(b[i]) || b[i] == ',') {
-		i++
-	}
-	if i > 0 || i == len(b) {
-		return i, nil
-	}
-	if b[0] == '}' {
-		m.phase = over
-		return 1, nil
-	}
-	if b[0] != '"' {
-		return 0, &SyntaxError{m.offset, fmt.Sprintf("expected the name of a member in quotes, found %q", b[0])}
-	}
-	end, ok := stringEnd(b, 0)
-	if !ok {
-		return 0, nil
-	}
-	key := string(unquote(b[:end]))
-	for i = end; i < len(b) && space(b[i]); i++ {
-	}
-	if i == len(b) {
-		return 0, nil
-	}
-	if b[i] != ':' {
-		return 0, &SyntaxError{m.offset + int64(i), fmt.Sprintf("expected a colon behind %.40q, found %q", key, b[i])}
-	}
-	for i++; i < len(b) && space(b[i]); i++ {
-	}
-	if i == len(b) {
-		return 0, nil
-	}
-	if key == "traceEvents" && b[i] == '[' {
-		m.phase = events
-		m.arrays++
-		return i + 1, nil
-	}
-	end, ok = valueEnd(b, i)
-	if !ok {
-		return 0, nil
-	}
-	m.keep(key, b[i:end])
-	return max(end, i+1), nil
-}
-
-// mostMeta bounds the bytes of all members beside traceEvents that are kept; a
-// list of the process groups of ten thousand ranks is about a megabyte.
-const mostMeta = 16 << 20
-
-func (m *merger) keep(key string, raw []byte) {
-	if m.metaBytes += len(raw) + len(key); m.metaBytes <= mostMeta && key != "INFO" {
-		m.meta[key] = bytes.Clone(raw)
-	}
-}
-
-// resync gives up an event that does not end and goes on with the next that seems
-// to begin. It is how a file survives a quote that nobody closed.
-func (m *merger) resync() error {
-	if m.phase != events {
-		return &SyntaxError{m.offset, fmt.Sprintf("a value of more than %d MB, expected a trace of PyTorch's profiler", mostEvent>>20)}
-	}
-	next := m.nextEvent()
-	if next < 0 {
-		return &SyntaxError{m.offset, fmt.Sprintf("an event of more than %d MB without an end", mostEvent>>20)}
-	}
-	m.store.dropped[damaged]++
-	m.warn("An event at byte %d has no end: it was left out.", m.offset)
-	m.offset += int64(next)
-	m.tail = append(m.tail[:0], m.tail[next:]...)
-	return m.advance()
-}
-
-func (m *merger) nextEvent() int {
-	for i := 1; i < len(m.tail); {
-		k := bytes.IndexByte(m.tail[i:], '{')
-		if k < 0 {
-			return -1
-		}
-		if begins(m.tail, i+k) {
-			return i + k
-		}
-		i += k + 1
-	}
-	return -1
-}
-
-// end is called behind the last byte.
-func (m *merger) end() error {
-	if err := m.advance(); err != nil {
-		return err
-	}
-	for m.phase == events && len(m.tail) > 0 {
-		next := m.nextEvent()
-		if next < 0 {
-			break
-		}
-		m.store.dropped[damaged]++
-		m.warn("An event at byte %d has no end: it was left out.", m.offset)
-		m.offset += int64(next)
-		m.tail = append(m.tail[:0], m.tail[next:]...)
-		if err := m.advance(); err != nil {
-			return err
+// buildTrace builds the columns of everything that was read.
+func (m *merger) buildTrace() (*Trace, error) {
+	s := m.store
+	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: filled(len(s.rows), -1)}
+	b.sortRecords()
+	if len(b.host)+len(b.work)+len(b.frames) == 0 {
+		if err := m.foreign(); err != nil {
+			return nil, err
 		}
 	}
-	size := m.offset + int64(len(m.tail))
-	switch {
-	case m.phase == head:
-		return &SyntaxError{size, "the file is empty, expected a trace of PyTorch's profiler"}
-	case m.arrays == 0 && m.phase != over:
-		return &SyntaxError{size, "the file ends before its traceEvents"}
-	case m.phase == events && len(m.tail) > 0:
-		m.warn("The file ends within an event, at byte %d of its JSON, as a killed run leaves it: the events before it were read.", size)
-		m.store.dropped[damaged]++
-	case m.phase == events:
-		m.warn("The file ends within its list of events, at byte %d of its JSON, as a killed run leaves it: all events up to there were read.", size)
-	case m.phase == between:
-		m.warn("The file ends at byte %d of its JSON before its last bracket: what lies behind the events may be missing.", size)
-	}
-	m.offset = size
-	m.tail = nil
-	return nil
+	b.findZero()
+	b.hostColumns()
+	b.frameColumns()
+	b.linkWork()
+	s.host = blocks[hostRecord]{} // half of the memory, before the rest is built
+	b.workColumns()
+	s.work = blocks[workRecord]{}
+	b.memoryColumns()
+	b.nameThreads()
+	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Warnings: m.warnings, Rank: -1}
+	b.t.Dropped = b.dropped()
+	m.readFacts(b, out)
+	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks",
+		"The trace has no ProfilerStep marks (call prof.step() in the loop)")
+	out.Steps, out.Facts.StepsFrom, out.Warnings = found.Steps, found.Rule, append(out.Warnings, found.Said...)
+	return out, nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// link finds the call that launched each piece of work.
+// linkWork finds the call that launched each piece of work.
 //
 // The correlation id is CUPTI's: unique within a process, not beyond. A file of
 // several processes repeats ids, and so does one that was recorded in several
@@ -14,7 +14,7 @@ import (
 // process whose calls drive the device, and of those the last that started before
 // the work. One launch of a graph owns many kernels. Work without an id is linked
 // by the flow arrows that a viewer would draw.
-func (b *builder) link() {
+func (b *builder) linkWork() {
 	calls := b.callsByID()
 	b.call = filled(len(b.work), -1)
 	b.findOwners(calls)
@@ -22,7 +22,7 @@ func (b *builder) link() {
 	for k, i := range b.work {
 		w := b.store.work.at(int(i))
 		if w.corr > 0 {
-			b.call[k] = b.pick(calls, w)
+			b.call[k] = b.pickCall(calls, w)
 		}
 		if b.call[k] < 0 {
 			missing++
@@ -64,7 +64,7 @@ func (b *builder) callsByID() callIndex {
 		if corr <= 0 {
 			continue
 		}
-		if before, found := c.find(corr); found {
+		if before, found := c.lastCall(corr); found {
 			c.prev[int32(k)] = before
 		}
 		if c.dense != nil {
@@ -76,8 +76,8 @@ func (b *builder) callsByID() callIndex {
 	return c
 }
 
-// find is the last call with an id.
-func (c *callIndex) find(corr int64) (int32, bool) {
+// lastCall is the last call with an id.
+func (c *callIndex) lastCall(corr int64) (int32, bool) {
 	if c.dense == nil {
 		k, found := c.sparse[corr]
 		return k, found
@@ -101,12 +101,12 @@ func (b *builder) findOwners(calls callIndex) {
 			of = map[int]int{}
 			votes[w.device] = of
 		}
-		k, found := calls.find(w.corr)
+		k, found := calls.lastCall(w.corr)
 		if !found || w.corr <= 0 {
 			continue
 		}
 		if _, several := calls.prev[k]; !several {
-			of[b.pid(k)]++
+			of[b.processOf(k)]++
 		}
 	}
 	main := b.mainProcess()
@@ -116,15 +116,12 @@ func (b *builder) findOwners(calls callIndex) {
 	}
 }
 
-// pid is the process of a call.
-func (b *builder) pid(call int32) int { return b.t.Threads[b.t.Host.Thread[call]].PID }
-
 // mainProcess is the process with most runtime calls, else with most calls; 0
 // without any.
 func (b *builder) mainProcess() int {
 	runtime, all := map[int]int{}, map[int]int{}
 	for k := range b.t.Host.Start {
-		pid := b.pid(int32(k))
+		pid := b.processOf(int32(k))
 		all[pid]++
 		if b.t.Host.Kind[k] == recording.Runtime {
 			runtime[pid]++
@@ -148,9 +145,9 @@ func most32(votes map[int]int, otherwise int) int {
 	return best
 }
 
-// pick chooses among the calls with the work's id.
-func (b *builder) pick(calls callIndex, w *workRecord) int32 {
-	k, found := calls.find(w.corr)
+// pickCall chooses among the calls with the work's id.
+func (b *builder) pickCall(calls callIndex, w *workRecord) int32 {
+	k, found := calls.lastCall(w.corr)
 	if !found {
 		return -1
 	}
@@ -160,7 +157,7 @@ func (b *builder) pick(calls callIndex, w *workRecord) int32 {
 	best, bestScore := int32(-1), -1
 	for {
 		score := 0
-		if b.pid(k) == b.owner[w.device] {
+		if b.processOf(k) == b.owner[w.device] {
 			score = 2
 		}
 		if b.t.Host.Start[k]+b.base <= w.start {

@@ -28,19 +28,19 @@ type known struct {
 
 func newNames() *names { return &names{known: map[string]int32{}} }
 
-// id is the place of a text. A trace repeats few texts, so that most are found
+// intern is the place of a text. A trace repeats few texts, so that most are found
 // in a small table by length and a few bytes, before any hashing.
-func (n *names) id(text []byte) int32 {
+func (n *names) intern(text []byte) int32 {
 	if len(text) > longestName {
 		text = text[:longestName]
 	}
-	r := &n.recent[slot(text)]
+	r := &n.recent[recentSlot(text)]
 	if r.text == string(text) && len(text) > 0 {
 		return r.id
 	}
 	id, found := n.known[string(text)]
 	if !found {
-		id = n.add(string(text))
+		id = n.insert(string(text))
 	}
 	if n.list[id] == string(text) {
 		*r = known{n.list[id], id}
@@ -48,7 +48,7 @@ func (n *names) id(text []byte) int32 {
 	return id
 }
 
-func (n *names) add(text string) int32 {
+func (n *names) insert(text string) int32 {
 	clean := text
 	if !utf8.ValidString(text) {
 		clean = string([]rune(text)) // as encoding/json reads it
@@ -64,7 +64,7 @@ func (n *names) add(text string) int32 {
 	return id
 }
 
-func slot(text []byte) uint32 {
+func recentSlot(text []byte) uint32 {
 	n := len(text)
 	h := uint32(n)
 	if n >= 8 {
@@ -92,21 +92,21 @@ const (
 	mostRawBytes = 32 << 20
 )
 
-// id is the place of an array's text, -1 where there is none, or it is empty or
+// intern is the place of an array's text, -1 where there is none, or it is empty or
 // longer than any name.
-func (l *lists) id(raw []byte) int32 {
+func (l *lists) intern(raw []byte) int32 {
 	if len(raw) == 0 || len(raw) > longestName {
 		return -1
 	}
-	r := &l.recent[slot(raw)]
+	r := &l.recent[recentSlot(raw)]
 	if r.text == string(raw) {
 		return r.id
 	}
 	k, found := l.known[string(raw)]
 	if !found {
 		k = known{string(raw), -1}
-		if text := tight(raw); len(text) > len("[]") {
-			k.id = l.names.id(text)
+		if text := tightList(raw); len(text) > len("[]") {
+			k.id = l.names.intern(text)
 		}
 		if l.bytes += len(raw); l.bytes < mostRawBytes {
 			l.known[k.text] = k
@@ -116,8 +116,8 @@ func (l *lists) id(raw []byte) int32 {
 	return k.id
 }
 
-// tight is an array without the spaces between its values and without quotes.
-func tight(raw []byte) []byte {
+// tightList is an array without the spaces between its values and without quotes.
+func tightList(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	quoted := false
 	for i := 0; i < len(raw); i++ {
@@ -147,8 +147,8 @@ type stacks struct {
 
 func newStacks(n *names) *stacks { return &stacks{names: n, known: map[string]known{}} }
 
-// id is the place of the frame's name, -1 without one.
-func (s *stacks) id(stack []byte) int32 {
+// internFrame is the place of the frame's name, -1 without one.
+func (s *stacks) internFrame(stack []byte) int32 {
 	if len(stack) == 0 || len(stack) > longestName {
 		return -1
 	}
@@ -157,7 +157,7 @@ func (s *stacks) id(stack []byte) int32 {
 	}
 	k, found := s.known[string(stack)]
 	if !found {
-		k = known{string(stack), s.find(stack)}
+		k = known{string(stack), s.ownFrame(stack)}
 		if s.bytes += len(stack); s.bytes < mostRawBytes {
 			s.known[k.text] = k
 		}
@@ -166,10 +166,10 @@ func (s *stacks) id(stack []byte) int32 {
 	return k.id
 }
 
-func (s *stacks) find(stack []byte) int32 {
+func (s *stacks) ownFrame(stack []byte) int32 {
 	for frame := range bytes.SplitSeq(stack, []byte(";")) {
 		if name := strings.TrimSpace(string(frame)); recording.OwnFrame(name) {
-			return s.names.id([]byte(name))
+			return s.names.intern([]byte(name))
 		}
 	}
 	return -1

@@ -50,9 +50,9 @@ type pipe struct {
 	wait    sync.WaitGroup
 }
 
-// start begins to read and scan. The caller takes chunks from order and pairs it
+// startPipe begins to read and scan. The caller takes chunks from order and pairs it
 // with p.close.
-func start(ctx context.Context, src io.Reader, o Options) *pipe {
+func startPipe(ctx context.Context, src io.Reader, o Options) *pipe {
 	workers := o.Workers
 	if workers <= 0 {
 		workers = min(4, runtime.GOMAXPROCS(0))
@@ -66,28 +66,28 @@ func start(ctx context.Context, src io.Reader, o Options) *pipe {
 		p.size = chunkSize
 	}
 	p.wait.Add(1 + workers)
-	go p.read(ctx)
+	go p.readChunks(ctx)
 	for w := range workers {
-		go p.scan(w, o.General)
+		go p.scanChunks(w, o.General)
 	}
 	return p
 }
 
-// close ends all goroutines and waits for them.
-func (p *pipe) close() {
+// shutDown ends all goroutines and waits for them.
+func (p *pipe) shutDown() {
 	close(p.stop)
 	p.wait.Wait()
 }
 
-// read cuts the stream into chunks.
-func (p *pipe) read(ctx context.Context) {
+// readChunks cuts the stream into chunks.
+func (p *pipe) readChunks(ctx context.Context) {
 	defer p.wait.Done()
 	defer close(p.order)
 	defer close(p.work)
 	var carry []byte
 	for index := 0; ; index++ {
 		buf := p.buffer(len(carry))
-		n, err := fill(p.src, buf, copy(buf, carry))
+		n, err := fillBuffer(p.src, buf, copy(buf, carry))
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -113,10 +113,10 @@ func (p *pipe) read(ctx context.Context) {
 	}
 }
 
-// fill reads until buf is full, and tells a clean end, io.EOF, from one in the
+// fillBuffer reads until buf is full, and tells a clean end, io.EOF, from one in the
 // middle of a compressed stream. A fault in who unpacks is an error: nobody could
 // catch it in this goroutine, and who reads a trace may be waiting for a program.
-func fill(src io.Reader, buf []byte, at int) (n int, err error) {
+func fillBuffer(src io.Reader, buf []byte, at int) (n int, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("a fault while reading: %v", fault)
@@ -154,14 +154,14 @@ func (p *pipe) recycle(c *chunk, out *batch) {
 	if out == nil {
 		return
 	}
-	out.reset()
+	out.truncate()
 	select {
 	case p.batches <- out:
 	default:
 	}
 }
 
-func (p *pipe) batch() *batch {
+func (p *pipe) emptyBatch() *batch {
 	select {
 	case b := <-p.batches:
 		return b
@@ -170,10 +170,10 @@ func (p *pipe) batch() *batch {
 	}
 }
 
-// scan is one worker. The first chunk begins with the file's head, which the
+// scanChunks is one worker. The first chunk begins with the file's head, which the
 // merger reads; so it does with one that a worker has a fault with, and with all
 // that this worker gets from then on.
-func (p *pipe) scan(by int, general bool) {
+func (p *pipe) scanChunks(by int, general bool) {
 	defer p.wait.Done()
 	s := newScanner()
 	s.slow = general
@@ -186,27 +186,27 @@ func (p *pipe) scan(by int, general bool) {
 		}
 		r := result{by: -1}
 		if c.index > 0 && !faulty {
-			r, faulty = s.chunk(c.data, p.batch(), by)
+			r, faulty = s.scanChunk(c.data, p.emptyBatch(), by)
 		}
 		c.done <- r
 	}
 }
 
-// chunk scans one. What panics here would end the program; in the merger it is the
+// scanChunk scans one. What panics here would end the program; in the merger it is the
 // reader's own.
-func (s *scanner) chunk(data []byte, out *batch, by int) (r result, faulty bool) {
+func (s *scanner) scanChunk(data []byte, out *batch, by int) (r result, faulty bool) {
 	defer func() {
 		if recover() != nil {
 			r, faulty = result{by: -1}, true
 		}
 	}()
-	used, closed := s.scan(data, out)
-	s.hand(out)
+	used, closed := s.scanEvents(data, out)
+	s.handLists(out)
 	return result{out, used, closed, by}, false
 }
 
-// hand gives a batch the lists that its indices point into.
-func (s *scanner) hand(out *batch) {
+// handLists gives a batch the lists that its indices point into.
+func (s *scanner) handLists(out *batch) {
 	out.names, out.traits, out.rows = s.names.list, s.names.traits, s.rowList
 }
 
@@ -218,34 +218,34 @@ func boundary(b []byte) int {
 		if open < 0 {
 			return len(b)
 		}
-		if begins(b, open) {
+		if beginsEvent(b, open) {
 			return open
 		}
 		end = open
 	}
 }
 
-// begins reports whether the brace at b[open] looks like the beginning of an
+// beginsEvent reports whether the brace at b[open] looks like the beginning of an
 // event that follows another.
-func begins(b []byte, open int) bool {
+func beginsEvent(b []byte, open int) bool {
 	i := open + 1
-	for i < len(b) && space(b[i]) {
+	for i < len(b) && isSpace(b[i]) {
 		i++
 	}
 	if i == len(b) || b[i] != '"' {
 		return false
 	}
-	i = before(b, open)
+	i = lastNonSpace(b, open)
 	if i < 0 || b[i] != ',' {
 		return false
 	}
-	i = before(b, i)
+	i = lastNonSpace(b, i)
 	return i >= 0 && b[i] == '}'
 }
 
-// before is the index of the last byte before i that is no space, -1 without.
-func before(b []byte, i int) int {
-	for i--; i >= 0 && space(b[i]); i-- {
+// lastNonSpace is the index of the last byte before i that is no space, -1 without.
+func lastNonSpace(b []byte, i int) int {
+	for i--; i >= 0 && isSpace(b[i]); i-- {
 	}
 	return i
 }

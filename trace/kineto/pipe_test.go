@@ -30,10 +30,10 @@ func TestFaultsStayWithTheReader(t *testing.T) {
 		t.Error(err)
 	}
 	s := newScanner()
-	if r, faulty := s.chunk([]byte(trace), nil, 3); !faulty || r.by != -1 || r.out != nil {
+	if r, faulty := s.scanChunk([]byte(trace), nil, 3); !faulty || r.by != -1 || r.out != nil {
 		t.Errorf("%+v, %t", r, faulty)
 	}
-	if r, faulty := newScanner().chunk([]byte(trace[len(`{"traceEvents":[`):]), &batch{}, 3); faulty || r.by != 3 || r.used == 0 {
+	if r, faulty := newScanner().scanChunk([]byte(trace[len(`{"traceEvents":[`):]), &batch{}, 3); faulty || r.by != 3 || r.used == 0 {
 		t.Errorf("%+v, %t", r, faulty)
 	}
 }

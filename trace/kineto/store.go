@@ -3,6 +3,7 @@ package kineto
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // store holds the records of a file in file order. It grows in blocks, so that
@@ -37,7 +38,8 @@ type tables struct{ names, rows []int32 }
 func newStore() *store {
 	return &store{
 		known: map[string]int32{}, rowID: map[row]int32{}, byTable: map[int]*tables{},
-		labels: map[int32]int32{}, procs: map[int32]int32{}, sizes: map[int64]int64{}, held: map[int32]memoryRecord{}, strange: map[string]int64{},
+		labels: map[int32]int32{}, procs: map[int32]int32{}, sizes: map[int64]int64{},
+		held: map[int32]memoryRecord{}, strange: map[string]int64{},
 	}
 }
 
@@ -49,7 +51,7 @@ type blocks[T any] struct {
 
 const blockSize = 1 << 13
 
-func (b *blocks[T]) add(item T) {
+func (b *blocks[T]) append(item T) {
 	if b.n%blockSize == 0 {
 		b.list = append(b.list, make([]T, 0, blockSize))
 	}
@@ -68,39 +70,43 @@ const (
 	mostNameBytes = 1 << 30
 )
 
-// add takes what a scanner found. Names get their numbers in file order, whoever
+// addBatch takes what a scanner found. Names get their numbers in file order, whoever
 // found them, so that the same file gives the same Timeline on any machine.
-func (s *store) add(b *batch, by int) error {
+func (s *store) addBatch(b *batch, by int) error {
 	t := s.byTable[by]
 	if t == nil {
 		t = &tables{}
 		s.byTable[by] = t
 	}
-	t.grow(len(b.names), len(b.rows))
-	name := func(i int32) int32 { return s.name(t, b, i) }
+	t.growTo(len(b.names), len(b.rows))
+	name := func(i int32) int32 { return s.nameID(t, b, i) }
 	for i := range b.host {
 		h := &b.host[i]
-		h.name, h.shapes, h.types, h.row = name(h.name), name(h.shapes), name(h.types), s.row(t, b, h.row)
-		s.host.add(*h)
+		h.name, h.shapes, h.types, h.row = name(h.name), name(h.shapes), name(h.types), s.rowPlace(t, b, h.row)
+		s.host.append(*h)
 	}
 	for i := range b.work {
 		w := &b.work[i]
-		w.name, w.group, w.row = name(w.name), name(w.group), s.row(t, b, w.row)
-		s.work.add(*w)
+		w.name, w.group, w.row = name(w.name), name(w.group), s.rowPlace(t, b, w.row)
+		s.work.append(*w)
 	}
 	for i := range b.frames {
 		f := &b.frames[i]
-		f.name, f.row = name(f.name), s.row(t, b, f.row)
-		s.frames.add(*f)
+		f.name, f.row = name(f.name), s.rowPlace(t, b, f.row)
+		s.frames.append(*f)
 	}
 	s.addRest(b, t, name)
-	return s.full()
+	return s.checkLimits()
 }
 
-func (s *store) full() error {
+func (s *store) checkLimits() error {
 	switch {
 	case s.host.n+s.work.n+s.frames.n+s.flows.n+s.memory.n > mostRecords:
-		return &SyntaxError{-1, fmt.Sprintf("it holds more than %d million events, expected at most that; record fewer steps (torch.profiler.schedule)", mostRecords/1_000_000)}
+		return &SyntaxError{
+			-1,
+			fmt.Sprintf("it holds more than %d million events, expected at most that; record fewer steps "+
+				"(torch.profiler.schedule)", mostRecords/1_000_000),
+		}
 	case len(s.rows) > mostRows:
 		return &SyntaxError{-1, fmt.Sprintf("it holds more than %d million threads and streams", mostRows/1_000_000)}
 	case s.nameBytes > mostNameBytes:
@@ -112,19 +118,19 @@ func (s *store) full() error {
 func (s *store) addRest(b *batch, t *tables, name func(int32) int32) {
 	for i := range b.flows {
 		f := &b.flows[i]
-		f.row = s.row(t, b, f.row)
-		s.flows.add(*f)
+		f.row = s.rowPlace(t, b, f.row)
+		s.flows.append(*f)
 	}
 	for _, l := range b.labels {
 		of := s.labels
 		if l.process {
 			of = s.procs
 		}
-		of[s.row(t, b, l.row)] = name(l.name)
+		of[s.rowPlace(t, b, l.row)] = name(l.name)
 	}
 	for _, m := range b.memory {
-		m.row = s.row(t, b, m.row)
-		s.memory.add(m)
+		m.row = s.rowPlace(t, b, m.row)
+		s.memory.append(m)
 	}
 	for _, z := range b.sizes {
 		s.sizes[z.corr] = z.bytes
@@ -138,7 +144,7 @@ func (s *store) addRest(b *batch, t *tables, name func(int32) int32) {
 	}
 }
 
-func (t *tables) grow(names, rows int) {
+func (t *tables) growTo(names, rows int) {
 	for len(t.names) < names {
 		t.names = append(t.names, -1)
 	}
@@ -147,7 +153,7 @@ func (t *tables) grow(names, rows int) {
 	}
 }
 
-func (s *store) name(t *tables, b *batch, i int32) int32 {
+func (s *store) nameID(t *tables, b *batch, i int32) int32 {
 	if i < 0 {
 		return -1
 	}
@@ -167,7 +173,7 @@ func (s *store) name(t *tables, b *batch, i int32) int32 {
 	return id
 }
 
-func (s *store) row(t *tables, b *batch, i int32) int32 {
+func (s *store) rowPlace(t *tables, b *batch, i int32) int32 {
 	if t.rows[i] >= 0 {
 		return t.rows[i]
 	}
@@ -232,7 +238,7 @@ func byStart(n int, span func(i int) (start, end int64)) []int32 {
 	for i, k := range keys {
 		order[i] = k.i
 		for j := i; j > 0 && keys[j-1].start == k.start; j-- { // few start together
-			if i-j > 1000 || !later(span, order[j-1], order[j]) {
+			if i-j > 1000 || !endsLater(span, order[j-1], order[j]) {
 				break
 			}
 			order[j-1], order[j] = order[j], order[j-1]
@@ -241,8 +247,35 @@ func byStart(n int, span func(i int) (start, end int64)) []int32 {
 	return order
 }
 
-func later(span func(i int) (start, end int64), before, behind int32) bool {
+func endsLater(span func(i int) (start, end int64), before, behind int32) bool {
 	_, a := span(int(before))
 	_, b := span(int(behind))
 	return b > a
+}
+
+// strangest are the categories that nobody knows, most frequent first.
+func (s *store) strangest() []string {
+	var cats []string
+	for cat := range s.strange {
+		if cat != "" {
+			cats = append(cats, cat)
+		}
+	}
+	slices.SortFunc(cats, func(a, b string) int {
+		if s.strange[a] != s.strange[b] {
+			return int(s.strange[b] - s.strange[a])
+		}
+		return compare(a, b)
+	})
+	return cats
+}
+
+func compare(a, b string) int {
+	if a < b {
+		return -1
+	}
+	if a > b {
+		return 1
+	}
+	return 0
 }

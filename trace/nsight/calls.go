@@ -5,17 +5,17 @@ import (
 	"github.com/stoker-dev/stoker/trace/columns"
 )
 
-// calls reads what the host did. The API comes first: it tells which threads
+// readCalls reads what the host did. The API comes first: it tells which threads
 // matter.
-func (r *reader) calls() error {
+func (r *reader) readCalls() error {
 	r.threads, r.cuda = map[int64]int32{}, map[int32]bool{}
 	r.growCalls()
 	parts := []func() error{
-		func() error { return r.api("CUPTI_ACTIVITY_KIND_RUNTIME") },
-		func() error { return r.api("CUPTI_ACTIVITY_KIND_DRIVER") },
-		r.nvtx, r.osCalls,
-		func() error { return r.overhead("CUPTI_ACTIVITY_KIND_OVERHEAD") },
-		func() error { return r.overhead("PROFILER_OVERHEAD") },
+		func() error { return r.readAPI("CUPTI_ACTIVITY_KIND_RUNTIME") },
+		func() error { return r.readAPI("CUPTI_ACTIVITY_KIND_DRIVER") },
+		r.readRanges, r.readOSCalls,
+		func() error { return r.readOverhead("CUPTI_ACTIVITY_KIND_OVERHEAD") },
+		func() error { return r.readOverhead("PROFILER_OVERHEAD") },
 	}
 	for _, part := range parts {
 		if err := part(); err != nil {
@@ -31,10 +31,8 @@ func (r *reader) growCalls() {
 		n += r.counts[table]
 	}
 	n = min(n, 2*r.most)
-	h := &r.out.Timeline.Host
-	h.Start, h.End, h.Name = make([]int64, 0, n), make([]int64, 0, n), make([]int32, 0, n)
-	h.Thread, h.Shapes, h.Types = make([]int32, 0, n), make([]int32, 0, n), make([]int32, 0, n)
-	h.Kind, r.callKey = make([]recording.CallKind, 0, n), make([]uint64, 0, n)
+	r.out.Timeline.Host.Grow(n)
+	r.callKey = make([]uint64, 0, n)
 }
 
 // call is one host event.
@@ -46,21 +44,20 @@ type call struct {
 }
 
 func (r *reader) addCall(c call, thread int32) {
-	if thread < 0 || r.full() {
+	if thread < 0 || r.isFull() {
 		return
 	}
-	h := &r.out.Timeline.Host
-	h.Start, h.End, h.Name = append(h.Start, c.start), append(h.End, c.end), append(h.Name, c.name)
-	h.Thread, h.Kind = append(h.Thread, thread), append(h.Kind, c.kind)
-	h.Shapes, h.Types = append(h.Shapes, c.shapes), append(h.Types, -1)
+	r.out.Timeline.Host.Append(recording.CallRow{
+		Start: c.start, End: c.end, Name: c.name, Thread: thread, Kind: c.kind, Shapes: c.shapes, Types: -1,
+	})
 	r.callKey = append(r.callKey, c.key)
 }
 
 // mostThreads bounds a stranger's list.
 const mostThreads = 1 << 16
 
-// thread is the place of a thread among the threads; -1 where there are too many.
-func (r *reader) thread(global int64) int32 {
+// threadPlace is the place of a thread among the threads; -1 where there are too many.
+func (r *reader) threadPlace(global int64) int32 {
 	t, found := r.threads[global]
 	if !found {
 		if len(r.threads) >= mostThreads {
@@ -69,57 +66,62 @@ func (r *reader) thread(global int64) int32 {
 		}
 		t = int32(len(r.threads))
 		r.threads[global] = t
-		r.out.Timeline.Threads = append(r.out.Timeline.Threads, recording.Thread{PID: pidOf(global), ID: tidOf(global)})
+		r.out.Timeline.Threads = append(r.out.Timeline.Threads,
+			recording.Thread{PID: processID(global), ID: threadID(global)})
 	}
 	return t
 }
 
-// api reads calls of the CUDA runtime and driver.
-func (r *reader) api(table string) error {
-	return r.scan(table, []string{"start", "end", "globalTid", "nameId"}, []string{"correlationId"}, func(row *row) error {
-		start, end, ok := r.span(row)
+// readAPI reads calls of the CUDA runtime and driver.
+func (r *reader) readAPI(table string) error {
+	must := []string{"start", "end", "globalTid", "nameId"}
+	return r.scanColumns(table, must, []string{"correlationId"}, func(row *row) error {
+		start, end, ok := r.readSpan(row)
 		if !ok {
 			return nil
 		}
 		global := number(row, 2)
-		c := call{start: start, end: end, name: r.stringAt(number(row, 3), apiName), shapes: -1, kind: recording.Runtime}
-		if c.name < 0 {
-			c.name = r.names.id([]byte("call without a name"))
+		c := call{
+			start: start, end: end, name: r.stringAt(number(row, 3), apiName), shapes: -1,
+			kind: recording.Runtime,
 		}
-		c.key = r.key(processOf(global), number(row, 4))
-		thread := r.thread(global)
+		if c.name < 0 {
+			c.name = r.names.intern([]byte("call without a name"))
+		}
+		c.key = r.correlationKey(processOf(global), number(row, 4))
+		thread := r.threadPlace(global)
 		r.cuda[thread] = true
 		r.addCall(c, thread)
 		return nil
 	})
 }
 
-// nvtx reads marked ranges. Ranges without an end were open when the recording
+// readRanges reads marked ranges. Ranges without an end were open when the recording
 // stopped.
-func (r *reader) nvtx() error {
+func (r *reader) readRanges() error {
 	open := 0
 	columns := []string{"eventType", "text", "textId", "globalTid"}
-	err := r.scan("NVTX_EVENTS", []string{"start", "end"}, columns, func(row *row) error {
-		if kind, ok := row.Int(2); ok && !r.labels.ranges[kind] {
+	err := r.scanColumns("NVTX_EVENTS", []string{"start", "end"}, columns, func(row *row) error {
+		if kind, ok := row.intAt(2); ok && !r.labels.ranges[kind] {
 			return nil // a mark without length, a category, a domain
 		}
-		if _, ok := row.Int(1); !ok {
+		if _, ok := row.intAt(1); !ok {
 			open++
 			return nil
 		}
-		start, end, ok := r.span(row)
+		start, end, ok := r.readSpan(row)
 		if !ok {
 			return nil
 		}
 		c := call{start: start, end: end, shapes: -1, kind: recording.Annotation}
-		if text := row.Text(3); len(text) > 0 {
+		if text := row.textAt(3); len(text) > 0 {
 			r.setMark(&c, text)
-		} else if c.name = r.stringAt(number(row, 4), asIs); c.name >= 0 {
+		} else if c.name = r.stringAt(number(row, 4), unchanged); c.name >= 0 {
 			r.setMark(&c, []byte(r.names.list[c.name]))
 		} else {
-			c.name = r.names.id([]byte("range without a name"))
+			c.name = r.names.intern([]byte("range without a name"))
 		}
-		thread := r.thread(number(row, 5))
+		thread := r.threadPlace(number(row, 5))
 		r.cuda[thread] = true
 		r.addCall(c, thread)
 		return nil
@@ -132,17 +134,17 @@ func (r *reader) nvtx() error {
 
 func (r *reader) setMark(c *call, text []byte) {
 	m := markOf(text)
-	c.name, c.kind = r.names.id(m.name), m.kind
+	c.name, c.kind = r.names.intern(m.name), m.kind
 	if m.shapes != nil {
-		c.shapes = r.names.id(m.shapes)
+		c.shapes = r.names.intern(m.shapes)
 	}
 }
 
-// osCalls reads waits in the operating system, of the threads that call CUDA or
+// readOSCalls reads waits in the operating system, of the threads that call CUDA or
 // mark ranges: hundreds of others sleep in every program.
-func (r *reader) osCalls() error {
-	return r.scan("OSRT_API", []string{"start", "end", "globalTid", "nameId"}, nil, func(row *row) error {
-		start, end, ok := r.span(row)
+func (r *reader) readOSCalls() error {
+	return r.scanColumns("OSRT_API", []string{"start", "end", "globalTid", "nameId"}, nil, func(row *row) error {
+		start, end, ok := r.readSpan(row)
 		if !ok {
 			return nil
 		}
@@ -151,7 +153,10 @@ func (r *reader) osCalls() error {
 			r.dropped["calls of the operating system on threads that call no CUDA and mark no range"]++
 			return nil
 		}
-		c := call{start: start, end: end, name: r.stringAt(number(row, 3), asIs), shapes: -1, kind: recording.Annotation}
+		c := call{
+			start: start, end: end, name: r.stringAt(number(row, 3), unchanged), shapes: -1,
+			kind: recording.Annotation,
+		}
 		if c.name >= 0 {
 			r.addCall(c, thread)
 		}
@@ -159,17 +164,20 @@ func (r *reader) osCalls() error {
 	})
 }
 
-// overhead reads the profiler's own time.
-func (r *reader) overhead(table string) error {
-	return r.scan(table, []string{"start", "end"}, []string{"globalTid", "nameId"}, func(row *row) error {
-		start, end, ok := r.span(row)
+// readOverhead reads the profiler's own time.
+func (r *reader) readOverhead(table string) error {
+	return r.scanColumns(table, []string{"start", "end"}, []string{"globalTid", "nameId"}, func(row *row) error {
+		start, end, ok := r.readSpan(row)
 		thread, found := r.threads[number(row, 2)]
 		if !ok || !found {
 			return nil
 		}
-		c := call{start: start, end: end, name: r.stringAt(number(row, 3), asIs), shapes: -1, kind: recording.Profiling}
+		c := call{
+			start: start, end: end, name: r.stringAt(number(row, 3), unchanged), shapes: -1,
+			kind: recording.Profiling,
+		}
 		if c.name < 0 {
-			c.name = r.names.id([]byte("Nsight Systems"))
+			c.name = r.names.intern([]byte("Nsight Systems"))
 		}
 		r.addCall(c, thread)
 		return nil
@@ -180,22 +188,14 @@ func (r *reader) overhead(table string) error {
 func (r *reader) sortCalls() {
 	h := &r.out.Timeline.Host
 	order := columns.ByStart(h.Start, h.End)
-	if order == nil {
-		return
-	}
-	columns.Pick(h.Start, order)
-	columns.Pick(h.End, order)
-	columns.Pick(r.callKey, order)
-	for _, column := range [][]int32{h.Name, h.Thread, h.Shapes} {
-		columns.Pick(column, order)
-	}
-	columns.Pick(h.Kind, order)
+	h.Reorder(order)
+	recording.Reorder(order, r.callKey)
 }
 
-// link finds the call that launched each piece of work: the one with its
+// linkWork finds the call that launched each piece of work: the one with its
 // correlation id in its process.
-func (r *reader) link() {
+func (r *reader) linkWork() {
 	t := r.out.Timeline
-	t.Device.Call = columns.Link(r.callKey, t.Host.Start, r.keys, t.Device.Start)
+	t.Device.Call = columns.LinkCalls(r.callKey, t.Host.Start, r.keys, t.Device.Start)
 	r.callKey, r.keys = nil, nil
 }

@@ -4,13 +4,6 @@ import (
 	"slices"
 )
 
-// Tables of events: first those of the device, then those of the host.
-var (
-	workTables  = []string{"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"}
-	callTables  = []string{"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "NVTX_EVENTS", "OSRT_API", "CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD"}
-	eventTables = slices.Concat(workTables, callTables)
-)
-
 // histogram counts events over time, in bins of 2^shift ns that grow as needed.
 type histogram struct {
 	shift uint
@@ -23,7 +16,7 @@ type histogram struct {
 // mostBins is fine enough: of an hour, bins of 0.1 s.
 const mostBins = 1 << 16
 
-func (h *histogram) add(at int64, table int, n int32) {
+func (h *histogram) count(at int64, table int, n int32) {
 	place := at >> h.shift
 	if place == h.recent && h.bin != nil {
 		h.bin[table] += n
@@ -33,7 +26,7 @@ func (h *histogram) add(at int64, table int, n int32) {
 	if bin == nil {
 		if len(h.bins) >= mostBins {
 			h.coarsen()
-			h.add(at, table, n)
+			h.count(at, table, n)
 			return
 		}
 		bin = &[10]int32{}
@@ -64,8 +57,8 @@ func (h *histogram) coarsen() {
 // file with more events than may be kept: the window is then right to 1/8192.
 const mostSampled = 8192
 
-// census counts all events and settles the window.
-func (r *reader) census() error {
+// takeCensus counts all events and settles the window.
+func (r *reader) takeCensus() error {
 	total, err := r.countRows()
 	if err != nil {
 		return err
@@ -90,7 +83,7 @@ func (r *reader) countRows() (total int64, err error) {
 	rows := map[string]int64{}
 	for _, table := range eventTables {
 		if t := r.db.tables[table]; t != nil && t.column("start") != "" {
-			if rows[table], err = r.db.count(r.ctx, t); err != nil {
+			if rows[table], err = r.db.countRows(r.ctx, t); err != nil {
 				return 0, err
 			}
 			total += rows[table]
@@ -102,9 +95,9 @@ func (r *reader) countRows() (total int64, err error) {
 
 // countAll looks at every row of a table.
 func (r *reader) countAll(h *histogram, i int) error {
-	return r.scan(eventTables[i], []string{"start"}, nil, func(row *row) error {
-		if at, ok := row.Int(0); ok && at >= 0 && at < latest {
-			h.add(at, i, 1)
+	return r.scanColumns(eventTables[i], []string{"start"}, nil, func(row *row) error {
+		if at, ok := row.intAt(0); ok && at >= 0 && at < latest {
+			h.count(at, i, 1)
 			r.out.Events++
 		} else {
 			r.dropped["with an impossible time"]++
@@ -117,14 +110,14 @@ func (r *reader) countAll(h *histogram, i int) error {
 func (r *reader) countSome(h *histogram, i int) error {
 	t := r.db.tables[eventTables[i]]
 	var times []int64
-	err := r.db.sample(r.ctx, t, t.column("start"), mostSampled, func(row *row) {
-		if at, ok := row.Int(0); ok && at >= 0 && at < latest {
+	err := r.db.sampleRows(r.ctx, t, t.column("start"), mostSampled, func(row *row) {
+		if at, ok := row.intAt(0); ok && at >= 0 && at < latest {
 			times = append(times, at)
 		}
 	})
 	all, n := r.rows[t.name], int64(len(times))
 	for k, at := range times {
-		h.add(at, i, int32((int64(k)+1)*all/n-int64(k)*all/n)) // together all
+		h.count(at, i, int32((int64(k)+1)*all/n-int64(k)*all/n)) // together all
 	}
 	r.out.Events += all
 	return err
@@ -146,14 +139,14 @@ func (r *reader) window(h *histogram) {
 	near := func(i int) bool {
 		return i >= 0 && i < len(places) && max(places[i]-places[middle], places[middle]-places[i]) <= far/2
 	}
-	lo, hi, total := middle, middle+1, h.sum(places[middle])
+	lo, hi, total := middle, middle+1, h.allEvents(places[middle])
 	for near(lo-1) || near(hi) {
 		left := near(lo-1) && (!near(hi) || middle-lo < hi-1-middle)
 		next := hi
 		if left {
 			next = lo - 1
 		}
-		if total += h.sum(places[next]); total > r.most {
+		if total += h.allEvents(places[next]); total > r.most {
 			break
 		}
 		if left {
@@ -173,7 +166,8 @@ func (r *reader) window(h *histogram) {
 		return
 	}
 	seconds := func(bin int64) float64 { return float64((bin-places[0])<<h.shift) / 1e9 }
-	r.warn("The file holds %d events, of which %d are kept in memory: of its %.1f s, those from %.1f to %.1f s were read, around the middle of the device's work.",
+	r.warn("The file holds %d events, of which %d are kept in memory: of its %.1f s, those from %.1f to %.1f s "+
+		"were read, around the middle of the device's work.",
 		r.out.Events, r.most, seconds(places[len(places)-1]+1), seconds(places[lo]), seconds(places[hi-1]+1))
 }
 
@@ -189,12 +183,12 @@ func (r *reader) outside() {
 func (h *histogram) middle(places []int64) int {
 	device, all := 0, 0
 	for _, at := range places {
-		device += h.work(at)
-		all += h.sum(at)
+		device += h.deviceEvents(at)
+		all += h.allEvents(at)
 	}
-	count := h.work
+	count := h.deviceEvents
 	if device == 0 {
-		device, count = all, h.sum
+		device, count = all, h.allEvents
 	}
 	done := 0
 	for i, at := range places {
@@ -205,14 +199,14 @@ func (h *histogram) middle(places []int64) int {
 	return len(places) - 1
 }
 
-func (h *histogram) sum(at int64) (n int) {
+func (h *histogram) allEvents(at int64) (n int) {
 	for _, c := range h.bins[at] {
 		n += int(c)
 	}
 	return n
 }
 
-func (h *histogram) work(at int64) (n int) {
+func (h *histogram) deviceEvents(at int64) (n int) {
 	for _, c := range h.bins[at][:len(workTables)] {
 		n += int(c)
 	}

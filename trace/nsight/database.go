@@ -100,9 +100,9 @@ func openDatabase(ctx context.Context, f *os.File) (*database, error) {
 	if d.db, err = sql.Open("sqlite", address); err != nil {
 		return nil, err
 	}
-	err = d.guard(func() error { d.conn, err = d.db.Conn(ctx); return err })
+	err = d.guarded(func() error { d.conn, err = d.db.Conn(ctx); return err })
 	if err == nil {
-		err = d.guard(func() error { return d.restrict(ctx) })
+		err = d.guarded(func() error { return d.restrict(ctx) })
 	}
 	if err == nil {
 		err = d.schema(ctx)
@@ -140,14 +140,19 @@ const (
 // restrict sets limits before the first statement reads the file.
 func (d *database) restrict(ctx context.Context) error {
 	for limit, most := range map[int]int{
-		lib.SQLITE_LIMIT_LENGTH: longestRow, lib.SQLITE_LIMIT_SQL_LENGTH: longestSchema, lib.SQLITE_LIMIT_COLUMN: mostColumns,
-		lib.SQLITE_LIMIT_EXPR_DEPTH: 100, lib.SQLITE_LIMIT_ATTACHED: 0, lib.SQLITE_LIMIT_TRIGGER_DEPTH: 1, lib.SQLITE_LIMIT_WORKER_THREADS: 0,
+		lib.SQLITE_LIMIT_LENGTH: longestRow, lib.SQLITE_LIMIT_SQL_LENGTH: longestSchema,
+		lib.SQLITE_LIMIT_COLUMN:     mostColumns,
+		lib.SQLITE_LIMIT_EXPR_DEPTH: 100, lib.SQLITE_LIMIT_ATTACHED: 0, lib.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+		lib.SQLITE_LIMIT_WORKER_THREADS: 0,
 	} {
 		if _, err := sqlite.Limit(d.conn, limit, most); err != nil {
 			return err
 		}
 	}
-	settings := []string{"query_only = 1", "trusted_schema = 0", "cell_size_check = 1", "mmap_size = 0", "cache_size = -8000", "temp_store = 2"}
+	settings := []string{
+		"query_only = 1", "trusted_schema = 0", "cell_size_check = 1", "mmap_size = 0",
+		"cache_size = -8000", "temp_store = 2",
+	}
 	if d.cut > 0 {
 		// SQLite refuses a file that is shorter than its header tells, except with
 		// this setting, which is there to rescue such files. Nothing can be written
@@ -166,7 +171,9 @@ func (d *database) restrict(ctx context.Context) error {
 // their module, and computed columns run the file's own expressions: both are left
 // out, the latter by table_info.
 func (d *database) schema(ctx context.Context) error {
-	list, err := d.texts(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND upper(sql) NOT LIKE 'CREATE VIRTUAL%' LIMIT ?", mostTables+1)
+	list, err := d.queryTexts(ctx,
+		"SELECT name FROM sqlite_schema WHERE type = 'table' AND upper(sql) NOT LIKE 'CREATE VIRTUAL%' LIMIT ?",
+		mostTables+1)
 	if err != nil && len(list) == 0 {
 		return err
 	}
@@ -174,7 +181,7 @@ func (d *database) schema(ctx context.Context) error {
 		return damaged(fmt.Sprintf("it lists more than %d tables", mostTables))
 	}
 	for _, name := range list {
-		columns, err := d.texts(ctx, "SELECT name FROM pragma_table_info(?)", name)
+		columns, err := d.queryTexts(ctx, "SELECT name FROM pragma_table_info(?)", name)
 		if ctx.Err() != nil || d.broken != nil {
 			return err
 		}
@@ -188,9 +195,9 @@ func (d *database) schema(ctx context.Context) error {
 	return nil
 }
 
-// texts are the first column of a query.
-func (d *database) texts(ctx context.Context, query string, args ...any) (out []string, err error) {
-	err = d.guard(func() error {
+// queryTexts are the first column of a query.
+func (d *database) queryTexts(ctx context.Context, query string, args ...any) (out []string, err error) {
+	err = d.guarded(func() error {
 		rows, err := d.conn.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -208,12 +215,12 @@ func (d *database) texts(ctx context.Context, query string, args ...any) (out []
 	return out, err
 }
 
-// guard calls the library. Its code was translated from C and reads memory by
+// guarded calls the library. Its code was translated from C and reads memory by
 // address, so that a file that was made to break SQLite may end in a panic there,
 // which must not end the program. The connection is in an unknown state then: it
 // is neither used again nor closed, since the panic may have left it locked.
 // Faults of memory are panics only while SetPanicOnFault holds: see ReadFile.
-func (d *database) guard(call func() error) (err error) {
+func (d *database) guarded(call func() error) (err error) {
 	if d.broken != nil {
 		return d.broken
 	}
@@ -228,7 +235,7 @@ func (d *database) guard(call func() error) (err error) {
 
 // close gives the file back. What fails in it no longer matters.
 func (d *database) close() {
-	_ = d.guard(func() error {
+	_ = d.guarded(func() error {
 		if d.conn != nil {
 			_ = d.conn.Close()
 		}
@@ -243,8 +250,8 @@ func panicOnFault() func() {
 	return func() { debug.SetPanicOnFault(before) }
 }
 
-// code is SQLite's number of an error without its details; 0 for errors of others.
-func code(err error) int {
+// sqliteCode is SQLite's number of an error without its details; 0 for errors of others.
+func sqliteCode(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		return e.Code() & 0xff
@@ -256,7 +263,7 @@ func code(err error) int {
 // it may still be read. SQLITE_ERROR is one of them: our own SQL is always the
 // same, what it refers to is not.
 func spoilt(err error) bool {
-	switch code(err) {
+	switch sqliteCode(err) {
 	case lib.SQLITE_ERROR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_TOOBIG, lib.SQLITE_FORMAT:
 		return true
 	}
@@ -277,8 +284,9 @@ func (d *database) explain(ctx context.Context, err error, at string) error {
 	case at == "" && spoilt(err) && d.cut > 0:
 		return damaged(fmt.Sprintf("it ends at byte %d of %d, within its list of tables", d.size, d.cut))
 	case at == "" && spoilt(err):
-		return damaged(fmt.Sprintf("its list of tables is damaged or encrypted (SQLite: %s)", clean([]byte(err.Error()), 120)))
-	case code(err) != 0:
+		return damaged(fmt.Sprintf("its list of tables is damaged or encrypted (SQLite: %s)",
+			cleanText([]byte(err.Error()), 120)))
+	case sqliteCode(err) != 0:
 		return fmt.Errorf("read %s%s: SQLite: %w", d.file, at, err)
 	}
 	return err

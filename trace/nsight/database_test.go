@@ -30,8 +30,8 @@ func opened(t *testing.T, file string) *database {
 
 func numbers(t *testing.T, d *database, table, column string) (out []int64, places int) {
 	t.Helper()
-	places, err := d.scan(context.Background(), d.tables[table], selection{columns: []string{column}}, func(r *row) error {
-		n, _ := r.Int(0)
+	places, err := d.scanTable(context.Background(), d.tables[table], selection{columns: []string{column}}, func(r *row) error {
+		n, _ := r.intAt(0)
 		out = append(out, n)
 		return nil
 	}, nil)
@@ -177,17 +177,17 @@ func TestStops(t *testing.T) {
 	d := opened(t, variant(t, "CREATE TABLE many (n INTEGER)",
 		"INSERT INTO many SELECT n FROM (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100000) SELECT n FROM c)"))
 	n := 0
-	_, err := d.scan(context.Background(), d.tables["many"], selection{}, func(*row) error { n++; return os.ErrClosed }, nil)
+	_, err := d.scanTable(context.Background(), d.tables["many"], selection{}, func(*row) error { n++; return os.ErrClosed }, nil)
 	if !errors.Is(err, os.ErrClosed) || n != 1 {
 		t.Errorf("%d rows, %v", n, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n = 0
-	_, err = d.scan(ctx, d.tables["many"], selection{}, func(*row) error { n++; cancel(); return nil }, nil)
+	_, err = d.scanTable(ctx, d.tables["many"], selection{}, func(*row) error { n++; cancel(); return nil }, nil)
 	if !errors.Is(err, context.Canceled) || n > partRows {
 		t.Errorf("%d rows, %v", n, err)
 	}
-	if _, err := d.count(ctx, d.tables["many"]); !errors.Is(err, context.Canceled) {
+	if _, err := d.countRows(ctx, d.tables["many"]); !errors.Is(err, context.Canceled) {
 		t.Errorf("a count that nobody waits for: %v", err)
 	}
 }
@@ -197,10 +197,10 @@ func TestStops(t *testing.T) {
 func TestPanic(t *testing.T) {
 	d := opened(t, "testdata/made.sqlite")
 	var none *DamagedError
-	if err := d.guard(func() error { panic("fault") }); !errors.As(err, &none) || !strings.Contains(none.Problem, "SQLite stopped") {
+	if err := d.guarded(func() error { panic("fault") }); !errors.As(err, &none) || !strings.Contains(none.Problem, "SQLite stopped") {
 		t.Errorf("%v", err)
 	}
-	if _, err := d.count(context.Background(), d.tables["OSRT_API"]); !errors.As(err, &none) {
+	if _, err := d.countRows(context.Background(), d.tables["OSRT_API"]); !errors.As(err, &none) {
 		t.Errorf("after a panic: %v", err)
 	}
 }

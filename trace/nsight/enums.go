@@ -4,18 +4,16 @@ import (
 	"strings"
 )
 
-// enums are the meanings of numbers: the file's own, else those of schema 3.25.
-type enums struct {
-	copies   map[int64]string // direction of a copy, "HtoD"
-	memory   map[int64]string // kind of memory, "Pinned"
-	ranges   map[int64]bool   // NVTX event types that are ranges
-	severity map[int64]string // of a diagnostic
-}
-
-func (r *reader) enums() error {
+func (r *reader) readEnums() error {
 	l := &r.labels
-	l.copies = map[int64]string{1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}
-	l.memory = map[int64]string{0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed", 5: "Device Static", 6: "Managed Static", 7: "Unknown"}
+	l.copies = map[int64]string{
+		1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA",
+		8: "DtoD", 9: "HtoH", 10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD",
+	}
+	l.memory = map[int64]string{
+		0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed",
+		5: "Device Static", 6: "Managed Static", 7: "Unknown",
+	}
 	l.ranges = map[int64]bool{59: true, 60: true, 70: true, 71: true}
 	l.severity = map[int64]string{1: "Info", 2: "Warning", 3: "Error"}
 	read := []struct {
@@ -23,15 +21,24 @@ func (r *reader) enums() error {
 		clear func()
 		entry func(id int64, name, label string)
 	}{
-		{"ENUM_CUDA_MEMCPY_OPER", func() { clear(l.copies) }, func(id int64, name, _ string) { l.copies[id] = direction(name) }},
+		{
+			"ENUM_CUDA_MEMCPY_OPER", func() { clear(l.copies) },
+			func(id int64, name, _ string) { l.copies[id] = direction(name) },
+		},
 		{"ENUM_CUDA_MEM_KIND", func() { clear(l.memory) }, func(id int64, _, label string) { l.memory[id] = label }},
-		{"ENUM_NSYS_EVENT_TYPE", func() { clear(l.ranges) }, func(id int64, name, _ string) { l.ranges[id] = nvtxRange(name) }},
-		{"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", func() { clear(l.severity) }, func(id int64, name, _ string) { l.severity[id] = name }},
+		{
+			"ENUM_NSYS_EVENT_TYPE", func() { clear(l.ranges) },
+			func(id int64, name, _ string) { l.ranges[id] = nvtxRange(name) },
+		},
+		{
+			"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", func() { clear(l.severity) },
+			func(id int64, name, _ string) { l.severity[id] = name },
+		},
 	}
 	for _, e := range read {
 		first := true
-		err := r.scan(e.table, []string{"id", "name"}, []string{"label"}, func(row *row) error {
-			id, ok := row.Int(0)
+		err := r.scanColumns(e.table, []string{"id", "name"}, []string{"label"}, func(row *row) error {
+			id, ok := row.intAt(0)
 			if !ok {
 				return nil
 			}
@@ -40,7 +47,7 @@ func (r *reader) enums() error {
 				first = false
 			}
 			if len(l.copies)+len(l.memory)+len(l.ranges)+len(l.severity) < 10_000 {
-				e.entry(id, clean(row.Text(1), 80), clean(row.Text(2), 40))
+				e.entry(id, cleanText(row.textAt(1), 80), cleanText(row.textAt(2), 40))
 			}
 			return nil
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
-// zero moves the columns so that the first event is at t = 0.
-func (r *reader) zero() {
+// moveToZero moves the columns so that the first event is at t = 0.
+func (r *reader) moveToZero() {
 	t := r.out.Timeline
 	t.Names = r.names.list
 	r.base = math.MaxInt64
@@ -35,22 +35,49 @@ func (r *reader) zero() {
 	r.out.Zero = r.base
 }
 
-// facts reads what does not change while a run goes on. The tables that hold a
+// readFacts reads what does not change while a run goes on. The tables that hold a
 // process's environment and command line are left alone: they hold secrets.
-func (r *reader) facts() error {
-	for _, part := range []func() error{r.start, r.machine, r.gpus, r.threadNames, r.diagnostics} {
+func (r *reader) readFacts() error {
+	for _, part := range []func() error{
+		r.readStart, r.readMachine, r.readGPUs, r.threadNames, r.framework,
+		r.diagnostics,
+	} {
 		if err := part(); err != nil {
 			return err
 		}
 	}
-	r.perSM()
+	r.computePerSM()
 	return nil
 }
 
-// start finds the date of t = 0. Times count from the session's start, unless they
+// framework says whose program it is, by the names of what it runs. Python may be
+// PyTorch's without a sign of it.
+func (r *reader) framework() error {
+	t := r.out.Timeline
+	python, xla, trt := false, false, false
+	for _, th := range t.Threads {
+		python = python || strings.HasPrefix(th.Name, "python") || strings.HasPrefix(th.Name, "pt_")
+	}
+	for _, name := range t.Names {
+		if recording.TorchSign(name) {
+			return nil
+		}
+		xla = xla || recording.XLASign(name)
+		trt = trt || recording.TensorRTSign(name)
+	}
+	switch {
+	case xla:
+		r.out.Facts.Software.Framework = "XLA"
+	case trt || !python:
+		r.out.Facts.Software.Framework = noFramework
+	}
+	return nil
+}
+
+// readStart finds the date of t = 0. Times count from the session's start, unless they
 // were normalised to the Unix epoch (nsys export --ts-normalize).
-func (r *reader) start() error {
-	err := r.scan("TARGET_INFO_SESSION_START_TIME", []string{"utcEpochNs"}, nil, func(row *row) error {
+func (r *reader) readStart() error {
+	err := r.scanColumns("TARGET_INFO_SESSION_START_TIME", []string{"utcEpochNs"}, nil, func(row *row) error {
 		if utc := number(row, 0); utc > 1e18 && utc < latest && r.base < longestRun && r.out.Zero == r.base {
 			r.out.Zero += utc
 		}
@@ -62,11 +89,11 @@ func (r *reader) start() error {
 	return err
 }
 
-func (r *reader) machine() error {
+func (r *reader) readMachine() error {
 	f := &r.out.Facts
-	return r.scan("TARGET_INFO_SYSTEM_ENV", []string{"name", "value"}, nil, func(row *row) error {
-		value := clean(row.Text(1), 80)
-		switch string(row.Text(0)) {
+	return r.scanColumns("TARGET_INFO_SYSTEM_ENV", []string{"name", "value"}, nil, func(row *row) error {
+		value := cleanText(row.textAt(1), 80)
+		switch string(row.textAt(0)) {
 		case "CpuCores":
 			if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1<<20 {
 				f.Machine.CPUs = n
@@ -82,17 +109,21 @@ func (r *reader) machine() error {
 	})
 }
 
-// gpus reads what the devices are. CUDA numbers them for each process as
+// readGPUs reads what the devices are. CUDA numbers them for each process as
 // CUDA_VISIBLE_DEVICES says, Nsight in its own order.
-func (r *reader) gpus() error {
+func (r *reader) readGPUs() error {
 	t := r.out.Timeline
 	place := map[int64]int{}
-	err := r.scan("TARGET_INFO_GPU", []string{"id", "name"}, []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}, func(row *row) error {
-		id, ok := row.Int(0)
+	may := []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}
+	err := r.scanColumns("TARGET_INFO_GPU", []string{"id", "name"}, may, func(row *row) error {
+		id, ok := row.intAt(0)
 		if _, again := place[id]; !ok || again || len(place) >= mostDevices {
 			return nil
 		}
-		g := recording.GPU{Index: int(max(0, min(id, 1<<20))), Name: clean(row.Text(1), 80), UUID: clean(row.Text(6), 64)}
+		g := recording.GPU{
+			Index: int(max(0, min(id, 1<<20))), Name: cleanText(row.textAt(1), 80),
+			UUID: cleanText(row.textAt(6), 64),
+		}
 		g.SMs = int(max(0, min(number(row, 3), 1<<16)))
 		if memory := number(row, 2); memory > 0 {
 			g.MemoryBytes = new(float64(memory))
@@ -109,7 +140,7 @@ func (r *reader) gpus() error {
 	}
 	type cuda struct{ pid, device int64 }
 	own := map[cuda]int64{}
-	err = r.scan("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *row) error {
+	err = r.scanColumns("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *row) error {
 		if len(own) < mostDevices {
 			own[cuda{number(row, 2), number(row, 1)}] = number(row, 0)
 		}
@@ -126,14 +157,15 @@ func (r *reader) gpus() error {
 		}
 	}
 	if len(place) == 0 && len(t.Devices) > 0 {
-		r.warn("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows from the model of the GPU is unknown.")
+		r.warn("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows " +
+			"from the model of the GPU is unknown.")
 	}
 	return err
 }
 
-// perSM computes the blocks per multiprocessor of each kernel, as PyTorch's
+// computePerSM computes the blocks per multiprocessor of each kernel, as PyTorch's
 // profiler does.
-func (r *reader) perSM() {
+func (r *reader) computePerSM() {
 	t := r.out.Timeline
 	for i, blocks := range t.Device.Blocks {
 		if g := t.Devices[t.Device.Device[i]].GPU; g >= 0 && blocks > 0 && r.out.Facts.GPUs[g].SMs > 0 {
@@ -144,10 +176,10 @@ func (r *reader) perSM() {
 
 func (r *reader) threadNames() error {
 	t := r.out.Timeline
-	return r.scan("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *row) error {
+	return r.scanColumns("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *row) error {
 		if at, found := r.threads[number(row, 1)]; found {
-			if name := r.stringAt(number(row, 0), asIs); name >= 0 {
-				t.Threads[at].Name = clean([]byte(r.names.list[name]), 80)
+			if name := r.stringAt(number(row, 0), unchanged); name >= 0 {
+				t.Threads[at].Name = cleanText([]byte(r.names.list[name]), 80)
 				t.Names = r.names.list
 			}
 		}
@@ -161,10 +193,11 @@ const mostDiagnostics = 10
 // diagnostics hands on what Nsight itself warned of.
 func (r *reader) diagnostics() error {
 	n := 0
-	err := r.scan("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *row) error {
+	err := r.scanColumns("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *row) error {
 		severity := r.labels.severity[number(row, 1)]
-		text := clean(row.Text(0), 300)
-		if severity != "Warning" && severity != "Error" || text == "" || strings.HasPrefix(text, "Process was launched by the profiler") {
+		text := cleanText(row.textAt(0), 300)
+		if severity != "Warning" && severity != "Error" || text == "" ||
+			strings.HasPrefix(text, "Process was launched by the profiler") {
 			return nil
 		}
 		if n++; n <= mostDiagnostics {
@@ -185,30 +218,30 @@ func (r *reader) processes() []recording.Process {
 	t := r.out.Timeline
 	busy := map[int]map[int]int{} // process: work by device
 	for _, d := range t.Device.Device {
-		tally(busy, t.Devices[d].PID, t.Devices[d].Index)
+		countKey(busy, t.Devices[d].PID, t.Devices[d].Index)
 	}
 	launches := map[int]map[int]int{} // process: calls by thread
 	for _, c := range t.Device.Call {
 		if c >= 0 {
-			tally(launches, t.Threads[t.Host.Thread[c]].PID, int(t.Host.Thread[c]))
+			countKey(launches, t.Threads[t.Host.Thread[c]].PID, int(t.Host.Thread[c]))
 		}
 	}
 	seen := len(launches) > 0
 	if len(busy) == 0 {
 		for _, thread := range t.Host.Thread {
-			tally(launches, t.Threads[thread].PID, int(thread))
+			countKey(launches, t.Threads[thread].PID, int(thread))
 		}
-		if pid, _ := most(totals(launches)); len(launches) > 0 {
+		if pid, _ := mostCounted(totals(launches)); len(launches) > 0 {
 			busy[pid] = nil
 		}
 	}
 	var out []recording.Process
 	for pid, devices := range busy {
 		p := recording.Process{PID: pid, Role: recording.RoleTrainer, Device: -1, End: float64(t.End) / 1e9}
-		if device, ok := most(devices); ok {
+		if device, ok := mostCounted(devices); ok {
 			p.Device = device
 		}
-		if thread, ok := most(launches[pid]); ok && t.Threads[thread].ID > 0 {
+		if thread, ok := mostCounted(launches[pid]); ok && t.Threads[thread].ID > 0 {
 			p.LaunchThread, p.LauncherSeen = int(t.Threads[thread].ID), seen
 		}
 		out = append(out, p)
@@ -216,13 +249,13 @@ func (r *reader) processes() []recording.Process {
 	slices.SortFunc(out, func(a, b recording.Process) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.PID, b.PID))
 	})
-	r.ranks(out)
+	r.numberRanks(out)
 	r.loaders(out)
 	return out
 }
 
-// ranks numbers the processes and what belongs to them.
-func (r *reader) ranks(processes []recording.Process) {
+// numberRanks numbers the processes and what belongs to them.
+func (r *reader) numberRanks(processes []recording.Process) {
 	rank := map[int]int{}
 	for i := range processes {
 		p := &processes[i]
@@ -233,7 +266,8 @@ func (r *reader) ranks(processes []recording.Process) {
 		}
 	}
 	if len(processes) > 1 {
-		r.warn("%d processes drive devices: they are taken as ranks 0 to %d in order of their devices, which the file does not tell.", len(processes), len(processes)-1)
+		r.warn("%d processes drive devices: they are taken as ranks 0 to %d in order of their devices, which the "+
+			"file does not tell.", len(processes), len(processes)-1)
 	}
 	t := r.out.Timeline
 	of := func(pid int) int {
@@ -296,7 +330,7 @@ func loaderKind(name string) int8 {
 	return 2
 }
 
-func tally(counts map[int]map[int]int, of, key int) {
+func countKey(counts map[int]map[int]int, of, key int) {
 	if counts[of] == nil {
 		counts[of] = map[int]int{}
 	}
@@ -313,8 +347,8 @@ func totals(counts map[int]map[int]int) map[int]int {
 	return out
 }
 
-// most is the key with the largest count, the smallest of several.
-func most(counts map[int]int) (best int, ok bool) {
+// mostCounted is the key with the largest count, the smallest of several.
+func mostCounted(counts map[int]int) (best int, ok bool) {
 	n := 0
 	for key, count := range counts {
 		if count > n || count == n && key < best {
@@ -330,15 +364,24 @@ func (r *reader) doubts() {
 	missing := func(table string) bool { return r.db.tables[table] == nil }
 	switch {
 	case len(t.Device.Start) == 0:
-		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt; the host's side was read.")
+		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt; the host's " +
+			"side was read.")
 	case missing(callTables[0]):
-		r.warn("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.", callTables[0])
+		r.warn("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",
+			callTables[0])
 	}
-	if missing("NVTX_EVENTS") {
-		r.warn("The file holds no NVTX range: with torch.autograd.profiler.emit_nvtx() around the steps, gaps can be charged to operators and to the DataLoader.")
+	switch {
+	case !missing("NVTX_EVENTS"):
+	case r.out.Facts.Software.Framework == "":
+		r.warn("The file holds no NVTX range: with torch.autograd.profiler.emit_nvtx() around the steps, gaps can " +
+			"be charged to operators and to the DataLoader.")
+	default:
+		r.warn("The file holds no NVTX range: with ranges around parts of the program (nvtxRangePush), gaps can be " +
+			"charged to them.")
 	}
 	if missing("OSRT_API") {
-		r.warn("The file holds no call of the operating system (record with --trace=osrt as well): waits for data are not seen as such.")
+		r.warn("The file holds no call of the operating system (record with --trace=osrt as well): waits for data " +
+			"are not seen as such.")
 	}
 	if n := r.dropped["with an impossible time"]; n > 0 {
 		r.warn("Events with an impossible time (negative, or longer than a month) that were left out: %d.", n)

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// Is reports whether a file begins as an SQLite database does and can be read at
+// IsExport reports whether a file begins as an SQLite database does and can be read at
 // any place, which a pipe cannot.
-func Is(f *os.File) bool {
+func IsExport(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -24,7 +24,7 @@ func Is(f *os.File) bool {
 // lock, and writes nothing beside it. It stops at ctx and at a fault of the disk;
 // damage is left out and said in a warning.
 func ReadFile(ctx context.Context, f *os.File, o Options) (*Trace, error) {
-	if err := quiet(f); err != nil {
+	if err := ensureQuiet(f); err != nil {
 		return nil, err
 	}
 	defer panicOnFault()()
@@ -36,15 +36,18 @@ func ReadFile(ctx context.Context, f *os.File, o Options) (*Trace, error) {
 	return readDatabase(ctx, db, o)
 }
 
-// quiet refuses a database that is being written, or that a writer left before it
+// ensureQuiet refuses a database that is being written, or that a writer left before it
 // was done: part of its newest rows lies in another file.
-func quiet(f *os.File) error {
+func ensureQuiet(f *os.File) error {
 	if pid, locked := writer(f); locked {
 		who := ""
 		if pid > 0 {
 			who = fmt.Sprintf(" (process %d)", pid)
 		}
-		return &DamagedError{"another program" + who + " has locked the database to write it", "wait until the export is done"}
+		return &DamagedError{
+			"another program" + who + " has locked the database to write it",
+			"wait until the export is done",
+		}
 	}
 	for _, beside := range []struct{ suffix, what string }{
 		{"-wal", "the newest rows lie in %s (write-ahead log)"},
@@ -52,7 +55,11 @@ func quiet(f *os.File) error {
 	} {
 		info, err := os.Stat(f.Name() + beside.suffix)
 		if err == nil && info.Size() > 0 {
-			return &DamagedError{fmt.Sprintf(beside.what, f.Name()+beside.suffix), "close the program that has it open, or let SQLite settle it: sqlite3 " + f.Name() + " 'PRAGMA journal_mode = DELETE'"}
+			return &DamagedError{
+				fmt.Sprintf(beside.what, f.Name()+beside.suffix),
+				"close the program that has it open, or let SQLite settle it: sqlite3 " + f.Name() +
+					" 'PRAGMA journal_mode = DELETE'",
+			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			continue // a folder that cannot be looked into: the file itself was opened

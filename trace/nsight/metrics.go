@@ -8,10 +8,10 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// metrics reads what was sampled of the GPUs (nsys profile --gpu-metrics-devices).
+// readMetrics reads what was sampled of the GPUs (nsys profile --gpu-metrics-devices).
 // "GR Active" is the share of time in which the graphics and compute engine had
 // work: what NVML's utilisation means, at 10 kHz. The means of 10 ms are kept.
-func (r *reader) metrics() error {
+func (r *reader) readMetrics() error {
 	if r.db.tables["GPU_METRICS"] == nil {
 		return nil
 	}
@@ -20,10 +20,10 @@ func (r *reader) metrics() error {
 		return err
 	}
 	sums := map[sample]mean{}
-	err = r.scan("GPU_METRICS", []string{"timestamp", "typeId", "metricId", "value"}, nil, func(row *row) error {
-		at, ok := row.Int(0)
+	err = r.scanColumns("GPU_METRICS", []string{"timestamp", "typeId", "metricId", "value"}, nil, func(row *row) error {
+		at, ok := row.intAt(0)
 		key := metric{number(row, 1), number(row, 2)}
-		v := row.Float(3)
+		v := row.floatAt(3)
 		if !ok || !wanted[key] || at < r.from || at >= r.to || !(v >= 0 && v <= 100) {
 			return nil
 		}
@@ -35,7 +35,8 @@ func (r *reader) metrics() error {
 	})
 	r.series(sums)
 	if len(others) > 0 {
-		r.warn("Of the sampled GPU metrics, GR Active was read; %d others were left alone (%s, …).", len(others), others[0])
+		r.warn("Of the sampled GPU metrics, GR Active was read; %d others were left alone (%s, …).", len(others),
+			others[0])
 	}
 	return err
 }
@@ -57,8 +58,9 @@ type (
 // metricNames finds the metrics that are wanted, and the names of the others.
 func (r *reader) metricNames() (wanted map[metric]bool, others []string, err error) {
 	wanted = map[metric]bool{}
-	err = r.scan("TARGET_INFO_GPU_METRICS", []string{"typeId", "metricId", "metricName"}, nil, func(row *row) error {
-		name := clean(row.Text(2), 60)
+	must := []string{"typeId", "metricId", "metricName"}
+	err = r.scanColumns("TARGET_INFO_GPU_METRICS", must, nil, func(row *row) error {
+		name := cleanText(row.textAt(2), 60)
 		if strings.HasPrefix(name, "GR Active") {
 			wanted[metric{number(row, 0), number(row, 1)}] = true
 		} else if len(others) < 1000 && !slices.Contains(others, name) {

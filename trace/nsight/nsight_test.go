@@ -232,6 +232,33 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
+// Whose program an export is of, names tell; Python without a sign may be PyTorch's.
+func TestFramework(t *testing.T) {
+	bare := []string{"DELETE FROM NVTX_EVENTS", "UPDATE StringIds SET value = 'a.out' WHERE value = 'pt_main'"}
+	for want, changes := range map[string][][]string{
+		"":     {nil, {"DELETE FROM NVTX_EVENTS", "UPDATE StringIds SET value = 'python3' WHERE value = 'pt_main'"}, append([]string{"UPDATE StringIds SET value = 'void at::native::vectorized_elementwise_kernel<4>' WHERE value LIKE 'void gemm%'"}, bare...)},
+		"CUDA": {bare, {"DELETE FROM NVTX_EVENTS", "UPDATE StringIds SET value = 'python3' WHERE value = 'pt_main'", "UPDATE StringIds SET value = 'trt_ampere_h16816gemm_64x64' WHERE value LIKE 'void gemm%'"}},
+		"XLA":  {append([]string{"UPDATE StringIds SET value = 'loop_add_fusion_2' WHERE value LIKE 'void gemm%'"}, bare...)},
+	} {
+		for _, sql := range changes {
+			if got := read(t, variant(t, sql...)).Facts.Software.Framework; got != want {
+				t.Errorf("%q: %q, want %q", sql, got, want)
+			}
+		}
+	}
+}
+
+// A program without PyTorch is not told to record with PyTorch's means.
+func TestHowToMarkSteps(t *testing.T) {
+	for thread, torch := range map[string]bool{"python3": true, "a.out": false} {
+		tr := read(t, variant(t, "DROP TABLE NVTX_EVENTS", "UPDATE StringIds SET value = '"+thread+"' WHERE value = 'pt_main'"))
+		all := strings.Join(tr.Warnings, "\n")
+		if strings.Contains(all, "emit_nvtx") != torch || strings.Contains(all, "torch.") != torch || strings.Contains(all, "nvtxRangePush") == torch {
+			t.Errorf("%s: %s", thread, all)
+		}
+	}
+}
+
 // TestWindow: of more events than may be kept, those around the middle are.
 func TestWindow(t *testing.T) {
 	file := variant(t, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT start + 20000000 * n, end + 20000000 * n, deviceId, streamId, correlationId + 100 * n, globalPid, demangledName, shortName, 1, 1, 1, 1, 1, 1, NULL "+
@@ -511,8 +538,8 @@ func TestNames(t *testing.T) {
 
 func TestGlobalIDs(t *testing.T) {
 	const tid = 281476838981743 // of the public export: TARGET_INFO_CUDA_STREAM tells process 111
-	if pidOf(tid) != 111 || tidOf(tid) != 111 || processOf(tid) != 281476838981632 {
-		t.Errorf("%d %d %d", pidOf(tid), tidOf(tid), processOf(tid))
+	if processID(tid) != 111 || threadID(tid) != 111 || processOf(tid) != 281476838981632 {
+		t.Errorf("%d %d %d", processID(tid), threadID(tid), processOf(tid))
 	}
 }
 
@@ -527,7 +554,7 @@ func TestCancel(t *testing.T) {
 	if _, err := ReadFile(ctx, f, Options{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if !Is(f) {
+	if !IsExport(f) {
 		t.Error("not recognised")
 	}
 }

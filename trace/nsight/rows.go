@@ -27,8 +27,8 @@ func newRow(columns int) *row {
 	return r
 }
 
-// Int is a whole number; false where the column is NULL, absent or something else.
-func (r *row) Int(i int) (int64, bool) {
+// intAt is a whole number; false where the column is NULL, absent or something else.
+func (r *row) intAt(i int) (int64, bool) {
 	switch v := r.values[i].(type) {
 	case int64:
 		return v, true
@@ -40,8 +40,8 @@ func (r *row) Int(i int) (int64, bool) {
 	return 0, false
 }
 
-// Float is a number; NaN where the column is NULL, absent or something else.
-func (r *row) Float(i int) float64 {
+// floatAt is a number; NaN where the column is NULL, absent or something else.
+func (r *row) floatAt(i int) float64 {
 	switch v := r.values[i].(type) {
 	case int64:
 		return float64(v)
@@ -51,9 +51,9 @@ func (r *row) Float(i int) float64 {
 	return math.NaN()
 }
 
-// Text is the bytes of a text; nil where the column is NULL, absent or something
+// textAt is the bytes of a text; nil where the column is NULL, absent or something
 // else. They may be no valid UTF-8.
-func (r *row) Text(i int) []byte {
+func (r *row) textAt(i int) []byte {
 	if v, ok := r.values[i].(string); ok {
 		return []byte(v)
 	}
@@ -69,9 +69,9 @@ type selection struct {
 	from, to int64
 }
 
-// query is the selection of rows with numbers from ?1 to ?2. Indices are left
+// selectRows is the selection of rows with numbers from ?1 to ?2. Indices are left
 // alone: the rows are wanted in file order, and an index may be damaged on its own.
-func (s selection) query(t *table) string {
+func (s selection) selectRows(t *table) string {
 	var q strings.Builder
 	q.WriteString("SELECT _rowid_")
 	for _, c := range s.columns {
@@ -102,22 +102,24 @@ const (
 // mostDamage is how many damaged places of a table are stepped over.
 const mostDamage = 100
 
-// scan calls each for every row of the selection, and after for every part with the
+// scanTable calls each for every row of the selection, and after for every part with the
 // share of the table that was read. It returns the number of damaged places, and
 // stops at the first error of each, of ctx or of the disk.
-func (d *database) scan(ctx context.Context, t *table, s selection, each func(*row) error, after func(share float64)) (places int, err error) {
+func (d *database) scanTable(ctx context.Context, t *table, s selection, each func(*row) error,
+	after func(share float64),
+) (places int, err error) {
 	if err := d.measure(ctx, t); err != nil || t.problem != "" || t.from > t.to {
 		return 0, err
 	}
 	var statement *sql.Stmt
-	err = d.guard(func() error { statement, err = d.conn.PrepareContext(ctx, s.query(t)); return err })
+	err = d.guarded(func() error { statement, err = d.conn.PrepareContext(ctx, s.selectRows(t)); return err })
 	if err != nil {
 		if spoilt(err) {
 			return 1, nil
 		}
 		return 0, d.explain(ctx, err, ", table "+t.name)
 	}
-	defer func() { _ = d.guard(statement.Close) }()
+	defer func() { _ = d.guarded(statement.Close) }()
 	span := uint64(t.to) - uint64(t.from) // of rows, less one
 	step := max(partRows, span/mostParts+1)
 	r := newRow(len(s.columns))
@@ -127,7 +129,7 @@ func (d *database) scan(ctx context.Context, t *table, s selection, each func(*r
 			return places, err
 		}
 		last := at + min(step-1, span-at)
-		seen, err := d.part(ctx, statement, r, t.from+int64(at), t.from+int64(last), each)
+		seen, err := d.scanPart(ctx, statement, r, t.from+int64(at), t.from+int64(last), each)
 		switch {
 		case err == nil:
 			skip = 1
@@ -157,18 +159,20 @@ func (d *database) scan(ctx context.Context, t *table, s selection, each func(*r
 	return places, nil
 }
 
-// part reads the rows with numbers from first to last. seen: r holds the last one
+// scanPart reads the rows with numbers from first to last. seen: r holds the last one
 // that could be read.
-func (d *database) part(ctx context.Context, statement *sql.Stmt, r *row, first, last int64, each func(*row) error) (seen bool, err error) {
+func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, first, last int64,
+	each func(*row) error,
+) (seen bool, err error) {
 	// A part is short: it is not interrupted, for then database/sql would close it
 	// in another goroutine, where nobody guards.
 	ctx = context.WithoutCancel(ctx)
 	var rows *sql.Rows
-	err = d.guard(func() error { rows, err = statement.QueryContext(ctx, first, last); return err })
+	err = d.guarded(func() error { rows, err = statement.QueryContext(ctx, first, last); return err })
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = d.guard(rows.Close) }()
+	defer func() { _ = d.guarded(rows.Close) }()
 	more := false
 	next := func() error {
 		if more = rows.Next(); more {
@@ -177,7 +181,7 @@ func (d *database) part(ctx context.Context, statement *sql.Stmt, r *row, first,
 		return rows.Err()
 	}
 	for {
-		if err := d.guard(next); err != nil || !more {
+		if err := d.guarded(next); err != nil || !more {
 			return seen, err
 		}
 		seen = true
@@ -199,15 +203,15 @@ func (d *database) measure(ctx context.Context, t *table) error {
 		t.problem = "has a column _rowid_, which hides the numbers of rows"
 		return nil
 	}
-	first, err := d.bound(ctx, t, "min")
-	if code(err) == lib.SQLITE_ERROR {
+	first, err := d.rowBound(ctx, t, "min")
+	if sqliteCode(err) == lib.SQLITE_ERROR {
 		t.problem = "has no numbers of rows"
 		return nil
 	}
 	if err != nil && !spoilt(err) {
 		return d.explain(ctx, err, ", table "+t.name)
 	}
-	last, err2 := d.bound(ctx, t, "max")
+	last, err2 := d.rowBound(ctx, t, "max")
 	if err2 != nil && !spoilt(err2) {
 		return d.explain(ctx, err2, ", table "+t.name)
 	}
@@ -221,29 +225,30 @@ func (d *database) measure(ctx context.Context, t *table) error {
 	return nil
 }
 
-func (d *database) bound(ctx context.Context, t *table, which string) (n sql.NullInt64, err error) {
-	err = d.guard(func() error {
-		return d.conn.QueryRowContext(ctx, "SELECT "+which+"(_rowid_) FROM main."+quoted(t.name)+" NOT INDEXED").Scan(&n)
+func (d *database) rowBound(ctx context.Context, t *table, which string) (n sql.NullInt64, err error) {
+	err = d.guarded(func() error {
+		return d.conn.QueryRowContext(ctx,
+			"SELECT "+which+"(_rowid_) FROM main."+quoted(t.name)+" NOT INDEXED").Scan(&n)
 	})
 	return n, err
 }
 
-// count is how many rows a table has; of a damaged one, how many can be read.
-func (d *database) count(ctx context.Context, t *table) (n int64, err error) {
-	err = d.guard(func() error {
+// countRows is how many rows a table has; of a damaged one, how many can be read.
+func (d *database) countRows(ctx context.Context, t *table) (n int64, err error) {
+	err = d.guarded(func() error {
 		return d.conn.QueryRowContext(ctx, "SELECT count(*) FROM main."+quoted(t.name)+" NOT INDEXED").Scan(&n)
 	})
 	if err == nil || !spoilt(err) {
 		return n, d.explain(ctx, err, ", table "+t.name)
 	}
 	n = 0
-	_, err = d.scan(ctx, t, selection{}, func(*row) error { n++; return nil }, nil)
+	_, err = d.scanTable(ctx, t, selection{}, func(*row) error { n++; return nil }, nil)
 	return n, err
 }
 
-// sample calls each with the values of a column in most rows that are spread evenly
+// sampleRows calls each with the values of a column in most rows that are spread evenly
 // over the table.
-func (d *database) sample(ctx context.Context, t *table, column string, most int, each func(*row)) error {
+func (d *database) sampleRows(ctx context.Context, t *table, column string, most int, each func(*row)) error {
 	if err := d.measure(ctx, t); err != nil || t.problem != "" || t.from > t.to {
 		return err
 	}
@@ -257,7 +262,7 @@ func (d *database) sample(ctx context.Context, t *table, column string, most int
 		if i*step > uint64(t.to)-uint64(t.from) {
 			break
 		}
-		found, err := l.read(ctx, t.from+int64(i*step))
+		found, err := l.readRow(ctx, t.from+int64(i*step))
 		switch {
 		case err != nil && !spoilt(err):
 			return d.explain(ctx, err, ", table "+t.name)
@@ -275,16 +280,17 @@ type lookup struct {
 	row       *row
 }
 
-// lookup prepares the look-up of a column by the number of the row.
-func (d *database) lookup(ctx context.Context, t *table, column string) (*lookup, error) {
+// prepareLookup prepares the look-up of a column by the number of the row.
+func (d *database) prepareLookup(ctx context.Context, t *table, column string) (*lookup, error) {
 	return d.prepare(ctx, t, column, "_rowid_ = ?")
 }
 
 // prepare is nil where the table cannot be asked so.
 func (d *database) prepare(ctx context.Context, t *table, column, where string) (*lookup, error) {
 	l := &lookup{d: d, row: newRow(1)}
-	err := d.guard(func() (err error) {
-		l.statement, err = d.conn.PrepareContext(ctx, "SELECT _rowid_, "+quoted(column)+" FROM main."+quoted(t.name)+" NOT INDEXED WHERE "+where)
+	err := d.guarded(func() (err error) {
+		l.statement, err = d.conn.PrepareContext(ctx,
+			"SELECT _rowid_, "+quoted(column)+" FROM main."+quoted(t.name)+" NOT INDEXED WHERE "+where)
 		return err
 	})
 	if spoilt(err) {
@@ -296,13 +302,13 @@ func (d *database) prepare(ctx context.Context, t *table, column, where string) 
 	return l, nil
 }
 
-// read reads the first row that there is; short, so that it is not interrupted.
-func (l *lookup) read(ctx context.Context, arg int64) (found bool, err error) {
+// readRow reads the first row that there is; short, so that it is not interrupted.
+func (l *lookup) readRow(ctx context.Context, arg int64) (found bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = l.d.guard(func() error {
+	err = l.d.guarded(func() error {
 		rows, err := l.statement.QueryContext(ctx, arg)
 		if err != nil {
 			return err
@@ -316,17 +322,17 @@ func (l *lookup) read(ctx context.Context, arg int64) (found bool, err error) {
 	return found && err == nil, err
 }
 
-// text is the text in a row, nil without. A fault of the disk shows up in the next
+// textOf is the text in a row, nil without. A fault of the disk shows up in the next
 // scan.
-func (l *lookup) text(ctx context.Context, id int64) []byte {
-	if found, _ := l.read(ctx, id); !found {
+func (l *lookup) textOf(ctx context.Context, id int64) []byte {
+	if found, _ := l.readRow(ctx, id); !found {
 		return nil
 	}
-	return l.row.Text(0)
+	return l.row.textAt(0)
 }
 
 func (l *lookup) close() {
 	if l != nil {
-		_ = l.d.guard(l.statement.Close)
+		_ = l.d.guarded(l.statement.Close)
 	}
 }

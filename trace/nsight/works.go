@@ -14,8 +14,8 @@ import (
 // is the one that ran it.
 var where = []string{"deviceId", "streamId", "correlationId", "globalPid"}
 
-// works reads what the devices did.
-func (r *reader) works() error {
+// readWorks reads what the devices did.
+func (r *reader) readWorks() error {
 	r.procs, r.devices = map[int64]int{}, map[deviceKey]int32{}
 	r.growWorks()
 	span := []string{"start", "end"}
@@ -24,13 +24,17 @@ func (r *reader) works() error {
 		may   []string
 		row   func(*row, *piece)
 	}{
-		{workTables[0], []string{"demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"}, r.kernel},
-		{workTables[1], []string{"bytes", "copyKind", "srcKind", "dstKind"}, r.memcpy},
-		{workTables[2], []string{"bytes", "memKind"}, r.memset},
-		{workTables[3], []string{"graphId"}, r.graph},
+		{
+			workTables[0],
+			[]string{"demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"},
+			r.readKernel,
+		},
+		{workTables[1], []string{"bytes", "copyKind", "srcKind", "dstKind"}, r.readCopy},
+		{workTables[2], []string{"bytes", "memKind"}, r.readSet},
+		{workTables[3], []string{"graphId"}, r.readGraph},
 	} {
-		err := r.scan(read.table, span, slices.Concat(where, read.may), func(row *row) error {
-			start, end, ok := r.span(row)
+		err := r.scanColumns(read.table, span, slices.Concat(where, read.may), func(row *row) error {
+			start, end, ok := r.readSpan(row)
 			if !ok {
 				return nil
 			}
@@ -56,15 +60,15 @@ type piece struct {
 
 const firstOwn = 6 // place of the first column that a table has for itself
 
-func (r *reader) kernel(row *row, p *piece) {
+func (r *reader) readKernel(row *row, p *piece) {
 	p.name = -1
 	for i := firstOwn; i < firstOwn+2 && p.name < 0; i++ {
-		if id, ok := row.Int(i); ok {
-			p.name = r.stringAt(id, asIs)
+		if id, ok := row.intAt(i); ok {
+			p.name = r.stringAt(id, unchanged)
 		}
 	}
 	if p.name < 0 {
-		p.name = r.names.id([]byte("kernel without a name"))
+		p.name = r.names.intern([]byte("kernel without a name"))
 	}
 	p.blocks, p.threads = product(row, firstOwn+2), product(row, firstOwn+5)
 	if strings.Contains(strings.ToLower(r.names.list[p.name]), "nccl") {
@@ -76,7 +80,7 @@ func (r *reader) kernel(row *row, p *piece) {
 func product(row *row, at int) int32 {
 	n := int64(1)
 	for i := range 3 {
-		d, ok := row.Int(at + i)
+		d, ok := row.intAt(at + i)
 		if !ok || d < 1 || d > math.MaxInt32 || n*d > math.MaxInt32 {
 			return 0
 		}
@@ -85,28 +89,30 @@ func product(row *row, at int) int32 {
 	return int32(n)
 }
 
-func (r *reader) memcpy(row *row, p *piece) {
+func (r *reader) readCopy(row *row, p *piece) {
 	p.kind, p.bytes = recording.Copy, bytesOf(row, firstOwn)
-	p.name = r.names.id([]byte(r.labels.copyName(number(row, firstOwn+1), number(row, firstOwn+2), number(row, firstOwn+3))))
+	p.name = r.names.intern([]byte(r.labels.copyName(number(row, firstOwn+1), number(row, firstOwn+2),
+		number(row, firstOwn+3))))
 }
 
-func (r *reader) memset(row *row, p *piece) {
+func (r *reader) readSet(row *row, p *piece) {
 	p.kind, p.bytes = recording.Set, bytesOf(row, firstOwn)
 	memory := r.labels.memory[number(row, firstOwn+1)]
 	if memory == "" {
 		memory = "Unknown"
 	}
-	p.name = r.names.id([]byte("Memset (" + memory + ")"))
+	p.name = r.names.intern([]byte("Memset (" + memory + ")"))
 }
 
-// graph is a CUDA graph that was recorded as a whole.
-func (r *reader) graph(row *row, p *piece) {
-	p.name = r.names.id([]byte("CUDA graph " + strconv.FormatInt(number(row, firstOwn), 10)))
-	r.warn("CUDA graphs were recorded as a whole: their kernels are not told apart (record with --cuda-graph-trace=node).")
+// readGraph is a CUDA graph that was recorded as a whole.
+func (r *reader) readGraph(row *row, p *piece) {
+	p.name = r.names.intern([]byte("CUDA graph " + strconv.FormatInt(number(row, firstOwn), 10)))
+	r.warn("CUDA graphs were recorded as a whole: their kernels are not told apart (record with " +
+		"--cuda-graph-trace=node).")
 }
 
 func number(row *row, i int) int64 {
-	if n, ok := row.Int(i); ok {
+	if n, ok := row.intAt(i); ok {
 		return n
 	}
 	return -1
@@ -121,16 +127,12 @@ func (r *reader) growWorks() {
 		n += r.counts[table]
 	}
 	n = min(n, 2*r.most)
-	d := &r.out.Timeline.Device
-	d.Start, d.End, d.Bytes = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
-	d.Name, d.Device, d.Stream, d.Group = make([]int32, 0, n), make([]int32, 0, n), make([]int32, 0, n), make([]int32, 0, n)
-	d.Kind, d.Blocks, d.Threads = make([]recording.WorkKind, 0, n), make([]int32, 0, n), make([]int32, 0, n)
-	d.PerSM, d.Occupancy = make([]float32, 0, n), make([]float32, 0, n)
+	r.out.Timeline.Device.Grow(n)
 	r.keys = make([]uint64, 0, n)
 }
 
 func (r *reader) addWork(row *row, p *piece) {
-	if r.full() {
+	if r.isFull() {
 		return
 	}
 	process := number(row, 5)
@@ -143,23 +145,23 @@ func (r *reader) addWork(row *row, p *piece) {
 		}
 		device = int32(len(r.devices))
 		r.devices[key] = device
-		r.out.Timeline.Devices = append(r.out.Timeline.Devices, recording.Device{PID: pidOf(process), Index: int(max(0, min(key.device, 1<<20))), GPU: -1})
+		r.out.Timeline.Devices = append(r.out.Timeline.Devices,
+			recording.Device{PID: processID(process), Index: int(max(0, min(key.device, 1<<20))), GPU: -1})
 	}
-	d := &r.out.Timeline.Device
-	d.Start, d.End, d.Bytes = append(d.Start, p.start), append(d.End, p.end), append(d.Bytes, p.bytes)
-	d.Name, d.Kind, d.Device = append(d.Name, p.name), append(d.Kind, p.kind), append(d.Device, device)
-	d.Stream, d.Group = append(d.Stream, int32(number(row, 3))), append(d.Group, -1)
-	d.Blocks, d.Threads = append(d.Blocks, p.blocks), append(d.Threads, p.threads)
-	d.PerSM, d.Occupancy = append(d.PerSM, float32(math.NaN())), append(d.Occupancy, float32(math.NaN()))
-	r.keys = append(r.keys, r.key(process, number(row, 4)))
+	r.out.Timeline.Device.Append(recording.WorkRow{
+		Start: p.start, End: p.end, Name: p.name, Device: device, Stream: int32(number(row, 3)), Kind: p.kind, Call: -1,
+		Bytes: p.bytes, Blocks: p.blocks, Threads: p.threads,
+		PerSM: float32(math.NaN()), Occupancy: float32(math.NaN()), Group: -1,
+	})
+	r.keys = append(r.keys, r.correlationKey(process, number(row, 4)))
 }
 
 // mostDevices bounds a stranger's list.
 const mostDevices = 4096
 
-// full reports whether as much is kept as memory allows for: the census counts by
+// isFull reports whether as much is kept as memory allows for: the census counts by
 // time, and all of a file may lie at one instant.
-func (r *reader) full() bool {
+func (r *reader) isFull() bool {
 	if len(r.keys)+len(r.callKey) < 2*r.most {
 		return false
 	}
@@ -169,13 +171,13 @@ func (r *reader) full() bool {
 
 // A global id holds, from the top: 16 bits of machine, 24 of process, 24 of thread
 // (Nsight's "Serialized process and thread identifiers").
-func pidOf(global int64) int    { return int(global >> 24 & 0xffffff) }
-func tidOf(global int64) int64  { return global & 0xffffff }
-func processOf(tid int64) int64 { return tid &^ 0xffffff }
+func processID(global int64) int  { return int(global >> 24 & 0xffffff) }
+func threadID(global int64) int64 { return global & 0xffffff }
+func processOf(tid int64) int64   { return tid &^ 0xffffff }
 
-// key joins a process and a correlation id, which is unique within the process
+// correlationKey joins a process and a correlation id, which is unique within the process
 // only; 0 where there is none.
-func (r *reader) key(process, correlation int64) uint64 {
+func (r *reader) correlationKey(process, correlation int64) uint64 {
 	if correlation <= 0 || correlation >= 1<<40 {
 		return 0
 	}
@@ -191,15 +193,6 @@ func (r *reader) key(process, correlation int64) uint64 {
 func (r *reader) sortWorks() {
 	d := &r.out.Timeline.Device
 	order := columns.ByStart(d.Start, d.End)
-	if order == nil {
-		return
-	}
-	columns.Pick(d.Start, order)
-	columns.Pick(d.End, order)
-	columns.Pick(d.Bytes, order)
-	columns.Pick(r.keys, order)
-	for _, column := range [][]int32{d.Name, d.Device, d.Stream, d.Blocks, d.Threads} {
-		columns.Pick(column, order) // the others hold the same everywhere
-	}
-	columns.Pick(d.Kind, order)
+	d.Reorder(order)
+	recording.Reorder(order, r.keys)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// named are the steps that people and servers marked by ranges of their own: of the
+// namedBeats are the steps that people and servers marked by ranges of their own: of the
 // families of ranges the one that lasts longest, from begin to begin. One range is
 // enough where it is a server's.
-func (f *finder) named(pid int) ([]beat, string) {
+func (f *finder) namedBeats(pid int) ([]beat, string) {
 	families := map[string][]beat{}
 	total := map[string]int64{}
 	known := map[int32]string{}
 	h := &f.t.Host
 	for k, kind := range h.Kind {
-		if kind != recording.Annotation || f.pid(int32(k)) != pid {
+		if kind != recording.Annotation || f.processOf(int32(k)) != pid {
 			continue
 		}
 		family, seen := known[h.Name[k]]
@@ -32,7 +32,8 @@ func (f *finder) named(pid int) ([]beat, string) {
 	}
 	best := ""
 	for family, beats := range families {
-		if (len(beats) > 1 || recording.ServingRange(family)) && (best == "" || cmp.Or(cmp.Compare(total[family], total[best]), cmp.Compare(best, family)) > 0) {
+		if (len(beats) > 1 || recording.ServingRange(family)) &&
+			(best == "" || cmp.Or(cmp.Compare(total[family], total[best]), cmp.Compare(best, family)) > 0) {
 			best = family
 		}
 	}

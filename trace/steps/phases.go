@@ -111,11 +111,11 @@ func (f *finder) counts(pid int, beats []beat) []census {
 		if !known[name] {
 			known[name], signs[name] = true, signOf(f.t.Names[name], h.Kind[k])
 		}
-		if signs[name] == plain || f.pid(int32(k)) != pid {
+		if signs[name] == plain || f.processOf(int32(k)) != pid {
 			continue
 		}
 		if c := within(h.Start[k]); c != nil {
-			c.add(signs[name], h.Start[k], h.End[k])
+			c.addSign(signs[name], h.Start[k], h.End[k])
 		}
 	}
 	spans := slices.Clone(out) // frames stand beside spans, in an order of their own: of both the longer time counts
@@ -137,7 +137,7 @@ func (f *finder) counts(pid int, beats []beat) []census {
 			continue
 		}
 		if c := within(fr.Start[k]); c != nil {
-			c.add(signs[name], fr.Start[k], fr.End[k])
+			c.addSign(signs[name], fr.Start[k], fr.End[k])
 		}
 	}
 	for i := range out {
@@ -146,7 +146,7 @@ func (f *finder) counts(pid int, beats []beat) []census {
 	return out
 }
 
-func (c *census) add(s sign, start, end int64) {
+func (c *census) addSign(s sign, start, end int64) {
 	length := max(0, end-max(start, c.until))
 	switch s {
 	case learns:
@@ -166,7 +166,7 @@ func (c *census) add(s sign, start, end int64) {
 // the first one it starts. As much as other steps rest there is left: that is the
 // program's.
 func (f *finder) cutStop(pid int, beats []beat) []beat {
-	firsts, lasts := f.edges(pid, beats)
+	firsts, lasts := f.stepEdges(pid, beats)
 	n := len(beats)
 	head, tail := int64(0), int64(0)
 	for i := range beats {
@@ -186,10 +186,10 @@ func (f *finder) cutStop(pid int, beats []beat) []beat {
 	return beats
 }
 
-// edges are when the first event of each step begins and the last one ends, those of
+// stepEdges are when the first event of each step begins and the last one ends, those of
 // the recorder left out: its marks, its frames and what encloses them, and the wait for
 // the device with which it stops. Where a step holds no event they are its own ends.
-func (f *finder) edges(pid int, beats []beat) (firsts, lasts []int64) {
+func (f *finder) stepEdges(pid int, beats []beat) (firsts, lasts []int64) {
 	firsts, lasts = make([]int64, len(beats)), make([]int64, len(beats))
 	for i, b := range beats {
 		firsts[i], lasts[i] = b.end, b.start
@@ -212,14 +212,15 @@ func (f *finder) edges(pid int, beats []beat) (firsts, lasts []int64) {
 				own[name] = 2
 			}
 		}
-		if own[name] == 1 && f.pid(int32(k)) == pid {
+		if own[name] == 1 && f.processOf(int32(k)) == pid {
 			see(h.Start[k], h.End[k])
 		}
 	}
-	stops := f.stops(pid)
+	stops := f.recorderStops(pid)
 	at = 0
 	for k := range fr.Start {
-		if stop := next(stops, fr.Start[k]); stop < fr.End[k] || f.t.Threads[fr.Thread[k]].PID != pid || fr.Start[k] == 0 {
+		if stop := nextStop(stops, fr.Start[k]); stop < fr.End[k] || f.t.Threads[fr.Thread[k]].PID != pid ||
+			fr.Start[k] == 0 {
 			continue // it is, or encloses, the recorder; or it was open when that started
 		}
 		see(fr.Start[k], fr.End[k])
@@ -232,8 +233,8 @@ func (f *finder) edges(pid int, beats []beat) (firsts, lasts []int64) {
 	return firsts, lasts
 }
 
-// next is the first of some instants from one on, math.MaxInt64 without one.
-func next(stops []int64, from int64) int64 {
+// nextStop is the first of some instants from one on, math.MaxInt64 without one.
+func nextStop(stops []int64, from int64) int64 {
 	i := sort.Search(len(stops), func(i int) bool { return stops[i] >= from })
 	if i == len(stops) {
 		return math.MaxInt64
@@ -241,8 +242,8 @@ func next(stops []int64, from int64) int64 {
 	return stops[i]
 }
 
-// stops are when frames of the recorder begin, in order.
-func (f *finder) stops(pid int) []int64 {
+// recorderStops are when frames of the recorder begin, in order.
+func (f *finder) recorderStops(pid int) []int64 {
 	fr := &f.t.Frames
 	var out []int64
 	for k, name := range fr.Name {

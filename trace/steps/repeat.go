@@ -46,11 +46,11 @@ func (f *finder) repeating(pid int) (beats []beat, repeats int) {
 	})
 	for _, name := range names[:min(len(names), 20)] {
 		places := at[name]
-		if !steady(places) || !f.covers(works, places) || !f.fits(works, places) {
+		if !steady(places) || !f.covers(works, places) || !f.unitsFit(works, places) {
 			continue
 		}
-		if f.wholePeriod(works, places) {
-			return f.cut(works, places), 0
+		if !f.withinForward(works, places) && f.wholePeriod(works, places) {
+			return f.cutUnits(works, places), 0
 		}
 		return nil, len(places)
 	}
@@ -87,6 +87,38 @@ func (f *finder) wholePeriod(works []int, places []int) bool {
 	return f.exchanges(works, places) || headFits && f.layered(unit)
 }
 
+// withinForward reports whether one call of a module launches several of the units: then
+// they are its layers, whatever they copy.
+func (f *finder) withinForward(works []int, places []int) bool {
+	at := map[int32][]int64{} // when units were launched, by thread
+	for _, i := range places {
+		if call := f.t.Device.Call[works[i]]; call >= 0 {
+			thread := f.t.Host.Thread[call]
+			at[thread] = append(at[thread], f.t.Host.Start[call])
+		}
+	}
+	fr := &f.t.Frames
+	known := map[int32]bool{}
+	for k, name := range fr.Name {
+		forward, seen := known[name]
+		if !seen {
+			forward = recording.ForwardFrame(f.t.Names[name])
+			known[name] = forward
+		}
+		if starts := at[fr.Thread[k]]; forward && within(starts, fr.Start[k], fr.End[k]) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// within is how many of some instants, in order, lie in a span.
+func within(starts []int64, from, to int64) int {
+	first := sort.Search(len(starts), func(i int) bool { return starts[i] >= from })
+	end := sort.Search(len(starts), func(i int) bool { return starts[i] >= to })
+	return max(0, end-first)
+}
+
 // layered reports whether something repeats within a unit, in even distances.
 func (f *finder) layered(unit []int) bool {
 	at := map[int32][]int{}
@@ -106,7 +138,7 @@ func (f *finder) updates(works []int, places []int) bool {
 	n := 0
 	for i := 1; i < len(places); i++ {
 		for _, k := range works[places[i-1]:places[i]] {
-			if optimizerKernel(f.t.Names[f.t.Device.Name[k]]) {
+			if recording.UpdatesWeights(f.t.Names[f.t.Device.Name[k]]) {
 				n++
 				break
 			}
@@ -115,28 +147,33 @@ func (f *finder) updates(works []int, places []int) bool {
 	return n == len(places)-1
 }
 
-func optimizerKernel(name string) bool {
-	lower := strings.ToLower(name)
-	return strings.Contains(lower, "multi_tensor_apply") || strings.Contains(lower, "adam") || strings.Contains(lower, "lamb_") || strings.Contains(lower, "sgd_")
-}
-
 // inputBytes is what a step takes from the host at least; scalars that a layer makes are
 // smaller. [J]
 const inputBytes = 4096
 
-// exchanges reports whether something comes from the host, or goes there, for every unit.
+// mostInputs is how many tensors a step takes from the host. [J] One that takes more brings
+// its weights with it: a layer that is loaded when it is needed.
+const mostInputs = 3
+
+// exchanges reports whether something comes from the host, or goes there, for every unit: as
+// a step's input or result, and no layer's weights.
 func (f *finder) exchanges(works []int, places []int) bool {
 	d := &f.t.Device
 	from, to := d.Start[works[places[0]]], d.Start[works[places[len(places)-1]]]
-	n := 0
+	down, up := 0, 0
 	for k := range d.Start {
-		if d.Kind[k] == recording.Copy && d.Start[k] >= from && d.Start[k] < to && d.Device[k] == d.Device[works[0]] {
-			if f.exchange(k) {
-				n++
-			}
+		if d.Kind[k] != recording.Copy || d.Start[k] < from || d.Start[k] >= to ||
+			d.Device[k] != d.Device[works[0]] || !f.exchange(k) {
+			continue
+		}
+		if recording.ToDevice(f.t.Names[d.Name[k]]) {
+			down++
+		} else {
+			up++
 		}
 	}
-	return n >= len(places)-1
+	units := len(places) - 1
+	return up >= units || down >= units && down <= mostInputs*units
 }
 
 // exchange reports whether a copy brings a step's input or takes its result away; what
@@ -146,7 +183,8 @@ func (f *finder) exchange(k int) bool {
 	if recording.ToDevice(name) {
 		return f.t.Device.Bytes[k] >= inputBytes
 	}
-	within := strings.Contains(name, "Device -> Device") || strings.Contains(name, "DtoD") || strings.Contains(name, "PtoP") || strings.Contains(name, "DeviceToDevice")
+	within := strings.Contains(name, "Device -> Device") || strings.Contains(name, "DtoD") ||
+		strings.Contains(name, "PtoP") || strings.Contains(name, "DeviceToDevice")
 	return !within
 }
 
@@ -169,7 +207,8 @@ func (f *finder) busiestStream(pid int) []int {
 	}
 	var out []int
 	for k := range d.Start {
-		if most >= 0 && d.Kind[k] == recording.Kernel && (stream{d.Device[k], d.Stream[k]}) == best && len(out) < mostSequence {
+		if most >= 0 && d.Kind[k] == recording.Kernel && (stream{d.Device[k], d.Stream[k]}) == best &&
+			len(out) < mostSequence {
 			out = append(out, k)
 		}
 	}
@@ -197,9 +236,9 @@ func (f *finder) covers(works []int, places []int) bool {
 	return float64(part)*n/(n-1) >= leastCover*float64(all)
 }
 
-// fits reports whether the kernels from one place to the next are the same as
+// unitsFit reports whether the kernels from one place to the next are the same as
 // from the next on.
-func (f *finder) fits(works []int, places []int) bool {
+func (f *finder) unitsFit(works []int, places []int) bool {
 	same, all := 0, 0
 	for i := 2; i < len(places); i++ {
 		for j := 0; places[i-2]+j < places[i-1] && places[i-1]+j < places[i]; j++ {
@@ -212,8 +251,8 @@ func (f *finder) fits(works []int, places []int) bool {
 	return all > 0 && float64(same) >= leastFit*float64(all)
 }
 
-// cut makes steps that begin where the anchor was launched.
-func (f *finder) cut(works []int, places []int) []beat {
+// cutUnits makes steps that begin where the anchor was launched.
+func (f *finder) cutUnits(works []int, places []int) []beat {
 	var at []int64
 	for _, i := range places {
 		k := works[i]

@@ -37,7 +37,7 @@ func Find(t *recording.Timeline, processes []recording.Process, marks, missing s
 	f := &finder{t: t, marks: marks, missing: missing}
 	var out Found
 	for _, p := range processes {
-		b := f.beats(p)
+		b := f.findBeats(p)
 		if b.said != "" && !slices.Contains(out.Said, b.said) {
 			out.Said = append(out.Said, b.said)
 		}
@@ -52,91 +52,49 @@ func Find(t *recording.Timeline, processes []recording.Process, marks, missing s
 	return out
 }
 
-type finder struct {
-	t              *recording.Timeline
-	marks, missing string
-}
-
-// pid is the process of a call.
-func (f *finder) pid(call int32) int { return f.t.Threads[f.t.Host.Thread[call]].PID }
-
-// beat is one step's time on the host, ns.
-type beat struct {
-	start, end int64
-	n          int
-}
-
-// rhythm is a process's steps, by what they were found, and a sentence on it, "" for
-// marks.
-type rhythm struct {
-	beats      []beat
-	rule, said string
-}
-
-// beats finds a process's steps.
-func (f *finder) beats(p recording.Process) rhythm {
-	if marked := f.marked(p.PID); len(marked) > 0 {
+// findBeats finds a process's steps.
+func (f *finder) findBeats(p recording.Process) rhythm {
+	if marked := f.markedBeats(p.PID); len(marked) > 0 {
 		return rhythm{f.cutStop(p.PID, marked), f.marks, ""}
 	}
-	if named, family := f.named(p.PID); len(named) > 0 {
+	if named, family := f.namedBeats(p.PID); len(named) > 0 {
 		return rhythm{named, fmt.Sprintf("ranges %q", family), ""}
 	}
-	asks := f.spans(p.PID, recording.LoaderSpan)
+	asks := f.annotations(p.PID, recording.LoaderSpan)
 	if beats := moments(asks, true); len(beats) > 0 {
 		return rhythm{beats, "asks for a batch", f.missing + ": a step is taken from one ask for a batch to the next."}
 	}
-	if beats := moments(f.spans(p.PID, recording.OptimizerSpan), false); len(beats) > 0 {
-		return rhythm{beats, "optimizer calls", f.missing + ": a step is taken from the end of one optimizer call to the end of the next."}
+	if beats := moments(f.annotations(p.PID, recording.OptimizerSpan), false); len(beats) > 0 {
+		return rhythm{beats, "optimizer calls", f.missing +
+			": a step is taken from the end of one optimizer call to the end of the next."}
 	}
 	beats, repeats := f.repeating(p.PID)
 	if len(beats) > 0 {
-		return rhythm{beats, "launches that repeat", fmt.Sprintf("%s: the kernels repeat %d times, each time is taken as a step.", f.missing, len(beats))}
+		return rhythm{
+			beats, "launches that repeat",
+			fmt.Sprintf("%s: the kernels repeat %d times, each time is taken as a step.", f.missing, len(beats)),
+		}
 	}
 	if f.t.End <= 0 {
 		return rhythm{}
 	}
 	whole := f.cutStop(p.PID, []beat{{0, f.t.End, 0}})
 	if repeats > 0 {
-		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these are layers, and all of it is taken as one step.", f.missing, repeats)
+		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these "+
+			"are layers, and all of it is taken as one step.", f.missing, repeats)
 		return rhythm{whole, fmt.Sprintf("one pass of %d layers", repeats), said}
 	}
-	return rhythm{whole, "the whole recording", f.missing + ", and nothing in it repeats: all of it is taken as one step."}
+	return rhythm{whole, "the whole recording", f.missing +
+		", and nothing in it repeats: all of it is taken as one step."}
 }
 
-// span is a marked time on a thread.
-type span struct {
-	start, end int64
-	thread     int32
-}
-
-// spans are a process's annotations whose names fit.
-func (f *finder) spans(pid int, fits func(name string) bool) []span {
-	h := &f.t.Host
-	verdict := map[int32]bool{}
-	var out []span
-	for k, kind := range h.Kind {
-		if kind != recording.Annotation {
-			continue
-		}
-		fit, known := verdict[h.Name[k]]
-		if !known {
-			fit = fits(f.t.Names[h.Name[k]])
-			verdict[h.Name[k]] = fit
-		}
-		if fit && f.pid(int32(k)) == pid {
-			out = append(out, span{h.Start[k], h.End[k], h.Thread[k]})
-		}
-	}
-	return out
-}
-
-// marked are the steps that the profiler marked. A step ends where the next one
+// markedBeats are the steps that the profiler marked. A step ends where the next one
 // begins: between two marks lies only the profiler itself.
-func (f *finder) marked(pid int) []beat {
+func (f *finder) markedBeats(pid int) []beat {
 	h := &f.t.Host
 	var out []beat
 	for k, kind := range h.Kind {
-		if kind != recording.Annotation || f.pid(int32(k)) != pid {
+		if kind != recording.Annotation || f.processOf(int32(k)) != pid {
 			continue
 		}
 		n, ok := recording.StepSpan(f.t.Names[h.Name[k]])
@@ -200,7 +158,7 @@ func moments(spans []span, starts bool) []beat {
 }
 
 func (f *finder) stepsOf(p recording.Process, beats []beat) []recording.Step {
-	waits := f.spans(p.PID, recording.LoaderSpan)
+	waits := f.annotations(p.PID, recording.LoaderSpan)
 	phases := f.phases(p.PID, beats)
 	out := make([]recording.Step, 0, len(beats))
 	for i, s := range beats {

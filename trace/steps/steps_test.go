@@ -29,19 +29,15 @@ func (m *made) name(text string) int32 {
 }
 
 func (m *made) span(name string, from, to int64) {
-	h := &m.t.Host
-	h.Start, h.End, h.Name = append(h.Start, from*1e6), append(h.End, to*1e6), append(h.Name, m.name(name))
-	h.Thread, h.Kind = append(h.Thread, 0), append(h.Kind, recording.Annotation)
+	m.t.Host.Append(recording.CallRow{Start: from * 1e6, End: to * 1e6, Name: m.name(name), Kind: recording.Annotation})
 }
 
 func (m *made) kernel(name string, at int64) {
-	d := &m.t.Device
-	d.Start, d.End, d.Name = append(d.Start, at*1e6), append(d.End, (at+1)*1e6), append(d.Name, m.name(name))
-	d.Device, d.Stream, d.Kind, d.Call = append(d.Device, 0), append(d.Stream, 7), append(d.Kind, recording.Kernel), append(d.Call, -1)
-	d.Bytes = append(d.Bytes, -1)
+	w := recording.WorkRow{Start: at * 1e6, End: (at + 1) * 1e6, Name: m.name(name), Stream: 7, Call: -1, Bytes: -1}
 	if strings.HasPrefix(name, "Memcpy") {
-		d.Kind[len(d.Kind)-1] = recording.Copy
+		w.Kind = recording.Copy
 	}
+	m.t.Device.Append(w)
 }
 
 func (m *made) find(t *testing.T, want int, said string) []recording.Step {
@@ -132,4 +128,44 @@ func TestCompilationInSpansAndFrames(t *testing.T) {
 	if steps := m.find(t, 6, ""); steps[3].Phase != recording.Compile || steps[4].Phase == recording.Compile {
 		t.Errorf("%s, %s", steps[3].Phase, steps[4].Phase)
 	}
+}
+
+// pass is one forward pass of ten blocks that are loaded when they are needed: so many
+// tensors of weights, and eight kernels.
+func (m *made) pass(weights int) {
+	for n := range int64(10) {
+		for i := range int64(weights) {
+			m.kernel("Memcpy HtoD (Pageable -> Device)", 100*n+i)
+			m.t.Device.Bytes[len(m.t.Device.Bytes)-1] = 9 << 20
+		}
+		for i, name := range strings.Fields("a b b c b b b d") {
+			m.kernel(name, 100*n+10+10*int64(i))
+		}
+	}
+}
+
+// Blocks of a model that bring their weights with them are no steps; nor are those that
+// one call of a module launches, whatever they copy.
+func TestLayersThatAreLoadedOnTheirWay(t *testing.T) {
+	m := timeline()
+	m.pass(8)
+	m.find(t, 1, "these are layers")
+
+	m = timeline()
+	m.pass(1)
+	m.find(t, 9, "the kernels repeat 9 times") // an input of each would look like that
+
+	m = timeline()
+	m.pass(1)
+	h, f := &m.t.Host, &m.t.Frames
+	for k := range m.t.Device.Start {
+		m.t.Device.Call[k] = int32(len(h.Start))
+		m.span("cudaLaunchKernel", m.t.Device.Start[k]/1e6, m.t.Device.Start[k]/1e6)
+		h.Kind[len(h.Kind)-1] = recording.Runtime
+	}
+	f.Start, f.End = append(f.Start, 0), append(f.End, 1000e6)
+	f.Name, f.Thread = append(f.Name, m.name("model.py(343): forward")), append(f.Thread, 0)
+	m.find(t, 1, "these are layers")
+	f.Name[0] = m.name("train.py(12): train_epoch") // a loop around steps encloses them as well
+	m.find(t, 9, "the kernels repeat 9 times")
 }

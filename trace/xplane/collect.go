@@ -2,6 +2,8 @@ package xplane
 
 import (
 	"math"
+	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -65,14 +67,14 @@ type thread struct {
 	name string
 }
 
-func (v *collect) space(field, []byte)      {}
-func (v *collect) plane(int)                {}
-func (v *collect) planeField(field, []byte) {}
-func (v *collect) lineField(field, []byte)  {}
-func (v *collect) lineDone()                { v.index++ }
-func (v *collect) planeDone(bool)           {}
+func (v *collect) takeSpaceField(field, []byte) {}
+func (v *collect) beginPlane(int)               {}
+func (v *collect) planeField(field, []byte)     {}
+func (v *collect) lineField(field, []byte)      {}
+func (v *collect) lineDone()                    { v.index++ }
+func (v *collect) planeDone(bool)               {}
 
-func (v *collect) line(i int) {
+func (v *collect) beginLine(i int) {
 	v.index = i
 	v.thread, v.device = -1, -1
 	v.now, v.of = nil, nil
@@ -99,7 +101,7 @@ func streamNumber(name string) int32 {
 	return int32(n)
 }
 
-func (v *collect) event(b []byte) {
+func (v *collect) takeEvent(b []byte) {
 	switch {
 	case v.now == nil:
 		return
@@ -108,7 +110,7 @@ func (v *collect) event(b []byte) {
 		return
 	}
 	e, ok := eventOf(b)
-	start, end, sound := e.times(v.now.at)
+	start, end, sound := e.startAndEnd(v.now.at)
 	if !ok {
 		v.dropped[broken]++
 		return
@@ -117,7 +119,7 @@ func (v *collect) event(b []byte) {
 		v.dropped[badTime]++
 		return
 	}
-	if start < v.from || start >= v.to || v.full() {
+	if start < v.from || start >= v.to || v.isFull() {
 		v.dropped[outside]++
 		return
 	}
@@ -128,9 +130,9 @@ func (v *collect) event(b []byte) {
 	}
 	switch v.now.part {
 	case hostRows:
-		v.host(b, name, start, end)
+		v.addCall(b, name, start, end)
 	case gpuRows, tpuRows:
-		v.work(b, name, start, end)
+		v.addWork(b, name, start, end)
 	case stepRows:
 		v.marks = marked(v.marks, deviceMark{v.now.plane, start, end, v.names.list[name]})
 	case moduleRows:
@@ -146,9 +148,9 @@ func marked(marks []deviceMark, m deviceMark) []deviceMark {
 	return marks
 }
 
-// full reports whether as much is kept as memory allows for: the census counts by
+// isFull reports whether as much is kept as memory allows for: the census counts by
 // time, and all of a file may lie at one instant.
-func (v *collect) full() bool {
+func (v *collect) isFull() bool {
 	return len(v.workKey)+len(v.callKey)+len(v.t.Frames.Start) >= 2*v.most
 }
 
@@ -160,10 +162,10 @@ type told struct {
 	details     details
 }
 
-// stats reads those stats of an event that tell something.
-func (v *collect) stats(b []byte) told {
+// readStats reads those stats of an event that tell something.
+func (v *collect) readStats(b []byte) told {
 	out := told{step: -1, details: nothing()}
-	each(b, func(n protowire.Number, _ uint64, bytes []byte) {
+	eachField(b, func(n protowire.Number, _ uint64, bytes []byte) {
 		if n != 4 || bytes == nil {
 			return
 		}
@@ -181,7 +183,7 @@ func (v *collect) stats(b []byte) told {
 		case stepNumber:
 			out.step = int64(s.value)
 		case kernelDetails, copyDetails, setDetails:
-			out.what, out.details = k, v.detailsOf(v.of.text(s))
+			out.what, out.details = k, v.detailsOf(v.of.statText(s))
 		case noKey, vendor, deviceType, cores, memory, capMajor, capMinor, profileStart:
 		}
 	})
@@ -200,8 +202,8 @@ func nameOf(b []byte) int64 {
 	return s.name
 }
 
-// text is a stat's text, written out or by its number.
-func (p *plane) text(s stat) string {
+// statText is a stat's text, written out or by its number.
+func (p *plane) statText(s stat) string {
 	if s.kind == 7 {
 		return p.texts[int64(s.value)]
 	}
@@ -219,26 +221,26 @@ func (v *collect) detailsOf(text string) details {
 	return d
 }
 
-// host takes an event of a thread.
-func (v *collect) host(b []byte, name int32, start, end int64) {
+// addCall takes an event of a thread.
+func (v *collect) addCall(b []byte, name int32, start, end int64) {
 	r := v.names.roles[name]
 	switch {
 	case r.noise, end == start && !r.mark:
 		v.dropped[instants]++
 		return
 	case r.frame:
-		v.frame(name, start, end)
+		v.addFrame(name, start, end)
 		return
 	}
-	s := v.stats(b)
+	s := v.readStats(b)
 	kind := recording.Op
 	switch {
 	case s.correlation != 0 && !r.api:
-		name, kind = v.names.add2(callName(v.names.list[name], s.what)), recording.Runtime
+		name, kind = v.names.internMade(callName(v.names.list[name], s.what)), recording.Runtime
 	case r.api:
 		kind = recording.Runtime
 	case s.step >= 0:
-		name, kind = v.names.add2(stepMark(s.step)), recording.Annotation
+		name, kind = v.names.internMade(stepMark(s.step)), recording.Annotation
 		v.numbered = true
 	case r.mark:
 		kind = recording.Annotation
@@ -246,34 +248,32 @@ func (v *collect) host(b []byte, name int32, start, end int64) {
 	case r.loader:
 		kind = recording.Annotation
 	}
-	h := &v.t.Host
-	h.Start, h.End, h.Name = append(h.Start, start), append(h.End, end), append(h.Name, name)
-	h.Thread, h.Kind = append(h.Thread, v.row()), append(h.Kind, kind)
-	h.Shapes, h.Types = append(h.Shapes, -1), append(h.Types, -1)
+	v.t.Host.Append(recording.CallRow{
+		Start: start, End: end, Name: name, Thread: v.threadPlace(), Kind: kind, Shapes: -1, Types: -1,
+	})
 	v.callKey = append(v.callKey, s.correlation)
 }
 
-func (v *collect) frame(name int32, start, end int64) {
+func (v *collect) addFrame(name int32, start, end int64) {
 	if end-start < shortestFrame {
 		v.dropped[shortFrame]++
 		return
 	}
-	f := &v.t.Frames
-	f.Start, f.End = append(f.Start, start), append(f.End, end)
-	f.Name, f.Thread = append(f.Name, v.names.add2(frameName(v.names.list[name]))), append(f.Thread, v.row())
+	name = v.names.internMade(frameName(v.names.list[name]))
+	v.t.Frames.Append(recording.FrameRow{Start: start, End: end, Name: name, Thread: v.threadPlace()})
 }
 
-// add2 is the place of a text that was made here. It grows no roles of its own:
+// internMade is the place of a text that was made here. It grows no roles of its own:
 // what it stands for was settled before.
-func (n *names) add2(text string) int32 {
+func (n *names) internMade(text string) int32 {
 	if id, found := n.known[text]; found {
 		return id
 	}
-	return n.add(text)
+	return n.insert(text)
 }
 
-// row is the thread of the current line.
-func (v *collect) row() int32 {
+// threadPlace is the thread of the current line.
+func (v *collect) threadPlace() int32 {
 	if v.thread < 0 {
 		key := thread{v.now.id, v.now.name}
 		t, found := v.threads[key]
@@ -290,8 +290,8 @@ func (v *collect) row() int32 {
 // detailed are the kinds of work that only their details tell.
 var detailed = map[key]recording.WorkKind{copyDetails: recording.Copy, setDetails: recording.Set}
 
-// work takes an event of a device.
-func (v *collect) work(b []byte, name int32, start, end int64) {
+// addWork takes an event of a device.
+func (v *collect) addWork(b []byte, name int32, start, end int64) {
 	r := v.names.roles[name]
 	if v.now.part == tpuRows && (r.nested || r.infeed) {
 		if r.infeed {
@@ -301,28 +301,27 @@ func (v *collect) work(b []byte, name int32, start, end int64) {
 		}
 		return
 	}
-	s := v.stats(b)
+	s := v.readStats(b)
 	kind := r.dispose
 	if told, found := detailed[s.what]; found {
 		kind = told
 	}
 	if kind == recording.Copy {
-		name = v.names.add2(copyName(v.names.list[name], s.details))
+		name = v.names.internMade(copyName(v.names.list[name], s.details))
 	}
 	if v.device < 0 {
-		v.device = v.unit()
+		v.device = v.devicePlace()
 	}
-	d := &v.t.Device
-	d.Start, d.End, d.Name = append(d.Start, start), append(d.End, end), append(d.Name, name)
-	d.Device, d.Stream, d.Kind = append(d.Device, v.device), append(d.Stream, v.stream), append(d.Kind, kind)
-	d.Bytes, d.Blocks, d.Threads = append(d.Bytes, s.details.bytes), append(d.Blocks, s.details.blocks), append(d.Threads, s.details.threads)
-	d.PerSM, d.Occupancy = append(d.PerSM, float32(math.NaN())), append(d.Occupancy, s.details.occupancy)
-	d.Group = append(d.Group, -1)
+	v.t.Device.Append(recording.WorkRow{
+		Start: start, End: end, Name: name, Device: v.device, Stream: v.stream, Kind: kind, Call: -1,
+		Bytes: s.details.bytes, Blocks: s.details.blocks, Threads: s.details.threads,
+		PerSM: float32(math.NaN()), Occupancy: s.details.occupancy, Group: -1,
+	})
 	v.workKey = append(v.workKey, s.correlation)
 }
 
-// unit is the device of the current line's plane.
-func (v *collect) unit() int32 {
+// devicePlace is the device of the current line's plane.
+func (v *collect) devicePlace() int32 {
 	d, found := v.devices[v.now.plane]
 	if !found {
 		d = int32(len(v.t.Devices))
@@ -331,4 +330,20 @@ func (v *collect) unit() int32 {
 		v.t.Devices = append(v.t.Devices, recording.Device{PID: process, Index: deviceNumber(v.of.name), GPU: -1})
 	}
 	return d
+}
+
+// process is the number of the one process that a file is about, which it does not
+// tell.
+const process = 1
+
+func stepMark(n int64) string { return "ProfilerStep#" + strconv.FormatInt(n, 10) }
+
+// deviceNumber reads "/device:GPU:4".
+func deviceNumber(plane string) int {
+	digits := plane[strings.LastIndexByte(plane, ':')+1:]
+	digits, _, _ = strings.Cut(digits, " ")
+	if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < 1<<20 {
+		return n
+	}
+	return 0
 }

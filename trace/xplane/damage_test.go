@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -224,7 +224,7 @@ func FuzzXPlane(f *testing.F) {
 		deep++
 		check(t, trace)
 		run := runOf(trace)
-		diagnose.Judge(run)
+		judge.Judge(run)
 		if err := recording.Write(io.Discard, run); err != nil {
 			t.Fatalf("a run that was read cannot be written: %v", err)
 		}

@@ -32,8 +32,8 @@ const (
 
 // keys are the names of stats that are read (xla/tsl/profiler/utils/xplane_schema.cc).
 var keys = map[string]key{
-	"correlation_id": correlation, "kernel_details": kernelDetails, "memcpy_details": copyDetails, "memset_details": setDetails,
-	"step_num":      stepNumber,
+	"correlation_id": correlation, "kernel_details": kernelDetails, "memcpy_details": copyDetails,
+	"memset_details": setDetails, "step_num": stepNumber,
 	"device_vendor": vendor, "device_type_string": deviceType, "core_count": cores, "memory_size": memory,
 	"compute_cap_major": capMajor, "compute_cap_minor": capMinor, "profile_start_time": profileStart,
 }
@@ -82,7 +82,8 @@ func kindOf(name string) recording.WorkKind {
 	case startsAny(lower, "memset"):
 		return recording.Set
 	case strings.Contains(lower, "nccl"), strings.Contains(lower, "rccl"),
-		startsAny(lower, "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast"):
+		startsAny(lower, "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
+			"collective-broadcast"):
 		return recording.Collective
 	}
 	return recording.Kernel
@@ -100,9 +101,10 @@ func startsAny(text string, prefixes ...string) bool {
 // folders are where files of the libraries lie whose Python frames the profiler
 // names without their folder, and which are not called like files of users.
 var folders = map[string]string{
-	"jax/_src/": `api.py pjit.py profiler.py array.py sharding_impls.py named_sharding.py tree_util.py traceback_util.py dispatch.py
-		compiler.py compilation_cache.py mlir.py pxla.py partial_eval.py api_util.py linear_util.py source_info_util.py xla_bridge.py
-		op_shardings.py sharding_specs.py custom_derivatives.py abstract_arrays.py basearray.py`,
+	"jax/_src/": `api.py pjit.py profiler.py array.py sharding_impls.py named_sharding.py tree_util.py
+		traceback_util.py dispatch.py compiler.py compilation_cache.py mlir.py pxla.py partial_eval.py api_util.py
+		linear_util.py source_info_util.py xla_bridge.py op_shardings.py sharding_specs.py custom_derivatives.py
+		abstract_arrays.py basearray.py`,
 	"tensorflow/python/data/ops/":   `iterator_ops.py dataset_ops.py`,
 	"tensorflow/python/eager/":      `polymorphic_function.py tracing_compiler.py function_spec.py backprop.py`,
 	"tensorflow/python/distribute/": `mirrored_strategy.py distribute_lib.py input_lib.py`,
@@ -248,9 +250,9 @@ func callName(name string, k key) string {
 	return "cuLaunchKernel"
 }
 
-// clean is a foreign text that is fit for a sentence: one line, of at most most
+// cleanText is a foreign text that is fit for a sentence: one line, of at most most
 // characters, without what would move a terminal's cursor.
-func clean(text string, most int) string {
+func cleanText(text string, most int) string {
 	out := make([]rune, 0, min(len(text), most))
 	for _, c := range text {
 		if unicode.IsSpace(c) || !unicode.IsPrint(c) {
@@ -268,15 +270,15 @@ func clean(text string, most int) string {
 // with its number, its name or a line. start is the first few hundred bytes.
 func IsStart(start []byte) bool {
 	s := newStream(bytes.NewReader(start))
-	f, err := s.next(forever)
-	if err != nil || !known(f) || f.number > 4 || f.length < 2 {
+	f, err := s.nextField(forever)
+	if err != nil || !isKnownField(f) || f.number > 4 || f.length < 2 {
 		return false
 	}
 	if f.number != 1 {
 		return bytes.Contains(start, []byte("/host:")) || bytes.Contains(start, []byte("/device:"))
 	}
 	for range 2 {
-		f, err = s.next(s.at + f.length)
+		f, err = s.nextField(s.at + f.length)
 		switch {
 		case err != nil:
 			return false

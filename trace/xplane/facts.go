@@ -9,19 +9,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// deviceNumber reads "/device:GPU:4".
-func deviceNumber(plane string) int {
-	digits := plane[strings.LastIndexByte(plane, ':')+1:]
-	digits, _, _ = strings.Cut(digits, " ")
-	if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < 1<<20 {
-		return n
-	}
-	return 0
-}
-
-// zero moves the columns so that the first event is at t = 0, and returns where
+// moveToZero moves the columns so that the first event is at t = 0, and returns where
 // that is on the file's clock.
-func (b *builder) zero(v *collect) int64 {
+func (b *builder) moveToZero(v *collect) int64 {
 	t := v.t
 	base := int64(math.MaxInt64)
 	for _, starts := range [][]int64{t.Host.Start, t.Device.Start, t.Frames.Start} {
@@ -29,7 +19,10 @@ func (b *builder) zero(v *collect) int64 {
 			base = min(base, starts[0])
 		}
 	}
-	for _, column := range [][]int64{t.Host.Start, t.Host.End, t.Device.Start, t.Device.End, t.Frames.Start, t.Frames.End} {
+	for _, column := range [][]int64{
+		t.Host.Start, t.Host.End, t.Device.Start, t.Device.End, t.Frames.Start,
+		t.Frames.End,
+	} {
 		for i := range column {
 			column[i] -= base
 			t.End = max(t.End, column[i])
@@ -58,15 +51,15 @@ func (b *builder) started() int64 {
 	return 0
 }
 
-// facts are what the planes of devices and the names of events tell.
-func (b *builder) facts(v *collect) {
+// readFacts are what the planes of devices and the names of events tell.
+func (b *builder) readFacts(v *collect) {
 	f := &b.out.Facts
 	place := map[int]int{} // plane: its GPU
 	for i := range b.survey.planes {
 		p := &b.survey.planes[i]
 		if (p.part == gpuRows || p.part == tpuRows) && len(f.GPUs) < 4096 {
 			place[i] = len(f.GPUs)
-			f.GPUs = append(f.GPUs, p.gpu())
+			f.GPUs = append(f.GPUs, p.readGPU())
 		}
 	}
 	t := v.t
@@ -87,16 +80,16 @@ func (b *builder) facts(v *collect) {
 	f.Processes = trainer(t)
 }
 
-// gpu reads a device's plane.
-func (p *plane) gpu() recording.GPU {
+// readGPU reads a device's plane.
+func (p *plane) readGPU() recording.GPU {
 	g := recording.GPU{Index: deviceNumber(p.name)}
 	major, minor, maker := uint64(0), uint64(0), ""
 	for _, s := range p.stats {
 		switch p.keys[s.name] {
 		case deviceType:
-			g.Name = clean(p.text(s), 80)
+			g.Name = cleanText(p.statText(s), 80)
 		case vendor:
-			maker = clean(p.text(s), 40)
+			maker = cleanText(p.statText(s), 40)
 		case cores:
 			g.SMs = int(min(s.value, 1<<16))
 		case memory:
@@ -122,9 +115,11 @@ func framework(v *collect) string {
 	found := ""
 	for _, name := range v.names.list {
 		switch {
-		case strings.HasPrefix(name, "PjitFunction("), strings.HasPrefix(name, "PjRtStreamExecutor"), strings.HasPrefix(name, "PJRT_"):
+		case strings.HasPrefix(name, "PjitFunction("), strings.HasPrefix(name, "PjRtStreamExecutor"),
+			strings.HasPrefix(name, "PJRT_"):
 			return "JAX"
-		case strings.HasPrefix(name, "ExecutorState::Process"), strings.HasPrefix(name, "FunctionRun"), strings.HasPrefix(name, "EagerExecute"):
+		case strings.HasPrefix(name, "ExecutorState::Process"), strings.HasPrefix(name, "FunctionRun"),
+			strings.HasPrefix(name, "EagerExecute"):
 			found = "TensorFlow"
 		}
 	}
@@ -147,17 +142,17 @@ func trainer(t *recording.Timeline) []recording.Process {
 			launches[t.Host.Thread[call]]++
 		}
 	}
-	if at := most(busy); at >= 0 {
+	if at := mostCounted(busy); at >= 0 {
 		p.Device = t.Devices[at].Index
 	}
-	if at := most(launches); at >= 0 {
+	if at := mostCounted(launches); at >= 0 {
 		p.LaunchThread, p.LauncherSeen = int(t.Threads[at].ID), true
 	}
 	return []recording.Process{p}
 }
 
-// most is the place of the largest count, -1 where all are 0.
-func most(counts []int) int {
+// mostCounted is the place of the largest count, -1 where all are 0.
+func mostCounted(counts []int) int {
 	best := -1
 	for i, n := range counts {
 		if n > 0 && (best < 0 || n > counts[best]) {
@@ -174,17 +169,20 @@ func (b *builder) doubts(v *collect) {
 	linked := slices.ContainsFunc(t.Device.Call, func(call int32) bool { return call >= 0 })
 	switch {
 	case len(t.Device.Start) == 0:
-		b.warn("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing; the host's side was read.")
+		b.warn("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing; the " +
+			"host's side was read.")
 	case len(t.Host.Start) == 0:
 		b.warn("The profile holds device work and no host event: no gap can be charged to a cause.")
 	case tpu && !linked:
-		b.warn("A TPU's work is not linked to the calls that launched it: idle time is measured, and not charged to what the host did.")
+		b.warn("A TPU's work is not linked to the calls that launched it: idle time is measured, and not charged " +
+			"to what the host did.")
 	}
 	if n := v.dropped[badTime] + v.dropped[broken]; n > 0 {
 		b.warn("Events that are damaged or have an impossible time and were left out: %d.", n)
 	}
 	if n := v.dropped[nameless]; n > 0 {
-		b.warn("Events without a name (of planes that end before their names, or with an unknown number) that were left out: %d.", n)
+		b.warn("Events without a name (of planes that end before their names, or with an unknown number) that were "+
+			"left out: %d.", n)
 	}
 	if n := v.dropped[waitsInput]; n > 0 {
 		b.warn("%d times a TPU core waited for input within an infeed: that time counts as idle.", n)

@@ -12,44 +12,24 @@ import (
 // sortCalls puts the host's columns in order of start.
 func sortCalls(v *collect) {
 	h, f := &v.t.Host, &v.t.Frames
-	if order := columns.ByStart(h.Start, h.End); order != nil {
-		columns.Pick(h.Start, order)
-		columns.Pick(h.End, order)
-		columns.Pick(v.callKey, order)
-		columns.Pick(h.Name, order)
-		columns.Pick(h.Thread, order)
-		columns.Pick(h.Kind, order)
-	}
-	if order := columns.ByStart(f.Start, f.End); order != nil {
-		columns.Pick(f.Start, order)
-		columns.Pick(f.End, order)
-		columns.Pick(f.Name, order)
-		columns.Pick(f.Thread, order)
-	}
+	order := columns.ByStart(h.Start, h.End)
+	h.Reorder(order)
+	recording.Reorder(order, v.callKey)
+	f.Reorder(columns.ByStart(f.Start, f.End))
 }
 
 // sortWorks puts the devices' columns in order of start.
 func sortWorks(v *collect) {
 	d := &v.t.Device
 	order := columns.ByStart(d.Start, d.End)
-	if order == nil {
-		return
-	}
-	columns.Pick(d.Start, order)
-	columns.Pick(d.End, order)
-	columns.Pick(d.Bytes, order)
-	columns.Pick(v.workKey, order)
-	for _, column := range [][]int32{d.Name, d.Device, d.Stream, d.Blocks, d.Threads} {
-		columns.Pick(column, order)
-	}
-	columns.Pick(d.Kind, order)
-	columns.Pick(d.Occupancy, order)
+	d.Reorder(order)
+	recording.Reorder(order, v.workKey)
 }
 
-// link finds the call that launched each piece of work: the one with its
+// linkWork finds the call that launched each piece of work: the one with its
 // correlation id. Work of a TPU has none.
-func link(v *collect) {
-	v.t.Device.Call = columns.Link(v.callKey, v.t.Host.Start, v.workKey, v.t.Device.Start)
+func linkWork(v *collect) {
+	v.t.Device.Call = columns.LinkCalls(v.callKey, v.t.Host.Start, v.workKey, v.t.Device.Start)
 }
 
 // A thread that only calls the driver is written apart from the same thread's
@@ -86,7 +66,7 @@ func (v *collect) mergeThreads() {
 	for thread := range t.Threads {
 		var s []interval
 		if spans[thread] > 0 && calls[thread] == 0 {
-			s = v.busy(int32(thread))
+			s = v.busyTimes(int32(thread))
 		}
 		outer = append(outer, s)
 	}
@@ -107,17 +87,19 @@ func (v *collect) mergeThreads() {
 
 type interval struct{ start, end int64 }
 
-// busy are the times of a thread within spans of operators. Names with colons are
+// busyTimes are the times of a thread within spans of operators. Names with colons are
 // those of the runtime's own functions, which may last as long as a step.
-func (v *collect) busy(thread int32) []interval {
+func (v *collect) busyTimes(thread int32) []interval {
 	var out []interval
 	h := &v.t.Host
 	for i := range h.Start {
-		if h.Thread[i] == thread && h.Kind[i] == recording.Op && h.End[i]-h.Start[i] < longestOp && !v.names.roles[h.Name[i]].function {
+		if h.Thread[i] == thread && h.Kind[i] == recording.Op && h.End[i]-h.Start[i] < longestOp &&
+			!v.names.roles[h.Name[i]].function {
 			out = append(out, interval{h.Start[i], h.End[i]})
 		}
 	}
-	slices.SortFunc(out, func(a, b interval) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
+	slices.SortFunc(out,
+		func(a, b interval) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
 	kept := out[:0]
 	for _, s := range out {
 		if n := len(kept); n == 0 || s.end > kept[n-1].end {
@@ -157,7 +139,8 @@ func (v *collect) holder(thread int32, outer [][]interval) int32 {
 			second = count
 		}
 	}
-	if best < 0 || float64(inside[best]) < holdsNearly*float64(n) || float64(second) > holdsOthers*float64(inside[best]) {
+	if best < 0 || float64(inside[best]) < holdsNearly*float64(n) ||
+		float64(second) > holdsOthers*float64(inside[best]) {
 		return -1
 	}
 	return int32(best)

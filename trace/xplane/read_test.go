@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -249,7 +249,7 @@ func TestWaitOnAThreadOfItsOwn(t *testing.T) {
 	if share := d.Share(d.Causes[idle.DataLoader]); math.Abs(share-0.6) > 0.02 {
 		t.Errorf("data-loader %.3f of the window, want 0.6; all causes %v of %d", share, d.Causes, d.Window())
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Stall < 0.55 {
 		t.Errorf("stall %v, class %s", v.Stall, v.Class)
 	}

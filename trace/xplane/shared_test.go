@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace"
 )
@@ -100,7 +101,7 @@ func TestJAXCounts(t *testing.T) {
 	if len(run.Steps) != 4 || run.Facts.Software.Framework != "JAX" {
 		t.Errorf("%d steps, framework %q", len(run.Steps), run.Facts.Software.Framework)
 	}
-	v := diagnose.Judge(run)
+	v := judge.Judge(run)
 	if v.Class != diagnose.CPUBound || v.Shares.Idle < 0.9 {
 		t.Errorf("verdict %s, idle %.2f; the GPUs work 3 %% of the time", v.Class, v.Shares.Idle)
 	}
@@ -154,7 +155,7 @@ func TestBERTTable(t *testing.T) {
 // input-bound, as 30.2 % of the step are All Others, and 14.9 of 21.3 ms are device
 // compute.
 func TestXProfOfBERT(t *testing.T) {
-	v := diagnose.Judge(shared(t, "bert_squad_tf_gpu.xplane.pb"))
+	v := judge.Judge(shared(t, "bert_squad_tf_gpu.xplane.pb"))
 	text := strings.Join(v.Warnings, "\n")
 	for _, want := range []string{"XProf would say POTENTIALLY input-bound: of a step of 21.3 ms, device compute 69.8 %", "All Others 30.1 %"} {
 		if !strings.Contains(text, want) {

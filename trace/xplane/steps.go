@@ -12,8 +12,6 @@ import (
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
-func stepMark(n int64) string { return "ProfilerStep#" + strconv.FormatInt(n, 10) }
-
 // markSteps gives the spans that mark steps the name that PyTorch's profiler gives
 // them: those with a number of their own (StepTraceAnnotation, Trace), else those
 // that XProf takes for steps by their names. The number is the name's, else the
@@ -34,7 +32,7 @@ func (v *collect) markSteps() {
 			n = next
 		}
 		next = n + 1
-		h.Name[i] = v.names.add2(stepMark(n))
+		h.Name[i] = v.names.internMade(stepMark(n))
 	}
 }
 
@@ -90,7 +88,8 @@ func modules(all []deviceMark) (out []deviceMark, program string) {
 			count[name] = map[int]int{}
 		}
 		count[name][m.plane]++
-		if n := count[name][m.plane]; n >= 3 && (program == "" || time[name] > time[program] || time[name] == time[program] && name < program) {
+		if n := count[name][m.plane]; n >= 3 &&
+			(program == "" || time[name] > time[program] || time[name] == time[program] && name < program) {
 			program = name
 		}
 	}
@@ -168,7 +167,8 @@ func callSteps(t *recording.Timeline) (out []recording.Step, said []string) {
 	}
 	var best [2]int32
 	for k, c := range by {
-		if b := by[best]; len(c.at) >= 3 && (b == nil || len(b.at) < 3 || c.time > b.time || c.time == b.time && k[0] < best[0]) {
+		if b := by[best]; len(c.at) >= 3 &&
+			(b == nil || len(b.at) < 3 || c.time > b.time || c.time == b.time && k[0] < best[0]) {
 			best = k
 		}
 	}
@@ -179,5 +179,6 @@ func callSteps(t *recording.Timeline) (out []recording.Step, said []string) {
 	for i := 1; i < len(c.at); i++ { // how long the last one's step lasts nobody knows
 		out = append(out, stepOf(i-1, -1, c.at[i-1], c.at[i]))
 	}
-	return out, []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks, clean(t.Names[best[0]], 80))}
+	return out, []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks,
+		cleanText(t.Names[best[0]], 80))}
 }

@@ -29,7 +29,8 @@ func planePart(name string) part {
 		return gpuRows
 	case strings.HasPrefix(name, "/device:TPU:") && !strings.Contains(name, "SparseCore"):
 		return tpuRows
-	case strings.HasPrefix(name, "/host:CPU"), name == "/host:python-tracer", name == "/host:CUPTI", name == "/host:ROCTRACER":
+	case strings.HasPrefix(name, "/host:CPU"), name == "/host:python-tracer", name == "/host:CUPTI",
+		name == "/host:ROCTRACER":
 		return hostRows
 	case name == "Task Environment":
 		return environs
@@ -67,7 +68,7 @@ type stat struct {
 }
 
 func statOf(b []byte) (s stat, ok bool) {
-	ok = each(b, func(n protowire.Number, value uint64, bytes []byte) {
+	ok = eachField(b, func(n protowire.Number, value uint64, bytes []byte) {
 		switch int(n) {
 		case 1:
 			s.name = int64(value)
@@ -115,13 +116,13 @@ type survey struct {
 	inside    bool // the current line is one that is read
 }
 
-func (v *survey) space(f field, b []byte) {
+func (v *survey) takeSpaceField(f field, b []byte) {
 	if f.number == 4 && len(v.hosts) < 100 {
-		v.hosts = append(v.hosts, clean(string(b), 80))
+		v.hosts = append(v.hosts, cleanText(string(b), 80))
 	}
 }
 
-func (v *survey) plane(int) {
+func (v *survey) beginPlane(int) {
 	v.planes = append(v.planes, plane{events: map[int64]int32{}, keys: map[int64]key{}, texts: map[int64]string{}})
 }
 
@@ -129,13 +130,13 @@ func (v *survey) planeField(f field, b []byte) {
 	p := &v.planes[len(v.planes)-1]
 	switch int(f.number) {
 	case 2:
-		p.name = clean(string(b), 200)
+		p.name = cleanText(string(b), 200)
 		p.part = planePart(p.name)
 	case 4:
-		id, name := v.entry(b)
-		p.events[id] = v.names.id(name)
+		id, name := v.readEntry(b)
+		p.events[id] = v.names.intern(name)
 	case 5:
-		id, name := v.entry(b)
+		id, name := v.readEntry(b)
 		if k := keys[string(name)]; k != noKey {
 			p.keys[id] = k
 		}
@@ -147,15 +148,15 @@ func (v *survey) planeField(f field, b []byte) {
 	}
 }
 
-// entry reads one pair of a map from numbers to names.
-func (v *survey) entry(b []byte) (id int64, name []byte) {
+// readEntry reads one pair of a map from numbers to names.
+func (v *survey) readEntry(b []byte) (id int64, name []byte) {
 	display := []byte(nil)
-	each(b, func(n protowire.Number, value uint64, bytes []byte) {
+	eachField(b, func(n protowire.Number, value uint64, bytes []byte) {
 		switch int(n) {
 		case 1:
 			id = int64(value)
 		case 2:
-			each(bytes, func(n protowire.Number, value uint64, bytes []byte) {
+			eachField(bytes, func(n protowire.Number, value uint64, bytes []byte) {
 				switch int(n) {
 				case 2:
 					name = bytes
@@ -175,7 +176,7 @@ func (v *survey) entry(b []byte) (id int64, name []byte) {
 	return id, name
 }
 
-func (v *survey) line(int) {
+func (v *survey) beginLine(int) {
 	v.lines = append(v.lines, line{plane: len(v.planes) - 1})
 	v.inside = false
 }
@@ -198,13 +199,13 @@ func (v *survey) lineField(f field, b []byte) {
 
 func (v *survey) nameLine(l *line, b []byte) {
 	if len(b) > 0 {
-		l.name = clean(string(b), 200)
+		l.name = cleanText(string(b), 200)
 		l.part = linePart(v.planes[l.plane].part, l.name)
 		v.inside = l.part != other
 	}
 }
 
-func (v *survey) event(b []byte) {
+func (v *survey) takeEvent(b []byte) {
 	l := &v.lines[len(v.lines)-1]
 	if l.part == other {
 		l.part = linePart(v.planes[l.plane].part, l.name) // a line without a name
@@ -213,8 +214,8 @@ func (v *survey) event(b []byte) {
 		}
 	}
 	e, ok := eventOf(b)
-	if start, _, sound := e.times(l.at); ok && sound {
-		v.histogram.add(start, l.part != hostRows)
+	if start, _, sound := e.startAndEnd(l.at); ok && sound {
+		v.histogram.count(start, l.part != hostRows)
 	}
 }
 
@@ -269,16 +270,16 @@ const (
 	latest       = 4 * int64(1e18)
 )
 
-// times are an event's, ns; picoseconds are rounded down at both ends.
-func (e event) times(line int64) (start, end int64, sound bool) {
+// startAndEnd are an event's, ns; picoseconds are rounded down at both ends.
+func (e event) startAndEnd(line int64) (start, end int64, sound bool) {
 	if line < 0 || line > latest || e.repeated || e.length < 0 || e.offset > math.MaxInt64-e.length {
 		return 0, 0, false
 	}
-	start, end = line+floor(e.offset), line+floor(e.offset+e.length)
+	start, end = line+floorNanos(e.offset), line+floorNanos(e.offset+e.length)
 	return start, end, start >= 0 && end >= start && end-start <= longestEvent && end <= latest
 }
 
-func floor(ps int64) int64 {
+func floorNanos(ps int64) int64 {
 	ns := ps / 1000
 	if ps%1000 < 0 {
 		ns--
@@ -295,7 +296,7 @@ type histogram struct {
 
 const mostBins = 1 << 16
 
-func (h *histogram) add(at int64, device bool) {
+func (h *histogram) count(at int64, device bool) {
 	if h.bins == nil {
 		h.bins, h.shift = map[int64][2]int64{}, 20
 	}
@@ -369,17 +370,17 @@ const longestName = 64 << 10
 
 func newNames() *names { return &names{known: map[string]int32{}} }
 
-func (n *names) id(text []byte) int32 {
+func (n *names) intern(text []byte) int32 {
 	if len(text) > longestName {
 		text = text[:longestName]
 	}
 	if id, found := n.known[string(text)]; found {
 		return id
 	}
-	return n.add(string(text))
+	return n.insert(string(text))
 }
 
-func (n *names) add(text string) int32 {
+func (n *names) insert(text string) int32 {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}

@@ -12,12 +12,12 @@ import (
 // visitor is told what a walk over a file meets. Bytes hold until it returns.
 // Planes and lines are numbered as they come, lines through the whole file.
 type visitor interface {
-	space(f field, b []byte)
-	plane(i int)
+	takeSpaceField(f field, b []byte)
+	beginPlane(i int)
 	planeField(f field, b []byte)
-	line(i int)
+	beginLine(i int)
 	lineField(f field, b []byte)
-	event(b []byte)
+	takeEvent(b []byte)
 	lineDone()
 	planeDone(whole bool)
 }
@@ -40,37 +40,40 @@ type walk struct {
 	cut           bool
 }
 
-// run walks to the end of the file. It returns a fault of the source, ctx's, and
+// walkAll walks to the end of the file. It returns a fault of the source, ctx's, and
 // damage of the outermost message, behind which nothing can be found again.
-func (w *walk) run() error {
+func (w *walk) walkAll() error {
 	for {
-		f, err := w.s.next(forever)
+		f, err := w.s.nextField(forever)
 		switch {
 		case errors.Is(err, io.EOF):
 			return w.s.src
 		case err != nil:
-			return w.stop(err)
-		case !known(f):
-			return w.stop(&wireError{f.start, fmt.Sprintf("found field %d of kind %d, which an XSpace does not have", f.number, f.kind)})
+			return w.stopAt(err)
+		case !isKnownField(f):
+			return w.stopAt(&wireError{
+				f.start,
+				fmt.Sprintf("found field %d of kind %d, which an XSpace does not have", f.number, f.kind),
+			})
 		}
 		w.fields++
 		if f.number == 1 {
-			err = w.plane(f)
+			err = w.walkPlane(f)
 		} else {
-			err = w.other(f, w.v.space)
+			err = w.walkField(f, w.v.takeSpaceField)
 		}
 		if err != nil {
-			return w.stop(err)
+			return w.stopAt(err)
 		}
 	}
 }
 
-// known reports whether a field may occur in the outermost message: planes,
+// isKnownField reports whether a field may occur in the outermost message: planes,
 // errors, warnings, hostnames, and what a later version may add of the same kind.
-func known(f field) bool { return f.kind == protowire.BytesType && f.number <= 20 }
+func isKnownField(f field) bool { return f.kind == protowire.BytesType && f.number <= 20 }
 
-// stop ends a walk: at the end of a cut file with what was found.
-func (w *walk) stop(err error) error {
+// stopAt ends a walk: at the end of a cut file with what was found.
+func (w *walk) stopAt(err error) error {
 	if errors.Is(err, errCut) {
 		w.cut = true
 		return w.s.src
@@ -83,8 +86,8 @@ func (w *walk) stop(err error) error {
 	return err
 }
 
-// other hands a field that is no list of messages to the visitor.
-func (w *walk) other(f field, to func(field, []byte)) error {
+// walkField hands a field that is no list of messages to the visitor.
+func (w *walk) walkField(f field, to func(field, []byte)) error {
 	if f.kind != protowire.BytesType {
 		to(f, nil)
 		return nil
@@ -99,27 +102,27 @@ func (w *walk) other(f field, to func(field, []byte)) error {
 	return nil
 }
 
-// plane walks over one plane. Damage within it ends it, and the walk goes on
+// walkPlane walks over one plane. Damage within it ends it, and the walk goes on
 // behind it.
-func (w *walk) plane(f field) error {
+func (w *walk) walkPlane(f field) error {
 	end := w.s.at + f.length
 	if w.planes++; w.planes > mostPlanes {
-		return w.s.skip(f.length)
+		return w.s.skipBytes(f.length)
 	}
-	w.v.plane(w.planes - 1)
+	w.v.beginPlane(w.planes - 1)
 	err := w.inPlane(end)
 	w.v.planeDone(err == nil)
 	var wire *wireError
 	if errors.As(err, &wire) && end > w.s.at {
 		w.damage = append(w.damage, wire)
-		return w.s.skip(end - w.s.at)
+		return w.s.skipBytes(end - w.s.at)
 	}
 	return err
 }
 
 func (w *walk) inPlane(end int64) error {
 	for {
-		f, err := w.s.next(end)
+		f, err := w.s.nextField(end)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -130,9 +133,9 @@ func (w *walk) inPlane(end int64) error {
 			return err
 		}
 		if f.number == 3 && f.kind == protowire.BytesType {
-			err = w.line(f)
+			err = w.walkLine(f)
 		} else {
-			err = w.other(f, w.v.planeField)
+			err = w.walkField(f, w.v.planeField)
 		}
 		if err != nil {
 			return err
@@ -140,15 +143,15 @@ func (w *walk) inPlane(end int64) error {
 	}
 }
 
-func (w *walk) line(f field) error {
+func (w *walk) walkLine(f field) error {
 	end := w.s.at + f.length
 	if w.lines++; w.lines > mostLines {
-		return w.s.skip(f.length)
+		return w.s.skipBytes(f.length)
 	}
-	w.v.line(w.lines - 1)
+	w.v.beginLine(w.lines - 1)
 	defer w.v.lineDone()
 	for {
-		f, err := w.s.next(end)
+		f, err := w.s.nextField(end)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -156,7 +159,7 @@ func (w *walk) line(f field) error {
 			return err
 		}
 		if f.number != 4 || f.kind != protowire.BytesType {
-			if err := w.other(f, w.v.lineField); err != nil {
+			if err := w.walkField(f, w.v.lineField); err != nil {
 				return err
 			}
 			continue
@@ -168,6 +171,6 @@ func (w *walk) line(f field) error {
 		if w.events++; w.events%65536 == 0 && w.ctx.Err() != nil {
 			return w.ctx.Err()
 		}
-		w.v.event(b)
+		w.v.takeEvent(b)
 	}
 }

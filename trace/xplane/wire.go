@@ -49,14 +49,14 @@ type field struct {
 	start  int64  // where the field begins
 }
 
-// next reads the next field's tag, and its value where that has a fixed place. It
+// nextField reads the next field's tag, and its value where that has a fixed place. It
 // returns io.EOF at end. What is nested must end within its parent.
-func (s *stream) next(end int64) (field, error) {
+func (s *stream) nextField(end int64) (field, error) {
 	f := field{start: s.at}
 	if s.at >= end {
 		return f, io.EOF
 	}
-	tag, err := s.varint()
+	tag, err := s.readVarint()
 	if err != nil {
 		if errors.Is(err, errCut) && s.at == f.start && end == forever && s.src == nil {
 			return f, io.EOF
@@ -71,14 +71,14 @@ func (s *stream) next(end int64) (field, error) {
 	f.number = protowire.Number(number)
 	switch f.kind {
 	case protowire.VarintType:
-		f.value, err = s.varint()
+		f.value, err = s.readVarint()
 	case protowire.Fixed32Type:
-		f.value, err = s.fixed(4)
+		f.value, err = s.readFixed(4)
 	case protowire.Fixed64Type:
-		f.value, err = s.fixed(8)
+		f.value, err = s.readFixed(8)
 	case protowire.BytesType:
 		var n uint64
-		if n, err = s.varint(); err == nil && n > uint64(end-s.at) {
+		if n, err = s.readVarint(); err == nil && n > uint64(end-s.at) {
 			err = &wireError{f.start, fmt.Sprintf("found a message of %d bytes where at most %d are left", n, end-s.at)}
 		}
 		f.length = int64(n)
@@ -93,52 +93,52 @@ func (s *stream) next(end int64) (field, error) {
 	return f, err
 }
 
-func (s *stream) varint() (uint64, error) {
+func (s *stream) readVarint() (uint64, error) {
 	b, err := s.r.Peek(10)
 	v, n := protowire.ConsumeVarint(b)
 	if n > 0 {
-		return v, s.move(n)
+		return v, s.advance(n)
 	}
 	if len(b) < 10 {
-		return 0, s.ended(err)
+		return 0, s.endError(err)
 	}
 	return 0, &wireError{s.at, "found a number of more than 64 bits"}
 }
 
-func (s *stream) fixed(n int) (uint64, error) {
+func (s *stream) readFixed(n int) (uint64, error) {
 	b, err := s.r.Peek(n)
 	if len(b) < n {
-		return 0, s.ended(err)
+		return 0, s.endError(err)
 	}
 	v := uint64(0)
 	for i := n - 1; i >= 0; i-- {
 		v = v<<8 | uint64(b[i])
 	}
-	return v, s.move(n)
+	return v, s.advance(n)
 }
 
-func (s *stream) move(n int) error {
+func (s *stream) advance(n int) error {
 	k, err := s.r.Discard(n)
 	s.at += int64(k)
 	if err != nil {
-		return s.ended(err)
+		return s.endError(err)
 	}
 	return nil
 }
 
-// ended keeps apart the end of the file and a fault of the disk or the packing.
-func (s *stream) ended(err error) error {
+// endError keeps apart the end of the file and a fault of the disk or the packing.
+func (s *stream) endError(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.src = err
 	}
 	return errCut
 }
 
-// skip passes over n bytes.
-func (s *stream) skip(n int64) error {
+// skipBytes passes over n bytes.
+func (s *stream) skipBytes(n int64) error {
 	for n > 0 {
 		k := int(min(n, 1<<30))
-		if err := s.move(k); err != nil {
+		if err := s.advance(k); err != nil {
 			return err
 		}
 		n -= int64(k)
@@ -151,13 +151,13 @@ func (s *stream) skip(n int64) error {
 func (s *stream) message(n int64) ([]byte, error) {
 	switch {
 	case n > longestMessage:
-		return nil, s.skip(n)
+		return nil, s.skipBytes(n)
 	case n <= windowSize:
 		b, err := s.r.Peek(int(n))
 		if int64(len(b)) < n {
-			return nil, s.ended(err)
+			return nil, s.endError(err)
 		}
-		return b, s.move(int(n)) // Discard leaves the window's bytes where they are
+		return b, s.advance(int(n)) // Discard leaves the window's bytes where they are
 	}
 	if int64(cap(s.long)) < n {
 		s.long = make([]byte, n)
@@ -168,14 +168,14 @@ func (s *stream) message(n int64) ([]byte, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = io.EOF
 		}
-		return nil, s.ended(err)
+		return nil, s.endError(err)
 	}
 	return s.long[:n], nil
 }
 
-// each calls found for every field of a message in memory, as far as it is whole,
+// eachField calls found for every field of a message in memory, as far as it is whole,
 // and reports whether all of it was.
-func each(b []byte, found func(number protowire.Number, value uint64, bytes []byte)) bool {
+func eachField(b []byte, found func(number protowire.Number, value uint64, bytes []byte)) bool {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {

@@ -9,43 +9,6 @@ import (
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
-// Options say how a file is read. The zero value is what one wants.
-type Options struct {
-	// Most is how many events are kept, 0: mostEvents. Of a file with more, those
-	// around the middle of the device's work are read, and a warning says so.
-	Most int
-}
-
-// mostEvents bounds memory: an event takes 41 bytes on the host and 69 on the
-// device, and the half again while it is sorted and judged.
-const mostEvents = 2_000_000
-
-// process is the number of the one process that a file is about, which it does not
-// tell.
-const process = 1
-
-// Trace is what one file holds. Times of the Timeline are nanoseconds since the
-// first event that was kept.
-type Trace struct {
-	Timeline *recording.Timeline
-	Facts    recording.Facts
-	Steps    []recording.Step
-	Warnings []string // sentences
-
-	Zero   int64 // t = 0 on the file's own clock, ns; Unix time where Facts.Started is not 0
-	Bytes  int64 // of the file, unpacked
-	Events int64 // that were met, kept or not
-}
-
-// DamagedError says that the data are no XSpace, or cut or damaged before the first
-// event that could be read.
-type DamagedError struct {
-	Offset  int64 // byte of the unpacked file
-	Problem string
-}
-
-func (e *DamagedError) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Problem) }
-
 // Read reads an XSpace. It is read twice, so open is called twice, and each time
 // returns it from its beginning. Read stops at ctx and at a fault of the disk; what
 // is cut or damaged is read as far as it goes, with a warning.
@@ -54,7 +17,7 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 		o.Most = mostEvents
 	}
 	first := &survey{names: newNames()}
-	w, err := pass(ctx, open, first)
+	w, err := walkFile(ctx, open, first)
 	if err != nil && w == nil {
 		return nil, err
 	}
@@ -70,28 +33,29 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 	var all bool
 	second.from, second.to, all = first.histogram.window(int64(o.Most))
 	if !all {
-		b.warn("The file holds %d events, of which %d are kept in memory: %.1f s of it were read, around the middle of the device's work.",
+		b.warn("The file holds %d events, of which %d are kept in memory: %.1f s of it were read, around the "+
+			"middle of the device's work.",
 			first.histogram.all, o.Most, float64(second.to-second.from)/1e9)
 	}
-	if _, err := pass(ctx, open, second); err != nil && ctx.Err() != nil {
+	if _, err := walkFile(ctx, open, second); err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	if len(second.callKey)+len(second.workKey)+len(second.t.Frames.Start) == 0 {
 		return nil, b.nothing(w, err)
 	}
-	b.build(second)
+	b.buildTrace(second)
 	return b.out, nil
 }
 
-// pass walks over the file once. A fault of the source comes with the walk as far
+// walkFile walks over the file once. A fault of the source comes with the walk as far
 // as it went; without one where nothing could be read.
-func pass(ctx context.Context, open func() (io.Reader, error), v visitor) (*walk, error) {
+func walkFile(ctx context.Context, open func() (io.Reader, error), v visitor) (*walk, error) {
 	src, err := open()
 	if err != nil {
 		return nil, err
 	}
 	w := &walk{ctx: ctx, s: newStream(src), v: v}
-	if err = w.run(); ctx.Err() != nil {
+	if err = w.walkAll(); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return w, err
@@ -100,7 +64,8 @@ func pass(ctx context.Context, open func() (io.Reader, error), v visitor) (*walk
 // damage says what was cut or left out.
 func (b *builder) damage(w *walk) {
 	if w.cut {
-		b.warn("The file ends within a message, at byte %d, as a killed run or an unfinished copy leaves it: what is complete was read.", w.s.at)
+		b.warn("The file ends within a message, at byte %d, as a killed run or an unfinished copy leaves it: what "+
+			"is complete was read.", w.s.at)
 	}
 	for _, d := range w.damage[:min(len(w.damage), 5)] {
 		b.warn("The file is damaged at byte %d (%s): what could be read around it was read.", d.at, d.problem)
@@ -118,39 +83,32 @@ func (b *builder) nothing(w *walk, err error) error {
 	case len(w.damage) > 0:
 		return &DamagedError{w.damage[0].at, w.damage[0].problem + "; expected an XSpace of XLA's profiler (xplane.pb)"}
 	case w.cut:
-		return &DamagedError{w.s.at, "the file ends before its first complete plane with events, as a killed run or an unfinished copy leaves it"}
+		return &DamagedError{
+			w.s.at,
+			"the file ends before its first complete plane with events, as a killed run or an unfinished copy " +
+				"leaves it",
+		}
 	case w.fields == 0:
 		return &DamagedError{0, "the file is empty, expected an XSpace of XLA's profiler (xplane.pb)"}
 	}
-	return &DamagedError{w.s.at, fmt.Sprintf("no event of a host thread or a device in %d planes: the profiler recorded nothing, or this is the file of another program", w.planes)}
-}
-
-// builder makes a Trace of what was collected.
-type builder struct {
-	survey *survey
-	out    *Trace
-}
-
-func (b *builder) warn(format string, args ...any) {
-	if len(b.out.Warnings) < 40 {
-		b.out.Warnings = append(b.out.Warnings, fmt.Sprintf(format, args...))
+	return &DamagedError{
+		w.s.at,
+		fmt.Sprintf("no event of a host thread or a device in %d planes: the profiler recorded nothing, or this is "+
+			"the file of another program", w.planes),
 	}
 }
 
-// noMarks is why steps have to be guessed.
-const noMarks = `The profile marks no step (jax.profiler.StepTraceAnnotation("train", step_num=i), tf.profiler.experimental.Trace("train", step_num=i, _r=1))`
-
-func (b *builder) build(v *collect) {
+func (b *builder) buildTrace(v *collect) {
 	t := v.t
 	b.out.Timeline = t
 	v.markSteps()
 	v.mergeThreads()
 	sortCalls(v)
 	sortWorks(v)
-	link(v)
-	base := b.zero(v)
-	b.facts(v)
-	b.steps(v, base)
+	linkWork(v)
+	base := b.moveToZero(v)
+	b.readFacts(v)
+	b.tellSteps(v, base)
 	b.doubts(v)
 	compact(t, v.names.list)
 	if len(v.dropped) > 0 {
@@ -158,9 +116,9 @@ func (b *builder) build(v *collect) {
 	}
 }
 
-// steps finds the steps: by marks of the host, of the devices, by the calls of a
+// tellSteps finds the steps: by marks of the host, of the devices, by the calls of a
 // compiled function, else as for any other trace.
-func (b *builder) steps(v *collect, base int64) {
+func (b *builder) tellSteps(v *collect, base int64) {
 	t := v.t
 	t.Names = v.names.list
 	p := b.out.Facts.Processes
@@ -174,7 +132,7 @@ func (b *builder) steps(v *collect, base int64) {
 			marked = marked || ok
 		}
 	}
-	b.found(v, base, marked)
+	b.findSteps(v, base, marked)
 	for i := range b.out.Steps {
 		if s := &b.out.Steps[i]; s.Phase == "" || s.Phase == recording.Evaluate {
 			s.Phase = recording.Train // no mark tells training from inference
@@ -182,14 +140,16 @@ func (b *builder) steps(v *collect, base int64) {
 	}
 }
 
-func (b *builder) found(v *collect, base int64, marked bool) {
+func (b *builder) findSteps(v *collect, base int64, marked bool) {
 	f := &b.out.Facts
 	if !marked {
-		if b.out.Steps, f.StepsFrom = deviceSteps(v, v.marks, base), "the devices' own rows of steps"; len(b.out.Steps) > 0 {
+		if b.out.Steps, f.StepsFrom = deviceSteps(v, v.marks, base),
+			"the devices' own rows of steps"; len(b.out.Steps) > 0 {
 			return
 		}
 		runs, program := modules(v.modules)
-		if b.out.Steps, f.StepsFrom = deviceSteps(v, runs, base), fmt.Sprintf("runs of the XLA module %q", clean(program, 60)); len(b.out.Steps) > 0 {
+		if b.out.Steps, f.StepsFrom = deviceSteps(v, runs, base),
+			fmt.Sprintf("runs of the XLA module %q", cleanText(program, 60)); len(b.out.Steps) > 0 {
 			return
 		}
 		var said []string

@@ -2,7 +2,8 @@
 
     python chains.py --stream --count 1000 --seed 1     records to standard output
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
-    python chains.py --write chains.json                a fixed choice of them, as digests, for machines without Pillow
+    python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
+    bin/cpus/root/python chains.py --write chains-arm64.json --count 620    what Pillow's wheel for arm64 makes of them
 
 A record: the program (JSON), the kind of source ("pixels" or "file"), the source, what comes out; each a length of 4
 bytes and bytes. Where Pillow raises, the last is empty.
@@ -20,6 +21,7 @@ import sys
 import warnings
 
 import numpy as np
+import PIL
 from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
 torch = F = None
@@ -32,6 +34,9 @@ if "--odd" not in sys.argv:  # which needs none, and it takes seconds
 
 warnings.simplefilter("ignore")
 ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a progressive JPEG
+VERSION = int(PIL.__version__.split(".")[0])
+OLDER = {"pillow": VERSION} if VERSION < 13 else {}  # a program's default is 13
+FILTERS = range(8 if VERSION >= 13 else 6)
 BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
 
@@ -82,7 +87,7 @@ def part(r, n, whole):
 
 
 def resize(r, im):
-    size, resample = (near(r, im.width), near(r, im.height)), r.choice([0, 1, 2, 2, 3, 3, 4, 5, 6, 7])
+    size, resample = (near(r, im.width), near(r, im.height)), r.choice([0, 1, 2, 2, 3, 3, *FILTERS[4:]])
     box = gap = None
     if r.random() < 0.3:
         whole = r.random() < 0.5
@@ -227,8 +232,8 @@ def solarize(r, im):
 def blur(name, kind):
     def make(r, im):
         x = r.choice([0, 0.1, 0.5, 1, 2, r.uniform(0, 3), r.uniform(0, 30)])
-        y = x if r.random() < 0.6 else r.uniform(0, 3)
-        return [name, x, y], lambda: im.filter(kind((x, y)))
+        y = x if r.random() < 0.6 or VERSION < 11 else r.uniform(0, 3)  # 10.0 takes one number
+        return [name, x, y], lambda: im.filter(kind(x if x == y else (x, y)))
     return make
 
 
@@ -284,7 +289,7 @@ def filed(r, mode, picture):
     elif mode in ("RGB", "RGBA") and kind < 0.8:
         picture.save(out, "WEBP", lossless=r.random() < 0.5)
     elif mode in ("RGB", "L", "P") and kind < 0.85:
-        picture.save(out, r.choice(["BMP", "GIF"]))
+        picture.save(out, r.choice(["BMP", "GIF"]) if mode != "P" or VERSION >= 13 else "GIF")  # older ones cannot read such a BMP
     else:
         if mode == "P":
             picture.putpalette(bytes(drawn(3 * 256, r.randrange(1 << 16), False)))
@@ -364,7 +369,7 @@ def chain(r, files, large=0.01):
         if im.width * im.height > 150000:
             im = im.resize((50, 40))
             ops.append(["resize", 50, 40, 3])
-    program = {"mode": mode, "size": size, "ops": ops}
+    program = {"mode": mode, "size": size, "ops": ops} | OLDER
     if failed:
         return program, kind, how, data, b""
     more, out = tensor(r, im)
@@ -381,6 +386,10 @@ def stream(count, seed, files):
 def record(program, kind, data, result):
     for piece in (json.dumps(program).encode(), kind.encode(), data, result):
         sys.stdout.buffer.write(struct.pack("<I", len(piece)) + piece)
+
+
+TURN = [0.96, -0.25, 3.5, 0.25, 0.96, -2.25]
+TILT = [0.9, 0.1, -2.0, 0.05, 1.1, 1.5, 0.001, -0.002]
 
 
 def odd(folder):
@@ -402,12 +411,17 @@ def odd(folder):
             ([["convert", "RGB"], ["crop", *box], ["resize", 20, 20, 3]], lambda im: im.convert("RGB").crop(box).resize((20, 20), 3)),
             ([["crop", *box], ["transpose", 2], ["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im.crop(box).transpose(2)))),
             ([["convert", "L"]], lambda im: im.convert("L")),
+            # Photos have many places between pixels of one value, which a sum rounded in another way loses.
+            ([["convert", "RGB"], ["affine", w, h, TURN, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.AFFINE, TURN, 3)),
+            ([["convert", "RGB"], ["perspective", w, h, TILT, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.PERSPECTIVE, TILT, 3)),
+            ([["convert", "RGB"], ["affine", w, h, TURN, 2, None], ["color", 1.1]],
+             lambda im: ImageEnhance.Color(im.convert("RGB").transform(im.size, Image.Transform.AFFINE, TURN, 2)).enhance(1.1)),
         ]:
             try:
                 result = do(Image.open(io.BytesIO(data))).tobytes()
             except Exception:
                 result = b""
-            record({"mode": mode, "size": (w, h), "ops": ops}, "file", data, result)
+            record({"mode": mode, "size": (w, h), "ops": ops} | OLDER, "file", data, result)
 
 
 def write(path, count):

@@ -1,0 +1,103 @@
+package advise
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict/replay"
+)
+
+// evidence is what a plan has to pass: the grounds of the recording, and what limits it.
+type evidence struct {
+	adviser
+	saturated bool // workers always have a batch to prepare: steps come as fast as they do
+}
+
+// onEvidence is what a plan is judged by, of a replayed trace where t is not nil.
+func (a adviser) onEvidence(t *replay.Trace) evidence {
+	return evidence{a, t != nil && t.Saturated()}
+}
+
+// ofInput are settings that make batches come faster. Beside saturated workers nothing
+// else makes a step shorter.
+var ofInput = []stoker.Setting{
+	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.StorageKind, stoker.Cores, stoker.LoaderKind, stoker.InOrder,
+}
+
+// reject says why a fix is not advised. What is a setting of another framework nobody would
+// try here: no word of it.
+func (p *Plan) reject(name, why string) {
+	if why != "" && why != diagnose.ForeignSetting {
+		p.Rejected = append(p.Rejected, Rejected{Name: name, Why: why})
+	}
+}
+
+// refuses says why nothing here carries a fix; "" where something does.
+func (e evidence) refuses(fix Fix) string {
+	for _, c := range fix.Changes {
+		if why := e.verdict.Grounds.Refuse(c.Setting); why != "" {
+			return why
+		}
+	}
+	if why := e.verdict.Crowded(); why != "" && e.moreWorkers(fix) {
+		return why
+	}
+	if e.saturated && fix.Name != Together && !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return slices.Contains(ofInput, c.Setting) }) {
+		return "worth 1.00x: the workers are the limit, and everything else waits for their batches"
+	}
+	return ""
+}
+
+// ofWorkers are settings that change how many workers there are and how they hand over,
+// and not what a batch takes of a core, nor how many cores there are.
+var ofWorkers = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.InOrder}
+
+// moreWorkers reports whether a fix is to have more workers, and nothing else.
+func (e evidence) moreWorkers(fix Fix) bool {
+	more := false
+	for _, c := range fix.Changes {
+		to, counted := c.To.(int)
+		more = more || c.Setting == stoker.NumWorkers && counted && to > e.costs.Workers
+		if !slices.Contains(ofWorkers, c.Setting) {
+			return false
+		}
+	}
+	return more
+}
+
+// ofLoader are settings that are written where a DataLoader is made.
+var ofLoader = append([]stoker.Setting{stoker.PinMemory, stoker.LoaderKind, stoker.BatchSize}, ofWorkers...)
+
+// where is the line of the DataLoader that a fix is about: where it is made, or, if a
+// library makes it, where the program iterates it.
+func (e evidence) where(fix Fix) string {
+	l := e.loader()
+	if l == nil || !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return slices.Contains(ofLoader, c.Setting) }) {
+		return ""
+	}
+	if l.Call == "" || strings.Contains(l.Call, "/site-packages/") || strings.Contains(l.Call, "/dist-packages/") {
+		return l.Where
+	}
+	return l.Call
+}
+
+// pass takes from a plan what the evidence does not carry: every plan goes through it.
+func (e evidence) pass(plan Plan) Plan {
+	for _, fixes := range []*[]Fix{&plan.Fixes, &plan.Doubtful} {
+		*fixes = slices.DeleteFunc(*fixes, func(f Fix) bool {
+			why := e.refuses(f)
+			plan.reject(f.Name, why)
+			return why != ""
+		})
+		for i := range *fixes {
+			(*fixes)[i].Where = e.where((*fixes)[i])
+		}
+	}
+	plan.Rejected = slices.DeleteFunc(plan.Rejected, func(r Rejected) bool {
+		return e.verdict.Grounds.Refuse(stoker.Setting(r.Name)) == diagnose.ForeignSetting
+	})
+	plan.settleRejected()
+	return plan
+}

@@ -1,0 +1,153 @@
+package advise_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
+)
+
+// kinetoFile writes a file of torch.profiler by hand: microseconds.
+type kinetoFile struct {
+	events      []string
+	correlation int
+	device      float64 // when it is free
+}
+
+func (k *kinetoFile) put(cat, name string, from, dur float64, tid int, args string) {
+	k.events = append(k.events, fmt.Sprintf(`{"ph":"X","cat":%q,"name":%q,"ts":%.3f,"dur":%.3f,"pid":100,"tid":%d,"args":{%s}}`, cat, name, from, dur, tid, args))
+}
+
+// launch puts work behind what the device has to do, under an operator if named.
+func (k *kinetoFile) launch(at, dur float64, op, kernel string) {
+	k.correlation++
+	if op != "" {
+		k.put("cpu_op", op, at-1, 7, 1, "")
+	}
+	k.put("cuda_runtime", "cudaLaunchKernel", at, 4, 1, fmt.Sprintf(`"correlation":%d`, k.correlation))
+	from := max(at+6, k.device+1)
+	k.device = from + dur
+	k.put("kernel", kernel, from, dur, 7, fmt.Sprintf(`"correlation":%d,"device":0,"stream":7`, k.correlation))
+}
+
+func (k *kinetoFile) read(t *testing.T) *recording.Run {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace.json")
+	text := `{"schemaVersion":1,"distributedInfo":{"backend":"nccl","rank":0,"world_size":2},"deviceProperties":[{"id":0,"name":"NVIDIA H100 80GB HBM3","computeMajor":9,"computeMinor":0,"numSms":132}],"traceEvents":[` + strings.Join(k.events, ",\n") + "]}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := trace.Read(context.Background(), []string{file}, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+const tensorGEMM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas"
+
+// exchangeLoop is a loop of eight steps, a fourth of which goes into collectives.
+func exchangeLoop(collective string, learns bool) *kinetoFile {
+	k := &kinetoFile{}
+	for n := range 8 {
+		at := 10_000 * float64(n)
+		k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 9990, 1, "")
+		for i := range 10 {
+			k.launch(at+20+10*float64(i), 700, "aten::mm", tensorGEMM)
+		}
+		if learns {
+			k.put("cpu_op", "autograd::engine::evaluate_function: MmBackward0", at+130, 10, 1, "")
+		}
+		k.launch(at+150, 2700, "", collective)
+		k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 9700, 1, "")
+	}
+	return k
+}
+
+// What a program does not do it is not advised on: gradients of a forward pass, an
+// all-reduce's settings of an all-to-all.
+func TestAdviceOfTrainingIsForTraining(t *testing.T) {
+	const allReduce, allToAll = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)", "ncclDevKernel_SendRecv(x)"
+	for name, c := range map[string]struct {
+		collective string
+		learns     bool
+		program    diagnose.Program
+		advised    bool
+	}{
+		"training":                     {allReduce, true, diagnose.Training, true},
+		"inference":                    {allReduce, false, diagnose.Inference, false},
+		"training, exchanging experts": {allToAll, true, diagnose.Training, false},
+	} {
+		run := exchangeLoop(c.collective, c.learns).read(t)
+		v := judge.Judge(run)
+		plan := advise.Rank(run, v)
+		if v.Grounds.Program != c.program || v.Class != diagnose.NetworkBound {
+			t.Errorf("%s: program %q, class %s", name, v.Grounds.Program, v.Class)
+		}
+		for _, s := range []stoker.Setting{stoker.Accumulation, stoker.BucketMB} {
+			if got := advises(plan, s); got != c.advised {
+				t.Errorf("%s: %s advised %t: %+v", name, s, got, plan.Fixes)
+			}
+		}
+		for _, f := range v.Findings {
+			if f.Name == "exposed-communication" && (strings.Contains(f.Advice, "DistributedDataParallel") != c.advised || f.Advice == "") {
+				t.Errorf("%s: %s", name, f.Advice)
+			}
+		}
+	}
+}
+
+func advises(plan advise.Plan, s stoker.Setting) bool {
+	return slices.ContainsFunc(plan.Fixes, func(f advise.Fix) bool {
+		return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == s })
+	})
+}
+
+// A file of Nsight Systems of a C++ program has no DataLoader.
+func TestNoSettingsOfPyTorchWithoutPyTorch(t *testing.T) {
+	for _, framework := range []string{"CUDA", "JAX", "TensorFlow", "XLA"} {
+		for _, name := range []string{"trace-pageable", "trace-allocator", "trace-launches", "trace-loader", "trace-chains", "trace-gc", "trace-precision"} {
+			run := readCase(t, name)
+			run.Facts.Software.Framework = framework
+			v := judge.Judge(run)
+			plan := advise.Rank(run, v)
+			said := fmt.Sprint(plan.Fixes, plan.Rejected, v.Warnings)
+			for _, f := range v.Findings {
+				said += f.Advice + fmt.Sprint(f.Settings)
+			}
+			for _, word := range []string{"DataLoader(", "torch.", "with_stack", "expandable_segments", "pin_memory", "num_workers", "alloc_conf", "key_averages"} {
+				if strings.Contains(said, word) {
+					t.Errorf("%s of %s: %q in %s", name, framework, word, said)
+				}
+			}
+		}
+	}
+}
+
+// Beside workers that always have a batch to prepare nothing is proposed but input, by
+// replay or by a bound.
+func TestBesideSaturatedWorkers(t *testing.T) {
+	run := readCase(t, "trace-workers")
+	v := judge.Judge(run)
+	v.Findings = append(v.Findings, diagnose.Finding{Name: "host-work", Text: "it waits", Saves: 0.3, Share: 0.3},
+		diagnose.Finding{Name: "allocator", Saves: 0.3, Settings: []stoker.Change{{Setting: stoker.Allocator, To: "expandable_segments:True"}}})
+	plan := advise.Rank(run, v)
+	for _, f := range plan.Fixes {
+		if f.Name != string(stoker.NumWorkers) {
+			t.Errorf("%s beside a saturated worker: %s", f.Name, f.Worth())
+		}
+	}
+	if len(plan.Fixes) == 0 {
+		t.Error("more workers are not advised")
+	}
+}

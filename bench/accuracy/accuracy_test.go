@@ -1,0 +1,164 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+)
+
+// plain is a job that its device limits by far.
+func plain() job {
+	return job{
+		ranks: 1, workers: 4, ahead: 2, cores: 16, core: 0.1, requestBytes: 512e3, launches: 100, launch: 0.01, device: 0.1, late: 1,
+		clock: 1, fill: 0.8, hidden: 1, training: true,
+	}
+}
+
+func (j job) with(change func(*job)) job {
+	change(&j)
+	return j
+}
+
+// The simulator keeps the arithmetic that anybody can do by hand.
+func TestPeriods(t *testing.T) {
+	for name, c := range map[string]struct {
+		job  job
+		want float64
+	}{
+		"the device":                 {plain(), 0.1},
+		"two slow workers":           {plain().with(func(j *job) { j.workers, j.core = 2, 0.4 }), 0.2},
+		"the loop loads, in turn":    {plain().with(func(j *job) { j.workers, j.sync, j.core = 0, true, 0.05 }), 0.151},
+		"the loop loads, ahead":      {plain().with(func(j *job) { j.workers, j.core = 0, 0.05 }), 0.1},
+		"one disk for all":           {plain().with(func(j *job) { j.disk = 0.25 }), 0.25},
+		"a server for each":          {plain().with(func(j *job) { j.remote = 0.7 }), 0.2},
+		"two cores for 0.6":          {plain().with(func(j *job) { j.cores, j.core = 2, 0.6 }), 0.305},
+		"a quota of one":             {plain().with(func(j *job) { j.quota, j.core = 1, 0.3 }), 0.31},
+		"launches":                   {plain().with(func(j *job) { j.launch = 0.3 }), 0.3},
+		"a pageable copy":            {plain().with(func(j *job) { j.copying, j.pageable = 0.05, true }), 0.151},
+		"half the clock":             {plain().with(func(j *job) { j.clock = 0.5 }), 0.2},
+		"others have half of it":     {plain().with(func(j *job) { j.foreign = 0.5 }), 0.2},
+		"an exchange":                {plain().with(func(j *job) { j.ranks, j.exchange = 2, 0.05 }), 0.15},
+		"a rank that is 1.5x slower": {plain().with(func(j *job) { j.ranks, j.late = 2, 1.5 }), 0.15},
+	} {
+		if p := play(c.job); math.Abs(p.period/c.want-1) > 0.04 {
+			t.Errorf("%s: a step takes %.4f s, want %.4f", name, p.period, c.want)
+		}
+	}
+}
+
+// Interventions name what each job was made to lack, and the device where nothing else is short.
+func TestLabels(t *testing.T) {
+	for _, c := range []struct {
+		want diagnose.Class
+		job  job
+	}{
+		{diagnose.GPUBound, plain()},
+		{diagnose.TooFewWorkers, plain().with(func(j *job) { j.workers, j.core = 2, 0.4 })},
+		{diagnose.MainThread, plain().with(func(j *job) { j.workers, j.sync, j.core = 0, true, 0.08 })},
+		{diagnose.DeviceSaturated, plain().with(func(j *job) { j.disk = 0.25 })},
+		{diagnose.SmallFiles, plain().with(func(j *job) { j.disk, j.requestBytes = 0.25, 16e3 })},
+		{diagnose.RemoteFS, plain().with(func(j *job) { j.remote = 0.7 })},
+		{diagnose.CPUExhausted, plain().with(func(j *job) { j.cores, j.core = 2, 0.6 })},
+		{diagnose.Neighbour, plain().with(func(j *job) { j.cores, j.core, j.others = 4, 0.35, 6 })},
+		{diagnose.CgroupThrottled, plain().with(func(j *job) { j.quota, j.core = 1, 0.3 })},
+		{diagnose.LaunchBound, plain().with(func(j *job) { j.launch = 0.3 })},
+		{diagnose.TransferBound, plain().with(func(j *job) { j.copying, j.pageable = 0.05, true })},
+		{diagnose.ThrottledGPU, plain().with(func(j *job) { j.clock = 0.5 })},
+		{diagnose.SharedGPU, plain().with(func(j *job) { j.foreign = 0.5 })},
+		{diagnose.NetworkBound, plain().with(func(j *job) { j.ranks, j.exchange = 2, 0.05 })},
+		{diagnose.StragglerRank, plain().with(func(j *job) { j.ranks, j.late = 2, 1.5 })},
+		{"", plain().with(func(j *job) { j.disk = 0.106 })}, // 6 % is neither
+	} {
+		if got, gain := label(c.job); got != c.want {
+			t.Errorf("%q, by a gain of %.2f, want %q", got, gain, c.want)
+		}
+	}
+}
+
+// A draw is the same whenever it is drawn, another one is another job, and no seed of the test
+// set is one of the tune set.
+func TestDrawsAreFixed(t *testing.T) {
+	for _, class := range []diagnose.Class{diagnose.GPUBound, diagnose.TooFewWorkers, diagnose.StragglerRank} {
+		draw := func(set string, n int) job {
+			j, _ := drawJob(seed(set, class, n, "job"), class)
+			return j
+		}
+		if draw("test", 1) != draw("test", 1) || draw("test", 1) == draw("test", 2) || draw("test", 1) == draw("tune", 1) {
+			t.Errorf("%s: draws are not fixed, or not apart", class)
+		}
+	}
+}
+
+// Each sight holds what it says, and no more.
+func TestSights(t *testing.T) {
+	for _, s := range sights {
+		run, err := record(play(plain()), s, seed(s.Name), filepath.Join(t.TempDir(), "run.jsonl.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		effort, threads := len(run.All("gpu.sm_active")) > 0, len(run.All("thread.state")) > 0
+		if hook := len(run.Steps) > 0; hook != s.hook || effort != s.effort || threads != s.host || len(run.All("gpu.utilisation")) != 1 {
+			t.Errorf("%s: hook %v, effort %v, threads %v", s.Name, hook, effort, threads)
+		}
+		if s.hook {
+			if in := run.Steps[len(run.Steps)-5].Inside; in != nil && (in.Launches != nil) != s.launches {
+				t.Errorf("%s: launches are %v", s.Name, in.Launches)
+			}
+		}
+		if v := judge.Judge(run); !v.Class.Is(diagnose.GPUBound) {
+			t.Errorf("%s: a device at work all the time is %s", s.Name, v.Class)
+		}
+	}
+}
+
+// An exam that was ended goes on where it was: what is kept is not judged again.
+func TestExamGoesOn(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "kept.jsonl")
+	for range 2 {
+		e, err := openExam(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		had := len(e.known)
+		if err := e.sit("tune", diagnose.ThrottledGPU, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.papers) != len(sights) || had != 0 && had != len(sights) {
+			t.Errorf("%d papers, %d of them known", len(e.papers), had)
+		}
+	}
+}
+
+// The page's figures are those of its papers, and the bars can fail.
+func TestPage(t *testing.T) {
+	name := sights[0].Name
+	papers := []paper{
+		{Sight: name, Class: diagnose.GPUBound, Said: diagnose.GPUMemory, Util: 1, Lead: 0.9},
+		{Sight: name, Class: diagnose.MainThread, Said: diagnose.MainThread, Util: 0.5, Busy: 0.1, Lead: 0.5},
+		{Sight: name, Class: diagnose.MainThread, Said: diagnose.GPUBound, Util: 0.5, Busy: 0.1, Lead: 0.5},
+		{Sight: name, Class: diagnose.MainThread, Said: diagnose.Unknown, Util: 0.5, Busy: 0.1},
+	}
+	s := of(papers, name)
+	if s.right != 0.5 || s.unknown != 0.25 || s.asBound != 1./3 || math.Abs(s.f1-(2./3+0.5)/2) > 1e-12 {
+		t.Errorf("%+v", s)
+	}
+	page := results(papers, 1)
+	for _, want := range []string{
+		"| all signals | 4 | 0.583 | 50.0 % | 25.0 % | 33.3 % of 3 |", "| cpu-bound/main-thread-loader | 3 | 1 | 0.50 | gpu-bound 1, unknown 1 |",
+		"| three questions of the articles | 4 |", "| 0.4 to 0.6 | 50 % of 2 |",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if holdBars(papers) == nil || holdBars(papers[:2]) != nil {
+		t.Error("the bars hold what they should not, or do not hold what they should")
+	}
+}

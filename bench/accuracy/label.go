@@ -1,0 +1,95 @@
+package main
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// relief is one intervention: a resource that is no longer short.
+type relief struct {
+	class  diagnose.Class
+	change func(*job)
+}
+
+// easier is how many times as much of a resource an intervention gives.
+const easier = 8
+
+// reliefs are the interventions, the deepest cause first: where one gains nearly as much as a
+// later, more general one, it is the cause.
+var reliefs = []relief{
+	{diagnose.MemoryPressure, func(j *job) { j.faults = 0 }},
+	{diagnose.CgroupThrottled, func(j *job) { j.quota = 0 }},
+	{diagnose.Neighbour, func(j *job) { j.others = 0 }},
+	{diagnose.IOBound, func(j *job) { j.disk /= easier }},
+	{diagnose.RemoteFS, func(j *job) { j.remote /= easier }},
+	{diagnose.CPUExhausted, func(j *job) { j.cores *= easier }},
+	{diagnose.StragglerRank, func(j *job) { j.late = 1 }},
+	{diagnose.ThrottledGPU, func(j *job) { j.clock = 1 }},
+	{diagnose.SharedGPU, func(j *job) { j.foreign = 0 }},
+	{diagnose.NetworkBound, func(j *job) { j.exchange /= easier }},
+	{diagnose.TransferBound, func(j *job) { j.copying /= easier; j.pageable = false }},
+	{diagnose.LaunchBound, func(j *job) { j.launch /= easier }},
+	{diagnose.CPUBound, func(j *job) { j.host /= easier }},
+	{diagnose.TooFewWorkers, func(j *job) { j.workers *= easier }},
+	{diagnose.MainThread, func(j *job) {
+		if j.workers == 0 {
+			j.workers, j.ahead = easier, 2
+		}
+	}},
+}
+
+// What counts as a gain, and as none. A job between the two is nobody's: it is drawn again.
+const (
+	someGain = 1.1
+	noGain   = 1.03
+	asGood   = 0.85 // of the best gain, as a logarithm
+)
+
+// label is the class of a job by intervention, and by how much its relief gains; "" where no
+// relief tells. gpu-bound is a job that no relief but a faster device helps.
+func label(j job) (diagnose.Class, float64) {
+	switch {
+	case !j.training:
+		return diagnose.NotTraining, math.NaN()
+	case j.onCPU:
+		return diagnose.ComputeOnCPU, math.NaN()
+	}
+	before := play(j)
+	gains := make([]float64, len(reliefs))
+	best := 1.0
+	for i, r := range reliefs {
+		after := j
+		r.change(&after)
+		if after == j {
+			gains[i] = 1
+			continue
+		}
+		p := play(after)
+		gains[i] = p.rate() / before.rate()
+		best = math.Max(best, gains[i])
+	}
+	if best <= noGain {
+		return diagnose.GPUBound, 1
+	}
+	if best < someGain {
+		return "", best
+	}
+	for i, r := range reliefs {
+		if math.Log(gains[i]) >= asGood*math.Log(best) {
+			return r.kind(j), gains[i]
+		}
+	}
+	return "", best
+}
+
+// kind tells the kinds of a full disk apart: by bytes, or by requests.
+func (r relief) kind(j job) diagnose.Class {
+	if r.class != diagnose.IOBound {
+		return r.class
+	}
+	if j.requestBytes < 128<<10 {
+		return diagnose.SmallFiles
+	}
+	return diagnose.DeviceSaturated
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/feed/kernels"
+	"github.com/stoker-dev/stoker/internal/machinecode"
+	"github.com/stoker-dev/stoker/report"
+)
+
+var assembled = flag.String("assembled", "", "the program of which TestAssembly... reads the machine code (default: these tests)")
+
+const ours = "github.com/stoker-dev/stoker/"
+
+// TestAssemblyKeepsToItsGates reads the machine code of our assembly: no routine has an
+// instruction beyond what its group in feed/kernels asks of the processor, no group asks
+// for more than its routines have, and no routine is missing here or there.
+func TestAssemblyKeepsToItsGates(t *testing.T) {
+	functions, arch := readAssembly(t)
+	used := map[*kernels.Group][]machinecode.Set{}
+	found := map[string]bool{}
+	for _, f := range functions {
+		name, isOurs := strings.CutPrefix(f.Name, ours)
+		if !isOurs || !f.Assembly {
+			continue
+		}
+		found[name] = true
+		group := groupOf(arch, name)
+		if group == nil {
+			t.Errorf("%s is in no group of feed/kernels", name)
+			continue
+		}
+		sets, err := f.Sets(arch)
+		if err != nil {
+			t.Error(err)
+		}
+		used[group] = append(used[group], sets...)
+		for _, set := range sets {
+			if !allows(group, set) {
+				t.Errorf("%s has an instruction of %s, but %q needs only %v: a processor without it ends with SIGILL", name, set, group.Name, group.Needs)
+			}
+		}
+	}
+	for _, group := range kernels.All {
+		if group.Arch != arch {
+			continue
+		}
+		for _, routine := range group.Routines {
+			if !found[group.Package+"."+routine] {
+				t.Errorf("%s.%s of %q is not in the program", group.Package, routine, group.Name)
+			}
+		}
+		for _, need := range group.Needs {
+			if !slices.Contains(used[group], machinecode.Set(need)) {
+				t.Errorf("%q needs %s, of which none of its routines has an instruction", group.Name, need)
+			}
+		}
+	}
+}
+
+// othersNeed is what the assembly of other modules needs of a processor with amd64, and how
+// it was found to ask for that. Go's own asks internal/cpu.
+var othersNeed = map[string]struct {
+	sets []machinecode.Set
+	asks string
+}{
+	"github.com/ebitengine/purego/internal/fakecgo":      {nil, "nothing beyond any processor"},
+	"github.com/klauspost/compress/huff0":                {[]machinecode.Set{machinecode.BMI1, machinecode.BMI2}, "cpuinfo.HasBMI2 chooses; TZCNT stands in the other half as well, which older processors run as BSF: the same of numbers that are not 0, as these"},
+	"github.com/klauspost/compress/internal/cpuinfo":     {nil, "CPUID"},
+	"github.com/klauspost/compress/zstd":                 {[]machinecode.Set{machinecode.BMI1, machinecode.BMI2}, "cpuinfo.HasBMI2"},
+	"github.com/klauspost/compress/zstd/internal/xxhash": {nil, "nothing beyond any processor"},
+	"golang.org/x/sys/cpu":                               {[]machinecode.Set{machinecode.XSAVE}, "OSXSAVE of CPUID before XGETBV"},
+	"golang.org/x/sys/unix":                              {nil, "nothing beyond any processor"},
+}
+
+// TestAssemblyOfOthersIsKnown holds what other modules' assembly needs against what was
+// looked at: with a module's new version come new instructions, and somebody has to see how
+// it asks for them.
+func TestAssemblyOfOthersIsKnown(t *testing.T) {
+	functions, arch := readAssembly(t)
+	if arch != "amd64" {
+		t.Skip("no table of the instruction sets of " + arch)
+	}
+	found := map[string][]machinecode.Set{}
+	for _, f := range functions {
+		host, _, below := strings.Cut(f.Name, "/")
+		if !f.Assembly || !below || !strings.Contains(host, ".") || strings.HasPrefix(f.Name, ours) {
+			continue // of Go's packages, or ours
+		}
+		folder, name := path.Split(f.Name)
+		name, _, _ = strings.Cut(name, ".")
+		sets, err := f.Sets(arch)
+		if err != nil {
+			t.Error(err)
+		}
+		found[folder+name] = append(found[folder+name], sets...)
+	}
+	for name, sets := range found {
+		slices.Sort(sets)
+		sets = slices.Compact(sets)
+		if known, ok := othersNeed[name]; !ok || !slices.Equal(sets, known.sets) {
+			t.Errorf("the assembly of %s needs %v, looked at were %v (%t): see how it asks the processor, and write it to othersNeed", name, sets, known.sets, ok)
+		}
+	}
+}
+
+// fused are the functions that fuse a multiplication with an addition on purpose: they call
+// feed/wheel, as the compiler of Pillow's wheel for arm64 fused the same sum.
+var fused = []string{
+	"picture.(*mapping).sourceOf", "picture.(*mapping).walkExactly.func1", "picture.nearestPixel",
+	"picture.(*mapping).findSpots", "picture.mixTwo", "picture.mixFour", "picture.cubic",
+	"transform.hamming", "transform.magic2013", "transform.magic2021", "transform.keysCubic", "transform.(*weights).compute",
+}
+
+// TestNothingFuses reads the machine code of what makes pixels and chooses samples. On arm64
+// the compiler fuses a multiplication with an addition in places of its own choosing, and
+// the number is then another one than Pillow's. make cpus has the program for it.
+func TestNothingFuses(t *testing.T) {
+	functions, arch := readAssembly(t)
+	if arch != "arm64" {
+		t.Skip("the compiler fuses nothing on " + arch)
+	}
+	looked := 0
+	for _, f := range functions {
+		for _, folder := range []string{"decode", "transform", "picture", "order"} {
+			if !strings.HasPrefix(f.Name, ours+"feed/"+folder+".") {
+				continue
+			}
+			if looked++; f.Fuses() && !slices.Contains(fused, strings.TrimPrefix(f.Name, ours+"feed/")) {
+				t.Errorf("%s has a fused multiplication and addition: convert the product, float64(x*y)+z, or call feed/wheel if Pillow fuses", f.Name)
+			}
+		}
+	}
+	if looked < 100 {
+		t.Errorf("%d functions of the feed were found: too few", looked)
+	}
+}
+
+func readAssembly(t *testing.T) (functions []machinecode.Function, arch string) {
+	t.Helper()
+	program := *assembled
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	functions, arch, err := machinecode.Read(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return functions, arch
+}
+
+func groupOf(arch, name string) *kernels.Group {
+	for _, group := range kernels.All {
+		for _, routine := range group.Routines {
+			if group.Arch == arch && group.Package+"."+routine == name {
+				return group
+			}
+		}
+	}
+	return nil
+}
+
+// allows reports whether a processor with what a group needs has a set.
+func allows(group *kernels.Group, set machinecode.Set) bool {
+	return slices.Contains(group.Needs, kernels.Feature(set)) ||
+		set == machinecode.AVX && slices.Contains(group.Needs, kernels.AVX2)
+}
+
+// TestDoctorNamesKernels: the table of the kernels is what `stoker doctor` shows.
+func TestDoctorNamesKernels(t *testing.T) {
+	group := func(name string, lacks ...string) report.KernelGroup {
+		return report.KernelGroup{Name: name, Lacks: lacks, Runs: len(lacks) == 0}
+	}
+	for _, c := range []struct {
+		groups []report.KernelGroup
+		want   string
+		seen   bool
+	}{
+		{nil, "there are none for " + runtime.GOARCH + ": plain Go makes the same bytes", false},
+		{[]report.KernelGroup{group("a"), group("b")}, "this processor runs all of them: a, b", true},
+		{[]report.KernelGroup{group("a", "AVX2"), group("b"), group("c", "AVX2", "FMA")}, "this processor lacks AVX2, FMA: plain Go makes the same bytes in a, c", false},
+	} {
+		if got := checkKernels(c.groups); got.Text != c.want || got.Seen != c.seen || got.Needed {
+			t.Errorf("%+v, expected %q, seen %t", got, c.want, c.seen)
+		}
+	}
+	_, out, _ := call(t, "doctor", "--json")
+	for _, g := range kernels.All {
+		if listed := strings.Contains(out, `"name": "`+g.Name+`"`); listed != (g.Arch == runtime.GOARCH) {
+			t.Errorf("stoker doctor --json lists %q: %t", g.Name, listed)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict/language"
+	"github.com/stoker-dev/stoker/report/wire"
+)
+
+// languageFlags are what both questions about a language model ask.
+type languageFlags struct {
+	model, gpu, precision, software string
+	counts                          map[string]*string // numbers, by flag
+	json                            bool
+}
+
+func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack) {
+	f.counts = map[string]*string{}
+	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language)")
+	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
+	cmd.Flags().StringVar(&f.precision, "precision", "bf16", "bf16, fp8; serving also int8 (weights alone)")
+	cmd.Flags().StringVar(&f.software, "software", "", "stack, which has to be named: "+language.Names(stacks))
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+}
+
+// count registers a number.
+func (f *languageFlags) count(cmd *cobra.Command, flag, usual, help string) {
+	f.counts[flag] = cmd.Flags().String(flag, usual, help)
+}
+
+// number is a registered one; 0 if nothing is given.
+func (f *languageFlags) number(flag string, failed *error) float64 {
+	text := *f.counts[flag]
+	if text == "" || *failed != nil {
+		return 0
+	}
+	n, err := quantity(flag, text, stoker.ParseCount)
+	*failed = err
+	return float64(n)
+}
+
+// subject reads model, GPU, precision and stack.
+func (f *languageFlags) subject(stacks []language.Stack) (m language.Model, g hardware.GPU, p hardware.Precision, s language.Stack, err error) {
+	m, found := language.FindModel(f.model)
+	if !found {
+		return m, g, p, s, fmt.Errorf("--model %q is not in the table; nearest: %s", f.model, strings.Join(language.NearestModels(f.model), ", "))
+	}
+	if g, found = hardware.FindGPU(f.gpu); !found {
+		return m, g, p, s, unknownName("gpu", f.gpu, hardware.Known.GPUNames())
+	}
+	if p = hardware.Precision(f.precision); !slices.Contains(hardware.Precisions, p) {
+		return m, g, p, s, fmt.Errorf("--precision %q: expected bf16, fp16, fp8, int8, tf32 or fp32", f.precision)
+	}
+	if s = language.Stack(f.software); s != "" && !slices.Contains(stacks, s) {
+		return m, g, p, s, fmt.Errorf("--software %q: expected one of %s", f.software, language.Names(stacks))
+	}
+	return m, g, p, s, nil
+}
+
+// askForStack names what each stack would take, if none was named.
+func askForStack(stacks []language.Stack, answer func(language.Stack) (string, error)) error {
+	said := make([]string, len(stacks))
+	for i, s := range stacks {
+		text, err := answer(s)
+		if err != nil {
+			return err
+		}
+		said[i] = string(s) + " " + text
+	}
+	return errors.New("--software is not named, and it decides more than all else. Likely: " + strings.Join(said, ", ") + " tokens/s")
+}
+
+// predictTrain is "predict train": a language model on many GPUs.
+func (a *app) predictTrain() *cobra.Command {
+	f := &languageFlags{}
+	var recompute bool
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "How fast a language model trains on many GPUs",
+		Long: `Say what a training step of a language model takes with tensor, pipeline, context, expert and
+data parallelism, what the step goes into, and what state each GPU keeps. No run is needed.`,
+		Example: `  stoker predict train --model llama-3.1-70b --gpu h100-sxm --gpus 64 --tp 4 --pp 8 --virtual 5 --precision fp8 --software megatron
+  stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --global-batch 4096 --tokens 4096 --software megatron`,
+		Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			t, err := f.training(recompute)
+			if err != nil {
+				return usageError{err}
+			}
+			step, err := t.Step()
+			if err != nil {
+				return usageError{err}
+			}
+			a.began = true
+			if f.json {
+				return wire.WriteObject(a.stdout, trainJSON(step))
+			}
+			a.trainingStep(t, step)
+			return nil
+		},
+	}
+	f.register(cmd, language.TrainingStacks)
+	f.count(cmd, "gpus", "8", "GPUs of the job")
+	f.count(cmd, "tp", "1", "tensor parallel: GPUs that share each layer; sequence parallel goes with it")
+	f.count(cmd, "pp", "1", "pipeline parallel: stages")
+	f.count(cmd, "virtual", "1", "stages that each GPU holds, interleaved")
+	f.count(cmd, "cp", "1", "context parallel: GPUs that share a sequence")
+	f.count(cmd, "ep", "1", "expert parallel: GPUs that share the experts")
+	f.count(cmd, "tokens", "8192", "tokens of a sequence")
+	f.count(cmd, "micro-batch", "1", "sequences that a GPU computes at once")
+	f.count(cmd, "global-batch", "128", "sequences of a step")
+	cmd.Flags().BoolVar(&recompute, "recompute", false, "activations are computed again in the backward pass")
+	return cmd
+}
+
+func (f *languageFlags) training(recompute bool) (t language.Training, err error) {
+	t.Model, t.GPU, t.Precision, t.Stack, err = f.subject(language.TrainingStacks)
+	for flag, into := range map[string]*float64{
+		"gpus": &t.GPUs, "tp": &t.Tensor, "pp": &t.Pipeline, "virtual": &t.Virtual, "cp": &t.Context, "ep": &t.Expert,
+		"tokens": &t.Tokens, "micro-batch": &t.MicroBatch, "global-batch": &t.GlobalBatch,
+	} {
+		*into = f.number(flag, &err)
+	}
+	t.Recompute = recompute
+	if err != nil || t.Stack != "" {
+		return t, err
+	}
+	return t, askForStack(language.TrainingStacks, func(s language.Stack) (string, error) {
+		one := t
+		one.Stack = s
+		step, err := one.Step()
+		return stoker.About(step.TokenRate.Point), err
+	})
+}
+
+func (a *app) trainingStep(t language.Training, s language.Step) {
+	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High))
+	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", stoker.About(s.TokenRate.Point), stoker.About(s.TokenRate.Low), stoker.About(s.TokenRate.High))
+	fmt.Fprintf(a.stdout, "MFU           %s\n", stoker.Percent(s.MFU))
+	fmt.Fprintf(a.stdout, "the step is   %s products, %s tensor links, %s expert links, %s bubble, %s gradients\n", stoker.Percent(s.Compute),
+		stoker.Percent(s.TensorLinks), stoker.Percent(s.ExpertLinks), stoker.Percent(s.Bubble), stoker.Percent(s.Gradients))
+	fits := ""
+	if s.State > t.GPU.MemoryBytes.Value {
+		fits = ": it does not fit"
+	}
+	fmt.Fprintf(a.stdout, "state         %s of %s a GPU, activations not counted%s\n", stoker.AboutBytes(s.State), stoker.AboutBytes(t.GPU.MemoryBytes.Value), fits)
+}
+
+func trainJSON(s language.Step) any {
+	return struct {
+		Schema      int             `json:"schema"`
+		Time        stoker.Interval `json:"step_s"`
+		TokenRate   stoker.Interval `json:"tokens_per_s_per_gpu"`
+		MFU         float64         `json:"mfu"`
+		Compute     float64         `json:"compute_share"`
+		TensorLinks float64         `json:"tensor_links_share"`
+		ExpertLinks float64         `json:"expert_links_share"`
+		Bubble      float64         `json:"bubble_share"`
+		Gradients   float64         `json:"gradients_share"`
+		State       float64         `json:"state_bytes"`
+	}{1, s.Time, s.TokenRate, s.MFU, s.Compute, s.TensorLinks, s.ExpertLinks, s.Bubble, s.Gradients, s.State}
+}
+
+// predictServe is "predict serve": a language model that answers.
+func (a *app) predictServe() *cobra.Command {
+	f := &languageFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "How fast a language model answers: prefill and decode",
+		Long: `Say how long a prompt takes (prefill), how long each further token takes (decode), what all requests
+together get, and what the time goes into. Without --batch as many requests run as memory holds.`,
+		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --input 1000 --output 1000 --software tensorrt-llm
+  stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm`,
+		Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			s, err := f.serving()
+			if err != nil {
+				return usageError{err}
+			}
+			rate, err := s.Rate()
+			if err != nil {
+				return usageError{err}
+			}
+			a.began = true
+			if f.json {
+				return wire.WriteObject(a.stdout, serveJSON(rate))
+			}
+			a.servingRate(s, rate)
+			return nil
+		},
+	}
+	f.register(cmd, language.ServingStacks)
+	f.count(cmd, "tp", "1", "tensor parallel: GPUs that share each layer")
+	f.count(cmd, "input", "1000", "tokens of a prompt")
+	f.count(cmd, "output", "1000", "tokens of an answer")
+	f.count(cmd, "batch", "", "requests in progress (default: as many as memory holds)")
+	return cmd
+}
+
+func (f *languageFlags) serving() (s language.Serving, err error) {
+	s.Model, s.GPU, s.Precision, s.Stack, err = f.subject(language.ServingStacks)
+	for flag, into := range map[string]*float64{"tp": &s.Tensor, "input": &s.Input, "output": &s.Output, "batch": &s.Batch} {
+		*into = f.number(flag, &err)
+	}
+	if err != nil || s.Stack != "" {
+		return s, err
+	}
+	return s, askForStack(language.ServingStacks, func(stack language.Stack) (string, error) {
+		one := s
+		one.Stack = stack
+		rate, err := one.Rate()
+		return stoker.About(rate.TokenRate.Point), err
+	})
+}
+
+func (a *app) servingRate(s language.Serving, r language.Rate) {
+	fmt.Fprintf(a.stdout, "requests      %s in progress\n", stoker.About(r.Batch))
+	fmt.Fprintf(a.stdout, "first token   %s (%s to %s), nothing else running\n", stoker.AboutSeconds(r.Prefill.Point), stoker.AboutSeconds(r.Prefill.Low), stoker.AboutSeconds(r.Prefill.High))
+	fmt.Fprintf(a.stdout, "each token    %s (%s to %s)\n", stoker.AboutSeconds(r.PerToken.Point), stoker.AboutSeconds(r.PerToken.Low), stoker.AboutSeconds(r.PerToken.High))
+	fmt.Fprintf(a.stdout, "tokens/s      %s of all requests (%s to %s)\n", stoker.About(r.TokenRate.Point), stoker.About(r.TokenRate.Low), stoker.About(r.TokenRate.High))
+	fmt.Fprintf(a.stdout, "a token is    %s reading weights, %s reading the cache, %s products, %s links, %s launches\n", stoker.Percent(r.Weights),
+		stoker.Percent(r.Cache), stoker.Percent(r.Compute), stoker.Percent(r.Messages), stoker.Percent(r.Launches))
+	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", stoker.AboutBytes(r.Memory), stoker.AboutBytes(s.GPU.MemoryBytes.Value))
+}
+
+func serveJSON(r language.Rate) any {
+	return struct {
+		Schema    int             `json:"schema"`
+		Batch     float64         `json:"requests"`
+		Prefill   stoker.Interval `json:"first_token_s"`
+		PerToken  stoker.Interval `json:"each_token_s"`
+		TokenRate stoker.Interval `json:"tokens_per_s"`
+		Weights   float64         `json:"weights_share"`
+		Cache     float64         `json:"cache_share"`
+		Compute   float64         `json:"compute_share"`
+		Messages  float64         `json:"links_share"`
+		Launches  float64         `json:"launches_share"`
+		Memory    float64         `json:"memory_bytes"`
+	}{1, r.Batch, r.Prefill, r.PerToken, r.TokenRate, r.Weights, r.Cache, r.Compute, r.Messages, r.Launches, r.Memory}
+}
+
+// languageRows is the table of language models.
+func languageRows() [][]string {
+	rows := [][]string{{"name", "title", "parameters", "active", "layers", "width", "heads", "KV heads", "experts", "words", "sources"}}
+	for _, m := range language.Models {
+		experts := ""
+		if m.Experts > 0 {
+			experts = fmt.Sprintf("%s of %s", stoker.About(m.Chosen+m.Always), stoker.About(m.Experts+m.Always))
+		}
+		rows = append(rows, []string{
+			m.Name, m.Title, stoker.About(m.Params()/1e9) + " B", stoker.About(m.Active()/1e9) + " B", fmt.Sprintf("%.0f", m.Layers),
+			fmt.Sprintf("%.0f", m.Width), fmt.Sprintf("%.0f", m.Heads), fmt.Sprintf("%.0f", m.KVHeads), experts, fmt.Sprintf("%.0f", m.Words), m.Source,
+		})
+	}
+	return rows
+}

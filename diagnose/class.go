@@ -1,0 +1,68 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+)
+
+// Class names what limits a run, in the words of Classes.
+type Class string
+
+// The classes that rules of this package can give. Later ailments add theirs.
+const (
+	GPUBound      Class = "gpu-bound"
+	GPUTensor     Class = "gpu-bound/tensor"    // most kernel time is matrix work on Tensor Cores
+	GPUMemory     Class = "gpu-bound/memory"    // most kernel time moves data and computes little
+	GPUPrecision  Class = "gpu-bound/precision" // matrix work that could run on Tensor Cores and does not
+	CPUBound      Class = "cpu-bound"           // the host works between launches, at something else than loading
+	MainThread    Class = "cpu-bound/main-thread-loader"
+	TooFewWorkers Class = "cpu-bound/too-few-workers"
+	CPUExhausted  Class = "cpu-bound/cpu-exhausted"
+	Neighbour     Class = "cpu-bound/neighbour" // other programs have the cores
+
+	// CgroupThrottled says that a CPU quota holds the job back.
+	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
+
+	IOBound Class = "io-bound"
+	// the disk, or what the control group may read from it, is used up
+	DeviceSaturated Class = "io-bound/device-saturated"
+	SmallFiles      Class = "io-bound/small-files"     // requests take the time, not bytes
+	RemoteFS        Class = "io-bound/remote-fs"       // over a network, or from a program (FUSE)
+	MemoryPressure  Class = "io-bound/memory-pressure" // what was read is thrown out and fetched again
+
+	TransferBound Class = "transfer-bound"
+	LaunchBound   Class = "launch-bound"
+	NetworkBound  Class = "network-bound"
+	StragglerRank Class = "straggler"
+	ThrottledGPU  Class = "throttled"  // heat or the board's protection keeps its clock down
+	SharedGPU     Class = "shared-gpu" // programs outside the job compute on it
+	ComputeOnCPU  Class = "compute-on-cpu"
+	WaitsOutside  Class = "waits-outside" // for requests, a timer, a network: nothing of the job works
+	NotTraining   Class = "not-training"
+	StartUp       Class = "start-up" // of a program: nothing of it is about steady steps
+	Unknown       Class = "unknown"
+)
+
+// FedStall is the share of the time that a fed device waits for input at most. [J] A tenth is
+// what several published tools call a busy device; verdicts of runs that need nothing lie
+// below 5 %.
+const FedStall = 0.10
+
+// Starves reports whether the class says that the device waits for input.
+func (c Class) Starves() bool {
+	return c.Is(IOBound) || slices.Contains([]Class{
+		MainThread, TooFewWorkers, CPUExhausted, Neighbour,
+		CgroupThrottled,
+	}, c)
+}
+
+// LacksCores reports whether the class says that loading gets no core, whoever has them.
+func (c Class) LacksCores() bool {
+	return c == CPUExhausted || c == Neighbour || c == CgroupThrottled
+}
+
+// Is reports whether the class is the other one or a kind of it: gpu-bound/memory
+// is gpu-bound.
+func (c Class) Is(other Class) bool {
+	return c == other || strings.HasPrefix(string(c), string(other)+"/")
+}

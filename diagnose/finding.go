@@ -1,0 +1,57 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker"
+)
+
+// Triggers of findings that a trace and a live run share: shares of the judged window.
+const (
+	LaunchTrigger = 0.10
+	WaitTrigger   = 0.01 // idle time after a wait
+	HeldTrigger   = 0.05 // [J] the host held by waits, whatever follows
+	SerialTrigger = 0.05 // copies that nothing overlaps
+)
+
+// NewFinding is one of which nothing but the name is known.
+func NewFinding(name string) Finding {
+	return Finding{Name: name, Seconds: math.NaN(), Share: math.NaN(), Saves: math.NaN()}
+}
+
+// NewTextFinding is one of which there is nothing but a text.
+func NewTextFinding(name, text string) Finding {
+	f := NewFinding(name)
+	f.Text = text
+	return f
+}
+
+// ProposeChange is a change of one setting.
+func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
+	return stoker.Change{Setting: name, From: from, To: to}
+}
+
+// What to do about findings that a trace and a live run share.
+const (
+	LaunchAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs; or a larger ` +
+		`batch_size, so that each launch has more work`
+	SyncAdvice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep " +
+		"loss.detach() on the device and read it every 50 steps; copy with non_blocking=True into pinned memory"
+	PinAdvice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
+)
+
+// LostToWaits is the share of a step that it can lose at most without the host's waits for the
+// device: no more than the device idles beside them, and no more than the host waits. Its
+// own work stays. What is not measured bounds nothing.
+func LostToWaits(idle, held float64) float64 {
+	if math.IsNaN(held) {
+		return idle
+	}
+	return min(idle, held)
+}
+
+// LongGap is what parts launching from other work of the host, seconds.
+const (
+	LongGap     = 2e-3
+	LongGapText = "2 ms"
+)

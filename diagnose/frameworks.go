@@ -1,0 +1,146 @@
+package diagnose
+
+// What other frameworks than PyTorch call the same cure: their files name no DataLoader
+// and have no settings of PyTorch's. A finding without words here has no advice there.
+const (
+	FrameworkTensorFlow = "TensorFlow"
+	frameworkJAX        = "JAX"
+	frameworkXLA        = "XLA" // whose program it is, the file does not tell
+
+	FrameworkCUDA = "CUDA" // a program of none of them
+)
+
+// RecordDevice is how to record what the device does.
+func RecordDevice(framework string) string {
+	switch framework {
+	case "":
+		return "record with ProfilerActivity.CUDA"
+	case FrameworkCUDA:
+		return "nsys profile --trace=cuda,nvtx"
+	}
+	return "profile with the device's tracer on"
+}
+
+// cures are advice by finding and framework.
+var cures = map[string]map[string]string{
+	FindingDataLoaderWait: {
+		FrameworkTensorFlow: "dataset.map(..., num_parallel_calls=tf.data.AUTOTUNE), and " +
+			"dataset.prefetch(tf.data.AUTOTUNE) as the last of the pipeline",
+		frameworkJAX: "prepare batches in worker processes (grain, or another loader) and put the next " +
+			"one on the device while this one is computed: jax.device_put in a thread",
+	},
+	FindingHostWork: {
+		FrameworkCUDA: "do it in another thread while the device computes, or before the loop; NVTX " +
+			"ranges around it tell which part of the program it is",
+		FrameworkTensorFlow: "what prepares inputs belongs into the tf.data pipeline, behind prefetch; " +
+			"log and save every so many steps",
+		frameworkJAX: "prepare inputs in worker processes, one step ahead; log and save every so many " +
+			"steps, or in another thread",
+	},
+	FindingLaunchBound: {
+		FrameworkCUDA: "capture the calls of a step in a CUDA graph (cudaStreamBeginCapture, " +
+			"cudaGraphLaunch), or let one kernel do more",
+		FrameworkTensorFlow: "tf.function(jit_compile=True) around the step, steps_per_execution=8 in " +
+			"model.compile; or a larger batch, so that each launch has more work",
+		frameworkJAX: "jax.jit around the whole step, jax.lax.scan over several steps; or a larger batch, " +
+			"so that each launch has more work",
+	},
+	FindingHiddenSync: {
+		FrameworkCUDA: "copy results asynchronously into page-locked memory and read them a step " +
+			"later, behind an event",
+		FrameworkTensorFlow: "no .numpy(), float(loss) or print of a tensor within the step: read metrics " +
+			"every 50 steps",
+		frameworkJAX: "no float(loss), np.asarray() or print of an array within the step: keep metrics on " +
+			"the device and read them every 50 steps",
+	},
+	FindingExplicitSync: {
+		FrameworkCUDA: "no cudaDeviceSynchronize or cudaStreamSynchronize within the step: order " +
+			"work by streams and events",
+		FrameworkTensorFlow: "take the wait out of the step; to time a step, time many",
+		frameworkJAX:        "take block_until_ready() out of the step; to time a step, time many",
+	},
+	FindingPageableCopies: {
+		FrameworkCUDA: "allocate host buffers with cudaMallocHost (or cudaHostRegister them) and " +
+			"copy with cudaMemcpyAsync",
+		FrameworkTensorFlow: "dataset.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+		frameworkJAX:        "jax.device_put of the next batch while this one is computed",
+	},
+	FindingSerialCopies: {
+		FrameworkCUDA: "copy the next buffer on a stream of its own (cudaMemcpyAsync from " +
+			"page-locked memory) while this one is computed, two buffers in turn",
+		FrameworkTensorFlow: "dataset.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+		frameworkJAX:        "jax.device_put of the next batch while this one is computed",
+	},
+	FindingTinyCopies: {
+		FrameworkCUDA: "put small values into one page-locked buffer and copy once, or pass them as " +
+			"arguments of kernels",
+		FrameworkTensorFlow: "make constants within the compiled function; one array in the place of " +
+			"many small ones",
+		frameworkJAX: "make constants within the compiled function; one array in the place of many small ones",
+	},
+	FindingPCIeLimited: {
+		FrameworkCUDA:       "send fewer bytes: narrower types, or compressed data that a kernel unpacks",
+		FrameworkTensorFlow: "send images as uint8 and normalise on the device (a quarter of float32)",
+		frameworkJAX:        "send images as uint8 and normalise on the device (a quarter of float32)",
+	},
+	FindingElementwiseChains: {
+		FrameworkCUDA:       "one kernel for what follows each other on the same array",
+		FrameworkTensorFlow: "tf.function(jit_compile=True)",
+		frameworkJAX:        "jax.jit around more of the step, so that XLA sees the chain as a whole",
+	},
+	FindingNoTensorCores: {
+		FrameworkCUDA: "cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 or 16-bit types; cuDNN with " +
+			"CUDNN_TENSOR_OP_MATH",
+		FrameworkTensorFlow: `tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), or ` +
+			"tf.config.experimental.enable_tensor_float_32_execution(True)",
+		frameworkJAX: `jax.config.update("jax_default_matmul_precision", "tensorfloat32"), ` +
+			"or parameters and inputs in bfloat16",
+	},
+	FindingSmallGrids: {
+		FrameworkCUDA:       "more work per launch, or several streams at a time",
+		FrameworkTensorFlow: "a larger batch while memory lasts",
+		frameworkJAX:        "a larger batch while memory lasts",
+	},
+	FindingAllocator: {
+		FrameworkCUDA:       "allocate once before the loop, or from a pool (cudaMallocAsync)",
+		FrameworkTensorFlow: "TF_GPU_ALLOCATOR=cuda_malloc_async",
+		frameworkJAX:        "XLA_PYTHON_CLIENT_PREALLOCATE=true",
+	},
+	FindingGarbageCollection: {
+		FrameworkTensorFlow: "gc.collect(); gc.freeze() before the loop, gc.disable() in it and " +
+			"gc.collect() every 100 steps",
+		frameworkJAX: "gc.collect(); gc.freeze() before the loop, gc.disable() in it and gc.collect() " +
+			"every 100 steps",
+	},
+	FindingExposedCommunication: {
+		FrameworkCUDA: "start an exchange on a stream of its own as soon as its data are ready, and " +
+			"compute meanwhile",
+		FrameworkTensorFlow: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true with " +
+			"jit_compile=True; gradients in 16 bit",
+		frameworkJAX: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true; gradients in 16 bit",
+	},
+	FindingDeviceCopies: {
+		FrameworkCUDA: "let kernels write where results are needed",
+	},
+	FindingDeviceWait: {
+		FrameworkCUDA: "look for cudaStreamWaitEvent before the place; work that needs no order belongs " +
+			"on streams without events between them",
+	},
+	FindingUnalignedShapes: {
+		FrameworkCUDA:       "pad dimensions to a multiple of 64",
+		FrameworkTensorFlow: "pad hidden sizes, vocabulary and channels to a multiple of 64",
+		frameworkJAX:        "pad hidden sizes, vocabulary and channels to a multiple of 64",
+	},
+}
+
+// Translate puts a finding into the words of the run's framework.
+func Translate(f Finding, framework string) Finding {
+	if framework == "" {
+		return f
+	}
+	if framework == frameworkXLA {
+		framework = frameworkJAX
+	}
+	f.Settings, f.Advice = nil, cures[f.Name][framework]
+	return f
+}

@@ -1,0 +1,108 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Grounds are what a recording can carry advice on: which kind of program it shows, whose
+// settings that has, what its collectives exchange. Whatever is advised, by a finding or by
+// a plan, is asked of them first (Refuse), and nowhere else.
+type Grounds struct {
+	Program   Program
+	Framework string             // as of recording.Software: "" is PyTorch
+	Exchange  recording.Exchange // what most of the judged collectives' time carries
+	NoDevice  bool               // no GPU could be seen, by the driver or by the program
+	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
+}
+
+// Program is what a program does with a model.
+type Program string
+
+// The kinds of programs.
+const (
+	UnknownProgram Program = ""
+	Training       Program = "training"
+	Inference      Program = "inference" // a forward pass, and no sign of another one
+)
+
+// settings of which only some programs have use.
+var (
+	ofTraining  = []stoker.Setting{stoker.Accumulation, stoker.BucketMB, stoker.FusedOptimizer}
+	ofGradients = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
+	// ofTorch are settings that PyTorch alone calls so; others have the same by other means.
+	ofTorch = []stoker.Setting{
+		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.NonBlocking, stoker.PersistentWorkers,
+		stoker.InOrder, stoker.Precision, stoker.TF32,
+		stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.BucketMB, stoker.Allocator,
+		stoker.SideStream, stoker.LoaderKind, stoker.OnDevice,
+	}
+)
+
+// ForeignSetting is why a setting is refused that the program's framework does not have.
+const ForeignSetting = "it is a setting of another framework"
+
+// Refuse says why a setting cannot be advised on these grounds; "" where it can.
+func (g Grounds) Refuse(s stoker.Setting) string {
+	switch {
+	case g.NoDevice && s == stoker.ComputeOn:
+		return "no GPU is visible: " + findDevice
+	case g.Hidden && s == stoker.ComputeOn:
+		return "no GPU is visible: " + showDevice
+	case g.Framework != "" && slices.Contains(ofTorch, s):
+		return ForeignSetting
+	case g.Framework == FrameworkCUDA && s == stoker.ManualGC:
+		return ForeignSetting
+	case g.Program != Training && slices.Contains(ofTraining, s):
+		return "no backward pass and no optimizer were recorded: this is about training"
+	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):
+		return "the collectives exchange no gradients: " + exchangeWords[g.Exchange]
+	}
+	return ""
+}
+
+// findDevice is where to look for a GPU that a program does not see.
+const findDevice = "nvidia-smi tells whether the machine has one; CUDA_VISIBLE_DEVICES, or a container without " +
+	"--gpus all, hides it; and print(torch.version.cuda) says None in a build of PyTorch for the CPU alone"
+
+// showDevice is what to do about GPUs that the program was started without.
+const showDevice = "CUDA_VISIBLE_DEVICES names none; unset it, or give it a number that nvidia-smi -L lists"
+
+// ExchangeAdvice is what to do about a program's collectives. Shards of weights are gathered
+// in training: what an all-gather of inference carries, its name does not tell.
+func (g Grounds) ExchangeAdvice() string {
+	if g.Exchange == recording.Weights && g.Program != Training {
+		return exchangeAdvice[recording.UnknownExchange]
+	}
+	return exchangeAdvice[g.Exchange]
+}
+
+var exchangeWords = map[recording.Exchange]string{
+	recording.Activations: "activations, embeddings or experts' tokens go from rank to rank in every pass",
+	recording.Weights:     "shards of weights are gathered in every pass",
+}
+
+// ProgramOf is what the facts of a run tell of its program: an optimizer has stepped.
+func ProgramOf(f recording.Facts) Program {
+	if f.Model != nil && f.Model.Steps > 0 {
+		return Training
+	}
+	return UnknownProgram
+}
+
+// exchangeAdvice is what to do about collectives that carry no gradients, or of a program
+// that has none.
+var exchangeAdvice = map[recording.Exchange]string{
+	recording.UnknownExchange: "fewer ranks for a model that fits on fewer, or ranks joined by NVLink; larger " +
+		"batches share a collective's latency; compare the ranks: one that waits for a slower one is not helped",
+	recording.Gradients: "this is tensor parallelism: fewer ranks for a model that fits on fewer, ranks joined " +
+		"by NVLink, a one-shot all-reduce (vLLM's and SGLang's custom all-reduce) for small messages; compare the " +
+		"ranks: one that waits for a slower one is not helped",
+	recording.Activations: "start the exchange on a stream of its own before work that does not need it; send 16 " +
+		"bit or 8 bit; place tables or experts so that ranks have equal loads; compare the ranks: one that waits " +
+		"for a slower one is not helped",
+	recording.Weights: "gather the next layer's weights while this one computes (prefetching of FSDP or ZeRO-3), " +
+		"or shard over fewer ranks; compare the ranks: one that waits for a slower one is not helped",
+}

@@ -1,0 +1,118 @@
+package idle
+
+import (
+	"strings"
+
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// cutStart takes a program's start and end off a recording that is judged as a whole: what
+// it did before its first call of the device, where that call sets the device up, and
+// after all of its work. A program that the recorder met on its way has set up before.
+func (a *Analysis) cutStart(d *Device) {
+	begin, end, setsUp := a.deviceCalls(d)
+	for _, w := range a.works.of(d.Index) {
+		end = max(end, a.t.Device.End[w])
+	}
+	if a.unloads(d, end) {
+		d.To = min(d.To, end)
+	}
+	if setsUp && begin > d.From && begin < d.To {
+		d.Start = begin - d.From
+		d.From, d.To = begin, min(d.To, max(end, begin))
+	}
+	a.cutEdge(d)
+}
+
+// cutEdge takes the gap before the first work off a recording that no mark bounds, if the
+// rest is most of it. It is one gap at the recorder's edge, and nobody knows whether it
+// comes again. If it is more, the recording is mostly about that gap.
+func (a *Analysis) cutEdge(d *Device) {
+	lead := a.t.Device.Start[a.works.of(d.Index)[0]] - d.From
+	if !a.isUnbounded(d) || lead < longGap || edgeParts*lead > d.To-d.From {
+		return
+	}
+	d.Edge = lead
+	d.From += lead
+}
+
+// edgeParts is how many times as long as its first gap a recording is at least, for that
+// gap to be no evidence. [J] Gpu-bound begins with three quarters of the window.
+const edgeParts = 4
+
+// isUnbounded reports whether a process has one step at most, from its first event on and
+// bounded by no mark.
+func (a *Analysis) isUnbounded(d *Device) bool {
+	if d.Process < 0 || len(a.Processes[d.Process].steps) == 0 {
+		return true
+	}
+	p, h := &a.Processes[d.Process], &a.t.Host
+	if len(p.steps) > 1 || p.steps[0].from > p.Start {
+		return false
+	}
+	for i, kind := range h.Kind {
+		if kind == recording.Annotation && h.Start[i] <= p.steps[0].from && h.End[i] >= p.steps[0].to && a.owns(d, h.Thread[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// deviceCalls are when a process first calls the runtime and when it last asks it for
+// something, and whether a call before its first work sets something up.
+func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
+	h := &a.t.Host
+	first := a.t.Device.Start[a.works.of(d.Index)[0]]
+	seen, opens := false, false
+	for i, kind := range h.Kind {
+		if kind != recording.Runtime || !a.owns(d, h.Thread[i]) {
+			continue
+		}
+		name := a.t.Names[h.Name[i]]
+		if !seen || opens { // the context is made between the driver's first call and the next
+			opens = firstCall(name)
+			begin, seen, setsUp = h.Start[i], true, setsUp || opens
+		}
+		if !releases(name) {
+			end = max(end, h.End[i])
+		}
+		if h.Start[i] < first && h.End[i]-h.Start[i] >= setUp {
+			switch a.row(uint8(recording.Runtime), h.Name[i]) {
+			case rowAllocates, rowRuntime:
+				setsUp = true
+			}
+		}
+	}
+	return begin, end, setsUp
+}
+
+// owns reports whether a thread is of a device's process.
+func (a *Analysis) owns(d *Device, thread int32) bool {
+	return d.Process < 0 || a.of[thread] == int32(d.Process)
+}
+
+// unloads reports whether a device's process ends after an instant: it gives its modules
+// or its context back.
+func (a *Analysis) unloads(d *Device, after int64) bool {
+	h := &a.t.Host
+	for i, kind := range h.Kind {
+		if kind == recording.Runtime && h.Start[i] >= after && a.owns(d, h.Thread[i]) &&
+			hasAny(a.t.Names[h.Name[i]], "Unload", "CtxDestroy", "CtxRelease", "CtxReset", "DeviceReset") {
+			return true
+		}
+	}
+	return false
+}
+
+// firstCall reports whether a call of the driver is one that a program makes once, before
+// all others.
+func firstCall(name string) bool {
+	call, ok := runtimeCall(name)
+	return ok && (strings.HasPrefix(call, "Init") || strings.HasPrefix(call, "ModuleGetLoadingMode"))
+}
+
+// releases reports whether a call of the runtime gives something back.
+func releases(name string) bool {
+	call, ok := runtimeCall(name)
+	return ok && hasAny(call, "Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "Reset")
+}

@@ -1,0 +1,69 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/live"
+	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/diagnose/traced"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Judge says what limits the run.
+func Judge(run *recording.Run) diagnose.Verdict { return WithGaps(run, nil) }
+
+// WithGaps judges a run with a Timeline whose gaps the caller has analysed
+// already; nil: it is done here. An Analysis is not for two goroutines at once.
+func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
+	c := caseOf(run, gaps)
+	v := diagnose.Verdict{
+		Confidence: math.NaN(), State: diagnose.Provisional, Rank: c.Costs.Window.Rank,
+		Device: c.Device, Costs: c.Costs, HasSteps: c.HasSteps || c.HasUnfedSteps,
+	}
+	answers := rules.AskAll(c)
+	v.Class, v.RunnerUp, v.Most = answers.Class, answers.RunnerUp, answers.Most
+	v.Scores, v.Questions, v.Evidence = answers.Scores, answers.Questions, answers.Evidence
+	settleStall(c, v.Class)
+	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
+	v.Lines, v.Grounds, v.Causes = c.Lines, c.Grounds, c.Causes
+	if v.Class == diagnose.Unknown {
+		v.Evidence = unknownEvidence(c, v.Scores)
+	}
+	if v.HasSteps && c.Costs.Window.Stationary {
+		v.State = diagnose.Final
+	}
+	v.Unexplained = measureUnexplained(c, v.Class)
+	v.Findings = slices.Concat(c.Findings, rules.FindBeside(c, v.Class), c.UtilPattern)
+	v.Warnings = append(c.Warnings, run.Warnings...)
+	v.Cost = CostOf(run, v, predict.Prices{})
+	return v
+}
+
+// caseOf is the only place that asks what kind of recording this is.
+func caseOf(run *recording.Run, gaps *idle.Analysis) *diagnose.Case {
+	c := diagnose.NewCase()
+	live.FillCase(c, run)
+	if run.Timeline != nil { // facts stay, and the steps of the host's clock
+		traced.FillCase(c, run, gaps)
+	}
+	return c
+}
+
+// settleStall gives the stall of a run whose device clock is not known: where
+// input is the limit, at most the idle time; where there is hardly any idle
+// time, no more than that; else it is unknown.
+func settleStall(c *diagnose.Case, class diagnose.Class) {
+	if c.OnlyRingKnown() && c.RingWait() < littleWait {
+		c.Stall, c.StallSource = c.RingWait(), diagnose.HostWait
+	}
+	if !math.IsNaN(c.Stall) || math.IsNaN(c.Idle) {
+		return
+	}
+	if class.Starves() || class.Is(diagnose.GPUBound) {
+		c.Stall, c.StallSource = c.MostStall(), diagnose.Utilisation
+	}
+}

@@ -1,0 +1,92 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// unknownEvidence says why nothing was decided.
+func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evidence {
+	switch {
+	case c.WorksRecorded == 0 && c.LaunchCalls > 0:
+		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
+			"the trace holds %.0f call%s that launch work on a device, and none of that work: the profiler was not "+
+				"asked for the device, or may not read it (%s)",
+			c.LaunchCalls, stoker.Ending(c.LaunchCalls, "", "s"), diagnose.RecordDevice(c.Grounds.Framework))
+	case c.WorksRecorded == 0 && !c.ModelComputes:
+		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
+			"the trace holds no work of a device and no operator of a model: nothing tells what computes (%s)",
+			diagnose.RecordDevice(c.Grounds.Framework))
+	case c.WorksRecorded == 0:
+		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
+			"the trace holds no work of a device, so that its idle time is not known: either the model computes on "+
+				"the CPU, or the profiler was not asked for the device (%s)",
+			diagnose.RecordDevice(c.Grounds.Framework))
+	case c.InsteadOfSteps != "":
+		return slices.Concat(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
+			"all that was recorded is %s: it says nothing about steady steps (record later ones)", c.InsteadOfSteps),
+			c.GapEvidence)
+	case c.OnlyRingKnown():
+		return ringEvidence(c)
+	}
+	var out []diagnose.Evidence
+	if c.TooFewSteps {
+		out = append(out, c.ProgramEvidence...)
+	}
+	if c.WorksJudged < diagnose.FewWorks {
+		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",
+			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
+			stoker.Ending(c.WorksJudged, "", "s"), stoker.Ending(c.WorksJudged, "was", "were"))
+	}
+	if !math.IsNaN(c.WorksJudged) {
+		out = diagnose.AddEvidence(out, c.Shares.Kernel, "ratio", "trace.kernel",
+			"kernels run %s of the window, copies alone %s, communication alone %s",
+			stoker.Percent(c.Shares.Kernel), stoker.Percent(c.Shares.Copy), stoker.Percent(c.Shares.Communication))
+	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
+		out = diagnose.AddEvidence(out, lost, "ratio", string(recording.GPUUtilisation),
+			"the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or "+
+				"copying; a profiler trace tells which (stoker observe takes a short one by itself)",
+			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
+	}
+	out = slices.Concat(out, c.CoreEvidence, c.GapEvidence)
+	if scores[0].Value >= rules.LeastScore {
+		out = diagnose.AddEvidence(out, scores[0].Value-scores[1].Value, "ratio", "scores",
+			"%s (%.2f) and %s (%.2f) fit about equally well",
+			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)
+	}
+	if math.IsNaN(c.Util) && math.IsNaN(c.Stall) {
+		out = append(out, diagnose.Evidence{Text: "what the device did is unknown: no GPU could be read, nor the " +
+			"device's clock", Signal: "none", Value: math.NaN()})
+	}
+	if c.LaunchThreadTime != "" {
+		out = append(out, diagnose.Evidence{Text: c.LaunchThreadTime, Signal: "thread.state", Value: math.NaN()})
+	}
+	return append(out, c.LineEvidence()...)
+}
+
+// ringEvidence says what the loader's own side tells where that names no ailment.
+func ringEvidence(c *diagnose.Case) []diagnose.Evidence {
+	f, waits := c.Costs.Feed, c.RingWait()
+	var list []diagnose.Evidence
+	if waits < littleWait {
+		list = diagnose.AddEvidence(list, waits, "ratio", "step.wait",
+			"the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; "+
+				"stoker observe also looks at the device, and tells what limits the trainer", stoker.Percent(waits))
+	} else {
+		list = diagnose.AddEvidence(list, waits, "ratio", "step.wait",
+			"the trainer waits for batches %s of the time; its device may have had work meanwhile (stoker "+
+				"observe tells)", stoker.Percent(waits))
+	}
+	list = diagnose.AddEvidence(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
+		stoker.Percent(f.Full))
+	return slices.Concat(list, c.ThreadEvidence())
+}
+
+// littleWait is the share of the time below which the host's wait for batches says
+// how little the device can have waited; a longer one may be covered.
+const littleWait = 0.03

@@ -1,0 +1,88 @@
+package diagnose
+
+// Kind is what a line of a loader does.
+type Kind string
+
+// The kinds of lines.
+const (
+	Decoder      Kind = "decoder"
+	Augmentation Kind = "augmentation"
+	Conversion   Kind = "conversion" // of a picture into numbers, or back
+	Collate      Kind = "collate"
+	Stacking     Kind = "stacking" // torch's own collate, of nothing but tensors as far as was seen
+	Tokenizer    Kind = "tokenizer"
+	Connection   Kind = "connection" // made anew for a sample
+	Request      Kind = "request"
+	Opening      Kind = "file" // opened anew for a sample
+	Parser       Kind = "parser"
+	Waits        Kind = "wait"
+	Code         Kind = "code" // Python, or native code that it calls
+)
+
+// Words says in words what a line of the kind does.
+func (k Kind) Words() string { return kindWords[k][0] }
+
+// Advice is what makes such a line cheaper; "" if nothing seen tells.
+func (k Kind) Advice() string { return kindWords[k][1] }
+
+var kindWords = map[Kind][2]string{
+	Decoder: {
+		"decoding",
+		"decode smaller (Image.draft() before load() for JPEG, files stored at the size that is used), with a " +
+			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand",
+	},
+	Augmentation: {
+		"an augmentation",
+		"crop before you resize and colour, work on uint8 and turn into float last, do it on the whole batch on " +
+			"the device (torchvision.transforms.v2 takes tensors there), or do once, before training, what " +
+			"is not random",
+	},
+	Conversion: {
+		"turning pictures into tensors, or back",
+		"keep samples as uint8 tensors, made once, before training; or leave them uint8 and turn the whole batch " +
+			"into float on the device (torchvision.transforms.v2 takes tensors there)",
+	},
+	Collate: {
+		"collating",
+		"let samples be tensors or arrays of one type and shape, so that collating is one stack; pad and convert " +
+			"beforehand; or collate fewer, larger pieces",
+	},
+	Stacking: {
+		"collating by torch itself; nothing was seen that samples could do about it",
+		"",
+	},
+	Tokenizer: {
+		"tokenising",
+		"tokens are the same in every epoch: tokenise the data set once and store it (datasets.map keeps what it " +
+			"made); or hand a fast tokenizer the whole batch at once, not one text after the other",
+	},
+	Connection: {
+		"a connection is made for each sample",
+		"make the connection once per worker (in worker_init_fn, or on the first __getitem__) and keep it: a " +
+			"requests.Session, a client of boto3, a database's connection",
+	},
+	Request: {
+		"waiting for a server",
+		"ask for several samples at once, or several at a time (threads in the data set); pack samples into files " +
+			"of 100 MB and more (WebDataset, MosaicML's MDS); or keep a copy on a local disk",
+	},
+	Opening: {
+		"a file is opened for each sample",
+		"open the file once per worker (on the first __getitem__) and keep it open: h5py.File, zipfile.ZipFile and " +
+			"LMDB read their index each time; np.load(mmap_mode=\"r\") reads only what is used",
+	},
+	Parser: {
+		"parsing",
+		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors",
+	},
+	Waits: {
+		"there it waits, not on a core",
+		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several " +
+			"samples at a time (more workers, threads in the data set)",
+	},
+	Code: {
+		"Python, or native code that the line calls",
+		"one call on whole arrays (NumPy, torch) instead of a loop in Python; do beforehand what is the same in " +
+			"every epoch; functools.lru_cache for what repeats",
+	},
+}

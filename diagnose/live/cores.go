@@ -1,0 +1,160 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// askCoresFull is whether loading wants a core and none is left: workers queue for them, the
+// job itself uses all of them, or the quota holds it back. What other programs use is told
+// by that queue where it is counted, and by the cores that they leave where it is not.
+// Where a fetch mostly sleeps or reads, cores do not bind it, however full they are. Not
+// counted are threads that only help the launching thread within an operation, of which
+// workers start none, and what that thread spins for the device, which it does less of
+// where others want its core.
+func (l filler) askCoresFull() diagnose.Quantity {
+	k := l.Costs
+	used, cores := k.CoresUse, k.Cores
+	if k.HelperCPU > 0 {
+		used -= k.HelperCPU / k.HostStep
+	}
+	counted := !math.IsNaN(l.WorkersQueueing())
+	if all := l.run.Facts.Machine.Cores(); (k.Workers == 0 || counted) && all > 0 {
+		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
+	}
+	spin := 0.0
+	if counted || !(k.Others >= manyOthers) { // who would take the core, as those that make it queue do
+		spin = max(0, stat.Or(k.Spin()/k.HostStep, 0)-stat.Or(l.measureLaunchQueue(), 0))
+	}
+	score := max(stat.Ramp(cores-used+spin, 0.6, 0.25), stat.Ramp(l.WorkersQueueing(), 0.1, 0.25),
+		stat.Ramp(k.Throttled, 0.03, 0.07))
+	answer := fmt.Sprintf("%s of %s cores in use", stoker.AboutCores(used), stoker.AboutCores(cores))
+	if k.CoresUse-used > 0.2 {
+		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
+	}
+	if spin > 0.2 {
+		answer += fmt.Sprintf(", %.1f of them at most by spinning for the device", spin)
+	}
+	if math.IsNaN(k.CoresUse) {
+		score, answer = diagnose.Unlikely, "unknown"
+	}
+	if s := k.Split; s != nil {
+		score *= stat.Ramp(s.Wants(), 0.35, 0.65)
+		answer += fmt.Sprintf("; a fetch wants one %s of its time", stoker.Percent(s.Wants()))
+		if s.Queued > 0.05 {
+			answer += fmt.Sprintf(", and waits for it %s", stoker.Percent(s.Queued))
+		}
+	}
+	return diagnose.Quantity{
+		Question: diagnose.Question{
+			Text:   "Does loading want a core, and are the cores that the job may use full?",
+			Answer: diagnose.YesNo(score) + ", " + answer, Score: score,
+		},
+		Evidence: l.describeCores(),
+	}
+}
+
+// coreLeft is how much of a core nobody uses where others do not keep the job from one. [J]
+const coreLeft = 0.5
+
+// manyOthers is how many cores other programs use from which they count. [J]
+const manyOthers = 0.3
+
+// fillCoreHolders says who has the cores that the job lacks, if anybody else: its quota, or
+// other programs.
+func (l filler) fillCoreHolders() {
+	k := l.Costs
+	held := k.Throttled >= 0.05 // [J] half of what counts as throttled at all, see askCoresFull
+	if m := l.run.Facts.Machine; math.IsNaN(k.Throttled) {
+		held = m.Quota > 0 && m.Quota < m.Processors() && k.CoresUse >= 0.9*m.Quota
+	}
+	l.QuotaTakesCores = diagnose.AskFact("Does a CPU quota hold the job back?", held,
+		"how often it does is not counted")
+	if !math.IsNaN(k.Throttled) {
+		l.QuotaTakesCores = diagnose.AskFact(l.QuotaTakesCores.Text, held, "for "+stoker.Percent(min(1, k.Throttled))+
+			" of the time")
+	}
+	share := l.measureOthersShare()
+	answer := "they use " + stoker.AboutCores(k.Others)
+	if share > 0 {
+		answer += fmt.Sprintf(", and that is %s of what is short", stoker.Percent(share))
+	}
+	l.OthersTakeCores = diagnose.AskFact("Is it other programs that have the cores?", share >= 0.5, answer)
+}
+
+// askLaunchingLacksCore is whether the device waits for launches that wait for a core: no longer than
+// the launching thread does, nor than the device idles though input is there.
+func (l filler) askLaunchingLacksCore() diagnose.Quantity {
+	waits := l.measureLaunchQueue()
+	q := diagnose.AskShareOr(diagnose.Unlikely, "Does launching wait for a core, and the device for that?",
+		math.Min(waits, l.Idle-l.Stall), 0.05, 0.12, "")
+	if q.Score < 0.5 {
+		return q
+	}
+	return q.WithEvidence(waits, "ratio", string(recording.ThreadQueue),
+		"the launching thread waits for a core %s of the time, and no kernel runs %s of the time though "+
+			"input is there",
+		stoker.Percent(waits), stoker.Percent(l.Idle-l.Stall))
+}
+
+// measureLaunchQueue is the share of the time in which the launching thread waits for a core.
+func (l filler) measureLaunchQueue() float64 {
+	return l.run.Find(recording.ThreadQueue, measure.LaunchThread(l.run, l.Costs.Window.PID)).Rate(l.From, l.To)
+}
+
+// measureOthersShare is which part of the cores that are short would not be, if other programs
+// used none. Short is what the job uses and queues for, and what they use, beyond what
+// there is.
+func (l filler) measureOthersShare() float64 {
+	k, all := l.Costs, l.run.Facts.Machine.Processors()
+	if !(k.Others >= manyOthers) || !(all > 0) {
+		return 0
+	}
+	if k.CoresUse+k.Others < all-coreLeft {
+		return 0
+	}
+	own := k.CoresUse + stat.Or(k.FetchQueue/k.HostStep, 0)
+	alone := max(0, own-all)
+	if short := own + k.Others - all; short > alone {
+		return 1 - alone/short
+	}
+	return 1
+}
+
+func describeQuota(m recording.Machine) string {
+	if !(m.Quota > 0) {
+		return ""
+	}
+	return fmt.Sprintf(" of %s cores", stoker.AboutCores(m.Quota))
+}
+
+func (l filler) describeCores() []diagnose.Evidence {
+	k := l.Costs
+	return slices.Concat(diagnose.AddEvidence(nil, k.CoresUse, "cores", "tree.cpu",
+		"the job uses %s of the %s cores it can get", stoker.AboutCores(k.CoresUse), stoker.AboutCores(k.Cores)),
+		l.describeCoreRivals())
+}
+
+// describeCoreRivals says what keeps cores from the job: other programs, and its quota.
+func (l filler) describeCoreRivals() []diagnose.Evidence {
+	k := l.Costs
+	var list []diagnose.Evidence
+	if k.Others >= manyOthers {
+		list = diagnose.AddEvidence(list, k.Others, "cores", "machine.cpu",
+			"other programs use %s cores of the %s that this job may run on", stoker.AboutCores(k.Others),
+			stoker.About(l.run.Facts.Machine.Processors()))
+	}
+	if k.Throttled > 0.03 {
+		list = diagnose.AddEvidence(list, k.Throttled, "ratio", "cgroup.throttled",
+			"the cgroup's CPU quota%s holds the job back %s of the time", describeQuota(l.run.Facts.Machine),
+			stoker.Percent(min(1, k.Throttled)))
+	}
+	return list
+}

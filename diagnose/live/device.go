@@ -1,0 +1,135 @@
+package live
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Start values [J]: a fifth of the time, and a clock below 85 % of the
+// highest.
+const (
+	slowedShare = 0.2
+	slowedClock = 0.85
+)
+
+// askClockHeldDown is whether heat or the board's protection keeps the judged device's clock down.
+func (l filler) askClockHeldDown() diagnose.Quantity {
+	g, subject := l.findGPU()
+	reasons := l.run.Find(recording.GPUSlowed, subject).Between(l.From, l.To)
+	if g == nil || g.MaxClock == nil || len(reasons.V) == 0 {
+		return diagnose.Quantity{}
+	}
+	l.ClockShare = l.run.Find(recording.GPUClock, subject).Mean(l.From, l.To) / *g.MaxClock
+	heat, hardware := 0.0, 0.0
+	for _, v := range reasons.V {
+		if r := recording.Slowed(v); r&recording.ByHeat != 0 {
+			heat++
+		} else if r&recording.ByHardware != 0 {
+			hardware++
+		}
+	}
+	n := float64(len(reasons.V))
+	why := "because it is too hot"
+	if hardware > heat {
+		why = "because its board protects itself (power supply, external brake)"
+	}
+	share := (heat + hardware) / n
+	answer := fmt.Sprintf("%s of the time, at %s of its highest clock", stoker.Percent(share),
+		stoker.Percent(l.ClockShare))
+	return diagnose.AskFact("Is the device's clock held down by heat or its board?",
+		share >= slowedShare && l.ClockShare < slowedClock, answer).
+		WithEvidence(share, "ratio", string(recording.GPUSlowed), "the device slows itself down %s of the time %s",
+			stoker.Percent(share), why).
+		WithEvidence(l.ClockShare, "ratio", string(recording.GPUClock),
+			"its clock is %s of the highest: without that, kernels would take %.2fx less at most",
+			stoker.Percent(l.ClockShare), 1/l.ClockShare)
+}
+
+// sharedTime is the share of the device's time that others take from which it is theirs
+// as well. [J]
+const sharedTime = 0.1
+
+// askDeviceShared is whether processes outside the job compute on the judged device.
+func (l filler) askDeviceShared() diagnose.Quantity {
+	_, subject := l.findGPU()
+	l.OtherJobsShare = l.run.Find(recording.GPUOthers, subject).Mean(l.From, l.To)
+	if !(l.OtherJobsShare >= 0) {
+		return diagnose.Quantity{}
+	}
+	strangers := l.run.Find(recording.GPUStrangers, subject).Mean(l.From, l.To)
+	return diagnose.AskFact("Do programs outside the job compute on the device?", l.OtherJobsShare >= sharedTime,
+		stoker.Percent(l.OtherJobsShare)+" of its time").
+		WithEvidence(l.OtherJobsShare, "ratio", string(recording.GPUOthers),
+			"kernels of other programs run %s of the time: what is said of the device's utilisation counts theirs",
+			stoker.Percent(l.OtherJobsShare)).
+		WithEvidence(strangers, "processes", string(recording.GPUStrangers),
+			"%s process%s outside this job hold the device", stoker.About(strangers),
+			stoker.Ending(int(strangers+0.5), "", "es"))
+}
+
+// findStrangers tells of processes that hold the device where nobody says what they do.
+func (l filler) findStrangers() (diagnose.Finding, bool) {
+	_, subject := l.findGPU()
+	n := l.run.Find(recording.GPUStrangers, subject).Mean(l.From, l.To)
+	if l.DeviceShared.CanBeAsked() || !(n >= 0.5) {
+		return diagnose.Finding{}, false
+	}
+	return diagnose.NewTextFinding(diagnose.FindingSharedGPU,
+		fmt.Sprintf("%s process%s outside this job hold the device; how much they compute on it is unknown, and "+
+			"its utilisation counts their kernels as well",
+			stoker.About(n), stoker.Ending(int(n+0.5), "", "es"))), true
+}
+
+// askDeviceBusy is whether the device computes all the time.
+func (l filler) askDeviceBusy() diagnose.Quantity {
+	unknown := 0.5
+	if l.OnlyRingKnown() { // the loader's own side does not tell the device from other work of the trainer
+		unknown = diagnose.Unlikely
+	}
+	q := diagnose.AskShareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
+		WithEvidence(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", stoker.Percent(l.Util)).
+		WithEvidence(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock",
+			stoker.Percent(l.Stall))
+	q.Score *= 1 - l.CollectivesRunAlone.Score // a kernel that waits for other ranks counts as running
+	if wait := l.Costs.Wait / l.Costs.HostStep; wait > 0.2 && l.Stall < 0.05 {
+		q = q.WithEvidence(wait, "ratio", "step.wait",
+			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is "+
+				"not starvation", stoker.Percent(wait))
+	}
+	return q
+}
+
+// fillCopies estimates what copies take of a step, from the batch's size and the link.
+func (l filler) fillCopies() {
+	if in, ok := sumInsides(l.Costs.Window); ok {
+		l.CopiesTakeTime = l.askMeasuredCopies(in)
+		return
+	}
+	b := l.Costs.Baseline(l.run)
+	if !l.HasSteps || !b.Copy.Known() || !(l.Costs.Step > 0) {
+		l.CopiesTakeTime = diagnose.AskFact("Is the size of the copies known?", false,
+			"unknown: no batch was seen on its way to a device")
+		return
+	}
+	part := b.Copy.Point / l.Costs.Step
+	l.InputShortBeside = l.InputShort
+	l.CopiesTakeTime = diagnose.AskShare("Does the copy take a good part of the step?", part, 0.07, 0.15, "").
+		WithEvidence(part, "ratio", "loader.batch_bytes",
+			"copying a batch of %s takes about %s of a %s step (%s to %s)",
+			stoker.AboutBytes(b.BatchBytes()), stoker.AboutSeconds(b.Copy.Point), stoker.AboutSeconds(l.Costs.Step),
+			stoker.AboutSeconds(b.Copy.Low), stoker.AboutSeconds(b.Copy.High)).
+		WithEvidence(1-l.Util, "ratio", "gpu.utilisation",
+			"no kernel runs %s of the time, of which it waits for input %s", stoker.Percent(1-l.Util),
+			stoker.Percent(l.Stall))
+	loader := l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
+		l.CopiesTakeTime = l.CopiesTakeTime.WithEvidence(b.BatchBytes(), "bytes", "loader.pinned",
+			"batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
+	}
+	l.RoomForCopies = diagnose.AskShare("Is there time in which no kernel runs, though input is there?",
+		1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
+}

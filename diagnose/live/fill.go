@@ -1,0 +1,181 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// FillCase takes what the signals tell.
+func FillCase(c *diagnose.Case, run *recording.Run) {
+	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
+	l.Grounds = diagnose.Grounds{Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework}
+	l.fillWindow()
+	l.fillDevice()
+	l.fillProgram()
+	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
+	l.Grounds.Hidden = l.hidesGPUs()
+	l.fillInput()
+	l.fillStorage()
+	l.fillSurroundings()
+	l.DeviceBusy = l.askDeviceBusy()
+	l.LaunchThreadTime = l.measureWhereabouts().String()
+	l.fillCopies()
+	l.fillParts()
+	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
+	l.Findings, l.UtilPattern = append(append(l.Findings, l.findApart()...), l.findStanding()...), l.findPattern()
+}
+
+func (l filler) fillWindow() {
+	var steps bool
+	l.Costs, steps = measure.Starved(l.trainers)
+	l.HasSteps, l.HasUnfedSteps = steps && l.Costs.Fed(), steps && !l.Costs.Fed()
+	if steps {
+		l.From, l.To = l.Costs.Window.Start, l.Costs.Window.End
+		l.Util = l.Costs.Busy
+		return
+	}
+	l.To = l.run.End()
+	newest, _ := l.run.Newest()
+	l.From = max(newest, l.To/2) // without steps the start cannot be told from the rest
+	l.Costs = measure.Measure(l.run, recording.Window{PID: findTrainer(l.run), Start: l.From, End: l.To})
+	l.Util = measureUtil(l.run, l.From, l.To)
+}
+
+// fillDevice settles stall, idle and shares: its own clock at the input boundary outranks
+// utilisation, which is sampled.
+func (l filler) fillDevice() {
+	l.Shares = diagnose.Shares{Kernel: l.Util, Copy: math.NaN(), Communication: math.NaN(), Idle: math.NaN()}
+	if !math.IsNaN(l.Util) {
+		l.Idle = 1 - l.Util
+		l.estimateCopies()
+	}
+	if l.HasSteps && !math.IsNaN(l.Costs.Idle) {
+		l.Stall, l.StallSource = l.Costs.Idle/l.Costs.Step, diagnose.DeviceEvents
+	}
+	if math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
+		return
+	}
+	// Utilisation is sampled: where it claims less idle than the device's own clock
+	// measured at the input boundary alone, the clock is right.
+	l.Idle = math.Max(l.Idle, l.Stall)
+	if !math.IsNaN(l.Shares.Idle) {
+		l.Shares.Idle = l.Idle
+		l.Shares.Copy = min(l.Shares.Copy, 1-l.Idle)
+		l.Shares.Kernel = 1 - l.Idle - l.Shares.Copy
+	}
+}
+
+// estimateCopies takes the estimated time of the copies off the idle time: GPU-Util
+// counts kernels only. With several ranks, communication stays unknown.
+func (l filler) estimateCopies() {
+	p := l.run.Process(l.Costs.Window.PID)
+	if !l.HasSteps || p == nil || p.World > 1 {
+		return
+	}
+	copied := l.Costs.Baseline(l.run).Copy
+	if !copied.Known() {
+		return
+	}
+	l.Shares.Copy, l.Shares.Communication = min(copied.Point/l.Costs.Step, 1-l.Util), 0
+	l.Shares.Idle = 1 - l.Util - l.Shares.Copy
+	l.Idle = l.Shares.Idle
+}
+
+// hidesGPUs says that the machine has GPUs and that the judged process may see none of them.
+func (l filler) hidesGPUs() bool {
+	p := l.run.Process(l.Costs.Window.PID)
+	return l.GPUCount > 0 && p != nil && p.HidesGPUs && p.Device < 0
+}
+
+// fillProgram takes what is known of the program and the machine.
+func (l filler) fillProgram() {
+	facts := &l.run.Facts
+	l.IsTraining = l.OnlyRingKnown() || l.HasUnfedSteps
+	l.TooFewSteps = !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps) > 0
+	l.GPUCount = len(facts.GPUs)
+	l.HookLoaded = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
+	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded
+	l.HookMissing = l.isAbsent("hook")
+	l.HoldsDevice = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Device >= 0 })
+	l.NoPython = len(facts.Processes) == 0 && !l.isAbsent("steps") && len(l.run.All(recording.TreeCPU)) > 0
+	if m := facts.Model; m != nil {
+		l.Model = &diagnose.ModelFacts{Device: m.Device, DType: m.DType}
+	}
+	for _, g := range facts.GPUs {
+		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
+		l.DeviceMemoryUsed = append(l.DeviceMemoryUsed, used/stat.Value(g.MemoryBytes))
+	}
+	l.ProgramEvidence = diagnose.AddEvidence(nil, 0, "steps", "step", "%s", l.describeProgram())
+}
+
+func (l filler) describeProgram() string {
+	switch {
+	case l.NoPython:
+		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on "+
+			"a GPU was seen: they used %s cores", l.To, stoker.About(l.Costs.CoresUse))
+	case l.isAbsent("hook") || l.isAbsent("steps"):
+		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that "+
+			"were recorded", l.To)
+	case len(l.run.Steps) == 0 && len(l.run.Facts.Loaders) == 0:
+		return fmt.Sprintf("no DataLoader was iterated and no work on a GPU was seen in the %.1f s that "+
+			"were recorded", l.To)
+	case !l.HasSteps && len(l.run.Facts.Loaders) == 0:
+		return "the loop made too few steps to judge"
+	case !l.HasSteps:
+		return "a DataLoader was used for too few steps to judge"
+	default:
+		return "a DataLoader is iterated, but no optimizer steps and no GPU is used"
+	}
+}
+
+// fillInput takes what rules about input ask.
+func (l filler) fillInput() {
+	k := l.Costs
+	l.InputShort = l.askInputShort()
+	l.LaunchThreadLoads = l.askLaunchThreadLoads()
+	l.WorkersLoad = diagnose.AskFact("Are there worker processes?", k.Workers > 0, diagnose.WorkersText(k)).
+		WithEvidence(k.Cores-k.CoresUse, "cores", "tree.cpu", "%.1f of %.1f cores are free",
+			max(0, k.Cores-k.CoresUse), l.countCores())
+	l.WorkersLoad.Evidence = slices.Concat(l.WorkersLoad.Evidence, l.describeCoreRivals())
+	l.WorkersSaturated = diagnose.AskShare("Do the workers always have a batch to prepare?", l.WorkersPreparing(),
+		0.70, 0.88, "")
+	l.WorkersSaturated.Evidence = l.describeWorkers()
+	l.LoadingWaitsForStorage = l.askStorage()
+	l.LoadingLacksCores = l.askCoresFull()
+	l.fillCoreHolders()
+	l.LaunchingLacksCore = l.askLaunchingLacksCore()
+	l.CoreEvidence = l.describeCoreRivals()
+	l.Lines = l.findLines()
+	l.FetchEvidence = slices.Concat(l.describeFetch(), l.LineEvidence())
+	switch l.LoaderIterated = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps && l.Costs.Other(l.run) != "":
+		l.fillOtherInput()
+	case l.HasSteps:
+	case l.LoaderIterated || l.HookMissing:
+		l.LaunchThreadAtWork = l.askLaunchThreadAtWork()
+	default:
+		l.fillUnfed()
+	}
+}
+
+// fillSurroundings takes what rules ask about the device's place: its clock, who else uses
+// it, the other ranks.
+func (l filler) fillSurroundings() {
+	l.ClockHeldDown, l.DeviceShared = l.askClockHeldDown(), l.askDeviceShared()
+	l.compareRanks()
+}
+
+// fillStorage takes what rules ask about waiting for storage.
+func (l filler) fillStorage() {
+	d := l.findDisk()
+	l.MemoryShort, l.StorageRemote, l.DiskExhausted, l.RequestsSmall = l.askMemoryShort(), l.askStorageRemote(),
+		l.askDiskExhausted(d), l.askRequestsSmall(d)
+}

@@ -1,0 +1,138 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// askInputShort is the question that every rule about input begins with.
+func (l filler) askInputShort() diagnose.Quantity {
+	switch {
+	case !math.IsNaN(l.Stall):
+		return diagnose.AskShare("Does the device wait for input, by its own clock?", l.Stall, 0.03, 0.07, "").
+			WithEvidence(l.Stall, "ratio", "step.idle",
+				"the device waits for input %s of the time (%s of a %s step, by the device's own clock)",
+				stoker.Percent(l.Stall), stoker.AboutSeconds(l.Costs.Idle), stoker.AboutSeconds(l.Costs.Step))
+	case l.OnlyRingKnown():
+		return diagnose.AskShare("Does the trainer wait for batches (an upper bound of waiting for input)?",
+			l.RingWait(), 0.10, 0.25,
+			"work that is queued on the device may cover a wait of the host").
+			WithEvidence(l.RingWait(), "ratio", "step.wait",
+				"the trainer waits for batches %s of the time; its device may have had work meanwhile (stoker "+
+					"observe tells)", stoker.Percent(l.RingWait())).
+			WithEvidence(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
+				stoker.Percent(l.Costs.Feed.Full))
+	}
+	return diagnose.AskShare("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.MostStall(),
+		0.10, 0.25,
+		"the device's own clock is not known here").
+		WithEvidence(l.Idle, "ratio", "gpu.utilisation",
+			"no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", stoker.Percent(l.Idle))
+}
+
+// askLaunchThreadLoads is whether the launching thread loads by itself.
+func (l filler) askLaunchThreadLoads() diagnose.Quantity {
+	k := l.Costs
+	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
+	q := diagnose.AskFact("Does the launching thread load by itself?", k.Workers == 0, diagnose.WorkersText(k)).
+		WithEvidence(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free),
+			l.countCores())
+	q.Evidence = slices.Concat(q.Evidence, l.describeCoreRivals())
+	return q
+}
+
+// askLaunchThreadAtWork is whether the launching thread is at work all the time; a thread that
+// spins for the device looks the same.
+func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
+	states := l.run.Find(recording.ThreadState, measure.LaunchThread(l.run, l.Costs.Window.PID))
+	busy := 1 - states.Share(l.From, l.To, recording.Parked, recording.Asleep)
+	return diagnose.AskShare("Is the launching thread always at work?", busy, 0.6, 0.85,
+		"a thread that spins for the device looks the same").
+		WithEvidence(busy, "ratio", "thread.state",
+			"no loader process exists and the launching thread is at work %s of the time", stoker.Percent(busy)).
+		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
+}
+
+func (l filler) describeWorkers() []diagnose.Evidence {
+	if l.Costs.Feed != nil {
+		return l.ThreadEvidence()
+	}
+	k := l.Costs
+	busy := l.WorkersPreparing()
+	return diagnose.AddEvidence(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers,
+		stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
+}
+
+// describeFetch says how long a batch takes to prepare and where that time goes, in per cent
+// that add up to 100.
+func (l filler) describeFetch() []diagnose.Evidence {
+	k := l.Costs
+	switch {
+	case k.Feed != nil: // its threads tell the time by themselves
+		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "where that time goes: %s",
+			describeSplit(k.Split))
+	case k.Split == nil && k.Workers == 0:
+		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
+			"preparing one batch takes the launching thread %s%s; the rest of the step takes %s",
+			stoker.AboutSeconds(k.Fetch), diagnose.CoreShare(k), stoker.AboutSeconds(k.HostStep-k.Wait))
+	case k.Split == nil:
+		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s",
+			stoker.AboutSeconds(k.Fetch), diagnose.CoreShare(k))
+	case math.IsNaN(k.Fetch):
+		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "where a worker's time goes: %s",
+			describeSplit(k.Split))
+	case k.Workers == 0:
+		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
+			"preparing one batch takes the launching thread %s: %s; the rest of the step takes %s",
+			stoker.AboutSeconds(k.Fetch), describeSplit(k.Split), stoker.AboutSeconds(k.HostStep-k.Wait))
+	}
+	return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s: %s",
+		stoker.AboutSeconds(k.Fetch), describeSplit(k.Split))
+}
+
+// coreDemand is the share of a fetch in which it wants a core; NaN unknown.
+func coreDemand(s *measure.Split) float64 {
+	if s == nil {
+		return math.NaN()
+	}
+	return s.Wants()
+}
+
+// describeSplit names the parts of a fetch that are there.
+func describeSplit(s *measure.Split) string {
+	if s == nil {
+		return "unknown"
+	}
+	var said []string
+	names := [...]string{
+		"on a core", "waiting for a core", "waiting for storage", "waiting for the network",
+		"asleep otherwise (a timer, a lock, a pipe, another program)",
+	}
+	for i, part := range stoker.Hundred(s.Core, s.Queued, s.Storage, s.Network, s.Asleep) {
+		if part > 0 {
+			said = append(said, fmt.Sprintf("%d %% %s", part, names[i]))
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// fillOtherInput takes what rules may ask of a loop whose input is no DataLoader: how long it
+// waits is known, and nothing of workers, of settings or of what a batch costs.
+func (l filler) fillOtherInput() {
+	none := diagnose.Quantity{}
+	l.LaunchThreadLoads, l.WorkersLoad, l.WorkersSaturated, l.FetchEvidence = none, none, none, nil
+	l.OwnCodeDelaysDevice = diagnose.AskFact("Is the input something else than a DataLoader?", true,
+		l.Costs.Other(l.run))
+	l.OwnCodeDelaysDevice.Evidence = append(slices.Clone(l.InputShort.Evidence),
+		diagnose.AddEvidence(nil, l.Costs.Wait, "seconds", "step.wait",
+			"the loop waits %s of a %s step for its next batch, which no DataLoader prepares: how is unknown",
+			stoker.AboutSeconds(l.Costs.Wait), stoker.AboutSeconds(l.Costs.HostStep))...)
+}

@@ -1,0 +1,196 @@
+package live
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// insideSteps is what the hook saw inside of the judged steps that it looked into, on the
+// device's clock.
+type insideSteps struct {
+	recording.DeviceAsks
+	span              float64 // of a step, seconds
+	copying, exchange float64 // shares of it
+}
+
+// sumInsides sums what was inside of a window's steps; false where nobody looked or there
+// is no device.
+func sumInsides(w recording.Window) (in insideSteps, ok bool) {
+	insides := w.Insides()
+	if len(insides) == 0 || insides[0].Clock == recording.HostClock {
+		return in, false
+	}
+	for _, i := range insides {
+		in.span, in.copying, in.exchange = in.span+i.Span, in.copying+i.Copy, in.exchange+i.Exchange
+	}
+	in.DeviceAsks, in.copying, in.exchange = w.Asks(), in.copying/in.span, in.exchange/in.span
+	in.span /= float64(len(insides))
+	return in, true
+}
+
+// fewLaunches is how many launches a step has at least where launching them can be its
+// limit. [J]
+const fewLaunches = 10
+
+// fillParts are what the window went into as far as a live job tells it. That the launching
+// thread waits for a core is a name, where it is known who has them.
+func (l filler) fillParts() {
+	if math.IsNaN(l.Idle) || l.LoaderIterated && !l.HasSteps {
+		return
+	}
+	input := l.Stall
+	if l.HasSteps && math.IsNaN(input) {
+		input = l.MostStall()
+	}
+	stall := stat.Or(input, 0) // in a loop that no loader feeds nobody tells it from other work of the host
+	p := diagnose.Parts{Input: input, Copies: stat.Or(l.Shares.Copy, 0), Exchange: stat.Or(l.Parts.Exchange, 0)}
+	in, ok := sumInsides(l.Costs.Window)
+	if ok { // what the host does to have them copied is theirs, too
+		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
+	}
+	rest := max(0, l.Idle+stat.Or(l.Shares.Copy, 0)-stall-p.Copies)
+	if l.OthersTakeCores.Score > 0 || l.QuotaTakesCores.Score > 0 {
+		p.Queued = min(stat.Or(l.measureLaunchQueue(), 0), rest)
+		rest -= p.Queued
+	}
+	if ok {
+		exchange := min(in.exchange, rest)
+		p.Exchange, rest = max(p.Exchange, exchange), rest-exchange
+		if in.Launches >= fewLaunches && rest*in.span/in.Launches < diagnose.LongGap {
+			p.Host, rest = rest, 0
+		} else if in.Launches > 0 {
+			p.Long, rest = rest, 0
+		}
+	}
+	// requests, a timer: what is waited for lies outside
+	if w := l.measureWhereabouts(); !l.HasSteps && w.Others < busyCores {
+		rest -= min(rest, l.Idle*stat.Or(w.shareAway(l.Idle), 0))
+	}
+	p.Unnamed = rest
+	l.Parts = p
+	if ok {
+		l.fillInside(in)
+	}
+}
+
+// fillInside takes what rules ask of the inside of steps.
+func (l filler) fillInside(in insideSteps) {
+	p := l.Parts
+	l.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
+		diagnose.LongGapText+"?", p.Host, 0.08, 0.15, "").
+		WithEvidence(in.Launches, "launches", "step.launches",
+			"a step launches %.0f times, and the device waits %s before each: %s of the time",
+			in.Launches, stoker.AboutSeconds(p.Host*in.span/in.Launches), stoker.Percent(p.Host))
+	if math.IsNaN(in.Launches) {
+		l.DeviceWaitsForLaunch = diagnose.Quantity{}
+	}
+	l.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
+		" and more?", p.Long, 0.08, 0.15, "").
+		WithEvidence(p.Long, "ratio", "step.launches",
+			"the device waits for the host %s of the time, in gaps of %s in the mean: a step launches %.1f times",
+			stoker.Percent(p.Long), stoker.AboutSeconds(p.Long*in.span/in.Launches), in.Launches)
+	if l.CollectivesRunAlone.Score == 0 {
+		l.CollectivesRunAlone = in.askExchange()
+	}
+	if l.OneRankLate.Score == 0 {
+		l.OneRankLate = l.askOneRankLate()
+	}
+	l.Findings = append(l.Findings, l.findAsks(in)...)
+}
+
+// askExchange is whether the program's own collectives take time.
+func (in insideSteps) askExchange() diagnose.Quantity {
+	return diagnose.AskShare("Do collectives take time of their own?", in.exchange, 0.05, 0.12,
+		"those that PyTorch starts within backward are not counted").
+		WithEvidence(in.exchange, "ratio", "step.exchange",
+			"the program's collectives take %s of a step (%s of %s), by the device's own clock",
+			stoker.Percent(in.exchange), stoker.AboutSeconds(in.exchange*in.span), stoker.AboutSeconds(in.span))
+}
+
+// askMeasuredCopies is whether copies take a good part of the step, by the device's clock.
+func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
+	q := diagnose.AskShare("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
+		WithEvidence(in.copying, "ratio", "step.copy",
+			"copying to the device takes %s of a step (%s of %s), by the device's own clock",
+			stoker.Percent(in.copying), stoker.AboutSeconds(in.copying*in.span), stoker.AboutSeconds(in.span)).
+		WithEvidence(in.Copies, "copies", "step.copies", "a step asks for %s copies, %s in all",
+			stoker.About(in.Copies), stoker.AboutBytes(in.CopyBytes))
+	if in.Pageable > 0 {
+		q = q.WithEvidence(in.Pageable, "bytes", "step.pageable",
+			"%s of it from pageable memory: the CPU stages it, and the launching thread waits",
+			stoker.Percent(in.Pageable/in.CopyBytes))
+	}
+	return q
+}
+
+// findAsks are findings on what the program asks of the device within a step.
+func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
+	p := l.Parts
+	if p.Host >= diagnose.LaunchTrigger {
+		f := diagnose.NewFinding(diagnose.FindingLaunchBound)
+		f.Share, f.Saves = p.Host, p.Host
+		f.Text = fmt.Sprintf("the device waits for the host to launch %s of the time: %.0f launches in a step of %s",
+			stoker.Percent(p.Host), in.Launches, stoker.AboutSeconds(in.span))
+		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
+		f.Advice = diagnose.LaunchAdvice
+		out = append(out, f)
+	}
+	idle := l.Idle - stat.Or(l.Stall, 0)
+	held := in.SyncTime/in.span >= diagnose.HeldTrigger && idle >= diagnose.WaitTrigger
+	if in.Syncs >= 1 && (held || idle >= diagnose.LaunchTrigger) {
+		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
+		held := min(1, in.SyncTime/in.span)
+		f.Share, f.Saves = held, diagnose.LostToWaits(idle, held)
+		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or "+
+			"synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has "+
+			"launched again: %s of the time at most",
+			stoker.About(in.Syncs), stoker.Percent(held), stoker.Percent(idle))
+		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
+		f.Advice = diagnose.SyncAdvice
+		out = append(out, f)
+	}
+	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
+		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
+		f.Share, f.Saves = in.copying, in.copying
+		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s copies: the CPU stages them, the "+
+			"launching thread waits, and they take %s of the time",
+			stoker.AboutBytes(in.Pageable), stoker.About(in.Copies), stoker.Percent(in.copying))
+		f.Settings = []stoker.Change{
+			diagnose.ProposeChange(stoker.PinMemory, nil, true),
+			diagnose.ProposeChange(stoker.NonBlocking, nil, true),
+		}
+		f.Advice = diagnose.PinAdvice
+		out = append(out, f)
+	}
+	return out
+}
+
+// askOneRankLate is whether the other ranks wait for one in their collectives: it waits least.
+func (l filler) askOneRankLate() diagnose.Quantity {
+	least, most, rank := math.Inf(1), 0.0, 0
+	for _, k := range l.trainers {
+		in, ok := sumInsides(k.Window)
+		if !ok || len(l.trainers) < 2 {
+			return diagnose.Quantity{}
+		}
+		if in.exchange < least {
+			least, rank = in.exchange, k.Window.Rank
+		}
+		most = max(most, in.exchange)
+	}
+	if most <= 0 {
+		return diagnose.Quantity{}
+	}
+	l.RankLateBy = most - least
+	return diagnose.AskShare("Do the other ranks wait for one?", l.RankLateBy, diagnose.LateWarning,
+		diagnose.LateCritical, "").
+		WithEvidence(l.RankLateBy, "ratio", "step.exchange",
+			"rank %d comes last to collectives: it spends %s of its time in them, another rank %s", rank,
+			stoker.Percent(least), stoker.Percent(most))
+}

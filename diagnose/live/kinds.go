@@ -1,0 +1,113 @@
+package live
+
+import (
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// knownBy are the libraries whose functions tell a kind: by the begin of their file, and
+// where there are some by a part of their name. The first that fits counts.
+var knownBy = []struct {
+	kind      diagnose.Kind
+	files     []string
+	functions []string
+}{
+	{diagnose.Tokenizer, []string{
+		"transformers/tokenization", "transformers/models/", "tokenizers/",
+		"sentencepiece/", "tiktoken/", "nltk/", "spacy/",
+	}, nil},
+	{
+		diagnose.Connection,
+		[]string{
+			"urllib3/", "http/client.py", "socket.py", "ssl.py", "psycopg", "pymysql/", "pymongo/", "redis/",
+			"sqlalchemy/", "paramiko/",
+		},
+		[]string{"connect", "create_connection", "do_handshake", "wrap_socket", "_new_conn", "getaddrinfo"},
+	},
+	{diagnose.Request, []string{
+		"urllib3/", "urllib/", "http/client.py", "requests/", "socket.py", "ssl.py", "botocore/", "boto3/", "fsspec/",
+		"s3fs/", "gcsfs/", "aiohttp/", "httpx/",
+		"psycopg", "pymysql/", "pymongo/", "redis/", "sqlalchemy/", "asyncio/",
+	}, nil},
+	{diagnose.Decoder, []string{
+		"PIL/ImageFile.py", "torchvision/io/", "torchcodec/", "imageio/", "skimage/io/", "soundfile.py",
+		"librosa/core/audio.py", "audioread/", "torchaudio/_", "torchaudio/backend/",
+		"decord/", "av/", "pydicom/", "nibabel/", "tifffile/", "rasterio/", "nvidia/dali/",
+	}, nil},
+	{diagnose.Decoder, []string{"PIL/Image.py"}, []string{"open", "_getexif"}}, // reads what the file is
+	{
+		diagnose.Opening,
+		[]string{
+			"h5py/_hl/files.py", "zipfile", "tarfile.py", "netCDF4/", "zarr/", "pyarrow/parquet/",
+			"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py",
+		},
+		[]string{"open", "__init__", "load", "make_fid", "_RealGetContents"},
+	},
+	{
+		diagnose.Conversion,
+		[]string{"torchvision/transforms/"},
+		[]string{"ToTensor", "to_tensor", "ToImage", "to_image", "pil_to_tensor", "PILToTensor"},
+	},
+	{
+		diagnose.Conversion,
+		[]string{"PIL/Image.py"},
+		[]string{"__array_interface__", "tobytes", "fromarray", "frombuffer"},
+	},
+	{diagnose.Augmentation, []string{
+		"torchvision/transforms/", "PIL/", "albumentations/", "albucore/", "kornia/", "imgaug/", "monai/transforms/",
+		"torchio/", "torchaudio/", "scipy/ndimage/", "scipy/signal/",
+		"skimage/", "librosa/", "audiomentations/",
+	}, nil},
+	{
+		diagnose.Collate,
+		[]string{"torch/utils/data/_utils/collate.py"},
+		[]string{"collate_numpy_array_fn", "collate_numpy_scalar_fn", "collate_float_fn", "collate_int_fn", "collate_str_fn"},
+	},
+	{diagnose.Collate, []string{"transformers/data/data_collator.py"}, nil},
+	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
+	{diagnose.Parser, []string{
+		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
+		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "datasets/", "pickle.py",
+	}, nil},
+}
+
+// kindOf tells what is done in a stack: the innermost function that is known says it.
+func kindOf(s recording.Stack) diagnose.Kind {
+	for i := len(s.Places) - 1; i >= 0; i-- {
+		for _, known := range knownBy {
+			if startsWithAny(s.Places[i].File, known.files) &&
+				(known.functions == nil || containsAny(s.Places[i].Function, known.functions)) {
+				return known.kind
+			}
+		}
+	}
+	for _, p := range s.Places {
+		if p.Own() && strings.Contains(p.Function, "collate") {
+			return diagnose.Collate
+		}
+	}
+	if s.Asleep {
+		return diagnose.Waits
+	}
+	return diagnose.Code
+}
+
+func startsWithAny(text string, with []string) bool {
+	for _, w := range with {
+		if strings.HasPrefix(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAny(text string, any []string) bool {
+	for _, part := range any {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}

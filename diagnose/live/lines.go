@@ -1,0 +1,152 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+const (
+	fewLooks  = 30   // at stacks, below which they tell too little. [J]
+	leastLine = 0.05 // of a fetch that is worth a word
+	twoSigmas = 1.96
+)
+
+// findLines are the lines on which those that load for the judged trainer spend their
+// time, most first. What its own thread loads beside workers is another loader's.
+func (l filler) findLines() []diagnose.Line {
+	stacks, looks := l.run.Stacks(l.From, l.To,
+		recording.Loading{PID: l.Costs.Window.PID, Worker: l.Costs.Workers > 0})
+	if !(looks >= fewLooks) {
+		return nil
+	}
+	var all spent
+	groups := map[string]*group{}
+	for _, s := range stacks {
+		all.add(s)
+		if len(s.Places) > 0 {
+			own, call := splitStack(s.Places)
+			kind, key := kindOf(s), fmt.Sprint(own.File, own.Function, "\n", call.File)
+			// those are several calls, one after the other
+			if kind != diagnose.Request && kind != diagnose.Connection {
+				key += call.Function
+			}
+			if groups[key] == nil {
+				// the first is where most time goes
+				groups[key] = &group{own: own, call: call, kinds: map[diagnose.Kind]float64{}}
+			}
+			groups[key].add(s)
+			groups[key].kinds[kind] += s.Seconds
+		}
+	}
+	job := predict.Baseline{Took: math.NaN()}
+	if l.HasSteps {
+		job = l.Costs.Baseline(l.run)
+	}
+	lines, data := make([]diagnose.Line, 0, len(groups)), l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	for _, g := range groups {
+		if g.whole() >= leastLine*all.whole() {
+			lines = append(lines, g.asLine(all, looks, job))
+			at := &lines[len(lines)-1]
+			collates := at.Kind == diagnose.Collate || at.Kind == diagnose.Stacking
+			if data != nil && at.Own.File == "" && !collates {
+				at.Data = data.Dataset
+			}
+		}
+	}
+	slices.SortFunc(lines, func(a, b diagnose.Line) int {
+		return cmp.Or(cmp.Compare(b.Share.Point, a.Share.Point), cmp.Compare(a.String(), b.String()))
+	})
+	return lines
+}
+
+// spent is time on a core, and time asleep.
+type spent struct{ core, asleep float64 }
+
+func (s *spent) whole() float64 { return s.core + s.asleep }
+
+func (s *spent) add(stack recording.Stack) {
+	if stack.Asleep {
+		s.asleep += stack.Seconds
+	} else {
+		s.core += stack.Seconds
+	}
+}
+
+// group are the stacks of one Line.
+type group struct {
+	spent
+	own, call recording.Place
+	kinds     map[diagnose.Kind]float64
+}
+
+func (g *group) asLine(all spent, looks float64, job predict.Baseline) diagnose.Line {
+	perSecond := looks / all.whole()
+	core := estimateShare(g.core, all.core, perSecond*all.core)
+	waiting := estimateShare(g.asleep, all.asleep, perSecond*all.asleep)
+	line := diagnose.Line{
+		Own: g.own, Call: g.call, Share: estimateShare(g.whole(), all.whole(), looks),
+		Without: job.Without(core, waiting),
+	}
+	for kind, seconds := range g.kinds {
+		if now := g.kinds[line.Kind]; seconds > now || seconds == now && kind < line.Kind {
+			line.Kind = kind
+		}
+	}
+	return line
+}
+
+// estimateShare is how large a part is of which so many looks saw the whole, with 95 %
+// (Wilson's interval).
+func estimateShare(part, whole, looks float64) stoker.Interval {
+	if !(whole > 0) {
+		return stoker.Exactly(0)
+	}
+	p, z := min(1, part/whole), twoSigmas*twoSigmas/looks
+	middle, off := (p+z/2)/(1+z), math.Sqrt(z*p*(1-p)+z*z/4)/(1+z)
+	return stoker.Interval{Low: max(0, min(p, middle-off)), Point: p, High: min(1, max(p, middle+off))}
+}
+
+// splitStack finds in a stack the program's own innermost line, and the function of a library
+// behind it that says best what is done: the innermost one that is a step of its own,
+// else the one that the program calls.
+func splitStack(places []recording.Place) (own, call recording.Place) {
+	behind := places
+	for i, p := range places {
+		if p.Own() {
+			own, behind = p, places[i+1:]
+		}
+	}
+	if len(behind) == 0 {
+		return own, call
+	}
+	for _, p := range slices.Backward(behind) {
+		if strings.HasPrefix(p.File, "PIL/") {
+			continue // its Image.transform is no step, but behind several
+		}
+		if name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]; steps[name] && !plumbing[p.Function] {
+			return own, p
+		}
+	}
+	return own, behind[0]
+}
+
+// steps are how libraries call what does one step of preparing a sample.
+var steps = map[string]bool{
+	"__call__": true, "forward": true, "transform": true, "_transform": true, "apply": true, "__getitem__": true,
+	"__next__": true, "__iter__": true,
+	"pil_loader": true, "accimage_loader": true, "collate": true, "default_collate": true,
+}
+
+// plumbing are such that only call others. Before Python 3.11 they cannot be told.
+var plumbing = map[string]bool{
+	"Compose.__call__": true, "Compose.forward": true, "Transform.forward": true,
+	"Sequential.forward": true, "Module.__call__": true,
+}

@@ -1,0 +1,93 @@
+package live
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// places reads "FILE FUNCTION" as the places of a stack, outermost first.
+func places(text ...string) (all []recording.Place) {
+	for i, one := range text {
+		file, function, _ := strings.Cut(one, " ")
+		all = append(all, recording.Place{File: file, Line: i + 1, Function: function})
+	}
+	return all
+}
+
+func TestKindsAndPlaces(t *testing.T) {
+	for _, c := range []struct {
+		stack     []recording.Place
+		asleep    bool
+		kind      diagnose.Kind
+		own, call string
+	}{
+		{stack: places("/train.py Faces.__getitem__"), kind: diagnose.Code, own: "Faces.__getitem__"},
+		{stack: places("/train.py Faces.__getitem__"), asleep: true, kind: diagnose.Waits, own: "Faces.__getitem__"},
+		{stack: places("/train.py Faces.__getitem__", "/train.py read", "PIL/Image.py Image.convert", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Decoder, own: "read", call: "Image.convert"},
+		{stack: places("torchvision/datasets/folder.py DatasetFolder.__getitem__", "torchvision/datasets/folder.py default_loader", "torchvision/datasets/folder.py pil_loader",
+			"PIL/Image.py Image.convert", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Decoder, call: "pil_loader"},
+		{stack: places("torchvision/datasets/folder.py DatasetFolder.__getitem__", "torchvision/transforms/transforms.py Compose.__call__", "torch/nn/modules/module.py Module._call_impl",
+			"torchvision/transforms/transforms.py RandomResizedCrop.forward", "torchvision/transforms/functional.py resize", "PIL/Image.py Image.resize"), kind: diagnose.Augmentation, call: "RandomResizedCrop.forward"},
+		{stack: places("/train.py Faces.__getitem__", "PIL/Image.py Image.rotate", "PIL/Image.py Image.transform"), kind: diagnose.Augmentation, own: "Faces.__getitem__", call: "Image.rotate"},
+		{stack: places("torchvision/datasets/mnist.py MNIST.__getitem__", "torchvision/transforms/transforms.py Compose.__call__", "torchvision/transforms/transforms.py ToTensor.__call__",
+			"torchvision/transforms/functional.py to_tensor"), kind: diagnose.Conversion, call: "ToTensor.__call__"},
+		{stack: places("/train.py Faces.__getitem__", "PIL/Image.py Image.__array_interface__", "PIL/Image.py Image.tobytes"), kind: diagnose.Conversion, own: "Faces.__getitem__", call: "Image.__array_interface__"},
+		{stack: places("/train.py pad_collate"), kind: diagnose.Collate, own: "pad_collate"},
+		{stack: places("torch/utils/data/_utils/collate.py default_collate", "torch/utils/data/_utils/collate.py collate"), kind: diagnose.Stacking, call: "collate"},
+		{stack: places("torch/utils/data/_utils/collate.py default_collate", "torch/utils/data/_utils/collate.py collate_float_fn"), kind: diagnose.Collate, call: "default_collate"},
+		{stack: places("torch/utils/data/_utils/collate.py default_collate", "torch/utils/data/_utils/collate.py collate_tensor_fn"), kind: diagnose.Stacking, call: "default_collate"},
+		{stack: places("/train.py collate", "transformers/tokenization_utils_base.py PreTrainedTokenizerBase.__call__", "transformers/tokenization_utils_tokenizers.py _encode_plus"), kind: diagnose.Tokenizer, own: "collate", call: "PreTrainedTokenizerBase.__call__"},
+		{stack: places("/train.py read", "http/client.py HTTPConnection.request", "http/client.py HTTPConnection.connect", "socket.py create_connection"), asleep: true, kind: diagnose.Connection, own: "read", call: "HTTPConnection.request"},
+		{stack: places("/train.py read", "urllib3/connectionpool.py HTTPConnectionPool.urlopen", "ssl.py SSLSocket.do_handshake"), kind: diagnose.Connection, own: "read", call: "HTTPConnectionPool.urlopen"},
+		{stack: places("/train.py read", "http/client.py HTTPResponse.read", "socket.py SocketIO.readinto"), asleep: true, kind: diagnose.Request, own: "read", call: "HTTPResponse.read"},
+		{stack: places("/train.py read", "h5py/_hl/files.py File.__init__", "h5py/_hl/files.py make_fid"), kind: diagnose.Opening, own: "read", call: "File.__init__"},
+		{stack: places("/train.py read", "zipfile.py ZipFile.__init__", "zipfile.py ZipFile._RealGetContents"), kind: diagnose.Opening, own: "read", call: "ZipFile.__init__"},
+		{stack: places("/train.py read", "json/__init__.py loads", "json/decoder.py JSONDecoder.decode"), kind: diagnose.Parser, own: "read", call: "loads"},
+	} {
+		own, call := splitStack(c.stack)
+		if kind := kindOf(recording.Stack{Places: c.stack, Asleep: c.asleep}); kind != c.kind || own.Function != c.own || call.Function != c.call {
+			t.Errorf("%v is %s at %q in %q, want %s at %q in %q", c.stack, kind, own.Function, call.Function, c.kind, c.own, c.call)
+		}
+	}
+	for _, kind := range []diagnose.Kind{diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Code} {
+		if kind.Words() == "" || (kind.Advice() == "") != (kind == diagnose.Stacking) {
+			t.Errorf("%s has no words", kind)
+		}
+	}
+	for _, known := range knownBy {
+		if known.kind.Words() == "" {
+			t.Errorf("there are no words for %s", known.kind)
+		}
+	}
+}
+
+// TestProportion: what is called 95 % holds the truth in 95 of 100, or more seldom by
+// what chance gives.
+func TestProportion(t *testing.T) {
+	chance := rand.New(rand.NewPCG(14, 1))
+	for _, truth := range []float64{0.03, 0.3, 0.7, 0.97} {
+		for _, looks := range []int{50, 400} {
+			held := 0
+			const rounds = 2000
+			for range rounds {
+				n := 0
+				for range looks {
+					if chance.Float64() < truth {
+						n++
+					}
+				}
+				if p := estimateShare(float64(n), float64(looks), float64(looks)); p.Low <= truth && truth <= p.High {
+					held++
+				}
+			}
+			if share := float64(held) / rounds; share < 0.92 || math.IsNaN(share) {
+				t.Errorf("%v of %d looks: %.3f hold it", truth, looks, share)
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Start values for loops that no DataLoader feeds. [J]
+const (
+	leastTold = 0.01 // share of a thread's time that is worth a word
+	mostAway  = 0.4  // share of the device's idle time from which a thread counts as waiting for others
+	busyCores = 0.25 // that others of the job use, from which it is them that it waits for
+)
+
+// whereabouts is where a thread's time goes, as shares of the window that may overlap
+// by what sampling is off; NaN is unknown.
+type whereabouts struct {
+	OnCore, Queued, Disk, Remote, Asleep, Parked float64
+	Others                                       float64 // cores that everything else of the job uses
+}
+
+// measureWhereabouts looks where the launching thread's time goes.
+func (l filler) measureWhereabouts() whereabouts {
+	subject := measure.LaunchThread(l.run, l.Costs.Window.PID)
+	states := l.run.Find(recording.ThreadState, subject)
+	share := func(s recording.State) float64 { return states.Share(l.From, l.To, s) }
+	w := whereabouts{
+		OnCore: l.run.Find(recording.ThreadCPU, subject).Rate(l.From, l.To),
+		Queued: l.run.Find(recording.ThreadQueue, subject).Rate(l.From, l.To),
+		Disk:   share(recording.OnDisk), Remote: share(recording.Remote), Asleep: share(recording.Asleep),
+		Parked: share(recording.Parked),
+	}
+	if math.IsNaN(w.OnCore) {
+		w.OnCore = share(recording.Running) - stat.Or(w.Queued, 0)
+	}
+	w.OnCore = min(1, w.OnCore)
+	w.Others = max(0, l.Costs.CoresUse-stat.Or(w.OnCore, 0))
+	return w
+}
+
+// shareAway is the share of the device's idle time in which the thread waits for somebody
+// else, at least: while the device works it may wait for that.
+func (w whereabouts) shareAway(idle float64) float64 {
+	return max(0, w.Asleep+w.Parked-(1-idle)) / idle
+}
+
+// String is a sentence; "" where nothing is known.
+func (w whereabouts) String() string {
+	var parts []string
+	add := func(share float64, text string) {
+		if share >= leastTold {
+			parts = append(parts, stoker.Percent(share)+" "+text)
+		}
+	}
+	add(w.OnCore, "on a core")
+	add(w.Queued, "waiting for a core")
+	add(w.Disk, "in reads from storage")
+	add(w.Remote, "in reads from the network")
+	add(w.Asleep, "asleep (a timer, a program that it runs)")
+	add(w.Parked, "waiting to be given something (a queue, a lock, a pipe, a socket)")
+	if len(parts) == 0 {
+		return ""
+	}
+	text := "the launching thread's time goes: " + strings.Join(parts, ", ")
+	switch {
+	case w.Others >= 0.05:
+		text += fmt.Sprintf("; everything else of the job uses %.2f cores", w.Others)
+	case w.Asleep+w.Parked >= mostAway:
+		text += "; nothing else of the job works, so that what it waits for lies outside: requests, a " +
+			"timer, the device"
+	}
+	return text
+}
+
+// askOwnCode is whether the program's own code keeps the device waiting, in a loop that no
+// DataLoader feeds: the launching thread works all the time, or waits for others of
+// the job that do. A thread that waits for the device may spin, so what it does while
+// the device works is no work.
+func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
+	atWork := 1 - w.Asleep - w.Parked
+	alone := max(0, atWork-stat.Or(l.Util, 0)) / l.Idle
+	q := diagnose.AskShare("Is the launching thread at work while the device is idle?", min(1, alone), 0.5, 0.75,
+		"a thread that launches many small kernels looks the same")
+	if away := w.shareAway(l.Idle); away >= mostAway && w.Others >= busyCores {
+		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away, mostAway/2,
+			mostAway, "what they do is unknown")
+	}
+	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen; %s", w).
+		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
+	if l.Costs.Others > 0.3 {
+		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
+	}
+	return q
+}
+
+// fillUnfed takes what rules may ask of a loop in which no DataLoader was seen, though the
+// hook was not kept out (it says nothing of a loop without an optimizer): there is
+// nothing to say of workers, of settings or of what a batch costs.
+func (l filler) fillUnfed() {
+	w := l.measureWhereabouts()
+	none := diagnose.Quantity{}
+	l.LaunchThreadLoads, l.WorkersLoad, l.WorkersSaturated = none, none, none
+	l.LoadingLacksCores, l.LaunchThreadAtWork = none, none
+	if !math.IsNaN(l.Idle) && w.String() != "" {
+		l.OwnCodeDelaysDevice, l.JobAwaitsOthers = l.askOwnCode(w), l.askAwaiting(w)
+	}
+}
+
+// askAwaiting is whether the launching thread waits for what is no part of the job.
+func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
+	away := w.shareAway(l.Idle)
+	if !(w.Others < busyCores) {
+		away = 0
+	}
+	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away, mostAway/2,
+		mostAway, "a program on another machine that is waited for looks the same as a request").
+		WithEvidence(away, "ratio", "thread.state", "%s", w).
+		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
+}

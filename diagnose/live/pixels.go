@@ -1,0 +1,159 @@
+package live
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Pixels says how much of preparing batches is work on pixels that stoker feed does for
+// an unchanged script, by where threads were seen on a core.
+type Pixels struct {
+	Share stoker.Interval // of the core time
+	What  []string        // the functions whose work it is, most first
+	Rest  []string        // the program's lines whose work stays where it is, most first
+	// needs the values of each picture at once, so that they cannot wait; without a file where nothing does
+	Asks recording.Place
+}
+
+// leastAsked is the share of the core time from which a line counts that needs a
+// picture's values. [J]
+const leastAsked = 0.02
+
+// work is what is done in a stack, as stoker feed sees it.
+type work int
+
+const (
+	otherWork work = iota
+	fedWork        // the daemon does it, with pictures that wait
+	asking         // somebody else gets the values of one picture
+)
+
+// FindPixels looks at those that load for the judged trainer; false where too few looks
+// were taken, or none of them saw Pillow decode a file.
+func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
+	stacks, looks := run.Stacks(c.Window.Start, c.Window.End,
+		recording.Loading{PID: c.Window.PID, Worker: c.Workers > 0})
+	var all spent
+	did := map[work]map[recording.Place]float64{otherWork: {}, fedWork: {}, asking: {}}
+	for _, s := range stacks {
+		all.add(s)
+		if s.Asleep || len(s.Places) == 0 {
+			continue
+		}
+		own, behind := innermost(s.Places)
+		kind, by := workOf(behind)
+		if kind == fedWork {
+			own = recording.Place{Function: by.Function}
+		}
+		did[kind][own] += s.Seconds
+		ok = ok || slices.ContainsFunc(behind,
+			func(p recording.Place) bool { return p.File == "PIL/ImageFile.py" && p.Function == "ImageFile.load" })
+	}
+	looks *= all.core / all.whole()
+	if !ok || !(looks >= fewLooks) {
+		return Pixels{}, false
+	}
+	fed, rest := did[fedWork], did[otherWork]
+	if sumSeconds(did[asking]) >= leastAsked*all.core {
+		p.Asks = ordered(did[asking])[0]
+	}
+	p.Share = estimateShare(sumSeconds(fed), all.core, looks)
+	p.What, p.Rest = foremost(fed, all.core), foremost(rest, all.core)
+	return p, true
+}
+
+// innermost is the program's own innermost line, else the outermost of all, and what it calls.
+func innermost(places []recording.Place) (own recording.Place, behind []recording.Place) {
+	for i, p := range slices.Backward(places) {
+		if p.Own() {
+			return p, places[i+1:]
+		}
+	}
+	return places[0], places
+}
+
+// workOf is what a program's line asks of libraries: the outermost function that is known says it.
+func workOf(behind []recording.Place) (work, recording.Place) {
+	for _, p := range behind {
+		name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]
+		for _, known := range works {
+			if strings.HasPrefix(p.File, known.file) &&
+				(len(known.functions) == 0 || slices.ContainsFunc(known.functions, func(f string) bool {
+					return f == name || f[0] == '*' && strings.HasSuffix(name, f[1:])
+				})) {
+				return known.work, p
+			}
+		}
+	}
+	return otherWork, recording.Place{}
+}
+
+// works are functions of libraries by what they do: those that python/stoker records
+// (docs/feed.md has the table). The first that fits counts.
+var works = []struct {
+	work      work
+	file      string   // how its name begins
+	functions []string // all where there are none; "*" stands for any beginning
+}{
+	{fedWork, "PIL/ImageFile.py", []string{"load"}},
+	{fedWork, "PIL/Image.py", []string{
+		"convert", "copy", "crop", "filter", "load", "point", "reduce", "resize",
+		"rotate", "transform", "transpose",
+	}},
+	{fedWork, "PIL/ImageEnhance.py", []string{"__init__", "enhance"}},
+	{fedWork, "PIL/ImageOps.py", []string{
+		"autocontrast", "equalize", "exif_transpose", "expand", "fit", "flip",
+		"invert", "mirror", "posterize", "solarize",
+	}},
+	{fedWork, "torchvision/transforms/_functional_pil.py", nil},
+	{
+		fedWork, "torchvision/transforms/functional.py",
+		[]string{"to_tensor", "pil_to_tensor", "normalize", "erase", "convert_image_dtype"},
+	},
+	{fedWork, "torchvision/transforms/_functional_tensor.py", []string{"hflip", "vflip"}},
+	{fedWork, "torchvision/transforms/v2/functional/_type_conversion.py", []string{"to_image"}},
+	{
+		fedWork, "torchvision/transforms/v2/functional/",
+		[]string{"normalize_image", "to_dtype_image", "erase_image", "horizontal_flip_image", "vertical_flip_image"},
+	},
+	{fedWork, "torch/utils/data/_utils/collate.py", []string{"collate_tensor_fn"}},
+	{asking, "torchvision/transforms/_functional_tensor.py", nil},
+	{asking, "torchvision/transforms/v2/functional/", []string{"*_image"}},
+	{asking, "PIL/Image.py", []string{
+		"__array_interface__", "tobytes", "getdata", "getpixel", "save", "split",
+		"getchannel", "paste", "thumbnail", "quantize", "histogram",
+	}},
+	{asking, "PIL/ImageDraw.py", nil},
+}
+
+func sumSeconds(seconds map[recording.Place]float64) (all float64) {
+	for _, s := range seconds {
+		all += s
+	}
+	return all
+}
+
+// foremost says where most of some time was spent, as shares of all.
+func foremost(seconds map[recording.Place]float64, all float64) (said []string) {
+	for _, p := range ordered(seconds) {
+		if len(said) == diagnose.LinesSaid || seconds[p] < leastLine*all {
+			break
+		}
+		said = append(said, strings.TrimSpace(p.String())+" "+diagnose.WholePercent(seconds[p]/all))
+	}
+	return said
+}
+
+// ordered are places, those with most time first.
+func ordered(seconds map[recording.Place]float64) []recording.Place {
+	return slices.SortedFunc(maps.Keys(seconds), func(a, b recording.Place) int {
+		return cmp.Or(cmp.Compare(seconds[b], seconds[a]), cmp.Compare(a.String(), b.String()))
+	})
+}

@@ -1,0 +1,120 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Of ranks in one recording a device that waits in a collective looks as busy as one
+// that computes: some kernel runs. What tells them apart is how much of the device is at
+// work (SM activity), else its power.
+const (
+	LooksBusy    = 0.9  // utilisation from which a device looks busy
+	RanksApart   = 0.2  // of the device: how much more the late one is at work than the others
+	idleWaiting  = 0.5  // SM activity below which a busy device mostly waits (NVIDIA calls it likely ineffective)
+	waitingPower = 0.35 // of the limit: the same by power
+	busyNetwork  = 0.5  // of an interface's speed
+)
+
+// measureEffort is how much of a device is at work, by SM activity, else by power over its
+// limit; NaN unknown. least is the value below which it mostly waits.
+func (l filler) measureEffort(device int) (share, least float64, what string) {
+	if s := l.meanLevel(recording.GPUActive, device); !math.IsNaN(s) {
+		return s, idleWaiting, "of its multiprocessors at work"
+	}
+	for _, g := range l.run.Facts.GPUs {
+		if g.Index == device {
+			return l.meanLevel(recording.GPUPower, device) / stat.Value(g.PowerLimit), waitingPower,
+				"of its power limit drawn"
+		}
+	}
+	return math.NaN(), waitingPower, ""
+}
+
+// MeasureEffort is how much of a device is at work in a window; NaN unknown.
+func MeasureEffort(run *recording.Run, w recording.Window, device int) float64 {
+	l := filler{Case: diagnose.NewCase(), run: run}
+	l.From, l.To = w.Start, w.End
+	effort, _, _ := l.measureEffort(device)
+	return effort
+}
+
+// compareRanks fills in whether one rank is late, and whether the exchange between them
+// is the limit, where the devices of several ranks tell.
+func (l filler) compareRanks() {
+	l.RankLateBy = math.NaN()
+	if p := l.run.Process(l.Costs.Window.PID); p == nil || p.World < 2 {
+		return
+	}
+	var efforts []float64
+	least, what := 0.0, ""
+	for _, k := range l.trainers {
+		p := l.run.Process(k.Window.PID)
+		if p == nil || !(k.Busy >= LooksBusy) {
+			return // a rank whose device idles tells more by itself
+		}
+		share, bound, of := l.measureEffort(p.Device)
+		if math.IsNaN(share) {
+			return
+		}
+		efforts, least, what = append(efforts, share), bound, of
+	}
+	if len(efforts) == 0 {
+		return
+	}
+	l.fillOneLate(efforts, what)
+	l.fillAllWait(efforts, least, what)
+}
+
+// fillOneLate is whether one rank is at work while the others wait for it.
+func (l filler) fillOneLate(efforts []float64, what string) {
+	if len(efforts) < 2 {
+		return
+	}
+	most := slices.Max(efforts)
+	at := slices.Index(efforts, most)
+	others := stat.Mean(slices.Delete(slices.Clone(efforts), at, at+1))
+	late := l.trainers[at].Window.Rank
+	answer := fmt.Sprintf("rank %d has %s %s, the others %s", late, stoker.Percent(most), what, stoker.Percent(others))
+	l.OneRankLate = diagnose.AskFact("Do the other ranks wait for one, though all devices look busy?",
+		most-others >= RanksApart, answer).
+		WithEvidence(most-others, "ratio", string(recording.GPUActive),
+			"all devices look busy, but %s: they wait for rank %d in collectives", answer, late)
+}
+
+// fillAllWait is whether all ranks wait in collectives while an interface is busy.
+func (l filler) fillAllWait(efforts []float64, least float64, what string) {
+	most := slices.Max(efforts)
+	name, use, both := l.findNetwork()
+	waits := most < least && use >= busyNetwork && both
+	if waits {
+		l.Parts.Exchange = l.Util * (1 - most) // of the time in which the device looks busy
+	}
+	l.CollectivesRunAlone = diagnose.AskFact("Do all devices wait for the exchange between ranks?", waits,
+		fmt.Sprintf("at most %s %s", stoker.Percent(most), what)).
+		WithEvidence(most, "ratio", string(recording.GPUActive),
+			"some kernel runs nearly all the time, but there is at most %s %s: a kernel that waits for other ranks "+
+				"counts as running", stoker.Percent(most), what).
+		WithEvidence(use, "ratio", string(recording.NetSent), "%s is used %s of what it can", name,
+			stoker.Percent(min(1, use)))
+}
+
+// findNetwork is the interface that is used most, how much of it, and whether it sends about
+// as much as it receives, as ranks do and readers of a data set do not.
+func (l filler) findNetwork() (name string, use float64, both bool) {
+	use = math.NaN()
+	for _, s := range l.run.All(recording.NetReceived) {
+		speed := l.run.Facts.Machine.NetSpeed[s.Subject]
+		in, out := s.Rate(l.From, l.To), l.run.Find(recording.NetSent, s.Subject).Rate(l.From, l.To)
+		if u := max(in, out) / speed; speed > 0 && !(u <= use) {
+			name, use, both = s.Subject[len("net/"):], u, min(in, out) >= 0.5*max(in, out)
+		}
+	}
+	return name, use, both
+}

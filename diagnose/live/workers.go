@@ -1,0 +1,85 @@
+package live
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// torchAhead is PyTorch's prefetch_factor where workers are used.
+const torchAhead = 2
+
+// findDeepQueue tells of workers whose batches take more of /dev/shm than it has, or nearly:
+// a worker that finds it full dies of a bus error.
+func (l filler) findDeepQueue() (diagnose.Finding, bool) {
+	w := l.Costs.Window
+	loader := l.run.Loader(w.PID, w.Loader)
+	size := stat.Value(l.run.Facts.Machine.ShmBytes)
+	if loader == nil || l.Costs.Workers == 0 || l.Costs.Feed != nil || !(size > 0) || !(loader.BatchBytes > 0) {
+		return diagnose.Finding{}, false
+	}
+	ahead := torchAhead
+	if n, ok := loader.Settings.Int(stoker.PrefetchFactor); ok {
+		ahead = n
+	}
+	need := float64(l.Costs.Workers*ahead) * loader.BatchBytes
+	left := l.run.Find(recording.MachineShm, "machine").Between(l.From, l.To)
+	least := size
+	for _, v := range left.V {
+		least = min(least, v)
+	}
+	if need < 0.8*size && least > 0.1*size { // [J] batches differ, and others use it as well
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingDeepQueue,
+		fmt.Sprintf("%s keep %d batches of %s each ahead: %s of the %s of /dev/shm, of which %s were left at "+
+			"least. A worker that finds it full dies of a bus error: a smaller prefetch_factor, fewer workers, or "+
+			"more of it (docker run --shm-size, --ipc=host)",
+			stoker.Many(l.Costs.Workers, "worker"), ahead, stoker.AboutBytes(loader.BatchBytes),
+			stoker.AboutBytes(need), stoker.AboutBytes(size), stoker.AboutBytes(least)))
+	return f, true
+}
+
+// findPinThread tells of PyTorch's thread that copies batches to page-locked memory, where it
+// is always at work and the device waits though the workers keep up.
+func (l filler) findPinThread() (diagnose.Finding, bool) {
+	p := l.run.Process(l.Costs.Window.PID)
+	if p == nil || p.PinThread == 0 || l.Costs.Workers == 0 || !(l.InputShort.Score >= 0.5) {
+		return diagnose.Finding{}, false
+	}
+	subject := fmt.Sprintf("thread/%d", p.PinThread)
+	core := l.run.Find(recording.ThreadCPU, subject).Rate(l.From, l.To)
+	queued := stat.Or(l.run.Find(recording.ThreadQueue, subject).Rate(l.From, l.To), 0)
+	if !(core+queued >= 0.8) || !(l.WorkersPreparing() < 0.7) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingPinThread,
+		fmt.Sprintf("the one thread that copies batches to page-locked memory is always at work (%s of the time on "+
+			"a core), and the workers wait for it: each batch is copied once more there. Smaller batches of data "+
+			"(uint8 instead of float32), or pin_memory=False, relieve it", stoker.Percent(min(1, core))))
+	return f, true
+}
+
+// findTooManyWorkers tells of workers that wait for each other's cores: twice as many as
+// there are cores, which each of them wants most of the time.
+func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
+	k, cores := l.Costs, l.countCores()
+	if k.Feed != nil || k.Split == nil || !(cores > 0) || float64(k.Workers) < 2*math.Ceil(cores) ||
+		!(k.Split.Queued >= 0.25) {
+		return diagnose.Finding{}, false
+	}
+	enough := k.Baseline(l.run).EnoughWorkers()
+	if enough == k.Workers { // the law does not know how much less fewer would queue
+		enough = int(math.Ceil(cores))
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingTooManyWorkers,
+		fmt.Sprintf("%d workers share the %s cores that this job may use, and wait for one %s of their time: "+
+			"%d prepare as much, in less memory", k.Workers, stoker.AboutCores(cores), stoker.Percent(k.Split.Queued),
+			enough))
+	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, k.Workers, enough)}
+	return f, true
+}

@@ -1,0 +1,45 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Parts are what the window went into, as shares of it. They overlap with nothing
+// and, with what is missing here, add up to 1. In Queued the launching thread waits for
+// a core; Unnamed is idle time of which nobody knows more.
+type Parts struct {
+	Input, Host, Long, Copies, Exchange, Queued, Unnamed float64
+
+	Once float64 // of Long, what happens once
+}
+
+// unknownParts are those of a window whose gaps nobody saw.
+func unknownParts() Parts {
+	nan := math.NaN()
+	return Parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan, Queued: nan, Unnamed: nan}
+}
+
+// KernelShares are shares of the time in which kernels of computation ran.
+type KernelShares struct {
+	Plain  float64 // matrix work without Tensor Cores
+	Tensor float64 // matrix work on them
+	Moving float64 // kernels that move data
+	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
+}
+
+// BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the window, work between launches and copies that
+// nothing covers are mostly what its lack left uncovered: XProf calls 5 % of the
+// step moderately and 20 % highly input-bound. [J] Three tenths are left, so that
+// the runner-up is named.
+func BesideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 0.20) }
+
+// LoseTime reports whether a good part of the window has no work of the device's own in it.
+func (p Parts) LoseTime() bool {
+	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued < leastLost)
+}
+
+// leastLost is the part of the window in which the device waits for the host, from which
+// that is a matter of its own. [J] Half of the launch rule's first sign.
+const leastLost = 0.05

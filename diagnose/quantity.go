@@ -1,0 +1,83 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Quantity is something that a rule asks: the question in the words of where its
+// answer comes from, how much of a yes that is, and what was seen of it.
+type Quantity struct {
+	Question
+	Evidence []Evidence
+}
+
+// CanBeAsked reports whether the run can be asked at all; the answer may still be unknown.
+func (q Quantity) CanBeAsked() bool { return q.Text != "" }
+
+// AskedAs is the quantity asked in a rule's own words.
+func (q Quantity) AskedAs(text, note string) Quantity {
+	if q.CanBeAsked() {
+		q.Text, q.Note = text, note
+	}
+	return q
+}
+
+// WithEvidence adds what was seen of a quantity; what is unknown is no evidence.
+func (q Quantity) WithEvidence(value float64, unit, signal, format string, args ...any) Quantity {
+	q.Evidence = AddEvidence(q.Evidence, value, unit, signal, format, args...)
+	return q
+}
+
+// AddEvidence adds what was seen to a list; what is unknown is no evidence.
+func AddEvidence(list []Evidence, value float64, unit, signal, format string, args ...any) []Evidence {
+	if math.IsNaN(value) {
+		return list
+	}
+	return append(list, Evidence{Text: fmt.Sprintf(format, args...), Signal: signal, Value: value, Unit: unit})
+}
+
+// AskShare is a question whose answer is a share. It scores 0 below low, 1 above high, in
+// between in proportion (low > high asks for less). An unknown one scores half: it
+// neither convinces nor rules out.
+func AskShare(text string, value, low, high float64, note string) Quantity {
+	return AskShareOr(0.5, text, value, low, high, note)
+}
+
+// Unlikely is the score of an unknown answer to a question that would rule the
+// case out, or that the case rests on alone: without evidence it is taken for a
+// probable no.
+const Unlikely = 0.2
+
+// AskShareOr is share with its own score for an unknown value.
+func AskShareOr(unknown float64, text string, value, low, high float64, note string) Quantity {
+	q := Question{Text: text, Answer: "unknown", Score: unknown, Note: note}
+	if !math.IsNaN(value) {
+		q.Score = stat.Ramp(value, low, high)
+		q.Answer = YesNo(q.Score) + ", " + stoker.Percent(value)
+	}
+	return Quantity{Question: q}
+}
+
+// AskFact is a question with a plain answer.
+func AskFact(text string, yes bool, answer string) Quantity {
+	score := 0.0
+	if yes {
+		score = 1
+	}
+	return Quantity{Question: Question{Text: text, Answer: YesNo(score) + ", " + answer, Score: score}}
+}
+
+// YesNo is a score in a word.
+func YesNo(score float64) string {
+	switch {
+	case score >= 0.75:
+		return "yes"
+	case score <= 0.25:
+		return "no"
+	}
+	return "partly"
+}

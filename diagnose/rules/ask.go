@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"math"
+	"sort"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Answers are what all rules say of a Case.
+type Answers struct {
+	Class, RunnerUp diagnose.Class
+	Most            float64          // by how much the step gets shorter at most without the ailment; NaN unknown
+	Scores          []diagnose.Score // best first
+	Questions       []diagnose.Question
+	Evidence        []diagnose.Evidence // of Class; nil where no rule convinces
+}
+
+// AskAll asks the three classic questions and then every rule.
+func AskAll(of *diagnose.Case) Answers {
+	c := &inquiry{Case: of, evidence: map[diagnose.Class][]diagnose.Evidence{}}
+	a := Answers{Most: math.NaN()}
+	c.askClassic()
+	for _, rule := range rules {
+		c.rule = rule.Class
+		a.Scores = append(a.Scores, diagnose.Score{Class: rule.Class, Value: rule.check(c) * c.weighRule(rule.Class)})
+	}
+	sort.SliceStable(a.Scores, func(i, j int) bool { return a.Scores[i].Value > a.Scores[j].Value })
+	a.Class = decide(a.Scores)
+	a.RunnerUp = runnerUp(a.Scores, a.Class)
+	a.Evidence = c.evidence[a.Class]
+	rule, _ := FindRule(a.Class)
+	if rule.most != nil {
+		a.Most = rule.most(c)
+	}
+	if rule.refine != nil {
+		a.Class = rule.refine(c)
+		if a.Class != rule.Class {
+			a.Evidence = append(a.Evidence, c.evidence[a.Class]...)
+		}
+	}
+	a.Questions = c.questions
+	return a
+}
+
+// decide is the class of the best rule, where that convinces and leads.
+func decide(scores []diagnose.Score) diagnose.Class {
+	best, second := scores[0], scores[1]
+	if best.Value < LeastScore || best.Value-second.Value < leastMargin && !sameLack(best.Class, second.Class) {
+		return diagnose.Unknown
+	}
+	return best.Class
+}
+
+// sameLack reports whether two classes are of the same lack, that of core time for
+// loading: the better one is named though the other is near.
+func sameLack(a, b diagnose.Class) bool {
+	return a.Starves() && b.Starves() && a.Is(diagnose.CPUBound) && b.Is(diagnose.CPUBound)
+}
+
+// runnerUp is the second best rule; of an unknown verdict the best one.
+func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
+	for _, s := range scores {
+		if s.Class != class && s.Value > 0.05 {
+			return s.Class
+		}
+	}
+	return ""
+}
+
+// askClassic asks the three questions that everybody asks first.
+func (c *inquiry) askClassic() {
+	cpu := c.Costs.CoresUse / c.Costs.Cores
+	c.yes(diagnose.AskShare("Is GPU-Util high?", c.Util, 0.8, 0.95,
+		"it says only that some kernel ran, not that it filled the device; and a queue of launched work keeps it "+
+			"high while the host waits"))
+	c.yes(diagnose.AskShare("Is the CPU high?", cpu, 0.8, 0.95,
+		"one loading thread at 100 % is 1/cores of it, and a launching thread that spins for the device looks busy"))
+	both := math.Max(c.Util, cpu)
+	c.yes(diagnose.AskShare("Are both low?", both, 0.5, 0.3,
+		"low averages hide work that alternates: load, compute, load; a single thread can be the limit while "+
+			"both are low"))
+}
+
+// weighRule is 0 for rules that a run cannot answer to: a trace of a program's start
+// or of next to nothing tells nothing of steps, and one without a device only
+// that.
+func (c *inquiry) weighRule(class diagnose.Class) float64 {
+	switch {
+	case class == diagnose.StartUp:
+		return 1
+	case c.IsStartUp, c.InsteadOfSteps != "", c.WorksJudged < diagnose.FewWorks && class != diagnose.ComputeOnCPU:
+		return 0
+	case c.isUnseen() && class != diagnose.ComputeOnCPU && class != diagnose.NotTraining:
+		return 0
+	case class == diagnose.GPUBound && math.IsNaN(c.WorksRecorded) && math.IsNaN(c.Util) && math.IsNaN(c.Stall):
+		return 0 // nothing tells of a device
+	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:
+		// [J] Where these make one rank late, all others wait: that is the news.
+		return 1 - 0.5*stat.Ramp(c.RankLateBy, diagnose.LateWarning, diagnose.LateCritical)
+	}
+	return 1
+}
+
+// isUnseen reports whether nothing was seen of a device, a step or a loader: what the
+// cores do is then no sign of a device that waits.
+func (c *inquiry) isUnseen() bool {
+	return math.IsNaN(c.WorksRecorded) && !c.HasSteps && !c.HasUnfedSteps && !c.LoaderIterated &&
+		math.IsNaN(c.Util) && math.IsNaN(c.Stall)
+}

@@ -1,0 +1,43 @@
+package rules
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// starving is a Case of a job whose workers cannot keep up.
+func starving() *diagnose.Case {
+	c := diagnose.NewCase()
+	c.HasSteps, c.IsTraining, c.Stall, c.StallSource = true, true, 0.4, diagnose.DeviceEvents
+	c.Costs.Workers = 2
+	c.InputShort = diagnose.AskShare("Does the device wait for input?", c.Stall, 0.03, 0.07, "")
+	c.WorkersLoad = diagnose.AskFact("Are there worker processes?", true, "2")
+	c.WorkersSaturated = diagnose.AskShare("Do they always have a batch to prepare?", 0.95, 0.7, 0.88, "")
+	c.LoadingWaitsForStorage = diagnose.AskShare("Is loading waiting for storage?", 0.01, 0.3, 0.6, "")
+	c.LoadingLacksCores = diagnose.AskFact("Are the cores full?", false, "2 of 8")
+	return c
+}
+
+// A Case is all that rules need: no recording is behind these.
+func TestRulesAskACaseAlone(t *testing.T) {
+	workers, storage, cores := starving(), starving(), starving()
+	storage.LoadingWaitsForStorage = diagnose.AskShare("Is loading waiting for storage?", 0.8, 0.3, 0.6, "")
+	storage.StorageRemote = diagnose.AskShare("Does it come over a network?", 0.9, 0.3, 0.6, "")
+	cores.LoadingLacksCores = diagnose.AskFact("Are the cores full?", true, "8 of 8")
+	for want, c := range map[diagnose.Class]*diagnose.Case{
+		diagnose.TooFewWorkers: workers, diagnose.RemoteFS: storage, diagnose.CPUExhausted: cores,
+	} {
+		a := AskAll(c)
+		if a.Class != want || len(a.Scores) != len(rules) || !math.IsNaN(a.Most) {
+			t.Errorf("%s of %d scores, want %s: %v", a.Class, len(a.Scores), want, a.Scores)
+		}
+		if q := a.Questions[0]; q.Rule != "" {
+			t.Errorf("the first question is of %s, want the classic three first", q.Rule)
+		}
+	}
+	if a := AskAll(diagnose.NewCase()); a.Class != diagnose.Unknown && a.Class != diagnose.NotTraining {
+		t.Errorf("a Case that knows nothing is %s", a.Class)
+	}
+}

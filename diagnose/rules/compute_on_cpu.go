@@ -1,0 +1,104 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var computeOnCPU = Rule{
+	Class: diagnose.ComputeOnCPU,
+	Title: "The model computes on the CPU",
+	Text: "The model's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, " +
+		"is left idle.",
+	Limits: "Without the start-up hook the model's place is not known and only suspected.",
+	check: func(c *inquiry) float64 {
+		switch {
+		case c.WorksRecorded == 0 && c.LaunchCalls > 0:
+			c.yes(diagnose.AskFact("Does the program launch work on a device?", true,
+				"calls that launch were recorded, their work was not"))
+			return 0
+		case c.WorksRecorded == 0 && !c.ModelComputes:
+			c.yes(diagnose.AskFact("Were operators of a model recorded?", false, "nothing tells what computes"))
+			return 0
+		case c.WorksRecorded == 0:
+			c.yes(diagnose.AskFact("Does the trace hold work of a device?", false,
+				"it may not have been asked for it"))
+			return 0.3 // as likely, the profiler recorded the CPU alone
+		case c.WorksRecorded > 0:
+			return 0
+		}
+		unused := 1.0
+		if !math.IsNaN(c.Util) {
+			unused = c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, 0.06, 0.03, ""))
+		}
+		if c.Model == nil {
+			return unused * c.suspectCPU()
+		}
+		onCPU := c.yes(diagnose.AskFact("Do the model's parameters lie on the CPU?",
+			strings.HasPrefix(c.Model.Device, "cpu"), "they lie on "+c.Model.Device))
+		c.because(diagnose.AddEvidence(nil, onCPU, "ratio", "model.device",
+			"the model's parameters lie in host memory%s", inBrackets(c.Model.DType)))
+		switch {
+		case !math.IsNaN(c.Util):
+			c.because(diagnose.AddEvidence(nil, c.Util, "ratio", "gpu.utilisation",
+				"the GPU is in use %s of the time", stoker.Percent(c.Util)))
+		case c.GPUCount == 0:
+			c.because(diagnose.AddEvidence(nil, 0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine"))
+		default:
+			c.because(diagnose.AddEvidence(nil, 0, "ratio", "gpu.utilisation",
+				"how much the GPU is in use could not be read"))
+		}
+		return unused * onCPU
+	},
+}
+
+// inBrackets is a word for behind another; "" where it is not known.
+func inBrackets(word string) string {
+	if word == "" {
+		return ""
+	}
+	return " (" + word + ")"
+}
+
+// suspectCPU judges by the cores alone: a trainer that keeps them busy while a GPU lies
+// idle.
+func (c *inquiry) suspectCPU() float64 {
+	if c.HasSteps || c.GPUCount == 0 || !c.TorchLoaded {
+		return c.yes(diagnose.AskFact("Is anything known of where the model lies?", false, "no"))
+	}
+	use := c.yes(diagnose.AskShare("Do several cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7,
+		"decoding in threads looks the same"))
+	c.because(diagnose.AddEvidence(nil, c.Costs.CoresUse, "cores", "tree.cpu",
+		"PyTorch is loaded, %.1f cores are busy and the GPU is not used", c.Costs.CoresUse))
+	return 0.6 * use
+}
+
+// inputWait says what limits a run whose model computes on the CPU as it is: the deeper
+// cause has the class.
+func inputWait(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
+	k := c.Costs
+	waits := k.Wait / k.HostStep
+	if class != diagnose.ComputeOnCPU || !c.HasSteps || !(waits >= leastWait) {
+		return diagnose.Finding{}, false
+	}
+	who := "in the thread that computes"
+	if k.Workers > 0 {
+		who = fmt.Sprintf("in each of %d worker process%s", k.Workers, stoker.Ending(k.Workers, "", "es"))
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingInputWait,
+		fmt.Sprintf("beside where it computes, this run waits for input %s of its time (%s of a %s step): faster "+
+			"input is worth at most %.2fx. Computing takes %s, and preparing a batch %s%s %s",
+			stoker.Percent(waits), stoker.AboutSeconds(k.Wait), stoker.AboutSeconds(k.HostStep),
+			1/(1-min(waits, 0.99)), stoker.AboutSeconds(k.HostStep-k.Wait), stoker.AboutSeconds(k.Fetch),
+			diagnose.CoreShare(k), who))
+	f.Seconds, f.Share, f.Saves = k.Wait*float64(len(k.Window.Steps)), waits, waits
+	return f, true
+}
+
+// leastWait is the share of a step from which waiting for input is worth a word where
+// the model computes on the CPU. [J]
+const leastWait = 0.1

@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var cpuBound = Rule{
+	Class: diagnose.CPUBound,
+	Title: "The program's own work on the host is the limit",
+	Text: "In long stretches the thread that launches, or one that it waits for, does something else: " +
+		"preprocessing outside a loader, a simulator, logging, evaluation on the host. The device waits meanwhile.",
+	Limits: "Loading that no loader's span marks looks the same; a stack names the line.",
+	check: func(c *inquiry) float64 {
+		if c.OwnCodeDelaysDevice.CanBeAsked() {
+			starved := c.InputShort
+			if !c.HasSteps {
+				starved = starved.AskedAs("Is the device idle (GPU-Util)?", "")
+			}
+			idle := c.yes(starved)
+			disk := c.yes(c.LoadingWaitsForStorage)
+			own := c.yes(c.OwnCodeDelaysDevice)
+			c.because(c.OwnCodeDelaysDevice.Evidence)
+			return 0.9 * idle * (1 - disk) * own * c.scoreUse()
+		}
+		much := c.yes(c.DeviceWaitsInLongGaps)
+		c.because(c.DeviceWaitsInLongGaps.Evidence)
+		if 2*c.Parts.Once > c.Parts.Long {
+			c.yes(diagnose.AskFact("Is that work of the program's own?", false,
+				"contexts, modules and first calls take most of it, which happens once"))
+			return 0
+		}
+		return much * c.weighLead(c.Parts.Long) * c.besideInput(c.Parts.Long)
+	},
+}

@@ -1,0 +1,91 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// Start values of findings.
+const (
+	fullMemory = 0.90 // torch-tb-profiler's threshold for peak memory
+	leastSlow  = 0.25 // of a fetch, surely, from which a line is worth taking away. [J]
+)
+
+// FindBeside finds what stands beside the class, of a live run and of a trace.
+func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
+	var out []diagnose.Finding
+	if f, ok := memoryFull(c, class); ok {
+		out = append(out, f)
+	}
+	if f, ok := inputWait(c, class); ok {
+		out = append(out, f)
+	}
+	if f, ok := slowTransform(c, class); ok {
+		out = append(out, f)
+	}
+	if c.HasSteps && c.Costs.HelpersSpin() {
+		out = append(out, diagnose.NewTextFinding(diagnose.FindingIntraOpThreads, fmt.Sprintf(
+			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of "+
+				"fetching is waiting for a core): loading costs far more than it must. Worker processes run with "+
+				"one thread each; OMP_NUM_THREADS=1 helps at once",
+			stoker.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
+	}
+	if c.HasSteps {
+		w := c.Costs.Window
+		first := 0.0
+		for _, s := range w.Steps {
+			if s.First {
+				first += s.Wait
+			}
+		}
+		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
+			out = append(out, diagnose.NewTextFinding(diagnose.FindingEpochBoundary,
+				fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill "+
+					"the queue anew", stoker.Percent(share))))
+		}
+	}
+	if c.RankComparison != "" {
+		out = append(out, diagnose.NewTextFinding(diagnose.FindingRanks, c.RankComparison))
+	}
+	return out
+}
+
+// memoryFull warns of a figure that people take for proof of work.
+func memoryFull(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
+	if !class.Starves() && !(c.Idle > 0.2) {
+		return diagnose.Finding{}, false
+	}
+	for _, used := range c.DeviceMemoryUsed {
+		if used > fullMemory {
+			return diagnose.NewTextFinding(diagnose.FindingFullMemory, fmt.Sprintf(
+				"device memory is %s full while the device is idle %s of the time: a full memory says "+
+					"nothing about work",
+				stoker.Percent(used), stoker.Percent(c.Idle))), true
+		}
+	}
+	return diagnose.Finding{}, false
+}
+
+// slowTransform names the line in which most of a fetch goes, and what it would be worth
+// to take it away, by the law with what it costs taken off.
+func slowTransform(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
+	waits := class.Starves() || c.Stall >= leastWait || class == diagnose.ComputeOnCPU &&
+		c.Costs.Wait/c.Costs.HostStep >= leastWait
+	if !waits || len(c.Lines) == 0 || !(c.Lines[0].Share.Low >= leastSlow) {
+		return diagnose.Finding{}, false
+	}
+	line := c.Lines[0]
+	f := diagnose.NewFinding(diagnose.SlowTransform)
+	f.Source, f.Advice = line.Where().String(), line.Kind.Advice()
+	f.Text = fmt.Sprintf("%s of preparing a batch (%s) goes into %s: %s",
+		diagnose.WholePercent(line.Share.Point), diagnose.WholePercent(line.Share.Low)+" to "+
+			diagnose.WholePercent(line.Share.High), line, line.Kind.Words())
+	if gain := line.Without; gain.Speedup.Known() {
+		f.Text += fmt.Sprintf(". If that took no time, a step would take %s: %s",
+			stoker.AboutSeconds(gain.Step.Point), stoker.Factor(gain.Speedup))
+	}
+	f.Saves = 1 - 1/line.Without.Speedup.Point
+	return f, true
+}

@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var gpuBound = Rule{
+	Class: diagnose.GPUBound,
+	Title: "The device is the limit",
+	Text: "Kernels run nearly all the time and the device does not wait for input. A faster loader is " +
+		"worth nothing.",
+	Limits: "GPU-Util cannot tell a filled device from one tiny kernel after another.",
+	check: func(c *inquiry) float64 {
+		starved := c.yes(c.InputShort)
+		busy := c.yes(c.DeviceBusy)
+		c.because(c.DeviceBusy.Evidence)
+		return busy * (1 - starved) * c.no(c.OneRankLate) * c.no(c.ClockHeldDown) * c.no(c.DeviceShared)
+	},
+	refine: func(c *inquiry) diagnose.Class {
+		k := c.Kernels
+		switch {
+		case k.Plain >= plainShare && k.Major >= 7:
+			return diagnose.GPUPrecision
+		case k.Moving >= memoryShare:
+			return diagnose.GPUMemory
+		case k.Tensor >= tensorShare:
+			return diagnose.GPUTensor
+		}
+		return diagnose.GPUBound
+	},
+}
+
+// Start values for the kinds of gpu-bound.
+const (
+	plainShare  = 0.2 // of kernel time in matrix work without Tensor Cores [J]
+	memoryShare = 0.5 // [J] of kernel time in kernels that move data
+	tensorShare = 0.3 // KempnerPulse calls 30 % tensor-active tensor-bound
+)

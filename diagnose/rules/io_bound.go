@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var ioBound = Rule{
+	Class:  diagnose.IOBound,
+	Title:  "Storage is the limit",
+	Text:   "Loading waits for a disk or a network file system, and the device waits for loading.",
+	Limits: "Reads served from the page cache are not storage; a client in user space sleeps like any other program.",
+	check: func(c *inquiry) float64 {
+		if !c.LoadingWaitsForStorage.CanBeAsked() {
+			return 0
+		}
+		starved := c.yes(c.InputShort)
+		disk := c.yes(c.LoadingWaitsForStorage)
+		c.because(c.InputShort.Evidence, c.LoadingWaitsForStorage.Evidence, c.FetchEvidence)
+		return starved * disk
+	},
+	refine: func(c *inquiry) diagnose.Class {
+		best, most := diagnose.IOBound, LeastScore
+		for _, kind := range ioKinds {
+			c.rule = kind.Class
+			if score := kind.check(c); score >= most {
+				best, most = kind.Class, score
+			}
+		}
+		return best
+	},
+}
+
+// ioKinds are rules that are asked where loading waits for storage: what it waits for.
+var ioKinds = []Rule{memoryPressure, remoteFS, deviceSaturated, smallFiles}

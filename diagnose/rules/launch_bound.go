@@ -1,0 +1,20 @@
+package rules
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var launchBound = Rule{
+	Class: diagnose.LaunchBound,
+	Title: "The host launches too slowly",
+	Text: "Between two kernels the device waits for the host's next launch: there are many small kernels, and " +
+		"launching one takes the host longer than running it takes the device.",
+	Limits: "A profiler slows the host, with stacks more than without: the share is an upper bound of what a run " +
+		"without it loses.",
+	check: func(c *inquiry) float64 {
+		many := c.yes(c.DeviceWaitsForLaunch)
+		c.yes(c.LaunchOutlastsKernel) // said beside it, not counted
+		c.because(c.DeviceWaitsForLaunch.Evidence)
+		return many * c.weighLead(c.Parts.Host) * c.besideInput(c.Parts.Host)
+	},
+}

@@ -1,0 +1,30 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// rules are all rules, in the order in which they are explained.
+var rules = []Rule{
+	startUp, gpuBound, mainThreadLoader, tooFewWorkers, cpuExhausted, neighbour, cgroupThrottled, ioBound,
+	transferBound, launchBound, cpuBound, networkBound,
+	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
+}
+
+// FindRule returns the rule that explains a class, for a kind of an ailment that of
+// the ailment; false for "unknown".
+func FindRule(class diagnose.Class) (Rule, bool) {
+	for _, rule := range slices.Concat(rules, ioKinds) {
+		if class == rule.Class {
+			return rule, true
+		}
+	}
+	for _, rule := range rules {
+		if class.Is(rule.Class) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}

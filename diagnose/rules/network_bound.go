@@ -1,0 +1,36 @@
+package rules
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var networkBound = Rule{
+	Class: diagnose.NetworkBound,
+	Title: "The exchange between ranks is the limit",
+	Text:  "Collectives run alone: nothing computes while gradients or activations are exchanged.",
+	Limits: "A rank that waits in a collective for a slower rank looks the same; the traces of all ranks tell " +
+		"the two apart.",
+	check: func(c *inquiry) float64 {
+		if !c.CollectivesRunAlone.CanBeAsked() {
+			return 0 // only the device's work tells
+		}
+		alone := c.yes(c.CollectivesRunAlone)
+		c.because(c.CollectivesRunAlone.Evidence)
+		late, part := c.no(c.OneRankLate), c.Parts.Exchange
+		return alone * c.weighLead(part) * c.besideInput(part) * late * c.besideKernels(part)
+	},
+}
+
+var straggler = Rule{
+	Class:  diagnose.StragglerRank,
+	Title:  "One rank is late, the others wait for it",
+	Text:   "Collectives end on all ranks together: one rank comes last to them, and all others wait.",
+	Limits: "Needs the traces of the ranks of one run, of the same steps.",
+	check: func(c *inquiry) float64 {
+		late := c.yes(c.OneRankLate)
+		if late > 0 {
+			c.because(c.OneRankLate.Evidence)
+		}
+		return late * diagnose.BesideInput(c.Parts.Input) // why it is late says more than that it is
+	},
+}

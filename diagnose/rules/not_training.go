@@ -1,0 +1,63 @@
+package rules
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+var waitsOutside = Rule{
+	Class: diagnose.WaitsOutside,
+	Title: "The program waits for something outside of the job",
+	Text: "Requests, a timer, or an answer over the network: the launching thread waits, nothing else of the job " +
+		"works, and the device has nothing to do.",
+	Limits: "What is waited for is not known. A data set that is read over a connection, without a DataLoader, looks " +
+		"the same.",
+	check: func(c *inquiry) float64 {
+		if c.HasSteps || !c.JobAwaitsOthers.CanBeAsked() {
+			return 0
+		}
+		idle := c.yes(c.InputShort.AskedAs("Is the device idle (GPU-Util)?", ""))
+		disk := c.yes(c.LoadingWaitsForStorage)
+		awaits := c.yes(c.JobAwaitsOthers)
+		c.because(c.JobAwaitsOthers.Evidence)
+		return 0.9 * idle * (1 - disk) * awaits * c.scoreUse()
+	},
+}
+
+var notTraining = Rule{
+	Class: diagnose.NotTraining,
+	Title: "Nothing is being trained",
+	Text: "No step over a DataLoader and no work on a GPU was seen: downloading, compiling, preparing, or " +
+		"another kind of program.",
+	Limits: "A program that trains without DataLoader on a device that cannot be read looks the same.",
+	check: func(c *inquiry) float64 {
+		if c.IsTraining {
+			return 0
+		}
+		unused := 1.0
+		if !math.IsNaN(c.Util) {
+			unused = c.scoreDisuse()
+		}
+		idleModel := c.yes(diagnose.AskFact("Does no model compute?", c.Model == nil,
+			"optimizer steps and a model's passes are seen by the hook"))
+		launches := c.yes(diagnose.AskFact("Is no device clock ticking?", math.IsNaN(c.Stall),
+			"device events were read or not"))
+		c.because(c.ProgramEvidence)
+		if c.TooFewSteps {
+			c.yes(diagnose.AskFact("Were enough steps seen to tell?", false,
+				"a DataLoader was iterated, for too few steps to judge"))
+			return diagnose.Unlikely * unused * idleModel * launches
+		}
+		score := unused * idleModel * launches
+		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > 0.5 && c.GPUCount > 0 && !c.HookLoaded {
+			score *= 0.5 // PyTorch at work that cannot be looked into
+		}
+		if math.IsNaN(c.Util) && c.HookMissing && !c.NoPython {
+			c.yes(diagnose.AskFact("Could training be seen at all?", false,
+				"neither a GPU nor the inside of the Python program can be seen"))
+			score *= diagnose.Unlikely
+		}
+		return score
+	},
+}

@@ -1,0 +1,120 @@
+package rules
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Rule is one ailment: words and one pure function.
+type Rule struct {
+	Class  diagnose.Class
+	Title  string
+	Text   string // what is wrong and why it starves the device
+	Limits string // where the rule misleads
+	check  func(*inquiry) float64
+	refine func(*inquiry) diagnose.Class // the kind of the ailment, where the rule won; nil: there are none
+	most   func(*inquiry) float64        // by how much the step gets shorter at most without it; nil: unknown
+}
+
+// inquiry asks a Case on behalf of one rule after the other, and keeps what was asked.
+type inquiry struct {
+	*diagnose.Case
+	rule      diagnose.Class // the one that asks; "" for the classic three questions
+	questions []diagnose.Question
+	evidence  map[diagnose.Class][]diagnose.Evidence
+}
+
+// yes asks, and returns how much of a yes the answer is; 0 where nobody can be asked.
+func (c *inquiry) yes(q diagnose.Quantity) float64 {
+	if !q.CanBeAsked() {
+		return 0
+	}
+	q.Rule = c.rule
+	c.questions = append(c.questions, q.Question)
+	return q.Score
+}
+
+// no asks, and returns how much of a no the answer is.
+func (c *inquiry) no(q diagnose.Quantity) float64 { return 1 - c.yes(q) }
+
+// because takes what was seen for evidence of the rule that is being asked.
+func (c *inquiry) because(lists ...[]diagnose.Evidence) {
+	for _, list := range lists {
+		c.evidence[c.rule] = append(c.evidence[c.rule], list...)
+	}
+}
+
+// weighLead is how much x leads the other parts of the window that something could
+// be done about: 1 where it is the largest, falling with the square of its part
+// of the largest. [J] The square keeps two of about the same size apart. Where
+// nobody knows the parts, nothing leads.
+func (c *inquiry) weighLead(x float64) float64 {
+	p := c.Parts
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued)
+	switch {
+	case math.IsNaN(most):
+		return 1
+	case most <= 0:
+		return 0
+	}
+	return min(1, x/most*x/most)
+}
+
+// inputLeads is leads of input. Half as much again as the largest rival still counts
+// as much as it: what input leaves uncovered shows up as other causes. Idle time without
+// a name is a rival like others.
+func (c *inquiry) inputLeads() float64 {
+	p := c.Parts
+	lead := 1.0
+	if most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed); most > 0 && !math.IsNaN(p.Input) {
+		lead = min(1, 1.5*p.Input/most)
+	}
+	return lead * lead
+}
+
+// besideInput is that of a part of the window. [J] One of three times what is lost for
+// input is not what its lack left.
+func (c *inquiry) besideInput(part float64) float64 {
+	input := c.Parts.Input
+	own := 0.0
+	if part > 0 && input > 0 {
+		own = stat.Ramp(part/input, 1.5, 3)
+	}
+	return 1 - (1-diagnose.BesideInput(input))*(1-own)
+}
+
+// besideKernels is how much a part of the window counts beside the device's own work. [J]
+// A tenth of what kernels take is not what limits a run whose device is never idle.
+func (c *inquiry) besideKernels(part float64) float64 {
+	if c.Parts.LoseTime() {
+		return 1
+	}
+	return stat.Ramp(part/c.Shares.Kernel, 0.1, 0.25)
+}
+
+// scoreUse is how much of a yes it is that the device is in use at all.
+func (c *inquiry) scoreUse() float64 {
+	if c.Model != nil || math.IsNaN(c.Util) {
+		return 1
+	}
+	return 1 - c.scoreDisuse()
+}
+
+// scoreDisuse is how much of a yes it is that the device is not in use. One that a process of
+// the job holds is in use at less: a host that keeps it waiting leaves it little to do.
+func (c *inquiry) scoreDisuse() float64 {
+	least, most := 0.03, 0.06
+	if c.HoldsDevice {
+		least, most = 0.01, 0.02
+	}
+	return c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, most, least, ""))
+}
+
+// Start values of the decision. [J] Chosen with the labelled runs in
+// bench/labelled in view; who judges a run with them has other runs as well.
+const (
+	LeastScore  = 0.4 // a best rule below this convinces nobody
+	leastMargin = 0.1 // two best rules closer than this are not told apart
+)

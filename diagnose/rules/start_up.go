@@ -1,0 +1,28 @@
+package rules
+
+import (
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// startUp comes before all other rules, which do not answer where it does: what happens
+// once looks like any of them.
+var startUp = Rule{
+	Class: diagnose.StartUp,
+	Title: "This is a program's start",
+	Text: "Contexts and modules are made, memory is allocated for the first time, ranks meet for the first time. " +
+		"Nothing of it comes again.",
+	Limits: "A trace of one step cannot tell what comes again.",
+	check: func(c *inquiry) float64 {
+		if !c.IsStartUp {
+			return 0
+		}
+		c.yes(diagnose.AskFact("Is most of the time spent on what happens once?", true,
+			"warm-up, first allocations and first collectives"))
+		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
+			"the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules, first "+
+				"allocations and first collectives take most of the rest. It says nothing about steady steps",
+			stoker.Percent(c.Shares.Kernel)), c.GapEvidence, c.WarmUpEvidence)
+		return 1
+	},
+}

@@ -1,0 +1,180 @@
+package diagnose_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// whole makes one step of all that was written, as readers do where nothing repeats.
+func (p *tape) whole() *recording.Run {
+	p.run.Steps = []recording.Step{{
+		PID: 1, Loader: 1, Period: float64(p.t.End) / 1e9, Wait: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(), Phase: recording.Evaluate,
+	}}
+	return p.run
+}
+
+// What happens once looks like any ailment: a communicator that is made in the first
+// all-gather like a slow network, a program's first 200 ms like work of the host.
+func TestStartUp(t *testing.T) {
+	for name, write := range map[string]func(p *tape){
+		"a first all-gather": func(p *tape) {
+			p.host(op, 0, 900, "aten::linear")
+			p.burst(1000, 900, 5, wgmma)
+			c := p.host(call, 6000, 6010, "cudaLaunchKernelExC")
+			p.work(recording.Collective, 6100, 447000, "ncclDevKernel_AllGather_RING_LL(x)", c)
+			for i := range 20 {
+				at := 447100 + 2000*float64(i)
+				p.burst(at, 90, 10, wgmma)
+				c := p.host(call, at+1000, at+1010, "cudaLaunchKernelExC")
+				p.work(recording.Collective, at+1100, at+1300, "ncclDevKernel_AllGather_RING_LL(x)", c)
+			}
+		},
+		"a lazily loaded model": func(p *tape) {
+			for i := range 12 {
+				at := 10000 * float64(i)
+				p.host(call, at, at+4900, "cudaMalloc")
+				p.host(op, at+5000, at+8900, "aten::to")
+				p.burst(at+9000, 90, 10, wgmma)
+			}
+		},
+	} {
+		p := newTape(hopper, "9.0")
+		write(p)
+		v := judge.Judge(p.whole())
+		if v.Class != diagnose.StartUp || len(v.Findings) > 0 || len(v.Evidence) == 0 {
+			t.Errorf("%s is %s: %v", name, v.Class, v.Evidence)
+		}
+	}
+}
+
+// What happens once is no work of the program's own, even where it is less than half.
+func TestWarmUpIsNoWorkOfTheHost(t *testing.T) {
+	for name, class := range map[string]diagnose.Class{"cudaLaunchKernel": diagnose.Unknown, "": diagnose.CPUBound} {
+		p := newTape(hopper, "9.0")
+		if name != "" {
+			c := p.host(call, 0, 413_000, name)
+			p.work(kernel, 413_010, 413_100, "void index(x)", c)
+		} else {
+			p.host(op, 0, 413_000, "aten::resize")
+		}
+		p.burst(413_200, 20_000, 30, wgmma)
+		if v := judge.Judge(p.whole()); v.Class != class {
+			t.Errorf("413 ms in %q: %s, scores %v", name, v.Class, v.Scores[:4])
+		}
+	}
+}
+
+// A program that sets the device up within the recording has started within it: what it
+// does before is not judged, and the rest is.
+func TestTheTimeBeforeTheFirstDeviceCall(t *testing.T) {
+	write := func(first string) diagnose.Verdict {
+		p := newTape(hopper, "9.0")
+		p.host(mark, 0, 10, "main")
+		p.host(call, 425_000, 429_000, first)
+		for i := range 40 {
+			p.burst(430_000+10_000*float64(i), 960, 10, wgmma)
+		}
+		p.host(mark, 900_000, 900_010, "exit")
+		return judge.Judge(p.whole())
+	}
+	v := write("cuDevicePrimaryCtxRetain")
+	if !v.Class.Is(diagnose.GPUBound) || v.Idle > 0.1 {
+		t.Errorf("%s, idle %.2f: %v", v.Class, v.Idle, v.Evidence)
+	}
+	if !slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "425 ms before its first call of the device") }) {
+		t.Errorf("nobody says what was left out: %q", v.Warnings)
+	}
+	p := newTape(hopper, "9.0")
+	p.host(op, 0, 218_000, "aten::resize") // the recorder met this one on its way
+	p.burst(218_000, 9000, 20, wgmma)
+	if v := judge.Judge(p.whole()); v.Class != diagnose.CPUBound {
+		t.Errorf("a gap of 218 ms in a loop is %s", v.Class)
+	}
+}
+
+// One gap before the first kernel of a recording without marks is the recorder's edge,
+// unless it is what the recording is mostly about (DarthShoge/Crypto_CNN: 2.0 of 12.1 ms).
+func TestTheGapBeforeTheFirstKernel(t *testing.T) {
+	write := func(bounded bool) diagnose.Verdict {
+		p := newTape(hopper, "9.0")
+		p.host(op, 100, 2000, "aten::cudnn_convolution")
+		p.burst(2000, 1000, 10, wgmma)
+		run := p.whole()
+		if bounded {
+			p.host(mark, 0, 13_000, "ProfilerStep#1")
+		}
+		return judge.Judge(run)
+	}
+	v := write(false)
+	if !v.Class.Is(diagnose.GPUBound) || v.Idle > 0.02 || !warned(v, "before the recording's first device work are not judged") {
+		t.Errorf("%s, idle %.2f: %q", v.Class, v.Idle, v.Warnings)
+	}
+	if v := write(true); v.Class != diagnose.CPUBound {
+		t.Errorf("the same gap within a marked step is %s", v.Class)
+	}
+}
+
+// The driver's first call says that a program starts here, however short it is.
+func TestTheFirstCallOfTheDriver(t *testing.T) {
+	for first, class := range map[string]diagnose.Class{"cuModuleGetLoadingMode": diagnose.GPUBound, "cuInit": diagnose.GPUBound, "cudaStreamIsCapturing": diagnose.CPUBound} {
+		p := newTape(hopper, "9.0")
+		p.host(mark, 0, 10, "main")
+		p.host(call, 93_000_000, 93_000_001, first)
+		for i := range 40 {
+			p.burst(93_001_000+10_000*float64(i), 960, 10, wgmma)
+		}
+		if v := judge.Judge(p.whole()); !v.Class.Is(class) {
+			t.Errorf("93 s before %s: %s, idle %.2f", first, v.Class, v.Idle)
+		}
+	}
+}
+
+// Between the driver's first call and the next one a context is made, or the program does
+// what it does before it uses the device.
+func TestTheTimeBehindTheFirstCall(t *testing.T) {
+	p := newTape(hopper, "9.0")
+	p.host(call, 0, 1, "cuModuleGetLoadingMode")
+	p.host(call, 425_000, 425_100, "cudaMalloc")
+	for i := range 17 {
+		p.burst(426_000+10_000*float64(i), 960, 10, wgmma)
+	}
+	v := judge.Judge(p.whole())
+	if !v.Class.Is(diagnose.GPUBound) || !warned(v, "its start is not judged") {
+		t.Errorf("%s, idle %.2f: %q", v.Class, v.Idle, v.Warnings)
+	}
+}
+
+// What a program gives back behind its last work is its end, and no work of the host's.
+func TestTheTimeInWhichModulesAreUnloaded(t *testing.T) {
+	for last, class := range map[string]diagnose.Class{"cuModuleUnload": diagnose.GPUBound, "cuLibraryGetKernel": diagnose.CPUBound} {
+		p := newTape(hopper, "9.0")
+		p.burst(0, 300, 20, wgmma)
+		for i := range 500 {
+			p.host(call, 6100+1000*float64(i), 7000+1000*float64(i), last)
+		}
+		if v := judge.Judge(p.whole()); !v.Class.Is(class) {
+			t.Errorf("%s after all work: %s, idle %.2f", last, v.Class, v.Idle)
+		}
+	}
+}
+
+// Of the time that a rank waits for the first collective of a recording nobody knows
+// whether it is another one's recorder that began later.
+func TestTheFirstCollectiveIsNoNetwork(t *testing.T) {
+	p := newTape(hopper, "9.0")
+	c := p.host(call, 10, 20, "cudaLaunchKernelExC")
+	p.work(recording.Collective, 100, 3800, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", c)
+	p.burst(3800, 900, 9, wgmma)
+	c = p.host(call, 11900, 11910, "cudaLaunchKernelExC")
+	p.work(recording.Collective, 11950, 12200, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", c)
+	v := judge.Judge(p.whole())
+	if v.Class == diagnose.NetworkBound || slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == "exposed-communication" }) {
+		t.Errorf("%s: %v", v.Class, v.Findings)
+	}
+}

@@ -1,0 +1,103 @@
+package traced
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// leastWork is the part of the busiest device's time below which a device is not
+// judged: it only helps. [J]
+const leastWork = 0.1
+
+// chooseDevice looks for the device to judge; nil where the recording holds no work of one.
+func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
+	if gaps == nil {
+		gaps = idle.Analyse(run)
+	}
+	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1}
+	most := int64(0)
+	for i := range t.all.Devices {
+		most = max(most, t.all.Devices[i].Busy())
+	}
+	for i := range t.all.Devices {
+		d := &t.all.Devices[i]
+		if float64(d.Busy()) >= leastWork*float64(most) && d.Window() > 0 && (t.d == nil || isMoreStarved(d, t.d)) {
+			t.d = d
+		}
+	}
+	if t.d == nil {
+		return nil
+	}
+	for _, p := range run.Facts.Processes {
+		t.world = max(t.world, p.World)
+	}
+	t.ranks = ranks.Compare(run, t.all)
+	if s, found := t.findStraggler(); found && t.measureLate() > diagnose.LateWarning {
+		t.d = &t.all.Devices[s.Device] // why it is late is what all of them wait for
+	}
+	t.kernels, t.copies, t.waits = t.all.Kernels(t.d), t.all.Copies(t.d), t.all.Waits(t.d)
+	t.readHardware(run)
+	t.fillShares()
+	t.grounds = t.groundsOf(run)
+	return t
+}
+
+func isMoreStarved(a, b *idle.Device) bool {
+	x, y := a.Share(a.Causes[idle.DataLoader]), b.Share(b.Causes[idle.DataLoader])
+	if math.Abs(x-y) > 1e-3 {
+		return x > y
+	}
+	return a.Share(a.Idle) > b.Share(b.Idle)
+}
+
+func (t *filler) readHardware(run *recording.Run) {
+	t.hip = run.Facts.Software.ROCm != ""
+	for _, name := range t.t.Names {
+		t.hip = t.hip || strings.HasPrefix(name, "hipLaunch") || strings.HasPrefix(name, "hipMemcpy")
+	}
+	at := t.t.Devices[t.d.Index].GPU
+	if at < 0 || at >= len(run.Facts.GPUs) {
+		return
+	}
+	t.gpu = run.Facts.GPUs[at]
+	if t.hip || strings.Contains(t.gpu.Name, "AMD") {
+		return
+	}
+	if major, err := strconv.Atoi(strings.Split(t.gpu.Capability, ".")[0]); err == nil {
+		t.major = float64(major)
+	} else if row := measure.MachineOf(
+		&recording.Run{Facts: recording.Facts{GPUs: []recording.GPU{t.gpu}}}).GPU; row.ComputeMajor > 0 {
+		t.major = float64(row.ComputeMajor)
+	}
+}
+
+func (t *filler) fillShares() {
+	d := t.d
+	share := func(causes ...idle.Cause) float64 {
+		sum := int64(0)
+		for _, c := range causes {
+			sum += d.Causes[c]
+		}
+		return d.Share(sum)
+	}
+	t.parts = diagnose.Parts{
+		Input: share(idle.DataLoader), Long: d.Share(d.Long), Once: d.Share(d.LongOnce),
+		Copies:   d.Share(d.Crossing) + share(idle.CopyIssue),
+		Exchange: max(0, d.Share(d.Communication-d.Opening)+share(idle.Communication)),
+	}
+	host := 0.0
+	for c := range idle.Causes {
+		if idle.Cause(c).Host() {
+			host += share(idle.Cause(c))
+		}
+	}
+	t.parts.Host = max(0, host-t.parts.Long)
+	t.kernel = d.Share(d.Kernel)
+}

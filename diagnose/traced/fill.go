@@ -1,0 +1,198 @@
+package traced
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// FillCase fills a Case whose device was seen by its work, over what live signals told.
+// What a trace does not tell, cores and disks among it, nobody can ask.
+func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
+	c.IsTraining = true // somebody ran a profiler over it
+	none := diagnose.Quantity{}
+	c.LoadingWaitsForStorage, c.LoadingLacksCores = none, none
+	c.QuotaTakesCores, c.OthersTakeCores, c.LaunchingLacksCore = none, none, none
+	c.FetchEvidence, c.CoreEvidence = nil, nil
+	c.Warnings = slices.Clone(run.Facts.Notes)
+	t := chooseDevice(run, gaps)
+	if t == nil {
+		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
+		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
+		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
+		return
+	}
+	c.Grounds = t.grounds
+	t.fillWindow(c, run)
+	t.fillDevice(c)
+	t.fillInput(c, run)
+	t.fillRest(c)
+	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
+	for i := range c.Findings {
+		c.Findings[i] = t.applyGrounds(c.Findings[i])
+	}
+	c.Warnings = slices.Concat(t.listWarnings(run), run.Facts.Notes)
+}
+
+// countLaunchCalls is how many calls of the runtime launch work.
+func countLaunchCalls(t *recording.Timeline) (n float64) {
+	for i, kind := range t.Host.Kind {
+		if kind == recording.Runtime && strings.Contains(t.Names[t.Host.Name[i]], "Launch") {
+			n++
+		}
+	}
+	return n
+}
+
+// fillWindow takes the costs of the judged steps, on the device's clock.
+func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
+	d := t.d
+	c.From, c.To, c.Device, c.Util = seconds(d.From), seconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
+	c.Stall, c.StallSource = t.parts.Input, diagnose.FromTrace
+	w := recording.Window{PID: c.Costs.Window.PID, Rank: t.judgedRank(), Start: c.From, End: c.To}
+	if c.HasSteps = len(d.Steps) > 0; c.HasSteps {
+		first := run.Steps[d.Steps[0].Index]
+		w.PID, w.Rank, w.Loader, w.WarmUp = first.PID, first.Rank, first.Loader, d.Seen-len(d.Steps)
+	}
+	for _, on := range d.Steps {
+		s := run.Steps[on.Index]
+		s.DevicePeriod = seconds(on.To - on.From)
+		w.Steps = append(w.Steps, s)
+	}
+	c.Costs = measure.Measure(run, w)
+	c.Costs.Busy = c.Util
+	if c.HasSteps {
+		c.Costs.Idle = c.Stall * c.Costs.Step
+		c.Costs.Queued = max(0, c.Costs.Wait-c.Costs.Idle)
+	}
+	t.costs, t.hasSteps = c.Costs, c.HasSteps
+}
+
+// fillDevice takes what the gaps tell.
+func (t *filler) fillDevice(c *diagnose.Case) {
+	d, k := t.d, t.kernels
+	c.Shares = diagnose.Shares{
+		Kernel: t.kernel, Copy: d.Share(d.Copy), Communication: d.Share(d.Communication),
+		Idle: d.Share(d.Idle),
+	}
+	c.Idle = c.Shares.Idle
+	c.WorksRecorded, c.WorksJudged, c.IsStartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works),
+		d.StartUp && d.Apart == "" || d.Apart == recording.WarmUp, t.parts
+	c.InsteadOfSteps = string(d.Apart)
+	all := float64(max(1, k.Time))
+	moving := k.Family[idle.Elementwise] + k.Family[idle.Reduction] + k.Family[idle.Fused] + k.Family[idle.Moving]
+	c.Kernels = diagnose.KernelShares{
+		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
+		Moving: float64(moving) / all,
+	}
+	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
+	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
+}
+
+// fillInput takes what rules about input ask: from here on of gaps in the loader.
+func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
+	none := diagnose.Quantity{}
+	c.InputShortBeside, c.WorkersSaturated, c.LaunchThreadAtWork = none, none, none
+	c.InputShort = diagnose.AskShare("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall,
+		0.03, 0.07,
+		"loading that no loader's span marks is charged to Python").
+		WithEvidence(c.Stall, "ratio", "trace.data-loader",
+			"the device waits for input %s of the window: %s in gaps while the loop is inside its loader",
+			stoker.Percent(c.Stall), stoker.AboutSeconds(c.Stall*(c.To-c.From)))
+	if t.hasSteps {
+		c.InputShort = c.InputShort.WithEvidence(t.costs.Wait, "seconds", "step.wait",
+			"the loop is inside its loader %s of a %s step; work queued on the device covers %s of it",
+			stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(t.costs.Step), stoker.AboutSeconds(t.costs.Queued))
+	}
+	c.InputShort.Evidence = slices.Concat(c.InputShort.Evidence, c.GapEvidence, t.describePlace(idle.DataLoader))
+	c.LaunchThreadLoads, c.WorkersLoad = t.askLoading(run)
+	t.itself = c.LaunchThreadLoads.Score
+}
+
+// fillRest takes what the other rules ask.
+func (t *filler) fillRest(c *diagnose.Case) {
+	own := t.kernel + t.d.Share(t.d.Copy-t.d.Crossing)
+	low := 0.82
+	// next to nothing else takes the rest: it is work of the device's, too
+	if !c.Parts.LoseTime() && t.parts.Exchange < 0.1 {
+		low = 0.75
+	}
+	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.93, "").
+		WithEvidence(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)",
+			stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
+		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
+	c.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
+		diagnose.LongGapText+"?", t.parts.Host, 0.08, 0.15, "").
+		WithEvidence(t.parts.Host, "ratio", "trace.host",
+			"the device waits for the host to launch %s of the window; %d kernels of %s median",
+			stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(seconds(t.kernels.Median)))
+	c.LaunchOutlastsKernel = diagnose.AskShare("Are kernels shorter than a launch (median, of 10 us)?",
+		t.measureShortness(),
+		0.5, 1, "long kernels hide launches only while the host runs ahead")
+	c.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
+		" and more?", t.parts.Long, 0.08, 0.15, "").
+		WithEvidence(t.parts.Long, "ratio", "trace.host",
+			"the device waits for the host %s of the window in gaps of %s", stoker.Percent(t.parts.Long),
+			t.describeLongGaps())
+	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
+	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
+		0.05, 0.12, "").
+		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",
+			"collectives run alone or are waited for %s of the window", stoker.Percent(t.parts.Exchange))
+	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
+	c.OneRankLate = t.askOneRankLate()
+	for _, q := range []*diagnose.Quantity{
+		&c.DeviceBusy, &c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps,
+		&c.CollectivesRunAlone, &c.CopiesTakeTime, &c.OneRankLate,
+	} {
+		q.Evidence = slices.Concat(q.Evidence, c.GapEvidence)
+	}
+	short, long := worstCause(&t.d.Short), worstCause(&t.d.Places)
+	c.DeviceWaitsForLaunch.Evidence = slices.Concat(c.DeviceWaitsForLaunch.Evidence,
+		t.describeGap(t.d.Short[short], short))
+	c.DeviceWaitsInLongGaps.Evidence = slices.Concat(c.DeviceWaitsInLongGaps.Evidence,
+		t.describeGap(t.d.Places[long], long))
+}
+
+// measureShortness is how short the median kernel is, 1 where a launch outlasts it; NaN
+// without kernels.
+func (t *filler) measureShortness() float64 {
+	if t.kernels.Count == 0 {
+		return math.NaN()
+	}
+	return min(1, shortKernel/max(1e-9, seconds(t.kernels.Median)))
+}
+
+// askCopies is whether copies over the host's link that nothing covers take the window.
+func (t *filler) askCopies() diagnose.Quantity {
+	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
+	q := diagnose.AskShare("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
+		WithEvidence(part, "ratio", "trace.copy",
+			"copies between host and device run alone or are being issued %s of the window", stoker.Percent(part))
+	if down.Bytes > 0 {
+		q = q.WithEvidence(down.Rate(), "bytes/s", "trace.copies",
+			"%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
+			down.Count, stoker.Ending(down.Count, "y", "ies"), stoker.Ending(down.Count, "ies", "y"),
+			stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()),
+			stoker.AboutSeconds(seconds(down.Alone)))
+	}
+	if up.Alone > down.Alone {
+		q = q.WithEvidence(seconds(up.Alone), "seconds", "trace.copies",
+			"%d cop%s to the host run%s %s while no kernel does",
+			up.Count, stoker.Ending(up.Count, "y", "ies"), stoker.Ending(up.Count, "s", ""),
+			stoker.AboutSeconds(seconds(up.Alone)))
+	}
+	if n := t.copies.Pageable.Count; n > 0 {
+		q = q.WithEvidence(float64(n), "copies", "trace.pageable",
+			"%d of those to the device come%s from pageable memory: staged by the CPU, and the launching "+
+				"thread waits", n, stoker.Ending(n, "s", ""))
+	}
+	return q
+}

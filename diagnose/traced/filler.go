@@ -1,0 +1,47 @@
+package traced
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// filler fills a Case from a profiler's gaps: those of the judged device. That is the
+// device of the rank which the others wait for, else the one that waits most for input,
+// and of those that do not, the most idle one.
+type filler struct {
+	t        *recording.Timeline
+	all      *idle.Analysis
+	d        *idle.Device
+	kernels  *idle.Kernels
+	copies   *idle.Copies
+	waits    *idle.Waits
+	ranks    *ranks.Table  // nil with one rank
+	gpu      recording.GPU // zero where nothing is known of it
+	hip      bool          // the calls are ROCm's: names do not tell pinned from pageable
+	world    int           // ranks of the run
+	costs    measure.Costs
+	hasSteps bool
+	parts    diagnose.Parts
+	kernel   float64 // share of the window in which kernels of computation ran
+	major    float64 // compute capability; NaN where it is not known or not NVIDIA's
+	grounds  diagnose.Grounds
+	itself   float64 // how sure it is that the launching thread loads
+}
+
+// Marks, start values. [J]
+const (
+	shortKernel = 10e-6 // of a kernel that a launch outlasts, seconds
+)
+
+// judgedRank is that of the judged device.
+func (t *filler) judgedRank() int {
+	if t.d.Process >= 0 {
+		return t.all.Processes[t.d.Process].Rank
+	}
+	return max(0, t.t.Devices[t.d.Index].Rank)
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }

@@ -1,0 +1,193 @@
+package traced
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Findings of a trace. Each says what was seen with numbers, where to look, and
+// the exact setting. Triggers without a source are start values [J]: shares of the
+// judged window.
+const (
+	loaderTrigger  = 0.03
+	allocTrigger   = 0.01
+	collectTrigger = 0.01
+	queuedTrigger  = 0.05 // [J] queued work that waits
+)
+
+// findAll are those of a trace, what can save most first.
+func (t *filler) findAll() []diagnose.Finding {
+	if t.d.StartUp || t.d.Apart != "" || t.d.Works < diagnose.FewWorks {
+		return nil
+	}
+	var out []diagnose.Finding
+	for _, find := range []func() (diagnose.Finding, bool){
+		t.findLoaderWait, t.findHostWork, t.findLaunching, t.findHiddenSync, t.findExplicitSync, t.findAllocating,
+		t.findCollecting, t.findDeviceWaits,
+		t.findPageableCopies, t.findSerialCopies, t.findTinyCopies, t.findLinkLimited, t.findDeviceCopies,
+		t.findElementwiseChains, t.findNoTensorCores, t.findSmallGrids, t.findUnalignedShapes,
+		t.findExposedCommunication, t.findProbableCommunication,
+	} {
+		if f, ok := find(); ok {
+			out = append(out, f)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return t.weighFinding(out[i]) > t.weighFinding(out[j]) })
+	return out
+}
+
+// weighFinding is what findings go by: what they can save. Where input is short, what the host
+// does between launches shows because nothing is queued: it comes after.
+func (t *filler) weighFinding(f diagnose.Finding) float64 {
+	if f.Name == diagnose.FindingLaunchBound || f.Name == diagnose.FindingHostWork {
+		return stat.Or(f.Saves, 0) * diagnose.BesideInput(t.parts.Input)
+	}
+	return stat.Or(f.Saves, 0)
+}
+
+func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
+	ns, share := t.shareOfCauses(idle.DataLoader)
+	if share < loaderTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingDataLoaderWait)
+	t.weigh(&f, ns)
+	t.locateCause(&f, idle.DataLoader)
+	where, _ := t.findMostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share),
+		stoker.AboutSeconds(seconds(ns)/t.countSteps())) + where
+	if t.itself < 0.5 {
+		t.adviseWorkers(&f, share)
+		return f, true
+	}
+	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
+	if step := t.costs.Step * (1 - share); t.hasSteps && t.costs.Wait > 0 && step > 0 {
+		n = max(1, int(math.Ceil(t.costs.Wait/step)))
+		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", stoker.AboutSeconds(t.costs.Wait),
+			stoker.AboutSeconds(step))
+	}
+	f.Settings = []stoker.Change{
+		diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n),
+		diagnose.ProposeChange(stoker.PersistentWorkers, nil, true),
+		diagnose.ProposeChange(stoker.PinMemory, nil, true),
+	}
+	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
+	return f, true
+}
+
+// countWorkers is how many workers there are; nil where a trace does not tell.
+func (t *filler) countWorkers() any {
+	single, several := t.findIterators()
+	switch {
+	case !t.costs.Uncounted:
+		return t.costs.Workers
+	case single && !several:
+		return 0
+	}
+	return nil
+}
+
+// mostTimes bounds how many times as many workers are advised at once. [J]
+const mostTimes = 8
+
+// adviseWorkers advises for worker processes that are too slow. Where steps follow
+// each other as fast as batches come, so many times the workers as the step would
+// be shorter without the wait are enough, if cores are free.
+func (t *filler) adviseWorkers(f *diagnose.Finding, share float64) {
+	times := min(mostTimes, 1/max(1e-9, 1-share))
+	now, known := t.countWorkers().(int)
+	if !known {
+		now = 1 // the least that a multi-process iterator has
+	}
+	n := max(now+1, int(math.Ceil(float64(now)*times)))
+	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n)}
+	f.Advice = fmt.Sprintf("%.1f times as many workers (num_workers), %d at least, while cores are free; cheaper "+
+		"decoding where none are; prefetch_factor=4 where single batches take long", times, n)
+}
+
+// LaunchTrigger's smaller brother: long stretches are few and easy to move. [J] As
+// for the loader.
+const stretchTrigger = 0.03
+
+func (t *filler) findHostWork() (diagnose.Finding, bool) {
+	share := t.d.Share(t.d.LongWork)
+	if share < stretchTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingHostWork)
+	t.weigh(&f, t.d.LongWork)
+	cause := idle.Python
+	for _, c := range []idle.Cause{idle.CPUOp, idle.Unrecorded} {
+		if t.d.Places[c].Time > t.d.Places[cause].Time {
+			cause = c
+		}
+	}
+	place := t.d.Places[cause]
+	t.locateCause(&f, cause)
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s in which the launching thread does "+
+		"other work; the longest lasts %s", stoker.Percent(share), t.describeLongGaps(),
+		stoker.AboutSeconds(seconds(place.To-place.From)))
+	if t.isFirst(place) {
+		f.Text += ", before the first kernel"
+	}
+	text, function := t.findMostly(idle.Slice.LongWork)
+	f.Text += text
+	f.Advice = hostAdvice(function, len(t.t.Frames.Start) > 0)
+	return f, true
+}
+
+// What functions are about, by parts of their names in lower case.
+var (
+	preparing = []string{
+		"preprocess", "read_", "load", "decod", "resize", "transform(", "transforms/", "collat", "tokeniz",
+		"image_processing", "feature_extraction",
+		"pil/", "cv2", "scipy", "librosa", "soundfile", "torchvision", "zoom", "augment", "__getitem__", "numpy",
+		"pandas", "normalize", "crop", "next_batch", "get_batch",
+	}
+	telling = []string{"tensorboard", "wandb", "logging", "logger", "print", "tqdm", "mlflow", "json/", "save"}
+)
+
+// hostAdvice is what to do about work of the launching thread, by the function that takes
+// most of it; "" where nothing was recorded of it.
+func hostAdvice(function string, stacks bool) string {
+	lower := strings.ToLower(function)
+	has := func(parts []string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
+	}
+	switch {
+	case has(telling):
+		return "log, print and save every so many steps, or in another thread"
+	case has(preparing):
+		return "prepare inputs one step ahead, while the device computes: in the workers of a DataLoader, or in a " +
+			"thread with a queue of a few batches"
+	case function == "" && !stacks:
+		return "nothing of it was recorded: with_stack=True tells the line. Input that is prepared in the loop " +
+			"belongs one step ahead; logging and saving into another thread"
+	}
+	return "do it less often, on the device, or in another thread while the device computes"
+}
+
+func (t *filler) findLaunching() (diagnose.Finding, bool) {
+	late := t.parts.Host
+	if late < diagnose.LaunchTrigger || t.kernels.Count == 0 || seconds(t.kernels.Median) >= shortKernel &&
+		late < 2*diagnose.LaunchTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingLaunchBound)
+	t.weigh(&f, int64(late*float64(t.d.Window())))
+	t.locateGap(&f, t.d.Short[worstCause(&t.d.Short)])
+	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per "+
+		"step, kernels of %s in the median, while an operator with its launch takes the host longer",
+		stoker.Percent(late), float64(t.d.Works)/t.countSteps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
+	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
+	f.Advice = diagnose.LaunchAdvice
+	return f, true
+}

@@ -1,0 +1,120 @@
+package traced
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/hardware"
+)
+
+// Triggers for copies, shares of the window.
+const (
+	linkTrigger = 0.30
+	linkReached = 0.7 // of the link's rate
+	tinyPerStep = 20
+)
+
+func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
+	p := t.copies.Pageable
+	if p.Count == 0 {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingPageableCopies)
+	t.weigh(&f, p.Alone)
+	f.Saves = t.parts.Copies // with what the host takes to issue them
+	t.locateWork(&f, p.Largest)
+	size := ""
+	if p.Bytes > 0 {
+		size = fmt.Sprintf(", %s in all at %s, the largest %s", stoker.AboutBytes(float64(p.Bytes)),
+			stoker.AboutRate(p.Rate()), stoker.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
+	}
+	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: the CPU stages them, the launching thread waits, "+
+		"and %s of %s pass while no kernel runs",
+		printCopies(float64(p.Count)/t.countSteps()), size, stoker.AboutSeconds(seconds(p.Alone)),
+		stoker.AboutSeconds(seconds(p.Time)))
+	f.Settings = []stoker.Change{
+		diagnose.ProposeChange(stoker.PinMemory, nil, true),
+		diagnose.ProposeChange(stoker.NonBlocking, nil, true),
+	}
+	f.Advice = diagnose.PinAdvice
+	return f, true
+}
+
+// printCopies prints how many there are and the verb.
+func printCopies(n float64) string {
+	switch {
+	case n == 1:
+		return "1 copy comes"
+	case n == float64(int(n)):
+		return fmt.Sprintf("%.0f copies come", n)
+	}
+	return fmt.Sprintf("%.1f copies come", n)
+}
+
+func (t *filler) findSerialCopies() (diagnose.Finding, bool) {
+	alone := t.copies.ToDevice.Alone - t.copies.Pageable.Alone
+	if t.d.Share(alone) < diagnose.SerialTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingSerialCopies)
+	t.weigh(&f, alone)
+	t.locateWork(&f, t.copies.ToDevice.Largest)
+	f.Text = fmt.Sprintf("copies to the device run while no kernel does, %s of the window: the next batch could "+
+		"cross the link while this one is computed", stoker.Percent(t.d.Share(alone)))
+	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NonBlocking, nil, true)}
+	f.Advice = "copy the next batch on a stream of its own while this one is computed: with " +
+		"torch.cuda.stream(side): next = batch.to(device, non_blocking=True); " +
+		"torch.cuda.current_stream().wait_stream(side) before its use"
+	return f, true
+}
+
+func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
+	in := t.copies.Within
+	if t.d.Share(in.Alone) < diagnose.SerialTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingDeviceCopies)
+	t.weigh(&f, in.Alone)
+	t.locateWork(&f, in.Largest)
+	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f per step: they cross no link, and "+
+		"move what is on the device already",
+		stoker.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
+	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results where they " +
+		"are needed (out=, a slice of a buffer made once)"
+	return f, true
+}
+
+func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
+	tiny := t.copies.Tiny
+	if float64(tiny.Count) < tinyPerStep*t.countSteps() {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingTinyCopies)
+	t.weigh(&f, t.d.BeforeTiny+tiny.Alone)
+	t.locateWork(&f, tiny.Largest)
+	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %s in the mean: each costs a call "+
+		"and a launch, not bytes; %s of the window pass before and in them",
+		float64(tiny.Count)/t.countSteps(), stoker.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
+		stoker.Percent(f.Share))
+	f.Advice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
+		"pinned buffer and copy once; scalars as Python numbers need no copy"
+	return f, true
+}
+
+func (t *filler) findLinkLimited() (diagnose.Finding, bool) {
+	link, known := hardware.FindLink(hardware.MachineOf(t.gpu.Name).Link.Name)
+	down := t.copies.ToDevice
+	if !known || t.d.Share(down.Alone) < linkTrigger || !(down.Rate() >= linkReached*link.Pinned.Value) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingPCIeLimited)
+	t.weigh(&f, down.Alone)
+	t.locateWork(&f, down.Largest)
+	f.Text = fmt.Sprintf("copies alone take %s of the window at %s, which is what the link can do: fewer bytes "+
+		"help, nothing else",
+		stoker.Percent(t.d.Share(down.Alone)), stoker.AboutRate(down.Rate()))
+	f.Advice = "send images as uint8 and normalise on the device (a quarter of float32), ids as int32, or keep the " +
+		"data on the device"
+	return f, true
+}

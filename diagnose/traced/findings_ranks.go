@@ -1,0 +1,64 @@
+package traced
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+)
+
+// exposedTrigger: torch-tb-profiler warns at 10 %; half of that is a start value. [J]
+const exposedTrigger = 0.05
+
+func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
+	if t.parts.Exchange < exposedTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingExposedCommunication)
+	t.weigh(&f, int64(t.parts.Exchange*float64(t.d.Window())))
+	t.locateWork(&f, t.findLongest(func(total idle.Total) bool { return total.Family == idle.Exchange }))
+	count, time := 0, int64(0)
+	for _, total := range t.kernels.Totals {
+		if total.Family == idle.Exchange {
+			count, time = count+total.Count, time+total.Time
+		}
+	}
+	alone := float64(t.d.Communication) / float64(max(1, time))
+	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of "+
+		"their time without computation beside them",
+		stoker.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
+		stoker.AboutSeconds(seconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
+	if perStep := float64(count) / t.countSteps(); perStep > 100 {
+		f.Text += "; so many small ones cost latency, not bytes"
+	}
+	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BucketMB, nil, 100)}
+	f.Advice = "DistributedDataParallel(model, bucket_cap_mb=100, gradient_as_bucket_view=True), gradients in bf16 " +
+		"(ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate; a rank that waits for a " +
+		"slower one is not helped by any of them: compare the ranks"
+	return f, true
+}
+
+// findProbableCommunication finds exchanges that no list knows: long kernels that use
+// few multiprocessors, in a run of several ranks.
+func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
+	if t.world < 2 {
+		return diagnose.Finding{}, false
+	}
+	for _, total := range t.kernels.Totals {
+		long := total.Count > 0 && total.Small/int64(total.Count) >= 50_000
+		if total.Family != idle.Other || !long || t.d.Share(total.Small) < exposedTrigger {
+			continue
+		}
+		f := diagnose.NewFinding(diagnose.FindingProbableCommunication)
+		t.weigh(&f, total.Small)
+		t.locateWork(&f, total.Longest)
+		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: "+
+			"probably an exchange between ranks, counted as computation here; confirm",
+			quote(t.t.Names[total.Name]), stoker.Percent(t.d.Share(total.Small)),
+			stoker.AboutSeconds(seconds(total.Small/int64(total.Count))))
+		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"
+		return f, true
+	}
+	return diagnose.Finding{}, false
+}

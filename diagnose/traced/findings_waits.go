@@ -1,0 +1,121 @@
+package traced
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+)
+
+func (t *filler) findHiddenSync() (diagnose.Finding, bool) {
+	return t.findSyncs(diagnose.FindingHiddenSync, t.waits.Hidden.Count, t.waits.Hidden.Time, t.waits.Hidden.Most)
+}
+
+func (t *filler) findExplicitSync() (diagnose.Finding, bool) {
+	return t.findSyncs(diagnose.FindingExplicitSync, t.waits.Explicit.Count, t.waits.Explicit.Time,
+		t.waits.Explicit.Most)
+}
+
+// findSyncs: waiting while the device works costs nothing in itself; the idle time
+// that follows does.
+func (t *filler) findSyncs(name string, count int, held int64, most idle.Wait) (diagnose.Finding, bool) {
+	after := t.d.AfterSync[0]
+	if name == diagnose.FindingExplicitSync {
+		after = t.d.AfterSync[1]
+	}
+	if count == 0 || t.d.Share(held) < diagnose.HeldTrigger && t.d.Share(after) < diagnose.WaitTrigger {
+		return diagnose.Finding{}, false
+	}
+	h := &t.t.Host
+	f := diagnose.NewFinding(name)
+	t.locate(&f, h.Thread[most.Call], h.Start[most.Call], h.End[most.Call])
+	t.weigh(&f, after)
+	f.Saves = diagnose.LostToWaits(f.Saves, t.d.Share(held))
+	call := t.t.Names[h.Name[most.Call]]
+	under := ""
+	if most.Op >= 0 {
+		under = " under " + t.t.Names[h.Name[most.Op]]
+	}
+	longest, them := fmt.Sprintf("the longest %s ", stoker.AboutSeconds(seconds(most.To-most.From))), "them"
+	if count == 1 {
+		longest, them = "", "it"
+	}
+	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s; %s of idle "+
+		"time follow %s",
+		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(seconds(held)),
+		stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(seconds(after)), them)
+	if t.d.Share(after) < diagnose.WaitTrigger {
+		f.Text += ": it costs little here, but it stops the host from running ahead"
+	}
+	if name == diagnose.FindingHiddenSync {
+		f.Advice = diagnose.SyncAdvice
+	} else {
+		f.Advice = "take torch.cuda.synchronize() (or the library's call) out of the step; to time a step, use " +
+			"CUDA events and read them later"
+	}
+	return f, true
+}
+
+func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
+	ns, share := t.shareOfCauses(idle.DeviceWait)
+	if share < queuedTrigger {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingDeviceWait)
+	t.weigh(&f, ns)
+	t.locateCause(&f, idle.DeviceWait)
+	f.Text = fmt.Sprintf("work that is already queued waits %s of the window for another stream, an event, another "+
+		"device, or work from before the recording", stoker.Percent(share))
+	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place; work that needs no order " +
+		"belongs on streams without events between them"
+	switch {
+	case t.isFirst(t.d.Places[idle.DeviceWait]):
+		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it before the first "+
+			"kernel of the recording: what was launched before the recorder began ran meanwhile",
+			stoker.Percent(share))
+		f.Advice = "nothing about the program: record later, or more steps"
+		f.Saves = math.NaN()
+	case t.isWithinLaunch(t.d.Places[idle.DeviceWait].Slice.Next):
+		f.Text = fmt.Sprintf("kernels that one call launched, as a graph does, wait %s of the window for each other",
+			stoker.Percent(share))
+		f.Advice = "what a graph's kernels wait for is set when it is captured: fewer and larger kernels in it " +
+			"(fusion), or branches of it on streams of their own"
+	case t.hasOneStream():
+		f.Text = fmt.Sprintf("work that is already queued waits %s of the window though it is the only stream of "+
+			"the recording and waits for no event: something outside of the recording has the device, such as "+
+			"another process's time slice", stoker.Percent(share))
+		f.Advice = "look for other processes on the device (nvidia-smi, MPS, a second container), or give the job " +
+			"a device of its own"
+	}
+	return f, true
+}
+
+// isWithinLaunch reports whether a piece of work is not the first that its call launched.
+func (t *filler) isWithinLaunch(work int32) bool {
+	d := &t.t.Device
+	if work < 0 || d.Call[work] < 0 {
+		return false
+	}
+	for i := work - 1; i >= 0 && d.End[i] >= t.d.From; i-- {
+		if d.Call[i] == d.Call[work] {
+			return true
+		}
+	}
+	return false
+}
+
+// hasOneStream reports whether the judged device worked on one stream alone, no other device
+// worked, and nothing waited for an event.
+func (t *filler) hasOneStream() bool {
+	d := &t.t.Device
+	for i := range d.Start {
+		if d.Device[i] != d.Device[0] || d.Stream[i] != d.Stream[0] {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(t.t.Names, func(name string) bool { return strings.Contains(name, "StreamWaitEvent") })
+}

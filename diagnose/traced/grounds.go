@@ -1,0 +1,80 @@
+package traced
+
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// groundsOf are those of a trace's judged device.
+func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
+	return diagnose.Grounds{
+		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
+		Exchange: t.findExchange(),
+	}
+}
+
+// groundsOfHost are those of a trace without a device.
+func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
+	return diagnose.Grounds{Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework}
+}
+
+// findProgram is what a trace shows: training where any name is of a backward pass or an
+// optimizer; inference where operators of a model were recorded and none is.
+func (t *filler) findProgram(f recording.Facts) diagnose.Program {
+	if slices.ContainsFunc(t.t.Names, recording.Learns) {
+		return diagnose.Training
+	}
+	for i, name := range t.t.Names {
+		if _, pass := recording.ServingPass(name); pass {
+			return diagnose.Inference
+		}
+		if recording.TorchSign(name) && !isProfilerMark(name) && slices.Contains(t.t.Host.Name, int32(i)) {
+			return diagnose.Inference
+		}
+	}
+	return diagnose.ProgramOf(f)
+}
+
+// isProfilerMark reports whether a name is there whatever the program does.
+func isProfilerMark(name string) bool {
+	_, step := recording.StepSpan(name)
+	return step || recording.LoaderSpan(name)
+}
+
+// findExchange is what most of the collectives' time in the window carries.
+func (t *filler) findExchange() recording.Exchange {
+	time := map[recording.Exchange]int64{}
+	most := recording.UnknownExchange
+	for _, total := range t.kernels.Totals {
+		if total.Family == idle.Exchange {
+			time[recording.ExchangeOf(t.t.Names[total.Name])] += total.Time
+		}
+	}
+	for _, e := range []recording.Exchange{recording.Gradients, recording.Activations, recording.Weights} {
+		if time[e] > time[most] {
+			most = e
+		}
+	}
+	return most
+}
+
+// applyGrounds takes from a finding what its grounds refuse, with the words for it.
+func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
+	// what is outside of the program is outside of every framework
+	if f.Name != diagnose.FindingDeviceWait || !t.hasOneStream() && !t.isFirst(t.d.Places[idle.DeviceWait]) {
+		f = diagnose.Translate(f, t.grounds.Framework)
+	}
+	kept := slices.DeleteFunc(slices.Clone(f.Settings),
+		func(c stoker.Change) bool { return t.grounds.Refuse(c.Setting) != "" })
+	if len(kept) < len(f.Settings) {
+		f.Settings = kept
+		if f.Name == diagnose.FindingExposedCommunication {
+			f.Advice = t.grounds.ExchangeAdvice()
+		}
+	}
+	return f
+}

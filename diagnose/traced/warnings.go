@@ -1,0 +1,138 @@
+package traced
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// describeOthers says which of several devices is judged, where that one and others worked.
+func (t *filler) describeOthers() string {
+	if len(t.all.Devices) < 2 || t.ranks != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d devices worked: device %d is the one that is judged", len(t.all.Devices),
+		t.t.Devices[t.d.Index].Index)
+}
+
+// listWarnings say how much a verdict from a trace rests on.
+func (t *filler) listWarnings(run *recording.Run) []string {
+	var out []string
+	d := t.d
+	more, later, stacks := recordMore(run)
+	switch n := len(d.Steps); {
+	case d.Apart != "":
+		out = append(out, fmt.Sprintf("no steady step was recorded, only %s: %s", d.Apart, later))
+	case n == 0:
+		out = append(out, "no steps could be told apart: the whole recording is judged")
+	case d.Seen < 3:
+		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's "+
+			"start, and nobody knows what is usual; %s", n, stoker.Ending(n, "", "s"), more))
+	}
+	if d.StartUp {
+		out = append(out, "this is a program's start: "+later)
+	}
+	if d.Start > 0 {
+		out = append(out, fmt.Sprintf("the program ran %s before its first call of the device: its start "+
+			"is not judged", stoker.AboutSeconds(seconds(d.Start))))
+	}
+	if d.Edge > 0 {
+		out = append(out, fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
+			"step, and nobody knows whether they come again", stoker.AboutSeconds(seconds(d.Edge))))
+	}
+	for _, said := range []string{t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange()} {
+		if said != "" {
+			out = append(out, said)
+		}
+	}
+	if busy := t.describeOthers(); busy != "" {
+		out = append(out, busy)
+	}
+	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 {
+		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
+			"the host did then is not charged to it", stoker.Percent(lost)))
+	}
+	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(t.t.Frames.Start) == 0 {
+		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s: %s",
+			stoker.Percent(lost), t.likelyPython(), stacks))
+	}
+	if x, ok := analyseAsXProf(run, t.all); ok {
+		out = append(out, x.String())
+	}
+	return out
+}
+
+// describeOneStep says that a single step makes the verdict: most of the idle time lies in it. What
+// it shows may come again, or never.
+func (t *filler) describeOneStep() string {
+	if len(t.d.Steps) < fewToJudge || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger {
+		return ""
+	}
+	parts, _ := t.all.PerStep(t.d)
+	most, all := 0, int64(0)
+	lengths := make([]float64, len(parts))
+	for i, p := range parts {
+		if all += p.Idle; p.Idle > parts[most].Idle {
+			most = i
+		}
+		lengths[i] = seconds(p.To - p.From)
+	}
+	if 2*parts[most].Idle <= all {
+		return ""
+	}
+	return fmt.Sprintf("one step carries the verdict: number %d of the judged ones takes %s (%s in the median) and "+
+		"has %s of the idle time of all %d; record more steps to see if it comes again",
+		most+1, stoker.AboutSeconds(lengths[most]), stoker.AboutSeconds(stat.Median(lengths)),
+		stoker.Percent(float64(parts[most].Idle)/float64(all)), len(parts))
+}
+
+// fewToJudge is the number of steps from which one can be unlike the others. [J]
+const fewToJudge = 4
+
+// likelyPython is what a launching thread does of which nothing is recorded.
+func (t *filler) likelyPython() string {
+	if t.grounds.Framework == diagnose.FrameworkCUDA {
+		return ""
+	}
+	return ", most likely Python"
+}
+
+// describeElsewhere says that the judged steps are a small part of the time in which the device was
+// used: how a query goes says nothing of the time between two.
+func (t *filler) describeElsewhere() string {
+	w, from, to := &t.t.Device, int64(math.MaxInt64), int64(math.MinInt64)
+	for i, device := range w.Device {
+		if device == t.d.Index {
+			from, to = min(from, w.Start[i]), max(to, w.End[i])
+		}
+	}
+	if len(t.d.Steps) == 0 || 4*t.d.Window() > to-from {
+		return ""
+	}
+	return fmt.Sprintf("only the judged steps are judged: %s of the %s from the device's first work to its last",
+		stoker.AboutSeconds(seconds(t.d.Window())), stoker.AboutSeconds(seconds(to-from)))
+}
+
+// describeOneExchange says that a single collective takes most of the time of all, in a recording
+// too short to show whether it comes again.
+func (t *filler) describeOneExchange() string {
+	w, n, most, all := &t.t.Device, 0, int64(0), int64(0)
+	for i := range w.Start {
+		if w.Device[i] == t.d.Index && w.Start[i] >= t.d.From && w.End[i] <= t.d.To && t.all.Collective(int32(i)) {
+			length := w.End[i] - w.Start[i]
+			n, most, all = n+1, max(most, length), all+length
+		}
+	}
+	few := len(t.d.Steps) < fewToJudge && n >= fewToJudge
+	if !few || 2*most <= all || t.d.Share(most) < diagnose.LaunchTrigger {
+		return ""
+	}
+	return fmt.Sprintf("one collective takes %s of the %s of all %d: nothing here tells whether it comes "+
+		"again, or is "+
+		"part of a program's start", stoker.AboutSeconds(seconds(most)), stoker.AboutSeconds(seconds(all)), n)
+}

@@ -1,0 +1,105 @@
+// Command asm writes the vector kernels of feed/transform and feed/decode; the
+// go:generate lines of feed/kernels call it.
+//
+// All of it is AVX2. Vectors of other widths were weighed: 512 bits are split in two
+// on Zen 4 and lower the clock of older Intel processors, so that they do not pay for
+// a second set of kernels.
+//
+// Kernels check nothing: their Go callers make sure of the bounds, with whole vectors
+// behind the end of a row.
+package main
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	kernels := flag.String("kernels", "", "idct, rows or transform")
+	flag.Parse()
+	ConstraintExpr("amd64")
+	switch *kernels {
+	case "idct":
+		inverseDCT()
+	case "rows":
+		weigh()
+		convert()
+		convertDoubled()
+	case "transform":
+		for pairs := 1; pairs <= 3; pairs++ {
+			sumGroups(pairs)
+		}
+		sumChunks()
+		sumRows()
+		affine()
+		stream()
+		interleave()
+	}
+	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(refuseHighRegisters))
+	Generate()
+}
+
+// refuseHighRegisters is an error where a function is given vector registers beyond 15.
+// Only instructions of AVX-512 reach those: without this, avo takes them when it is
+// short of registers, and still calls the instruction one of AVX2.
+func refuseHighRegisters(function *ir.Function) error {
+	for _, i := range function.Instructions() {
+		for _, r := range i.Registers() {
+			if p := ToPhysical(r); p != nil && p.Kind() == KindVector && p.PhysicalIndex() > 15 {
+				return fmt.Errorf("%s: more than 16 vectors are alive at %s: spill one", function.Name, i.Opcode)
+			}
+		}
+	}
+	return nil
+}
+
+// pointer loads an argument that is a pointer or a number of bytes.
+func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
+
+// rows returns registers of four rows, a stride apart.
+func rows(base, stride string) [4]GPVirtual {
+	p, s := pointer(base), pointer(stride)
+	list := [4]GPVirtual{p, GP64(), GP64(), GP64()}
+	for i := 1; i < 4; i++ {
+		LEAQ(Mem{Base: list[i-1], Index: s, Scale: 1}, list[i])
+	}
+	return list
+}
+
+// words, longs and bytes are constants that fill a register.
+func words(name string, v uint16) Mem {
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i := range 16 {
+		DATA(2*i, U16(v))
+	}
+	return m
+}
+
+func longs(name string, v ...uint32) Mem {
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i := range 8 {
+		DATA(4*i, U32(v[i%len(v)]))
+	}
+	return m
+}
+
+func bytes(name string, v ...uint8) Mem {
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i := range 32 {
+		DATA(i, U8(v[i%len(v)]))
+	}
+	return m
+}
+
+func constant(m Mem) VecVirtual {
+	y := YMM()
+	VMOVDQU(m, y)
+	return y
+}

@@ -1,0 +1,41 @@
+//go:build stokercrash
+
+package feed
+
+import (
+	"bytes"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// crashes are what a decoder could do that is wrong, for bench/loader/deaths.py: the build tag stokercrash
+// makes a daemon that does it at a file which says so. The first three end a picture, the others the process.
+var crashes = map[string]func(){
+	"panic": func() { panic("provoked") },
+	"nil":   func() { *(*int)(nil) = 1 },
+	"wild":  func() { *(*int)(unsafe.Add(unsafe.Pointer(nil), 0xdead0000)) = 1 },
+	"ill":   illegal,
+	"oom":   func() { _ = make([]byte, 1<<45) },
+}
+
+// provoke does what the file asks for.
+func provoke(file []byte) {
+	for name, crash := range crashes {
+		if bytes.Contains(file, []byte("stoker-crash:"+name)) {
+			crash()
+		}
+	}
+}
+
+// illegal runs an instruction that no processor has.
+func illegal() {
+	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		panic(err)
+	}
+	copy(code, []byte{0x0f, 0x0b})
+	entry := unsafe.Pointer(&code[0])
+	function := unsafe.Pointer(&entry)
+	(*(*func())(unsafe.Pointer(&function)))()
+}

@@ -1,0 +1,111 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Outage marks an error that says nothing about a file: the machine, its storage or the network could
+// not serve it. Whoever gets one must neither replace the sample nor leave it out.
+type Outage struct {
+	Err error
+	// Lasts says that trying again is of no use: somebody has to change something first.
+	Lasts bool
+}
+
+func (o *Outage) Error() string { return o.Err.Error() }
+func (o *Outage) Unwrap() error { return o.Err }
+
+// explainOutage adds to an outage what its number means.
+func explainOutage(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) && outages[number] != "" {
+		return fmt.Errorf("%w: %s", err, outages[number])
+	}
+	return err
+}
+
+// outages are the error numbers that are never a file's own. All others are, as a script that opens the
+// file by itself would see them: gone, forbidden, no file, a disk that cannot read its block (EIO).
+// docs/reliability.md has the table. EIO of network storage is an outage too: Folder.judge tells.
+var outages = map[syscall.Errno]string{
+	syscall.EMFILE:  "this process has no descriptor left",
+	syscall.ENFILE:  "the machine has no descriptor left",
+	syscall.ENOMEM:  "no memory is left",
+	syscall.ENOBUFS: "no memory is left for the network",
+	syscall.EAGAIN:  "the kernel cannot serve it now",
+	syscall.EINTR:   "a signal came in between",
+	syscall.EBUSY:   "something else holds it now",
+	syscall.ENOLCK:  "no lock is left",
+	syscall.ENOSPC:  "the disk is full",
+	syscall.EDQUOT:  "the user's share of the disk is full",
+	syscall.EROFS:   "the disk cannot be written to",
+
+	syscall.ESTALE:        "the file server has forgotten the file's handle",
+	syscall.ETIMEDOUT:     "the storage did not answer in time",
+	syscall.ENOTCONN:      "the process that serves the file system is gone",
+	syscall.ECONNABORTED:  "the connection broke",
+	syscall.ECONNREFUSED:  "the server takes no connection",
+	syscall.ECONNRESET:    "the connection broke",
+	syscall.EPIPE:         "the connection broke",
+	syscall.ESHUTDOWN:     "the connection was closed",
+	syscall.EHOSTDOWN:     "the server is down",
+	syscall.EHOSTUNREACH:  "the server cannot be reached",
+	syscall.ENETDOWN:      "the network is down",
+	syscall.ENETUNREACH:   "the network cannot be reached",
+	syscall.ENETRESET:     "the network broke the connection",
+	syscall.EADDRNOTAVAIL: "no port is left",
+}
+
+// IsOutage decides whose fault an error is: true for the machine's, its storage's and the network's,
+// false for the file's.
+func IsOutage(err error) bool {
+	if errors.As(err, new(*Outage)) {
+		return true
+	}
+	var number syscall.Errno // before net.Error, which each number also is
+	if errors.As(err, &number) {
+		return outages[number] != ""
+	}
+	late := errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+	return late || errors.As(err, new(net.Error))
+}
+
+// outageLasts says that an outage does not pass by itself.
+func outageLasts(err error) bool {
+	var o *Outage
+	return errors.As(err, &o) && o.Lasts
+}
+
+// Patience is how long an outage is waited for: a server that starts again takes half a minute. Tests
+// have less.
+var Patience = 30 * time.Second
+
+// WaitOut does something, and again with growing pauses, until an outage is over or has lasted for Patience.
+// An error that is no outage is returned at once.
+func WaitOut(ctx context.Context, try func() error) error {
+	began := time.Now()
+	return waitOut(ctx, began, try(), try)
+}
+
+// waitOut is WaitOut behind a first try, which began at that time and came to err.
+func waitOut(ctx context.Context, began time.Time, err error, try func() error) error {
+	const shortest, longest = 5 * time.Millisecond, time.Second
+	for pause := shortest; err != nil && IsOutage(err) && !outageLasts(err); pause = min(2*pause, longest) {
+		if time.Since(began) > Patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		err = try()
+	}
+	return err
+}

@@ -1,0 +1,14 @@
+package transform
+
+import "github.com/stoker-dev/stoker/feed/kernels"
+
+// hasSIMD says whether the kernels that take bytes to bytes run here.
+var hasSIMD = kernels.Resample.Runs()
+
+// canNormalize reports whether the kernel runs here that writes numbers of a type.
+func canNormalize(dtype string) bool {
+	if dtype == "float16" {
+		return kernels.NormalizeHalf.Runs()
+	}
+	return kernels.Normalize.Runs()
+}

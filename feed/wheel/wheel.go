@@ -1,0 +1,57 @@
+// Package wheel computes sums of products as Pillow's wheel for this architecture does.
+//
+// The wheel for arm64 is built by a compiler that fuses x*y+z: the product is not
+// rounded, only the sum is. The wheel for x86-64 rounds both. The last bit decides a
+// pixel now and then, so Pillow's own bytes differ between the two. Where the wheel
+// fuses was read from its machine code (Pillow 13.0.0, manylinux_2_28_aarch64: FMADD,
+// FMSUB and FNMSUB in _imaging), and all such places call this package.
+//
+// Go's compiler fuses on arm64 as well, in places of its own choosing. Code of the feed
+// therefore converts every other product that feeds a sum, float64(x*y)+z, and
+// TestNothingFuses of cmd/stoker names the functions that may fuse.
+package wheel
+
+import (
+	"math"
+	"runtime"
+)
+
+// Fuses reports whether the wheel rounds x*y+z once.
+const Fuses = runtime.GOARCH == "arm64"
+
+// NaNIsZero reports whether C converts what is no number to 0. On x86-64 it becomes the
+// least int, which lies beyond every picture.
+const NaNIsZero = runtime.GOARCH == "arm64"
+
+// Sum is x*y + z.
+func Sum(x, y, z float64) float64 {
+	if Fuses {
+		return math.FMA(x, y, z)
+	}
+	return float64(x*y) + z
+}
+
+// Sum32 is x*y + z in single precision.
+func Sum32(x, y, z float32) float32 {
+	if Fuses {
+		return fuse32(x, y, z)
+	}
+	return float32(x*y) + z
+}
+
+// fuse32 rounds once. The product is exact in double precision. A sum that is not exact
+// there is made odd in its last bit, so that rounding it again sees on which side it lay.
+func fuse32(x, y, z float32) float32 {
+	product, addend := float64(x)*float64(y), float64(z)
+	sum := product + addend
+	less := sum - product
+	rest := (product - (sum - less)) + (addend - less)
+	bits := math.Float64bits(sum)
+	if rest == 0 || bits&1 == 1 || math.IsNaN(rest) {
+		return float32(sum)
+	}
+	if (rest > 0) == (sum > 0) {
+		return float32(math.Float64frombits(bits + 1))
+	}
+	return float32(math.Float64frombits(bits - 1))
+}

@@ -1,0 +1,20 @@
+package golden
+
+import (
+	"bytes"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// CheckSchema reports what a JSON Schema has against an object that was printed.
+func CheckSchema(schema string, printed []byte) error {
+	compiled, err := jsonschema.NewCompiler().Compile(schema)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(printed))
+	if err != nil {
+		return err
+	}
+	return compiled.Validate(value)
+}

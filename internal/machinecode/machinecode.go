@@ -1,0 +1,105 @@
+// Package machinecode says which instruction sets the functions of a Go program need,
+// by reading the program's machine code.
+//
+// What a generator or a comment says of an instruction is not asked: a register's
+// number alone can turn an AVX2 instruction into one of AVX-512, which most
+// processors with AVX2 do not have. An instruction that the tables do not know is
+// an error, never a guess.
+//
+// It does not decode operands, and decides nothing: tests of cmd/stoker hold what is
+// found here against feed/kernels. It is imported by tests only.
+package machinecode
+
+import (
+	"debug/elf"
+	"debug/gosym"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Set is an instruction set as manuals name it. What every processor of the
+// architecture has is "".
+type Set string
+
+// Function is a function of a program.
+type Function struct {
+	Name     string // with its package
+	Assembly bool   // written in assembly; what the compiler makes is GOAMD64's
+	Code     []byte // with what fills up to the next function
+}
+
+// Read returns the functions of an ELF program, stripped or not, and its architecture
+// as GOARCH has it.
+func Read(path string) (functions []Function, arch string, err error) {
+	file, err := elf.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = file.Close() }()
+	code, begin, table, err := readText(file)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	for i, f := range table.Funcs {
+		source, _, _ := table.PCToLine(f.Entry)
+		end := f.End
+		if i+1 < len(table.Funcs) {
+			end = table.Funcs[i+1].Entry
+		}
+		if f.Entry < begin || end < f.Entry || end-begin > uint64(len(code)) {
+			return nil, "", fmt.Errorf("%s: %s lies outside of the program's code", path, f.Name)
+		}
+		functions = append(functions, Function{f.Name, strings.HasSuffix(source, ".s"), code[f.Entry-begin : end-begin]})
+	}
+	return functions, map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}[file.Machine], nil
+}
+
+// readText returns a program's code, its address and the table of its functions.
+func readText(file *elf.File) (code []byte, begin uint64, table *gosym.Table, err error) {
+	var sections [3][]byte
+	for i, name := range []string{".text", ".gopclntab", ".go.module"} {
+		section := file.Section(name)
+		if section == nil {
+			return nil, 0, nil, fmt.Errorf("no section %s: a program of Go 1.26 or newer is expected", name)
+		}
+		if sections[i], err = section.Data(); err != nil {
+			return nil, 0, nil, err
+		}
+	}
+	// Addresses count from runtime.text, which other code than Go's may precede. The
+	// runtime's moduledata tells it: its words 0 and 22 are the table's address and that.
+	word := func(i int) uint64 { return file.ByteOrder.Uint64(sections[2][8*i:]) }
+	if len(sections[2]) < 8*23 || word(0) != file.Section(".gopclntab").Addr {
+		return nil, 0, nil, fmt.Errorf(".go.module is laid out in another way than Go 1.26 does: look at moduledata in runtime/symtab.go")
+	}
+	table, err = gosym.NewTable(nil, gosym.NewLineTable(sections[1], word(22)))
+	return sections[0], file.Section(".text").Addr, table, err
+}
+
+// Sets returns the instruction sets that a function's code needs, sorted.
+func (f Function) Sets(arch string) (sets []Set, err error) {
+	for at := 0; at < len(f.Code); {
+		n, set, ok := decode(arch, f.Code[at:])
+		if !ok {
+			end := min(at+16, len(f.Code))
+			return nil, fmt.Errorf("%s+%#x: % x: no instruction that the tables of internal/machinecode know", f.Name, at, f.Code[at:end])
+		}
+		at += n
+		if set != "" && !slices.Contains(sets, set) {
+			sets = append(sets, set)
+		}
+	}
+	slices.Sort(sets)
+	return sets, nil
+}
+
+// decode returns the length of the first instruction and the set that it is of.
+func decode(arch string, code []byte) (n int, set Set, ok bool) {
+	if arch != "amd64" {
+		return 0, "", false
+	}
+	x := x86{code: code}
+	set, ok = x.instruction()
+	return x.at, set, ok && x.at <= len(code)
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package readable
+
+import "os"
+
+// Open opens a file to read.
+func Open(file string) (*os.File, error) { return os.Open(file) }

@@ -1,0 +1,217 @@
+package redact
+
+import (
+	"path"
+	"strings"
+	"unicode"
+)
+
+// small are numbers that no secret can be: whole ones below a hundred, short fractions.
+var small = pattern(`^[+-]?(\d{1,2}|\d{0,3}\.\d{1,4}|\d(\.\d)?[eE][+-]?\d{1,2})$`)
+
+// sized are the numbers and lists of numbers that a named quantity has: 224x224, [3,4,6,3],
+// 0-7, 1e-4, 64GB, 01:30:00, 50%.
+var sized = pattern(`^[\[(]?` + oneSized + `([,:x/-] ?` + oneSized + `)*[\])]?$`)
+
+const oneSized = `[+-]?(\d{1,12}|\d{0,9}\.\d{0,12})([eE][+-]?\d{1,3})?([kKmMgGtT]i?[bB]?|[bB]|us|ms|s|m|h|d|ba|ep|tok|%)?`
+
+var switches = set("true false yes no on off none null nan inf auto all True False None null Null NULL TRUE FALSE YES NO ON OFF")
+
+// isSmall reports whether a value is a switch or a small number, or a list of them.
+func isSmall(value string) bool {
+	value = strings.Trim(value, "[]()")
+	for one := range strings.SplitSeq(value, ",") {
+		if !small().MatchString(one) && !switches[one] {
+			return false
+		}
+	}
+	return true
+}
+
+// isKnown reports whether a word is made of known words and few digits: resnet50,
+// bf16-mixed, vit_base_patch16_224. Single letters tell little, so that two are allowed.
+func isKnown(word string) bool {
+	if word == "" || len(word) > 80 {
+		return false
+	}
+	lower, digits, letters, known := strings.ToLower(word), 0, 0, false
+	if valueWords[lower] {
+		return true
+	}
+	for _, r := range lower {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case !unicode.IsLetter(r) && !strings.ContainsRune("-_.", r):
+			return false
+		}
+	}
+	for _, w := range wordsOf(word) {
+		switch {
+		case len(w) == 1:
+			letters++
+		case valueWords[w] || numberWords[w] || textWords[w]:
+			known = true
+		default:
+			return false
+		}
+	}
+	return digits <= 8 && letters <= 2 && (known || letters == 1 && digits <= 3) && longestNumber(word) <= 4
+}
+
+func longestNumber(word string) (longest int) {
+	n := 0
+	for i := range len(word) {
+		if word[i] < '0' || word[i] > '9' {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+var (
+	// wordShape is what the name of a model, a run or a module is made of.
+	wordShape = pattern(`^[\pL\d_][\pL\d_.+-]{0,79}$`)
+
+	// pathShape has no colon, no quote and nothing that a shell or a URL reads.
+	pathShape = pattern(`^(~[a-z]*/|\$\{?[A-Z_]+\}?/)?[\pL\d_.+=@,~/-]+$`)
+
+	shardRange = pattern(`\{\d+\.\.\d+\}|\{[a-z]+(,[a-z]+)+\}|[*?]`) // data-{000..147}.tar
+	uuid       = pattern(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	manyHex    = pattern(`(?i)[0-9a-f]{16,}`)
+)
+
+// isWord reports whether a value is a word or a name as people choose them.
+func isWord(value string) bool { return wordShape().MatchString(value) && isOrdinary(value) }
+
+// isPath reports whether a value is an ordinary path: with a slash, or a file's name.
+func isPath(value string) bool {
+	if value == "." || value == ".." {
+		return true
+	}
+	value = shardRange().ReplaceAllString(value, "0")
+	if !strings.Contains(value, "/") && !extensions[extension(value)] || !pathShape().MatchString(value) {
+		return false
+	}
+	if at := strings.IndexByte(value, '/'); value[0] == '$' {
+		value = value[at:]
+	}
+	for segment := range strings.SplitSeq(value, "/") {
+		if !isSegment(segment) {
+			return false
+		}
+	}
+	return isOrdinary(value)
+}
+
+// isSegment is for one name in a path. An equals sign is of a checkpoint or a partition:
+// epoch=3-step=100.ckpt.
+func isSegment(segment string) bool {
+	if len(segment) > 128 {
+		return false
+	}
+	if !strings.ContainsAny(segment, "=@,") {
+		return true
+	}
+	for _, w := range wordsOf(segment) {
+		if !extensions[w] && !numberWords[w] && !textWords[w] && !valueWords[w] {
+			return false
+		}
+	}
+	return !strings.HasSuffix(segment, "=") && longestNumber(segment) <= 8
+}
+
+func extension(value string) string { return strings.TrimPrefix(path.Ext(value), ".") }
+
+// isOrdinary tells names that people choose from random ones: digits and letters change
+// seldom, small and capital letters stand in humps, words can be spoken.
+func isOrdinary(value string) bool {
+	if uuid().MatchString(value) || manyHex().MatchString(value) && longestNumber(value) < 16 ||
+		knownSecret().MatchString(value) || redactAWS(value) != value {
+		return false
+	}
+	mixed, short := 0, 0
+	for run := range strings.FieldsFuncSeq(value, isBetween) {
+		if isKnown(run) {
+			continue
+		}
+		if len(run) > 40 || len(run) >= 20 && looksRandom(run) || longestNumber(run) > 12 {
+			return false
+		}
+		changes := changesOf(run)
+		if changes > 1 {
+			mixed++
+		}
+		n, speakable := shortHumps(run)
+		if short += n; !speakable || changes > 3 {
+			return false
+		}
+	}
+	return mixed <= 2 && short <= 2
+}
+
+func isBetween(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// changesOf counts where letters and digits meet.
+func changesOf(run string) (changes int) {
+	digits := false
+	for i, r := range run {
+		if unicode.IsDigit(r) != digits && i > 0 {
+			changes++
+		}
+		digits = unicode.IsDigit(r)
+	}
+	return changes
+}
+
+// shortHumps counts the humps of one and two letters beside others: base64 is full of them.
+func shortHumps(run string) (short int, speakable bool) {
+	for part := range strings.FieldsFuncSeq(run, unicode.IsDigit) {
+		humps := humpsOf(part)
+		for _, hump := range humps {
+			if !isSpeakable(hump) {
+				return short, false
+			}
+			if len(hump) < 3 && len(humps) > 1 {
+				short++
+			}
+		}
+	}
+	return short, true
+}
+
+// humpsOf splits letters where a capital follows a small one.
+func humpsOf(letters string) (humps []string) {
+	start, before := 0, rune(0)
+	for i, r := range letters {
+		if unicode.IsUpper(r) && unicode.IsLower(before) {
+			humps, start = append(humps, letters[start:i]), i
+		}
+		before = r
+	}
+	return append(humps, letters[start:])
+}
+
+// isSpeakable wants vowels in long words of Latin letters, and few consonants in a row.
+func isSpeakable(word string) bool {
+	word = strings.ToLower(word)
+	if len(word) <= 5 || valueWords[word] || numberWords[word] || textWords[word] {
+		return true
+	}
+	consonants, vowels := 0, 0
+	for _, r := range word {
+		switch {
+		case r > unicode.MaxASCII || strings.ContainsRune("aeiouy", r):
+			consonants = 0
+			vowels++
+		default:
+			if consonants++; consonants > 5 {
+				return false
+			}
+		}
+	}
+	return vowels*7 >= len(word)
+}

@@ -1,0 +1,56 @@
+package redact
+
+import "strings"
+
+// redactScript is for the text behind sh -c. Its words are judged as a command line's.
+// What has more than words, quotes and operators in it is hidden as a whole.
+func (w *walk) redactScript(script string) string {
+	words, ok := splitScript(script)
+	if !ok || w.depth >= deepest {
+		return Hidden
+	}
+	for i, word := range redactCommand(words, w.depth+1) {
+		if words[i] = word; strings.ContainsAny(word, " ") {
+			words[i] = `"` + word + `"`
+		}
+	}
+	return strings.ReplaceAll(strings.Join(words, " "), " ;", ";")
+}
+
+// splitScript splits at blanks outside of quotes. It gives up at line ends, escapes, here
+// documents, substitutions and quotes that are not closed.
+func splitScript(script string) (words []string, ok bool) {
+	if strings.ContainsAny(script, "\n\r\\`") || strings.Contains(script, "<<") || strings.Contains(script, "$(") {
+		return nil, false
+	}
+	var word strings.Builder
+	var quote byte
+	started := false
+	end := func() {
+		if started {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		started = false
+	}
+	for i := range len(script) {
+		switch c := script[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '\'' || c == '"':
+			quote, started = c, true
+		case c == ' ' || c == '\t':
+			end()
+		case c == ';' || c == '(' || c == ')':
+			end()
+			words = append(words, string(c))
+		default:
+			word.WriteByte(c)
+			started = true
+		}
+	}
+	end()
+	return words, quote == 0
+}

@@ -1,0 +1,220 @@
+package device
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+)
+
+// Curve is the step time of a Load over its batch size.
+type Curve struct {
+	// Low, Point and High are the ends of the interval, each as
+	// t(B) = (Floor^4 + (Fixed + PerSample B)^4)^(1/4), seconds: launches run
+	// ahead of the device, so the slower of the two decides.
+	Low, Point, High Terms
+
+	// where the figures come from, for people: "measured: NVIDIA DeepLearningExamples, 2023-01,
+	// batch 256"
+	Source string
+	Kind   string // "measured", "efficiency" or "anchor"
+
+	Memory  float64 // bytes of device memory per sample at least, NaN where unknown
+	Weights float64 // bytes of device memory whatever the batch at least, NaN where unknown
+	Shared  float64 // more of them, which all ranks share: each keeps its part
+}
+
+// The kinds of Curve.
+const (
+	fromMeasurements = "measured"   // this network, chip, precision and software class were measured
+	fromEfficiency   = "efficiency" // FLOP and bytes at efficiencies that others reached
+	fromAnchor       = "anchor"     // a measured step of the same program
+)
+
+// At is the step time at a batch size, seconds.
+func (c Curve) At(batch float64) stoker.Interval {
+	return stoker.Interval{Low: c.Low.At(batch), Point: c.Point.At(batch), High: c.High.At(batch)}
+}
+
+// Curve is the step time of the load over its batch size:
+//
+//  1. FLOP and bytes of the workload, peaks of the GPU, and the efficiencies that
+//     published steps reached (fitted.csv) give a first curve;
+//  2. published steps of the same workload correct it, the more the closer they
+//     are in chip, precision and software class, and none that contradicts the
+//     others decides (published.csv);
+//  3. the interval is as wide as the errors at sources that were left out of 1 and
+//     2 (fitted.csv).
+//
+// Without a software class or a precision the interval spans all that a program
+// may have, and the point is their geometric middle: what nobody said is not taken
+// for the fastest. It fails where the GPU has no peak in the precision.
+func (l Load) Curve() (Curve, error) {
+	if err := l.checkFields(); err != nil {
+		return Curve{}, err
+	}
+	return l.spanned(func(one Load) Curve { return one.namedCurve() }), nil
+}
+
+// spanned is the curve over all families of networks, precisions and software
+// classes that a load may have. Its terms reach over all of theirs, which is more
+// than any has where one launches slowly and another computes slowly: at batches
+// that are named it reaches as far as they do.
+func (l Load) spanned(curve func(Load) Curve, batches ...float64) Curve {
+	var some []Curve
+	for _, one := range l.variants() {
+		some = append(some, curve(one))
+	}
+	all := some[0]
+	if len(some) == 1 {
+		return all
+	}
+	slowest := all.Point
+	for _, c := range some[1:] {
+		all, slowest = spread(all, c), combineTerms(slowest, c.Point, math.Max)
+	}
+	all.Point = combineTerms(all.Point, slowest, func(a, b float64) float64 { return math.Sqrt(a * b) })
+	all.within(some, batches)
+	all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest; " + all.Source
+	return all
+}
+
+// within draws the ends in as far as some curves allow at all of these batches.
+// The point is their middle at the first.
+func (c *Curve) within(some []Curve, batches []float64) {
+	if len(batches) == 0 {
+		return
+	}
+	low, high, point := math.Inf(1), 0.0, 0.0
+	for i, batch := range batches {
+		at := some[0].At(batch)
+		slowest := at.Point
+		for _, one := range some[1:] {
+			other := one.At(batch)
+			at.Low, at.High = min(at.Low, other.Low), max(at.High, other.High)
+			at.Point, slowest = min(at.Point, other.Point), max(slowest, other.Point)
+		}
+		low, high = min(low, at.Low/c.Low.At(batch)), max(high, at.High/c.High.At(batch))
+		if i == 0 {
+			point = math.Sqrt(at.Point*slowest) / c.Point.At(batch)
+		}
+	}
+	c.Low, c.Point, c.High = c.Low.ScaledBy(low, low), c.Point.ScaledBy(point, point), c.High.ScaledBy(high, high)
+}
+
+// spread is the curve that reaches over both, its point the quicker one's.
+func spread(a, b Curve) Curve {
+	a.Low, a.Point = combineTerms(a.Low, b.Low, math.Min), combineTerms(a.Point, b.Point, math.Min)
+	a.High = combineTerms(a.High, b.High, math.Max)
+	a.Memory = math.Min(a.Memory, b.Memory) // at least
+	a.Weights, a.Shared = math.Min(a.Weights, b.Weights), math.Min(a.Shared, b.Shared)
+	if a.Kind != b.Kind {
+		a.Kind = fromEfficiency
+	}
+	return a
+}
+
+// unseenChip is how much wider an interval is, as a logarithm, where no GPU of the
+// architecture was measured in that precision: 1.44 standard deviations of the
+// priors of its two factors, 0.3 and 0.2, which hold 85 % of a normal distribution.
+const unseenChip = 1.44 * 0.36
+
+// namedCurve is that of a named software class and precision. Where figures of different
+// sources make it slower than a load that cannot be the quicker one, that decides;
+// what is not known of another chip stays unknown.
+func (l Load) namedCurve() Curve {
+	c, found := l.ofItself()
+	c.Source = found.describe()
+	for _, slower := range l.slower() {
+		o, _ := slower.ofItself()
+		c.Low, c.Point = combineTerms(c.Low, o.Low, math.Min), combineTerms(c.Point, o.Point, math.Min)
+		if slower.GPU.Name == l.GPU.Name {
+			c.High = combineTerms(c.High, o.High, math.Min)
+		}
+	}
+	return c
+}
+
+// slower lists loads that take as long at least: the same program as it comes
+// beside a compiled one, and either on known chips of the same architecture that
+// have less of everything.
+func (l Load) slower() []Load {
+	all := []Load{l}
+	for _, g := range hardware.GPUs {
+		if architecture(g) == architecture(l.GPU) && dominates(l.GPU, g, l.Precision) &&
+			!sameChip(l.GPU, g, l.Precision) {
+			other := l
+			other.GPU = g
+			all = append(all, other)
+		}
+	}
+	if l.Software == Compiled {
+		for _, o := range all[:len(all):len(all)] {
+			o.Software = Eager
+			all = append(all, o)
+		}
+	}
+	return all[1:]
+}
+
+// curveOf is the likely curve of a load by its own chip and software class, its doubt,
+// and what it rests on.
+func (k knowledge) curveOf(l *Load) (Terms, width, finding) {
+	ideal := l.withoutLosses()
+	found := k.evidence.findFor(l)
+	w := k.widths[found.level][training(l.Training)]
+	if _, measured := k.efficient[ideal.keysOf().chipKey()]; !measured {
+		w.device = math.Hypot(w.device, unseenChip)
+	}
+	return k.efficient.termsOf(ideal).ScaledBy(math.Exp(found.launch), math.Exp(found.device)), w, found
+}
+
+// between is the curve of a load around a likely one.
+func (l Load) between(point Terms, w width, kind string) Curve {
+	c := Curve{
+		Low: point.ScaledBy(math.Exp(-w.launch), math.Exp(-w.device)), Point: point,
+		High: point.ScaledBy(math.Exp(w.launch), math.Exp(w.device)),
+		Kind: kind, Memory: l.memory(),
+	}
+	c.Weights, c.Shared = l.weights()
+	return c
+}
+
+// ofItself is the curve by the figures of its own chip and software class.
+func (l Load) ofItself() (Curve, finding) {
+	point, w, found := published.curveOf(&l)
+	if l.anyEngine() {
+		w.device = max(w.device, engines)
+	}
+	c := l.between(point, w, fromEfficiency)
+	if found.level == exact {
+		c.Kind = fromMeasurements
+	}
+	if l.launchesSingly() {
+		c.Low.Floor = math.Min(c.Low.Floor, point.Floor*math.Exp(-quickHost))
+		found.hostDecides = true
+	}
+	if l.anyEngine() {
+		c.High.PerSample *= published.efficient.unfused(l.withoutLosses(),
+			published.efficient.valueOf("scores/"+string(Eager)))
+	}
+	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
+	if l.beforeFlash() {
+		c.High.PerSample *= published.efficient.unfused(l.withoutLosses(), autocastMoves)
+	}
+	return c, found
+}
+
+// quickHost is how much quicker a host may launch than those whose steps were
+// published, as a logarithm: nobody says which CPU it is. At batch 1 on an A100
+// PyTorch takes 8.0 ms for BERT-base in one table and 2.8 ms in another one.
+const quickHost = 1.1
+
+// autocastMoves is how often attention in single steps moves a score of 16 bits
+// under autocast: written, scaled (2), made wider for softmax (3), softmax at 32 bits
+// (4), made narrower (3), and read. Derived.
+const autocastMoves = 14
+
+// engines is how far engines for transformers lie apart, as a logarithm: what 85 %
+// of the repositories that were left out ask of them (TestEnginesDiffer).
+const engines = 0.53

@@ -1,0 +1,151 @@
+package language
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/internal/spelling"
+)
+
+// Model is a language model as its published configuration describes it.
+type Model struct {
+	Name    string // our key: "llama-3.1-70b"
+	Title   string
+	Aliases []string
+
+	Layers   float64
+	Width    float64 // of a token, numbers
+	Heads    float64 // of queries
+	KVHeads  float64 // of keys and values
+	HeadSize float64
+	Inner    float64 // width of a dense layer's feed-forward part
+	Words    float64 // of the vocabulary
+	Tied     bool    // the output layer shares the embedding's weights
+
+	Experts     float64 // of a layer with experts; 0 in a dense model
+	Chosen      float64 // of them for a token
+	Always      float64 // experts that every token passes, besides
+	ExpertInner float64 // width of one of them
+	DenseLayers float64 // layers without experts, in a model with them
+
+	Latent Latent // keys and values as DeepSeek compresses them; zero elsewhere
+
+	Window float64 // tokens that a local layer looks back on; 0 where all look at all
+	Local  float64 // share of the layers that are local
+
+	Source string // of the configuration
+}
+
+// Latent is multi-head latent attention: what is kept of a token is one vector.
+type Latent struct{ Query, Kept, Rotary, Plain, Value float64 }
+
+// gated is the number of matrices of a gated feed-forward part: gate, up and down.
+const gated = 3
+
+// attentionWeights are those of one layer's attention.
+func (m Model) attentionWeights() float64 {
+	if l := m.Latent; l.Kept > 0 {
+		query := m.Width * m.Heads * (l.Plain + l.Rotary)
+		if l.Query > 0 {
+			query = m.Width*l.Query + l.Query*m.Heads*(l.Plain+l.Rotary)
+		}
+		return query + m.Width*(l.Kept+l.Rotary) + l.Kept*m.Heads*(l.Plain+l.Value) + m.Heads*l.Value*m.Width
+	}
+	return 2*m.Width*m.Heads*m.HeadSize + 2*m.Width*m.KVHeads*m.HeadSize
+}
+
+func (m Model) sparseLayers() float64 {
+	if m.Experts == 0 {
+		return 0
+	}
+	return m.Layers - m.DenseLayers
+}
+
+// expertWeights are those of all experts that a router chooses among.
+func (m Model) expertWeights() float64 {
+	return m.sparseLayers() * m.Experts * gated * m.Width * m.ExpertInner
+}
+
+// sharedWeights are those that each token passes, the output layer included.
+func (m Model) sharedWeights() float64 {
+	sparse := m.sparseLayers()
+	return m.Layers*m.attentionWeights() + (m.Layers-sparse)*gated*m.Width*m.Inner +
+		sparse*(m.Always*gated*m.Width*m.ExpertInner+m.Width*m.Experts) + m.Words*m.Width
+}
+
+// Params are all parameters.
+func (m Model) Params() float64 {
+	embedding := m.Words * m.Width
+	if m.Tied {
+		embedding = 0
+	}
+	return m.sharedWeights() + m.expertWeights() + embedding
+}
+
+// Active are the parameters that a token passes, the output layer included.
+func (m Model) Active() float64 {
+	if m.Experts == 0 {
+		return m.sharedWeights()
+	}
+	return m.sharedWeights() + m.expertWeights()*m.Chosen/m.Experts
+}
+
+// touched are the weights that so many tokens at once need: of the experts those that at
+// least one token is sent to, if a router sends them evenly.
+func (m Model) touched(tokens float64) float64 {
+	if m.Experts == 0 {
+		return m.sharedWeights()
+	}
+	return m.sharedWeights() + m.expertWeights()*(1-math.Pow(1-m.Chosen/m.Experts, tokens))
+}
+
+// seen is the number of tokens that layers look back on together, at a context.
+func (m Model) seen(context float64) float64 {
+	if m.Window == 0 {
+		return m.Layers * context
+	}
+	return m.Layers * ((1-m.Local)*context + m.Local*math.Min(context, m.Window))
+}
+
+// Forward is the FLOP of one token at a context: two per active weight, and attention over
+// the tokens before it.
+func (m Model) Forward(context float64) float64 {
+	each := 2 * m.HeadSize
+	if m.Latent.Kept > 0 {
+		each = m.Latent.Plain + m.Latent.Rotary + m.Latent.Value
+	}
+	return 2*m.Active() + 2*m.Heads*each*m.seen(context)
+}
+
+// Cache is what is kept of a sequence of so many tokens, in numbers.
+func (m Model) Cache(context float64) float64 {
+	each := 2 * m.KVHeads * m.HeadSize
+	if m.Latent.Kept > 0 {
+		each = m.Latent.Kept + m.Latent.Rotary
+	}
+	return each * m.seen(context)
+}
+
+// FindModel returns the model of that name or alias; case and punctuation do not count.
+func FindModel(name string) (Model, bool) {
+	wanted := spelling.Plain(name)
+	for _, m := range Models {
+		for _, known := range m.names() {
+			if wanted != "" && spelling.Plain(known) == wanted {
+				return m, true
+			}
+		}
+	}
+	return Model{}, false
+}
+
+// NearestModels returns the names of the models that are spelled most like name.
+func NearestModels(name string) []string {
+	keys := make([]string, len(Models))
+	spellings := make([][]string, len(Models))
+	for i, m := range Models {
+		keys[i], spellings[i] = m.Name, m.names()
+	}
+	return spelling.Nearest(name, keys, spellings)
+}
+
+func (m Model) names() []string { return append([]string{m.Name, m.Title}, m.Aliases...) }

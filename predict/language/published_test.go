@@ -1,0 +1,265 @@
+package language
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+)
+
+// published is a row of testdata/published.csv: tokens/s of each GPU in training, of all
+// requests in serving.
+type published struct {
+	set, kind, name string
+	value           float64
+	answer          stoker.Interval
+}
+
+// off is the logarithm of what was predicted over what was measured.
+func (p published) off() float64 { return math.Log(p.answer.Point / p.value) }
+
+func readPublished(t *testing.T) []published {
+	t.Helper()
+	file, err := os.Open("testdata/published.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	table, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, name := range table[0] {
+		at[name] = i
+	}
+	var rows []published
+	for _, cells := range table[1:] {
+		rows = append(rows, answerRow(t, func(name string) string { return cells[at[name]] }))
+	}
+	return rows
+}
+
+func answerRow(t *testing.T, text func(string) string) published {
+	t.Helper()
+	number := func(name string) float64 {
+		v, err := strconv.ParseFloat(text(name), 64)
+		if text(name) != "" && err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	model, found := FindModel(text("model"))
+	gpu, has := hardware.FindGPU(text("gpu"))
+	if !found || !has || text("source") == "" {
+		t.Fatalf("no model %q, no GPU %q, or no source %q", text("model"), text("gpu"), text("source"))
+	}
+	p := published{
+		set: text("set"), kind: text("kind"), value: number("value"),
+		name: fmt.Sprintf("%s %s %s %s", text("model"), text("gpu"), text("precision"), text("software")),
+	}
+	precision, stack := hardware.Precision(text("precision")), Stack(text("software"))
+	if p.kind == "train" {
+		step, err := Training{
+			Model: model, GPU: gpu, Precision: precision, Stack: stack, GPUs: number("gpus"), Tensor: number("tensor"),
+			Pipeline: number("pipeline"), Context: number("context"), Expert: number("expert"), Virtual: number("virtual"),
+			MicroBatch: number("micro"), GlobalBatch: number("global"), Tokens: number("tokens"), Recompute: text("recompute") != "",
+		}.Step()
+		if err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+		p.answer = step.TokenRate
+		p.name += fmt.Sprintf(" x%s tp%s pp%s cp%s ep%s", text("gpus"), text("tensor"), text("pipeline"), text("context"), text("expert"))
+		return p
+	}
+	rate, err := Serving{
+		Model: model, GPU: gpu, Precision: precision, Stack: stack, Tensor: number("tensor"),
+		Input: number("input"), Output: number("output"), Batch: number("batch"),
+	}.Rate()
+	if err != nil {
+		t.Fatalf("%s: %v", p.name, err)
+	}
+	p.answer = rate.TokenRate
+	p.name += fmt.Sprintf(" tp%s %s/%s batch %s", text("tensor"), text("input"), text("output"), text("batch"))
+	return p
+}
+
+// accuracy is that of one set and kind.
+type accuracy struct {
+	rows, inside         int
+	median, eighty, bias float64
+}
+
+func accuracyOf(rows []published, set, kind string) accuracy {
+	var away []float64
+	e := accuracy{}
+	for _, p := range rows {
+		if p.set != set || p.kind != kind {
+			continue
+		}
+		e.rows++
+		e.bias += p.off()
+		away = append(away, math.Abs(math.Expm1(p.off())))
+		if p.answer.Contains(p.value) {
+			e.inside++
+		}
+	}
+	if e.rows == 0 {
+		return e
+	}
+	slices.Sort(away)
+	e.median, e.eighty, e.bias = away[len(away)/2], away[len(away)*8/10], math.Exp(e.bias/float64(e.rows))
+	return e
+}
+
+// What was published and never tuned on has the errors that docs/predict.md prints.
+func TestPublishedFigures(t *testing.T) {
+	rows := readPublished(t)
+	page, err := os.ReadFile("../../docs/predict.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range rows {
+		t.Logf("%s %-6s %-75s %9.5g, predicted %9.5g: %+.0f %%", p.set, p.kind, p.name, p.value, p.answer.Point, 100*math.Expm1(p.off()))
+	}
+	for _, kind := range []string{"train", "serve", "decode"} {
+		for _, set := range []string{"tune", "exam"} {
+			e := accuracyOf(rows, set, kind)
+			line := fmt.Sprintf("| %s | %s | %d | %.0f %% | %.0f %% | %.0f %% | %.2f |", kind, set, e.rows, 100*e.median, 100*e.eighty,
+				100*float64(e.inside)/float64(e.rows), e.bias)
+			if !strings.Contains(string(page), line+"\n") {
+				t.Errorf("docs/predict.md lacks %s", line)
+			}
+		}
+	}
+}
+
+// size finds the parameters in billions that a model's name claims.
+var size = regexp.MustCompile(`(\d+(?:\.\d+)?)(B|T)\b`)
+
+// The configuration gives as many parameters as the model's name claims.
+func TestParametersAreTheNames(t *testing.T) {
+	checked := 0
+	for _, m := range Models {
+		found := size.FindStringSubmatch(m.Title)
+		if found == nil || strings.HasPrefix(m.Name, "mixtral") { // 8x7B share their attention
+			continue
+		}
+		claimed, _ := strconv.ParseFloat(found[1], 64)
+		if found[2] == "T" {
+			claimed *= 1000
+		}
+		checked++
+		if ratio := m.Params() / 1e9 / claimed; ratio < 0.96 || ratio > 1.1 && claimed > 1 {
+			t.Errorf("%s has %.4g billion parameters, its name says %v", m.Name, m.Params()/1e9, claimed)
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d names were checked", checked)
+	}
+}
+
+// A name or alias finds one model, and none of them another one.
+func TestFindModel(t *testing.T) {
+	for _, m := range Models {
+		for _, name := range m.names() {
+			if found, _ := FindModel(name); found.Name != m.Name {
+				t.Errorf("%q of %s finds %q", name, m.Name, found.Name)
+			}
+		}
+	}
+	if _, found := FindModel("llama-9"); found {
+		t.Error("llama-9 is known")
+	}
+}
+
+var (
+	h100, _ = hardware.FindGPU("h100-sxm")
+	job     = Training{
+		GPU: h100, Precision: hardware.BF16, Stack: Megatron, GPUs: 64, Tensor: 4, Pipeline: 4, Context: 1, Expert: 1,
+		Virtual: 1, Tokens: 4096, MicroBatch: 1, GlobalBatch: 64,
+	}
+)
+
+// Shares sum to 1, more micro-batches make the bubble smaller, more interleaving too, and
+// computing again costs a third more products.
+func TestStepsParts(t *testing.T) {
+	for _, m := range Models {
+		one := job
+		one.Model = m
+		s, err := one.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := s.Compute + s.TensorLinks + s.ExpertLinks + s.Bubble + s.Gradients; math.Abs(sum-1) > 1e-9 {
+			t.Errorf("%s: shares sum to %v", m.Name, sum)
+		}
+		more, virtual, again := one, one, one
+		more.GlobalBatch, virtual.Virtual, again.Recompute = 256, 4, true
+		if b, _ := more.Step(); !(b.Bubble < s.Bubble) || !(b.TokenRate.Point > s.TokenRate.Point) {
+			t.Errorf("%s: four times the micro-batches leave a bubble of %v of %v", m.Name, b.Bubble, s.Bubble)
+		}
+		if b, _ := virtual.Step(); !(b.Bubble < s.Bubble) {
+			t.Errorf("%s: interleaving leaves a bubble of %v of %v", m.Name, b.Bubble, s.Bubble)
+		}
+		if b, _ := again.Step(); !(b.MFU < s.MFU) {
+			t.Errorf("%s: computing again gives an MFU of %v of %v", m.Name, b.MFU, s.MFU)
+		}
+	}
+}
+
+// More requests give more tokens altogether and each of them later.
+func TestBatchesTrade(t *testing.T) {
+	for _, m := range Models {
+		var last Rate
+		for _, batch := range []float64{1, 4, 16, 64} {
+			r, err := Serving{Model: m, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: 16, Input: 500, Output: 500, Batch: batch}.Rate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last.Batch > 0 && !(r.TokenRate.Point > last.TokenRate.Point && r.PerToken.Point > last.PerToken.Point) {
+				t.Errorf("%s: batch %v gives %v tokens/s, %v each, after %v and %v", m.Name, batch, r.TokenRate, r.PerToken, last.TokenRate, last.PerToken)
+			}
+			last = r
+		}
+	}
+}
+
+// What cannot be is refused, with the flag that would change it.
+func TestRefusals(t *testing.T) {
+	model, _ := FindModel("llama-3.1-405b")
+	unnamed, odd, small := job, job, job
+	unnamed.Model, odd.Model, small.Model = model, model, model
+	unnamed.Stack, odd.GPUs, small.GlobalBatch = "", 65, 1
+	for want, one := range map[string]Training{"--software": unnamed, "--tp 4": odd, "--global-batch": small} {
+		if _, err := one.Step(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want one that says %s", err, want)
+		}
+	}
+	for want, one := range map[string]Serving{
+		"--tp":        {Model: model, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: 1, Input: 1, Output: 1},
+		"--software":  {Model: model, GPU: h100, Precision: hardware.FP8, Tensor: 8, Input: 1, Output: 1},
+		"--precision": {Model: model, GPU: a100(t), Precision: hardware.FP8, Stack: VLLM, Tensor: 8, Input: 1, Output: 1},
+	} {
+		if _, err := one.Rate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want one that says %s", err, want)
+		}
+	}
+}
+
+func a100(t *testing.T) hardware.GPU {
+	t.Helper()
+	gpu, found := hardware.FindGPU("a100-80gb-sxm")
+	if !found {
+		t.Fatal("no A100")
+	}
+	return gpu
+}

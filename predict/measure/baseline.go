@@ -1,0 +1,302 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// From is the job of a run with the run's own measured costs: of its most starved
+// trainer, where it has several. Of a run without steps Took is unknown.
+func From(run *recording.Run) predict.Baseline {
+	costs, ok := Slowest(run)
+	if !ok {
+		return predict.Baseline{Took: math.NaN()}
+	}
+	return costs.Baseline(run)
+}
+
+// Slowest measures every trainer of the run and returns the one whose device
+// waits most for input: a rank that waits for it in a collective is not starved
+// itself. Where no device clock is known, the host's wait decides. False where
+// no trainer has enough steps.
+func Slowest(run *recording.Run) (Costs, bool) { return Starved(Trainers(run)) }
+
+// Trainers measures every trainer with enough steps, in order of rank.
+func Trainers(run *recording.Run) []Costs {
+	var all []Costs
+	for _, w := range run.Windows() {
+		all = append(all, Measure(run, w))
+	}
+	return all
+}
+
+// Starved picks the trainer that Slowest returns.
+func Starved(all []Costs) (Costs, bool) {
+	best, found := Costs{}, false
+	for _, c := range all {
+		if !found || c.starved() > best.starved() {
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+// starved orders trainers by how much of their step is spent waiting for input.
+func (c Costs) starved() float64 {
+	if !math.IsNaN(c.Idle) {
+		return c.Idle / c.Step
+	}
+	return stat.Or(c.Wait/c.HostStep, 0)
+}
+
+// Baseline turns measured costs into a setup. Where the batch size is unknown a
+// batch counts as one sample, and nothing is said of samples.
+func (c Costs) Baseline(run *recording.Run) predict.Baseline {
+	m := run.Facts.Machine
+	b := predict.NewBaseline(c.Step)
+	b.Setup = predict.Setup{
+		Batch: 1, Cores: m.Cores(), Others: stat.Or(m.Cores()-c.Cores, 0), PhysCores: float64(m.PhysCores),
+		LoopCPU: stoker.Exactly(max(bounds.Least, c.LoopCPU-c.Spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1,
+		Link: MachineOf(run).Link,
+	}.WithWorkers(float64(c.Workers))
+	l := run.Loader(c.Window.PID, c.Window.Loader)
+	b.Batch, b.Counted = c.batchSamples(l)
+	if l != nil {
+		takeSettings(&b, l, c.Feed != nil)
+	}
+	if asks := c.Window.Asks(); asks.CopyBytes > 0 { // what goes to the device, from the loader or not
+		b.Decoded, b.Pinned = stoker.Exactly(asks.CopyBytes/b.Batch), asks.Pageable == 0
+	}
+	b.Settings[stoker.NumWorkers] = c.Workers
+	loop := c.loopTime(len(run.Facts.GPUs) > 0)
+	b.Copy = c.transfer(b.Setup, loop)
+	b.Step = loop
+	if copied := b.Copy; copied.Known() { // what saves most is taken off first: the optimist's loop is the shortest
+		b.Step = stoker.Interval{
+			Low:   max(bounds.Least, loop.Low-copied.High),
+			Point: max(bounds.Least, loop.Point-copied.Point), High: max(bounds.Least, loop.High-copied.Low),
+		}
+	}
+	b.Launch = c.launch(b.Step)
+	c.setPrepare(run, &b.Setup)
+	b.Unhurry(c.Spin(), stat.Or(c.Busy, 0)*c.Step)
+	return b
+}
+
+// batchSamples is how many samples a batch has: as counted, or, where nobody could count them,
+// such as graphs, as many as the loader puts together. A loader that puts one together may
+// get whole batches from its data set: that is unknown, and one.
+func (c Costs) batchSamples(l *recording.Loader) (samples float64, known bool) {
+	if samples := c.Window.Samples(); samples > 0 && samples <= bounds.MostCount {
+		return samples, true
+	}
+	if l != nil {
+		if size, set := l.Settings.Float(stoker.BatchSize); set && size > 1 && size <= bounds.MostCount {
+			return size, true
+		}
+	}
+	return 1, false
+}
+
+// takeSettings takes what is known of the loader's settings.
+func takeSettings(b *predict.Baseline, l *recording.Loader, feeds bool) {
+	b.Settings = l.Settings.With()
+	b.StartMethod, b.Feeds = l.Start, feeds
+	b.Persistent, _ = l.Settings.Bool(stoker.PersistentWorkers)
+	b.Prefetch, _ = l.Settings.Float(stoker.PrefetchFactor)
+	if ordered, known := l.Settings.Bool(stoker.InOrder); known {
+		b.AnyOrder = !ordered
+	}
+	b.Epoch = float64(l.Samples)
+	if l.BatchBytes > 0 {
+		b.Decoded = stoker.Exactly(l.BatchBytes / b.Batch)
+	}
+	b.Pinned = l.Pinned != nil && *l.Pinned
+}
+
+// loopTime bounds the time of a step whose input is always there. Above: what was
+// not spent waiting for input, as the device saw it. Below: the larger of what
+// the launching thread needs and what the device was busy with, which is reached
+// when the two overlap completely. Where the loop synchronises in every step the
+// two bounds meet, because the launching thread then waits for the device.
+func (c Costs) loopTime(hasDevice bool) stoker.Interval {
+	host := max(0, c.HostStep-c.Wait)
+	if !hasDevice {
+		return stoker.Exactly(host)
+	}
+	high := c.Step
+	if !math.IsNaN(c.Idle) {
+		high = max(host, c.Step-c.Idle)
+	}
+	low := min(high, max(host, stat.Or(c.Busy, 0)*c.Step))
+	point := low
+	if math.IsNaN(c.Busy) {
+		point = high
+	}
+	return stoker.Interval{Low: low, Point: point, High: high}
+}
+
+// manyLaunches is how many launches a step has from which at least half of what no kernel
+// runs in is launching them. [J]
+const manyLaunches = 10
+
+// launch is what of a loop does not grow with the batch: launching does not, kernels do.
+func (c Costs) launch(loop stoker.Interval) stoker.Interval {
+	if math.IsNaN(c.Busy) {
+		return stoker.Interval{Low: 0, Point: loop.Point / 2, High: loop.Low}
+	}
+	rest := max(0, loop.Point-c.Busy*c.Step)
+	low := 0.0
+	if c.Window.Asks().Launches >= manyLaunches {
+		low = rest / 2
+	}
+	return stoker.Interval{Low: low, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
+}
+
+// Spin is the core time per step of a launching thread that waits for the device, as CUDA
+// does by default: it can do so only while the device works.
+func (c Costs) Spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
+
+// single is what a batch costs in a process with one thread, over what it cost
+// the launching thread. Where that had helpers, its own time is partly spinning
+// at the end of operations, and theirs may be work that it would have to do.
+func (c Costs) single() stoker.Interval {
+	most := 1 + stat.Or(c.HelperCPU/c.FetchCPU, 0)
+	switch {
+	case c.Workers > 0 || c.Feed != nil:
+		return stoker.Exactly(1)
+	case c.HelpersSpin():
+		return stoker.Interval{Low: spinLeast, Point: 1, High: most}
+	case c.Helped():
+		return withHelpers
+	}
+	return stoker.Interval{Low: 1, Point: 1, High: most}
+}
+
+// withHelpers is what decoding and transforming images costs with one thread,
+// over what it costs the launching thread that has intra-op helpers and cores for
+// them. Measured 2026-11-21, 2 cores, Pillow and torchvision: 104 against 106 ms
+// per batch of 32, 80 to 96 against 107 ms in other pairs (n = 4). [J] A transform
+// that is mostly large tensor operations lies above; the forecast says so.
+var withHelpers = stoker.Interval{Low: 0.78, Point: 0.9, High: 1.06}
+
+// helpersSeen is the share of the launching thread's core time from which helpers
+// count as taking part.
+const helpersSeen = 0.3
+
+// spinLeast is the share of the launching thread's core time that is work at
+// least, where intra-op threads spin for each other on cores that they do not
+// have. Measured 2026-11-21 on 2 cores with another program on one of them:
+// Pillow decode, crop, ToTensor and Normalize took 2.9 ms of core time per image
+// with one intra-op thread, 5.7 to 22 with two (n = 4 runs).
+const spinLeast = 0.13
+
+// Helped reports whether other threads of the trainer took part in fetching.
+func (c Costs) Helped() bool { return c.HelperCPU > helpersSeen*c.FetchCPU }
+
+// HelpersSpin reports whether the launching thread's core time is inflated by
+// intra-op threads: they take part, and they have to queue for a core, so that
+// the thread spins at the end of each operation until its helper had its turn.
+func (c Costs) HelpersSpin() bool {
+	return c.Helped() && c.FetchQueue > 0.1*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
+}
+
+// hardlyRead is a rate of reading, bytes/s, below which files are not what loading
+// waits for. [J] A disk that seeks for every small file brings more.
+const hardlyRead = 100e3
+
+// FromStorage says in a sentence where what is read comes from.
+func (c Costs) FromStorage() string {
+	read := math.Max(stat.Or(c.ReadRate, 0), stat.Or(c.DiskRate, 0))
+	switch {
+	case math.IsNaN(c.DiskRate):
+		return "how much comes from storage is not known"
+	case read < hardlyRead && c.Remote > c.OnDisk:
+		return "hardly anything is read from files: what is waited for comes over a network connection"
+	case read < hardlyRead:
+		return "hardly any bytes come from storage: requests are waited for, such as opening and looking up files"
+	case c.Remote > c.OnDisk && c.DiskRate < read/2:
+		return fmt.Sprintf("%s are read, of which %s come from local disks: the rest comes over the network or "+
+			"from a program, or lies in the page cache", stoker.AboutRate(read), stoker.AboutRate(c.DiskRate))
+	case c.DiskRate > 0.99*read:
+		return stoker.AboutRate(c.DiskRate) + " come from storage, which is all that is read"
+	}
+	return fmt.Sprintf("%s come from storage, of %s read: the rest is in the page cache",
+		stoker.AboutRate(c.DiskRate), stoker.AboutRate(read))
+}
+
+// setPrepare splits the preparation of a batch into waiting and core time, and takes off
+// the core time what the present number of workers adds to it.
+func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
+	cpu := c.FetchCPU
+	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
+		cpu = c.WorkerCPU // decoders may use threads of their own
+	}
+	took := stoker.Exactly(cpu)
+	var wait stoker.Interval
+	switch {
+	case math.IsNaN(c.Fetch):
+		s.PrepareCPU, s.Wait = stoker.Unknown(), stoker.Unknown()
+		return
+	case math.IsNaN(cpu):
+		took = stoker.Interval{Low: 0, Point: c.Fetch / 2, High: c.Fetch}
+		wait = took
+	default:
+		wait = stoker.Exactly(max(0, c.Fetch-stat.Or(c.FetchCPU, cpu)-stat.Or(c.FetchQueue, 0)))
+		s.Single = c.single()
+		s.Queue = stoker.Exactly(1 + stat.Or(c.FetchQueue, 0)/max(bounds.Least, cpu))
+	}
+	s.Wait, s.Shared, s.Waiters = bounds.Scale(wait, 1/s.Batch), c.shared(run, wait.Point), float64(max(1, c.Workers))
+	s.SetMeasuredPrepare(took)
+}
+
+// shared says how much of the waiting is a queue that more workers only make
+// longer: a disk or a limit that is already used up.
+func (c Costs) shared(run *recording.Run, wait float64) stoker.Interval {
+	if wait < 0.1*c.Fetch || stat.Or(c.OnDisk, 0) < 0.1 {
+		return stoker.Exactly(0)
+	}
+	limit := run.Facts.Machine.DiskLimit
+	if c.DiskBusy >= 0.9 || limit > 0 && c.DiskRate >= 0.8*limit {
+		return stoker.Interval{Low: 0.8, Point: 1, High: 1}
+	}
+	return stoker.Interval{Low: 0, Point: 0.5, High: 1}
+}
+
+// transfer estimates how long the copy to the device keeps it from computing,
+// from the batch's size and the link's rates, never more than the time in which
+// no kernel ran though input was there.
+func (c Costs) transfer(s predict.Setup, loop stoker.Interval) stoker.Interval {
+	bytes := s.Batch * s.Decoded.Point
+	if !bounds.IsSet(s.Decoded) || s.Link.Name == "" {
+		return stoker.Unknown()
+	}
+	rest := math.Inf(1)
+	if !math.IsNaN(c.Busy) {
+		rest = max(bounds.Least, loop.High-c.Busy*c.Step)
+	}
+	if s.Pinned {
+		return stoker.Exactly(min(rest, bytes/s.Link.Pinned.Value))
+	}
+	low, high := bytes/s.Link.Pageable[1].Value, bytes/s.Link.Pageable[0].Value
+	point := min(high, max(low, rest))
+	if math.IsInf(rest, 1) {
+		point = math.Sqrt(low * high)
+	}
+	return stoker.Interval{Low: min(rest, low), Point: min(rest, point), High: min(rest, high)}
+}
+
+// MachineOf finds the hardware rows of the run's first GPU.
+func MachineOf(run *recording.Run) hardware.Machine {
+	if len(run.Facts.GPUs) == 0 {
+		return hardware.Machine{}
+	}
+	return hardware.MachineOf(run.Facts.GPUs[0].Name)
+}

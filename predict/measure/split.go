@@ -1,0 +1,83 @@
+package measure
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// heldBack is the share of the time from which a quota that throttles accounts for
+// time in which a thread could run and neither ran nor queued: newer kernels take
+// threads that they throttle off the queue. [J]
+const heldBack = 0.03
+
+// splitFetch says where the time of a fetch goes; nil where that is not known. What a fetch
+// took and what it had of a core were measured around it. How often its thread was seen
+// in storage and in the network bounds what is left, and the rest it slept.
+func (c *Costs) splitFetch(run *recording.Run) *Split {
+	if !(c.Fetch > 0) {
+		return c.seenOnly(run)
+	}
+	if math.IsNaN(c.FetchCPU) {
+		return nil
+	}
+	rest := c.Fetch
+	take := func(seconds float64) float64 {
+		part := min(rest, max(0, stat.Or(seconds, 0)))
+		rest -= part
+		return part / c.Fetch
+	}
+	thread := c.HostStep * float64(max(1, c.Workers)) // of all that fetch, per batch
+	s := Split{
+		Core: take(c.FetchCPU), Queued: take(c.FetchQueue), Storage: take(c.OnDisk * thread),
+		Network: take(c.Remote * thread),
+	}
+	if c.Throttled >= heldBack {
+		s.Queued += take(c.Runnable*thread - c.wanted())
+	}
+	s.Asleep = rest / c.Fetch
+	if math.IsNaN(c.FetchQueue) && math.IsNaN(c.Runnable) && s.Asleep > unexplained {
+		return nil // asleep or queued
+	}
+	return &s
+}
+
+// unexplained is the share of a fetch that a clock's own error may leave over. [J]
+const unexplained = 0.05
+
+// wanted is the core time per batch, had or queued for, of the threads that fetch.
+func (c *Costs) wanted() float64 {
+	cpu := c.FetchCPU
+	if c.Workers == 0 {
+		cpu = c.LaunchCPU
+	}
+	return stat.Or(cpu, 0) + stat.Or(c.FetchQueue, 0)
+}
+
+// seenOnly is the split of workers that nobody looked into: by how often they were seen
+// in what, and what the kernel counts of their cores. Of a thread that loads beside other
+// work it tells nothing.
+func (c *Costs) seenOnly(run *recording.Run) *Split {
+	if c.Workers == 0 || !(c.WorkersBusy > 0) {
+		return nil
+	}
+	from, to := c.Window.Start, c.Window.End
+	var core, queued []float64
+	for _, thread := range c.threads(run) {
+		if on := run.Find(recording.ThreadCPU, thread).Rate(from, to); !math.IsNaN(on) {
+			core = append(core, on)
+			queued = append(queued, stat.Or(run.Find(recording.ThreadQueue, thread).Rate(from, to), 0))
+		}
+	}
+	if len(core) == 0 {
+		return nil
+	}
+	s := Split{Core: stat.Mean(core), Queued: stat.Mean(queued), Storage: c.OnDisk, Network: c.Remote}
+	s.Asleep = max(0, c.WorkersBusy-c.Runnable-c.OnDisk-c.Remote)
+	sum := s.Wants() + s.Storage + s.Network + s.Asleep
+	if !(sum > 0) {
+		return nil
+	}
+	return &Split{s.Core / sum, s.Queued / sum, s.Storage / sum, s.Network / sum, s.Asleep / sum}
+}

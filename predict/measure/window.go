@@ -1,0 +1,307 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Measure takes the costs of one window from the run.
+func Measure(run *recording.Run, w recording.Window) Costs {
+	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
+	c.Workers, c.Set = workers(run, w)
+	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
+	c.Busy = deviceBusy(run, w)
+	c.Queued = math.NaN()
+	if !math.IsNaN(c.Idle) {
+		c.Queued = max(0, c.Wait-c.Idle)
+	}
+	c.fetching(run)
+	c.takeCores(run)
+	c.storage(run)
+	c.feeding(run)
+	c.Split = c.splitFetch(run)
+	return c
+}
+
+func workers(run *recording.Run, w recording.Window) (n int, set bool) {
+	if l := run.Loader(w.PID, w.Loader); l != nil {
+		if n, known := l.Settings.Int("num_workers"); known {
+			return n, true
+		}
+		if Feeds(l.Settings) {
+			return FeedThreads(run), false
+		}
+	}
+	return len(aliveDuring(run.Workers(w.PID), w)), false
+}
+
+// watched reports whether somebody looked at the job's processes.
+func watched(run *recording.Run) bool {
+	return len(run.All(recording.TreeCPU)) > 0 || len(run.All(recording.ProcessCPU)) > 0
+}
+
+// aliveDuring are the processes that were there for most of the window.
+func aliveDuring(all []recording.Process, w recording.Window) []recording.Process {
+	var some []recording.Process
+	middle := (w.Start + w.End) / 2
+	for _, p := range all {
+		if p.Start <= middle && (p.End == 0 || p.End >= middle) {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// deviceBusy is the mean utilisation of the trainer's device in the window; of the
+// only device where the run has one, else NaN.
+func deviceBusy(run *recording.Run, w recording.Window) float64 {
+	device := -1
+	if p := run.Process(w.PID); p != nil {
+		device = p.Device
+	}
+	if device < 0 && len(run.Facts.GPUs) == 1 {
+		device = run.Facts.GPUs[0].Index
+	}
+	series := run.Find(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", device))
+	return w.Mean(series)
+}
+
+// fetchers are the subjects whose fetch counters belong to the window: the
+// trainer itself without workers, else its workers.
+func (c *Costs) fetchers(run *recording.Run) []string {
+	if c.Workers == 0 {
+		return []string{fmt.Sprintf("process/%d", c.Window.PID)}
+	}
+	var subjects []string
+	for _, p := range run.Workers(c.Window.PID) {
+		subjects = append(subjects, fmt.Sprintf("process/%d", p.PID))
+	}
+	return subjects
+}
+
+func (c *Costs) fetching(run *recording.Run) {
+	total := func(signal recording.Signal) (sum float64) {
+		for _, subject := range c.fetchers(run) {
+			if by, _ := run.Find(signal, subject).Growth(c.Window.Start, c.Window.End); !math.IsNaN(by) {
+				sum += by
+			}
+		}
+		return sum
+	}
+	c.Fetch, c.FetchCPU, c.FetchCV, c.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	if n := total(recording.FetchCount); n > 0 {
+		c.Fetch = total(recording.FetchWall) / n
+		c.FetchCPU = total(recording.FetchCPU) / n
+		c.FetchCollate = total(recording.FetchCollate) / n
+		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
+			c.FetchCV = math.Sqrt(variance) / c.Fetch
+		}
+	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
+		c.Fetch = c.Wait // the loop loads: its wait is the fetch
+	}
+	if c.Workers == 0 && len(c.Window.Apart) > 0 && c.Fetch > 0 { // the counters count what evaluation fetched, too
+		judged := c.Wait / c.Fetch
+		c.Fetch, c.FetchCPU, c.FetchCollate = c.Wait, c.FetchCPU*judged, c.FetchCollate*judged
+	}
+	c.FetchQueue = c.queued(run)
+}
+
+// queued is the time per batch in which the fetching threads were runnable
+// without a core. A thread that launches as well queues for both, and for each in
+// proportion to the core time that it has: one that sleeps while it loads queues
+// next to never for that.
+func (c *Costs) queued(run *recording.Run) float64 {
+	from, to := c.Window.Start, c.Window.End
+	if c.Workers == 0 {
+		thread := LaunchThread(run, c.Window.PID)
+		core := run.Find(recording.ThreadCPU, thread).Rate(from, to) * c.HostStep
+		return run.Find(recording.ThreadQueue, thread).Rate(from, to) * c.HostStep * min(1, stat.Or(c.FetchCPU/core, 1))
+	}
+	sum, seen := 0.0, false
+	for _, p := range run.Workers(c.Window.PID) {
+		queue := run.Find(recording.ThreadQueue, fmt.Sprintf("thread/%d", p.PID))
+		seen = seen || !math.IsNaN(queue.Rate(from, to))
+		sum += spent(queue, p, from, to)
+	}
+	if !seen {
+		return math.NaN()
+	}
+	return sum / (to - from) * c.HostStep
+}
+
+func (c *Costs) takeCores(run *recording.Run) {
+	from, to := c.Window.Start, c.Window.End
+	c.CoresUse = run.Find(recording.TreeCPU, "tree").Rate(from, to)
+	c.TreeCPU = c.CoresUse * c.HostStep
+	c.Others = max(0, run.Find(recording.MachineCPU, "machine").Rate(from, to)-c.CoresUse)
+	c.Cores = freeCores(run.Facts.Machine, c.Others)
+	by, young := 0.0, false
+	c.WorkerMemory = math.NaN()
+	for _, p := range append(run.Workers(c.Window.PID), daemons(run)...) {
+		subject := fmt.Sprintf("process/%d", p.PID)
+		by += spent(run.Find(recording.ProcessCPU, subject), p, from, to)
+		young = young || p.Start > from
+		if memory := run.Find(recording.ProcessMemory, subject).Mean(from, to); !math.IsNaN(memory) {
+			c.WorkerMemory = math.Max(memory, stat.Or(c.WorkerMemory, 0))
+		}
+	}
+	c.WorkerCPU = by / (to - from) * c.HostStep
+	fetching := c.WorkerCPU
+	if c.Workers == 0 {
+		fetching = c.FetchCPU
+	}
+	c.LoopCPU = max(0, c.TreeCPU-fetching)
+	if young {
+		c.LoopCPU = c.beside(run, from, to) * c.HostStep
+	}
+	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
+	if !computesOnCPU(run) || c.Busy > unusedDevice { // there all threads compute the model
+		c.helpers()
+	}
+	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
+}
+
+// spent is what a process's counter of seconds grew by in [from, to], 0 where nothing is known. Of one
+// that was born inside all of its counter was spent there, also what came before its
+// first sample.
+func spent(counter *recording.Series, p recording.Process, from, to float64) float64 {
+	seen := counter.Between(from, to)
+	by, over := counter.Growth(from, to)
+	switch {
+	case len(seen.V) == 0:
+		return 0
+	case p.Start > from:
+		return seen.V[len(seen.V)-1]
+	case !(over > 0):
+		return 0
+	case p.End > 0 && p.End < to:
+		return by
+	}
+	return by / over * (to - from)
+}
+
+// beside is the core time per second of all that does not prepare batches for the
+// window's trainer. What workers spent that live for a few seconds is not in their
+// samples in full, so the rest is not what remains of all, but is added up.
+func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
+	sum := 0.0
+	for _, p := range run.Facts.Processes {
+		cpu := run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", p.PID))
+		if p.Parent != c.Window.PID && p.Role != recording.RoleFeed {
+			sum += spent(cpu, p, from, to) / (to - from)
+		}
+	}
+	return sum
+}
+
+// unusedDevice is the share of time with a kernel up to which no model computes there.
+const unusedDevice = 0.05
+
+// computesOnCPU reports whether the optimizer's parameters lie in host memory. So may
+// those of a model that computes on a device.
+func computesOnCPU(run *recording.Run) bool {
+	return run.Facts.Model != nil && strings.HasPrefix(run.Facts.Model.Device, "cpu")
+}
+
+// helpers takes the core time of helper threads off the loop where the launching
+// thread loads by itself. PyTorch's intra-op threads split each operation of a
+// transform and spin between two of them; workers run with one thread each and
+// start none, so this time is the loader's, and at most partly work. Where the
+// launching thread sleeps while it fetches, other threads do the loading for it,
+// and their time is work.
+func (c *Costs) helpers() {
+	c.HelperCPU = 0
+	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) ||
+		c.FetchCPU+stat.Or(c.FetchQueue, 0) < 0.8*c.Fetch {
+		return
+	}
+	c.HelperCPU = max(0, c.TreeCPU-c.LaunchCPU)
+	c.LoopCPU = max(0, c.LaunchCPU-c.FetchCPU)
+}
+
+// freeCores is what is left of the machine when its other users are served. A
+// quota is ours whatever they do, unless the machine itself is full.
+func freeCores(m recording.Machine, others float64) float64 {
+	cores := m.Cores()
+	if cores == 0 {
+		return math.NaN()
+	}
+	if math.IsNaN(others) {
+		return cores
+	}
+	return max(0.1, min(cores, m.Processors()-others)) // machine.cpu counts the allowed processors only
+}
+
+func (c *Costs) storage(run *recording.Run) {
+	from, to := c.Window.Start, c.Window.End
+	var busy, disk, remote, runnable []float64
+	for _, thread := range c.threads(run) {
+		states := run.Find(recording.ThreadState, thread)
+		if share := states.Share(from, to, recording.Parked); !math.IsNaN(share) {
+			busy = append(busy, 1-share)
+			disk = append(disk, states.Share(from, to, recording.OnDisk))
+			remote = append(remote, states.Share(from, to, recording.Remote))
+			runnable = append(runnable, states.Share(from, to, recording.Running))
+		}
+	}
+	c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	if len(busy) > 0 {
+		c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote),
+			stat.Mean(runnable)
+	}
+	c.sockets(run)
+	c.DiskBusy = math.NaN()
+	for _, s := range run.All(recording.DiskBusy) {
+		if rate := s.Rate(from, to); !math.IsNaN(rate) {
+			c.DiskBusy = math.Max(rate, stat.Or(c.DiskBusy, 0))
+		}
+	}
+	c.ReadRate, c.DiskRate = processRates(run, from, to)
+}
+
+// NetworkRate is a rate of receiving, bytes/s, from which it counts. [J] Control traffic
+// brings less.
+const NetworkRate = 1e6
+
+// sockets takes for reads from the network what workers spend asleep in poll and the like
+// while they fetch and an interface brings bytes: a client in user space waits for its
+// server as anybody waits for anything. Who reads gets more than it sends; what ranks
+// exchange goes both ways. Within the machine (lo) all that is sent is received.
+func (c *Costs) sockets(run *recording.Run) {
+	c.Received = math.NaN()
+	p := run.Process(c.Window.PID)
+	for _, s := range run.All(recording.NetReceived) {
+		rate, sent := s.Rate(c.Window.Start, c.Window.End),
+			run.Find(recording.NetSent, s.Subject).Rate(c.Window.Start, c.Window.End)
+		if both := rate < 2*sent; both && (s.Subject != "net/lo" || p != nil && p.World > 1) {
+			continue
+		}
+		if !math.IsNaN(rate) && !(rate <= c.Received) {
+			c.Received, c.ReceivedBy = rate, strings.TrimPrefix(s.Subject, "net/")
+		}
+	}
+	inside := min(1, c.Fetch/(float64(c.Workers)*c.HostStep)) // of a worker's time, by the clock around a fetch
+	if parked := inside - c.WorkersBusy; c.Workers > 0 && parked > 0 && c.Received >= NetworkRate {
+		c.Remote, c.WorkersBusy = c.Remote+parked, inside
+	}
+}
+
+func processRates(run *recording.Run, from, to float64) (read, disk float64) {
+	sum := func(signal recording.Signal) float64 {
+		total, seen := 0.0, false
+		for _, s := range run.All(signal) {
+			if by, _ := s.Growth(from, to); !math.IsNaN(by) {
+				total, seen = total+by, true
+			}
+		}
+		if !seen {
+			return math.NaN()
+		}
+		return total / (to - from)
+	}
+	return sum(recording.ProcessRead), sum(recording.ProcessDisk)
+}

@@ -1,0 +1,53 @@
+package replay
+
+import (
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Lone reports whether collectives were recorded of one rank alone: how much of them is
+// waiting for the others, such a file does not tell.
+func (t *Trace) Lone() bool {
+	if t.world == 1 {
+		return false
+	}
+	for i := range t.works {
+		if w := &t.works[i]; w.kind == recording.Collective && w.meet < 0 && t.isJudged(w.step) {
+			return true
+		}
+	}
+	return false
+}
+
+// skipExchange reports whether a view leaves a collective out of a step that only
+// accumulates gradients.
+func (p *play) skipExchange(i int32, v bounds.View) bool {
+	w := &p.t.works[i]
+	if w.kind != recording.Collective {
+		return false
+	}
+	switch recording.ExchangeOf(p.t.t.Names[w.name]) {
+	case recording.Gradients:
+		return true
+	case recording.UnknownExchange:
+		return v != bounds.Pessimist
+	case recording.Activations, recording.Weights:
+	}
+	return false
+}
+
+// growExchanges makes collectives longer for a larger batch: those that carry samples, and,
+// at worst, what a lone rank waits for others that have as much more to do.
+func (p *play) growExchanges(batch float64, v bounds.View) {
+	lone := p.t.Lone()
+	for i := range p.t.works {
+		w := &p.t.works[i]
+		if w.kind != recording.Collective {
+			continue
+		}
+		if recording.ExchangeOf(p.t.t.Names[w.name]) == recording.Activations ||
+			lone && w.meet < 0 && v == bounds.Pessimist {
+			p.length[i] = scaled(p.length[i], batch)
+		}
+	}
+}

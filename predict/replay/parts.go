@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/stoker-dev/stoker"
+)
+
+// Part is what a stretch of the critical path was spent on.
+type Part uint8
+
+var partWords = [parts]string{
+	"kernels", "copies", "exchanges", "loading", "host", "launch to start",
+	"return from a wait", "device latency",
+}
+
+// String returns the part's word.
+func (p Part) String() string {
+	if int(p) < len(partWords) {
+		return partWords[p]
+	}
+	return "unknown"
+}
+
+// Path is what the judged steps' critical path was spent on, nanoseconds: shorten
+// nothing on it and no step gets shorter.
+type Path [parts]int64
+
+// Parts are those that take something, most first.
+func (p Path) Parts() []Spent {
+	var out []Spent
+	for part, ns := range p {
+		if ns > 0 {
+			out = append(out, Spent{Part(part), -1, ns})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Spent) int { return cmp.Compare(b.Time, a.Time) })
+	return out
+}
+
+// total is the length of the path.
+func (p Path) total() int64 {
+	sum := int64(0)
+	for _, ns := range p {
+		sum += ns
+	}
+	return sum
+}
+
+// binds are the two resources with most of the path.
+func (p Path) binds(several bool) (first, second stoker.Resource) {
+	var order []stoker.Resource
+	of := map[stoker.Resource]int64{}
+	for part, ns := range p {
+		r := Part(part).resource(several)
+		if _, seen := of[r]; !seen {
+			order = append(order, r)
+		}
+		of[r] += ns
+	}
+	sort.SliceStable(order, func(i, j int) bool { return of[order[i]] > of[order[j]] })
+	return order[0], order[1]
+}
+
+// Network is what exchanges between ranks are bound by. The closed law has no such
+// resource.
+const Network stoker.Resource = "network"
+
+// resource is what a part binds.
+func (p Part) resource(several bool) stoker.Resource {
+	switch p {
+	case Kernels, Device:
+		return stoker.GPU
+	case Copies:
+		return stoker.Link
+	case Exchanges:
+		return Network
+	case Loading:
+		if several {
+			return stoker.Worker
+		}
+		return stoker.MainThread
+	case Host, Launching, Returning, parts:
+	}
+	return stoker.MainThread
+}
+
+// Spent is what the critical path spent on one name.
+type Spent struct {
+	Part Part
+	Name int32 // index into Timeline.Names: of the work, of the innermost operator around what the host did; -1 none
+	Time int64
+}
+
+// The parts of a step.
+const (
+	Kernels   Part = iota // a kernel ran
+	Copies                // a copy ran
+	Exchanges             // a collective ran
+	Loading               // the loop waited for a batch
+	Host                  // the launching thread thought or called
+	Launching             // from a call to the start of its work
+	Returning             // from the end of work to the return of the call that waited for it
+	Device                // from one queued piece of work to the next
+	parts
+)

@@ -1,0 +1,123 @@
+"""Fetching: what a batch costs to prepare, in the process that prepares it. A part of the start-up hook."""
+
+from time import monotonic_ns, thread_time_ns
+
+from . import channel, describe, guarded, now
+
+TIMED_FETCHES = 32  # all of these are timed, and of quick ones one in eight after that: the mean is what counts
+QUICK_NS = 10 * channel.MS
+
+
+class Collate(object):
+    """Stands for collate_fn on one fetcher, in the process that fetches. The DataLoader keeps the user's own."""
+
+    __slots__ = ("user",)
+
+    def __init__(self, user):
+        self.user = user
+
+    def __call__(self, samples):
+        if now.off or now.turn[0] & now.turn[1]:
+            return self.user(samples)
+        started = monotonic_ns()
+        batch = self.user(samples)
+        _collated(samples, started)
+        return batch
+
+
+class Fetches(object):
+    """Sums over all fetches of this process."""
+
+    def __init__(self):
+        self.count = self.wall = self.cpu = self.collate = self.samples = self.reported = 0
+        self.wall2 = 0.0
+        self.worker = None
+        self.looked, self.drew = 0, set()
+
+    def report(self, to):
+        if self.count == self.reported:
+            return
+        self.reported = self.count
+        to.put(
+            '{"k":"fetch","worker":%s,"count":%d,"wall":%d,"cpu":%d,"collate":%d,"wall2":%.9g,"samples":%d,"looked":%d,"drew":%s}'
+            % (channel.encode(self.worker), self.count, self.wall, self.cpu, self.collate, self.wall2, self.samples, self.looked, channel.encode(sorted(self.drew)))
+        )
+
+
+class Feed(object):
+    """Sums over the batches that stoker feed made for this process."""
+
+    STAGES = ("read", "decode", "transform")
+
+    def __init__(self):
+        self.count = self.samples = self.reported = 0
+        self.seconds = [0.0, 0.0, 0.0]
+
+    def report(self, to):
+        if self.count == self.reported:
+            return
+        self.reported = self.count
+        stages = tuple(int(seconds * channel.SECOND) for seconds in self.seconds)
+        to.put('{"k":"feed","count":%d,"samples":%d,"read":%d,"decode":%d,"transform":%d}' % ((self.count, self.samples) + stages))
+
+
+@guarded
+def fed(packet):
+    feed, times = now.state.feed, packet.get("t")
+    if times is None:
+        return
+    feed.count += 1
+    feed.samples += packet["count"]
+    feed.seconds = [sum + times[stage] for sum, stage in zip(feed.seconds, feed.STAGES)]
+
+
+@guarded
+def begin_fetch():
+    before = None
+    if now.state.fetches.looked < TIMED_FETCHES:
+        from . import state
+
+        before = state.chance()
+    return monotonic_ns(), thread_time_ns(), before
+
+
+@guarded
+def fetched(fetcher, started):
+    if started is None:
+        return
+    t, cpu = monotonic_ns(), thread_time_ns()
+    state = now.state
+    fetches = state.fetches
+    wall = t - started[0]
+    fetches.count += 1
+    fetches.wall += wall
+    fetches.cpu += cpu - started[1]
+    fetches.wall2 += (wall / channel.SECOND) ** 2
+    if started[2] is not None:
+        chance = now.parts["state"]
+        fetches.looked += 1
+        fetches.drew.update(chance.drawn(started[2], chance.chance()))
+    if fetches.count >= TIMED_FETCHES:
+        now.turn[1] = 7 if fetches.wall < fetches.count * QUICK_NS else 0
+    if not fetcher.auto_collation:
+        fetches.samples += 1
+    if t - state.channel.flushed >= channel.FLUSH_NS:
+        worker = describe.worker_id()
+        if worker is not None:  # elsewhere the asking thread flushes
+            if fetches.worker is None:
+                state.finish_with_worker()
+            fetches.worker = worker
+            state.flush(t)
+
+
+@guarded
+def time_collate(fetcher):
+    fetcher.collate_fn = Collate(fetcher.collate_fn)
+
+
+@guarded
+def _collated(samples, started):
+    fetches = now.state.fetches
+    fetches.collate += monotonic_ns() - started
+    if type(samples) is list:
+        fetches.samples += len(samples)

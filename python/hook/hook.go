@@ -1,0 +1,25 @@
+// Package hook holds the Python that runs inside or beside other people's programs.
+// It only carries the files into the binary.
+package hook
+
+import "embed"
+
+var (
+	// Files are the start-up hook of observe and tune: Python files in a folder
+	// that is put first on PYTHONPATH, so that sitecustomize.py runs inside the
+	// program. What it does stands at the top of that file. The others are its parts,
+	// which it loads once torch is there. Package observe/step reads what they report.
+	//
+	//go:embed *.py
+	Files embed.FS
+
+	// Feed is the sitecustomize.py of `stoker feed -- CMD`.
+	//
+	//go:embed feed/sitecustomize.py
+	Feed []byte
+
+	// Patch is the script that finds a call in another script's syntax tree.
+	//
+	//go:embed patch/patch.py
+	Patch string
+)

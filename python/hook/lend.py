@@ -1,0 +1,115 @@
+"""How functions of torch's are replaced for a while and put back. A part of the start-up hook, of inside.py and own.py."""
+
+
+
+def _in_place(*args, **kwargs):
+    # The words are constants, which `Swap` replaces: this code runs among the names of another module.
+    busy = "busy"
+    original = "original"
+    if busy:
+        return original(*args, **kwargs)
+    enter = "enter"
+    leave = "leave"
+    mark = enter(*args)
+    if mark is None:
+        return original(*args, **kwargs)
+    try:
+        return original(*args, **kwargs)
+    finally:
+        leave(mark)
+
+
+class Swap(object):
+    """Lends a function other code. It stays the same function, so nobody who compares or keeps it sees a difference.
+
+    enter(*args) returns a mark, which leave gets when the function returns; None where nobody cares. While `busy` holds anything
+    neither is called: so a function that calls itself for many parts costs next to nothing.
+    """
+
+    def __init__(self, function, enter, leave, busy=()):
+        code, ours = function.__code__, _in_place.__code__
+        if code.co_freevars:
+            raise LookupError("%s is a closure" % function.__name__)
+        original = type(function)(code, function.__globals__, function.__name__, function.__defaults__)
+        original.__kwdefaults__ = function.__kwdefaults__
+        words = {"busy": busy, "enter": enter, "original": original, "leave": leave}
+        consts = tuple(words.get(const, const) if type(const) is str else const for const in ours.co_consts)
+        named = {"co_filename": code.co_filename, "co_name": code.co_name, "co_firstlineno": code.co_firstlineno}
+        self.function, self.theirs, self.ours = function, code, ours.replace(co_consts=consts, **named)
+
+    def put(self):
+        if self.function.__code__ is self.theirs:
+            self.function.__code__ = self.ours
+
+    def take(self):
+        if self.function.__code__ is self.ours:
+            self.function.__code__ = self.theirs
+
+
+kept = []  # swaps that stay until the program compiles or the hook steps aside
+compiled = []  # whether the program has compiled anything
+
+
+def keep(swap):
+    if not compiled:
+        kept.append(swap)
+        swap.put()
+
+
+def give_back(swap):
+    if swap in kept:
+        kept.remove(swap)
+        swap.take()
+
+
+def take_all():
+    for swap in list(kept):
+        give_back(swap)
+
+
+def compiles():
+    """Something is compiled from now on: of the code that is traced, and guarded, none may be ours."""
+    compiled.append(True)
+    take_all()
+
+
+class Replace(object):
+    """Puts another thing under a name of a module or a class, and takes it away again."""
+
+    def __init__(self, owner, name, ours):
+        self.owner, self.name, self.ours = owner, name, ours
+        self.own = name in vars(owner)
+        self.theirs = vars(owner).get(name)
+
+    def put(self):
+        setattr(self.owner, self.name, self.ours)
+
+    def take(self):
+        if vars(self.owner).get(self.name) is not self.ours:
+            return  # somebody put his own over it
+        if self.own:
+            setattr(self.owner, self.name, self.theirs)
+        else:
+            delattr(self.owner, self.name)
+
+
+class Method(object):
+    """Stands for a method of Tensor's and equals it: a table that somebody makes of them just now holds."""
+
+    def __init__(self, original, call):
+        self.original, self.call = original, call
+
+    def __get__(self, tensor, kind=None):
+        return self if tensor is None else self.call.__get__(tensor)
+
+    def __call__(self, *args, **kwargs):
+        return self.original(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+    def __eq__(self, other):
+        return other is self or other == self.original
+
+    def __hash__(self):
+        return hash(self.original)

@@ -1,0 +1,279 @@
+"""The steps of a loop that no loader feeds: a part of the start-up hook, of inside.py.
+
+What it does. A step is from one step of the optimizer to the next; where none steps and no loader is asked, from one pass of the
+outermost module that has parameters to its next: batch inference, requests. In JAX it is from one call of a compiled function to its next. It tells evaluation (the model that trains is put into evaluation mode, and back) and
+checkpoints (torch.save and its like) as what they are, so that nobody takes them for training.
+What it does not. Where a loader is asked between two steps, its own steps are the loop's. Models that run only within a DataLoader's worker
+are no loop.
+"""
+
+import sys
+from _operator import itemgetter
+from _weakref import ref
+from time import monotonic_ns
+from types import MethodType
+
+MS = 1000000  # ns
+OWN = -1  # in place of a loader's number
+CHECKPOINT_NS = 20 * MS  # what is saved in less stays in its step
+BEATLESS = 64  # turns of other optimizers, or models, after which one of them is the loop's
+TRIED, QUICK_NS = 500, 2 * MS  # passes after which those that come quicker in the mean are none of a loop: transforms of samples are modules, too
+
+from _thread import get_native_id as native_id
+
+from . import boundary, channel, describe, device, guarded, lend, now, process
+
+
+class Beat(object):
+    """Of several optimizers, or models, the one whose turns are steps: the first that came, or one that has taken its place."""
+
+    def __init__(self):
+        self.one, self.others = None, 0  # a weak reference; how often others came since it did
+
+    def comes(self, one):
+        """Whether it is this one's turn."""
+        beat = self.one() if self.one is not None else None
+        if beat is not one and beat is not None and self.others < BEATLESS:
+            self.others += 1
+            return False
+        if beat is not one:
+            self.one = ref(one)
+        self.others = 0
+        return True
+
+
+class Own(object):
+    """The loop of one process, as far as no loader tells of it."""
+
+    def __init__(self, state, inside):
+        self.state, self.inside = state, inside
+        self.loader = process.Loader()
+        self.loader.number, self.loader.count = OWN, 0
+        self.open = None  # the step that goes on
+        self.optimizer, self.model = Beat(), Beat()
+        self.asked = self.since = self.passes = 0
+        self.evaluating = None  # (the model, since when, how often loaders had been asked)
+
+    def beats(self, optimizer, t, tid):
+        """An optimizer stepped, or a compiled function of JAX was called again."""
+        only_steps()
+        if self.optimizer.comes(optimizer):
+            self.boundary(t, tid, True)
+
+    def passes_by(self, module, t, tid):
+        """The outermost module was called: a step, where it is the loop's model."""
+        if learns(module) and self.model.comes(module):
+            self.boundary(t, tid, self.state.torch.is_grad_enabled())
+
+    def boundary(self, t, tid, grad):
+        """A step begins. The one before ends with it, where no loader was asked since."""
+        inside, last = self.inside, self.open
+        fed = inside.asked != self.asked
+        self.asked = inside.asked
+        if inside.sample is not None and inside.sample.step is last and (fed or last.tid != tid):
+            inside.drop()
+        if last is not None and not fed:
+            self.tell(last, t - last.t)
+        self.open = step = boundary.Step()
+        step.loader, step.iter, step.t, step.tid, step.grad = self.loader, 0, t, tid, grad
+        step.first, step.optimized = False, self.state.optimizer_steps
+        if not fed:
+            if now.tracer is not None:
+                now.tracer.boundary(t)
+            inside.boundary(step)
+            self.state.after_step(t)
+
+    def too_quick(self, t):
+        if self.loader.count == 0:  # until a model is seen, what passes by is counted
+            self.since, self.passes = (self.since, self.passes + 1) if self.passes else (t, 1)
+        return max(self.loader.count, self.passes - 1) == TRIED and t - self.since < TRIED * QUICK_NS
+
+    def tell(self, step, period, kind=""):
+        step.n = self.loader.count
+        self.loader.count += 1
+        grad, optimized = "true" if step.grad else "false", self.state.optimizer_steps - step.optimized
+        self.state.channel.put((channel.STEP, (OWN, 0, step.n, step.t, 0, period, kind, grad, step.tid, "null", optimized)))
+
+    def phase(self, t, until, kind=""):
+        """Tell of something that is no training step."""
+        step = boundary.Step()
+        step.t, step.grad, step.tid, step.optimized = t, False, native_id(), self.state.optimizer_steps
+        self.tell(step, until - t, kind)
+
+    def mode(self, model, trained):
+        """A model was put into training or evaluation mode; whether it trained before."""
+        t, trains = monotonic_ns(), vars(model).get("training")
+        if trained and not trains and self.optimizer.one is not None:
+            self.evaluating = ref(model), t, self.inside.asked
+        elif trains and self.evaluating is not None and self.evaluating[0]() is model:
+            _, since, asked = self.evaluating
+            self.evaluating = None
+            if asked == self.inside.asked:  # else its loader tells
+                self.phase(since, t)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is replaced for good, or until the loop is known.
+
+_passing, _changing, _saving = [], [], []  # who is inside of a module's call, of train(), of a save
+_passes = []
+
+
+def patch_modules(module):
+    _passes.append(lend.Swap(module.Module.__call__, _pass_begins, _pass_ends, _passing))
+    lend.keep(_passes[0])
+    lend.keep(lend.Swap(module.Module.train, _mode_changes, _mode_changed, _changing))
+
+
+def only_steps():
+    """A loader or an optimizer tells the steps: passes are none."""
+    while _passes:
+        lend.give_back(_passes.pop())
+
+
+@guarded
+def _pass_begins(*args):
+    state = now.state
+    if describe.worker_id() is not None:
+        only_steps()
+        return None
+    _passing.append(1)
+    t, tid = monotonic_ns(), native_id()
+    if args:
+        state.own.passes_by(args[0], t, tid)
+        device.model_passed(args[0], t, tid)
+    if state.own.too_quick(t):
+        only_steps()
+    return (state.inside.turn(state.inside.FORWARD),)
+
+
+@guarded
+def _pass_ends(mark):
+    del _passing[:]
+    if mark[0] is not None:
+        now.state.inside.turn_back(mark[0], now.state.inside.FORWARD)
+
+
+@guarded
+def _mode_changes(*args):
+    if not args:
+        return None
+    _changing.append(1)
+    return args[0], vars(args[0]).get("training")
+
+
+@guarded
+def _mode_changed(mark):
+    del _changing[:]
+    now.state.own.mode(*mark)
+
+
+def learns(module):
+    """Whether a module has parameters or buffers: a loss or a transform has none, and is no model. Nothing of the user's runs."""
+    left = [module]
+    while left:
+        found = vars(left.pop())
+        if "_parameters" not in found:  # as of scripted modules: who knows
+            return True
+        if any(one is not None for kept in ("_parameters", "_buffers") for one in found.get(kept, {}).values()):
+            return True
+        left.extend(one for one in found.get("_modules", {}).values() if one is not None)
+    return False
+
+
+def save_in_place_of(original):
+    def save(*args, **kwargs):
+        begun = _save_begins()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            if begun is not None:
+                _saved(begun)
+
+    save.__wrapped__ = original
+    return save
+
+
+@guarded
+def _save_begins():
+    if _saving:
+        return None
+    _saving.append(1)
+    return monotonic_ns()
+
+
+@guarded
+def _saved(begun):
+    del _saving[:]
+    t = monotonic_ns()
+    own = now.state.own
+    if own is not None and t - begun >= CHECKPOINT_NS and describe.worker_id() is None:
+        own.phase(begun, t, ',"saved":true')
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# JAX. What jax.jit makes is called from C++, past all of Python; so the program gets a thing around it.
+
+_calling = []  # who is inside of such a call: what is called there is being traced
+
+
+class _Jitted(object):
+    """Stands for what jax.jit made, and has all that it has."""
+
+    def __init__(self, made):
+        self.__dict__.update(vars(made))
+        self.__dict__.update((name, getattr(made, name)) for name in dir(type(made)) if not name.startswith("__"))
+        self._stoker_made, self._stoker_calls = made, 0
+
+    def __call__(self, *args, **kwargs):
+        if _calling or now.off:
+            return self._stoker_made(*args, **kwargs)
+        _calls(self)
+        try:
+            return self._stoker_made(*args, **kwargs)
+        finally:
+            del _calling[:]
+
+    def __get__(self, thing, kind=None):
+        return self if thing is None else MethodType(self, thing)
+
+    def __repr__(self):
+        return repr(self._stoker_made)
+
+    def __reduce__(self):
+        return itemgetter(0), ((self._stoker_made,),)  # elsewhere it is what it was
+
+
+@guarded
+def _calls(jitted):
+    _calling.append(1)
+    jitted._stoker_calls += 1
+    if jitted._stoker_calls == 1 or describe.worker_id() is not None:
+        return  # made for one call: the start
+    state, t, tid = now.state, monotonic_ns(), native_id()
+    state.own.beats(jitted, t, tid)
+    if t - state.optimized >= channel.SECOND:
+        state.optimized = t
+        device = sys.modules["jax"].default_backend()
+        state.channel.put(channel.encode_record({"k": "optim", "tid": tid, "device": "cuda" if device == "gpu" else device, "dtype": None, "steps": 0}))
+
+
+def stay_out_of_tracebacks():
+    """JAX keeps the program's line of each operation, and shows the program's frames alone: ours are none of them."""
+    for name in ("jax._src.source_info_util", "jax._src.traceback_util"):
+        getattr(sys.modules.get(name), "register_exclusion", str)(__file__)
+
+
+def jit_in_place_of(original):
+    def jit(*args, **kwargs):
+        made = original(*args, **kwargs)
+        if type(made).__name__ == "PjitFunction":
+            return _Jitted(made)
+        return made if args else lambda function: jit(function, **kwargs)  # asked for its keywords first
+
+    return jit
+
+
+def forget():
+    """In a forked child: whatever the parent was about, nobody is about it here."""
+    del _passing[:], _changing[:], _saving[:], _calling[:]

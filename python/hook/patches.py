@@ -1,0 +1,276 @@
+"""What is put in place of torch's functions, and when. A part of the start-up hook.
+
+The user's call stands in plain sight, between ours.
+"""
+
+import os
+import sys
+
+from . import boundary, describe, device, guard, guarded, now, part, process
+from . import fetch as fetches
+
+
+def _next_in_place_of(original):
+    def __next__(self):
+        step = boundary.ask(self)
+        try:
+            batch = original(self)
+        except BaseException as error:
+            boundary.stopped(step, error)
+            raise
+        boundary.got(step, batch)
+        return batch
+
+    return __next__
+
+
+def _iter_in_place_of(original):
+    def __iter__(self):
+        begun = boundary.begin_iter()
+        try:
+            iterator = original(self)
+        except BaseException as error:
+            guard.hide_our_frames(error)
+            raise
+        boundary.begun(self, iterator, begun)
+        return iterator
+
+    return __iter__
+
+
+def _init_in_place_of(original):
+    def __init__(self, *args, **kwargs):
+        boundary.called(self)
+        original(self, *args, **kwargs)
+
+    __init__.__wrapped__ = original  # who asks for its arguments sees torch's
+    return __init__
+
+
+def _fetch_in_place_of(original):
+    def fetch(self, possibly_batched_index):
+        now.turn[0] += 1
+        started = None if now.turn[0] & now.turn[1] else fetches.begin_fetch()
+        try:
+            batch = original(self, possibly_batched_index)
+        except BaseException as error:
+            guard.hide_our_frames(error)
+            raise
+        if started is not None:
+            fetches.fetched(self, started)
+        return batch
+
+    return fetch
+
+
+def _fetcher_in_place_of(original):
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        fetches.time_collate(self)
+
+    return __init__
+
+
+def _note_in_place_of(original):
+    def _note(self, session, packet):
+        original(self, session, packet)
+        fetches.fed(packet)
+
+    return _note
+
+
+def _capture_begin_in_place_of(original):
+    def capture_begin(self, *args, **kwargs):
+        device.capture_begins(self)
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException:
+            device.capture_failed(self)
+            raise
+
+    return capture_begin
+
+
+def _capture_end_in_place_of(original):
+    def capture_end(self, *args, **kwargs):
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            now.captures.discard(id(self))
+
+    return capture_end
+
+
+def _step_in_place_of(original):
+    def step(self, *args, **kwargs):
+        device.before_optimizer_step(self, args, kwargs)
+        stepped = original(self, *args, **kwargs)
+        device.after_optimizer_step(self, args, kwargs)
+        return stepped
+
+    return step
+
+
+def _patch_dataloader(module):
+    now.state.torch = torch = sys.modules["torch"]
+    try:
+        put_in_place(replacements(torch, module))
+    except (AttributeError, KeyError) as missing:
+        raise LookupError("torch %s is not known: it has no %s" % (getattr(torch, "__version__", "?"), missing))
+
+
+def replacements(torch, module):
+    """Return what to replace. What is missing raises here, and not later in a step."""
+    torch.is_grad_enabled, torch.is_autocast_enabled, torch._C.DisableTorchFunction, module._DatasetKind.Iterable
+    fetch = module._utils.fetch
+    made = ((module.DataLoader, "__init__", _init_in_place_of),) if "__init__" in vars(module.DataLoader) else ()
+    return made + (
+        (module._BaseDataLoaderIter, "__next__", _next_in_place_of),
+        (module.DataLoader, "__iter__", _iter_in_place_of),
+        (fetch._BaseDatasetFetcher, "__init__", _fetcher_in_place_of),
+        (fetch._MapDatasetFetcher, "fetch", _fetch_in_place_of),
+        (fetch._IterableDatasetFetcher, "fetch", _fetch_in_place_of),
+    )
+
+
+def _patch_stoker(module):
+    now.state.torch = sys.modules["torch"]
+    found = [
+        (module._Batches, "__next__", _next_in_place_of),
+        (module._Uploaded, "__next__", _next_in_place_of),
+        (module.DataLoader, "_iterate", _iter_in_place_of),  # its __iter__ may also be torch's own
+    ]
+    if "_note" in vars(module.Feeder):  # without it the stages of a batch are not known, and that is all
+        found.append((module.Feeder, "_note", _note_in_place_of))
+    put_in_place(found)
+
+
+def _patch_optimizer(module):
+    register = getattr(module, "register_optimizer_step_post_hook", None)
+    if register is not None:  # else the launching thread stays unknown
+        register(device.after_optimizer_step)
+    before = getattr(module, "register_optimizer_step_pre_hook", None)
+    if before is not None:
+        before(device.before_optimizer_step)
+
+
+def _patch_fastai(module):
+    put_in_place(((module.Optimizer, "step", _step_in_place_of),))
+
+
+def _patch_modules(module):
+    for name in ("inside", "own"):
+        part(name).patch_modules(module)
+    if now.state.inside is None:
+        now.state.look_inside()
+
+
+def _patch_jax(module):
+    own = part("own")
+    if now.state.inside is None:
+        part("inside")
+        now.state.look_inside()
+    own.stay_out_of_tracebacks()
+    put_in_place(((module, "jit", own.jit_in_place_of),))
+
+
+def _patch_save(module):
+    name = "save" if module.__name__ == "torch.serialization" else "save_file"
+    put_in_place(((module, name, part("own").save_in_place_of),))
+
+
+def _patch_autograd(module):
+    part("inside").patch_autograd(module)
+
+
+def _compiling_in_place_of(original):
+    def install_callbacks(*args, **kwargs):
+        _compiles()
+        return original(*args, **kwargs)
+
+    return install_callbacks
+
+
+@guarded
+def _compiles():
+    """Before anything is compiled. In a sampled step as well: it is told no more."""
+    if now.state.inside is not None and not now.parts["lend"].compiled:
+        now.parts["lend"].compiles()
+        now.state.inside.give_up()
+
+
+def _patch_compiler(module):
+    handler = getattr(module, "CompilationCallbackHandler", None)
+    if "install_callbacks" in getattr(handler, "__dict__", ()):
+        put_in_place(((handler, "install_callbacks", _compiling_in_place_of),))
+    else:
+        _compiles()  # an older torch does not say when
+
+
+def _patch_old_compiler(module):
+    if not os.path.exists(os.path.join(os.path.dirname(module.__file__), "callback.py")):
+        _compiles()
+
+
+def _patch_input(module):
+    part("inputs").patch(module)
+
+
+def _note_compiler(module):
+    now.is_compiling = getattr(module, "is_compiling", None)
+
+
+def _patch_graphs(module):
+    graph = module.CUDAGraph
+    put_in_place(((graph, "capture_begin", _capture_begin_in_place_of), (graph, "capture_end", _capture_end_in_place_of)))
+
+
+def put_in_place(wanted):
+    """Replace all of these, or none: what is missing raises before anything was changed."""
+    found = [(owner, name, owner.__dict__[name], replace) for owner, name, replace in wanted]
+    for owner, name, original, replace in found:
+        ours = replace(original)
+        for detail in ("__module__", "__qualname__", "__doc__"):
+            setattr(ours, detail, getattr(original, detail, None))
+        ours._torchdynamo_disable = True  # to compiled code we are what the original was: a call it leaves alone
+        now.patches.append((owner, name, original, ours))
+        setattr(owner, name, ours)
+    keep_from_dynamo([patch[3] for patch in now.patches])
+
+
+def keep_from_dynamo(ours):
+    """torch.compile must not trace our functions: it would compile anew at each of our counts."""
+    frames = getattr(getattr(sys.modules.get("torch._C"), "_dynamo", None), "eval_frame", None)
+    ours = [function.__code__ for function in ours + [fetches.Collate.__call__]]
+    guarded = boundary.ask.__code__  # of all guarded functions; nothing of the user's is called below it
+    if hasattr(frames, "set_code_exec_strategy"):
+        action, strategy = frames._FrameAction, frames._FrameExecStrategy
+        for code in ours:
+            frames.set_code_exec_strategy(code, strategy(action.SKIP, action.DEFAULT))
+        frames.set_code_exec_strategy(guarded, strategy(action.SKIP, action.SKIP))
+    elif hasattr(frames, "skip_code"):  # before torch 2.7
+        for code in ours + [guarded]:
+            frames.skip_code(code)
+
+
+# What is done once a module was imported.
+PATCHES = {
+    describe.TORCH: _patch_dataloader,
+    describe.STOKER: _patch_stoker,
+    "torch.optim.optimizer": _patch_optimizer,
+    "torch.cuda.graphs": _patch_graphs,
+    "torch.nn.modules.module": _patch_modules,
+    "torch.autograd": _patch_autograd,
+    "torch.serialization": _patch_save,
+    "safetensors.torch": _patch_save,
+    "fastai.optimizer": _patch_fastai,
+    "jax": _patch_jax,
+    "torch.compiler": _note_compiler,
+    "torch._dynamo.callback": _patch_compiler,
+    "torch._dynamo.convert_frame": _patch_old_compiler,
+}
+
+
+def patch(module):
+    process.start()
+    PATCHES.get(module.__name__, _patch_input)(module)

@@ -1,0 +1,78 @@
+package recording
+
+import "github.com/stoker-dev/stoker/internal/stat"
+
+// Part is a part of a step, over the judged steps that were looked into; seconds.
+type Part struct {
+	Name      string
+	Mean, P95 float64
+}
+
+// Parts are the parts of a judged step, in the order in which they come, and on whose
+// clock; none where no step was looked into. Their means add up to the mean step.
+func (w Window) Parts() (parts []Part, clock string) {
+	insides := w.Insides()
+	if len(insides) == 0 {
+		return nil, ""
+	}
+	for _, part := range []struct {
+		name string
+		of   func(Inside) float64
+	}{
+		{"input wait", func(i Inside) float64 { return i.Input }},
+		{"copy in", func(i Inside) float64 { return i.Copy }},
+		{"forward", func(i Inside) float64 { return i.Forward }},
+		{"backward", func(i Inside) float64 { return i.Backward }},
+		{"optimizer", func(i Inside) float64 { return i.Optimizer }},
+		{"exchange", func(i Inside) float64 { return i.Exchange }},
+		{"rest", Inside.Rest},
+	} {
+		var seconds []float64
+		for _, i := range insides {
+			seconds = append(seconds, part.of(i))
+		}
+		parts = append(parts, Part{part.name, stat.Mean(seconds), stat.Quantile(seconds, 0.95)})
+	}
+	return parts, insides[0].Clock
+}
+
+// Insides are what was inside of the judged steps that were looked into, all on the
+// clock of the last one.
+func (w Window) Insides() []Inside {
+	var found []Inside
+	for i := len(w.Steps) - 1; i >= 0; i-- {
+		if inside := w.Steps[i].Inside; inside != nil && (len(found) == 0 || inside.Clock == found[0].Clock) {
+			found = append(found, *inside)
+		}
+	}
+	return found
+}
+
+// Asks are the means per judged step of what the launching thread asked of the device;
+// NaN is unknown.
+func (w Window) Asks() DeviceAsks {
+	insides := w.Insides()
+	mean := func(of func(Inside) *float64) float64 {
+		sum := 0.0
+		for _, i := range insides {
+			sum += stat.Value(of(i))
+		}
+		return sum / float64(len(insides))
+	}
+	return DeviceAsks{
+		Launches:   mean(func(i Inside) *float64 { return i.Launches }),
+		LaunchTime: mean(func(i Inside) *float64 { return i.LaunchTime }),
+		Copies:     mean(func(i Inside) *float64 { return i.Copies }),
+		CopyBytes:  mean(func(i Inside) *float64 { return i.CopyBytes }),
+		Pageable:   mean(func(i Inside) *float64 { return i.Pageable }),
+		Syncs:      mean(func(i Inside) *float64 { return i.Syncs }),
+		SyncTime:   mean(func(i Inside) *float64 { return i.SyncTime }),
+	}
+}
+
+// DeviceAsks are counts per step, and the seconds in them.
+type DeviceAsks struct {
+	Launches, LaunchTime        float64
+	Copies, CopyBytes, Pageable float64
+	Syncs, SyncTime             float64
+}

@@ -1,0 +1,115 @@
+package ci
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/verify"
+)
+
+// WriteSummary writes the verdict of a run as a summary for a page of a forge: what was seen,
+// the best fixes, and what was asked for and does not hold.
+func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, failed []string) error {
+	m := &markdown{}
+	m.heading(string(v.Class) + report.MarkEmulated(run.Emulated()))
+	m.line("%s", report.Summarize(v))
+	var names, values []string
+	for _, f := range report.ListFigures(run, v) {
+		names, values = append(names, f.Name), append(values, f.Value)
+	}
+	m.table(names, values)
+	rows := make([][]string, 0, len(plan.Fixes))
+	for _, f := range plan.Fixes[:min(mostFixes, len(plan.Fixes))] {
+		rows = append(rows, []string{f.Title, f.Worth()})
+	}
+	if len(rows) > 0 {
+		m.table([]string{"fix", "worth"}, rows...)
+	}
+	return m.ended(w, v.Findings, failed, v.Warnings)
+}
+
+const mostFixes = 3
+
+// WriteOutcome writes what verify found as a summary, with the slow line of the run
+// after.
+func WriteOutcome(w io.Writer, o verify.Outcome, after diagnose.Verdict, failed []string) error {
+	m, page := &markdown{}, report.DescribeOutcome(o, "before", "after")
+	m.heading(page.Title + report.MarkEmulated(o.Emulated))
+	if o.Refused != "" {
+		m.line("%s.", o.Refused)
+		return m.ended(w, nil, failed, o.Warnings)
+	}
+	m.table(page.Rows[0], append(page.Rows[1:], []string{"steps", counted(o.Before), counted(o.After)})...)
+	for _, change := range page.Changes {
+		m.line("Changed: %s", change)
+	}
+	return m.ended(w, after.Findings, failed, o.Warnings)
+}
+
+func counted(s verify.Side) string {
+	return fmt.Sprintf("%d in %s", s.Steps, stoker.Many(s.Runs, "run"))
+}
+
+// markdown is a page of GitHub's and GitLab's dialect. Text from outside stands in it as text:
+// what would be markup, a mention or a link is escaped.
+type markdown struct{ b strings.Builder }
+
+// literal is text that Markdown takes as it is.
+func literal(text string) string {
+	var b strings.Builder
+	for _, r := range safe.Text(text, mostText) {
+		switch {
+		case strings.ContainsRune("\\`*_{}[]<>|#@!~$&", r):
+			fmt.Fprintf(&b, "&#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.ReplaceAll(b.String(), "://", "&#58;//")
+}
+
+func (m *markdown) heading(text string) { fmt.Fprintf(&m.b, "### stoker: %s\n\n", literal(text)) }
+
+func (m *markdown) line(format string, args ...any) {
+	fmt.Fprintf(&m.b, "%s\n\n", literal(fmt.Sprintf(format, args...)))
+}
+
+// table writes rows below a heading.
+func (m *markdown) table(heading []string, rows ...[]string) {
+	for i, row := range append([][]string{heading}, rows...) {
+		m.b.WriteString("|")
+		for _, cell := range row {
+			m.b.WriteString(" " + literal(cell) + " |")
+		}
+		m.b.WriteString("\n")
+		if i == 0 {
+			m.b.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
+		}
+	}
+	m.b.WriteString("\n")
+}
+
+// ended adds what failed, the slow line and the notes, and writes all of it.
+func (m *markdown) ended(w io.Writer, findings []diagnose.Finding, failed, notes []string) error {
+	for _, why := range failed {
+		m.b.WriteString("- **check**: " + literal(why) + "\n")
+	}
+	for _, f := range findings {
+		if f.Name == diagnose.SlowTransform {
+			m.b.WriteString("- " + literal(f.Text+advice(f.Advice)) + "\n")
+		}
+	}
+	for _, note := range notes {
+		m.b.WriteString("- note: " + literal(note) + "\n")
+	}
+	m.b.WriteString("\n")
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}

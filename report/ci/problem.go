@@ -1,0 +1,174 @@
+package ci
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/wire"
+)
+
+// Problem is something that a code review should show, at the line that it is about.
+type Problem struct {
+	Rule string // a class or a finding of the verdict, or "check"
+	Says string // what the rule means
+	Text string
+	Fail bool   // a check that does not hold; else a warning
+	File string // of the program's own; below the root where it lies there; "" unknown
+	Line int    // from 1
+}
+
+// FindProblems are what a review should show of a run: its class where the device waits,
+// the findings that name a line, the slow transform first, and the checks that failed. Files
+// below root are named from there. What has no line of its own stands at the
+// judged DataLoader's.
+func FindProblems(run *recording.Run, v diagnose.Verdict, failed []string, root string) []Problem {
+	loader := recording.Place{}
+	if l := run.Loader(v.Costs.Window.PID, v.Costs.Window.Loader); v.HasSteps && l != nil {
+		loader = placed(l.Where)
+	}
+	var all []Problem
+	add := func(rule, says, text string, at recording.Place) {
+		if !at.Own() && !strings.HasSuffix(at.File, ".py") {
+			at = loader
+		}
+		all = append(all, Problem{Rule: rule, Says: says, Text: text, Fail: rule == checkRule, File: below(root, at.File), Line: max(1, at.Line)})
+	}
+	slow := loader
+	for _, f := range v.Findings {
+		at := placed(f.Source)
+		if f.Name == diagnose.SlowTransform && len(v.Lines) > 0 && v.Lines[0].Own.File != "" {
+			at = v.Lines[0].Own
+			slow = at
+		}
+		if at.File != "" {
+			add(f.Name, says(diagnose.Findings, f.Name), strings.TrimSuffix(f.Text, ".")+advice(f.Advice), at)
+		}
+	}
+	if v.Class.Starves() || v.Class == diagnose.TransferBound || v.Class == diagnose.ComputeOnCPU || v.Class == diagnose.CPUBound {
+		add(string(v.Class), says(diagnose.Classes, string(v.Class)), report.Summarize(v)+report.MarkEmulated(run.Emulated()), loader)
+	}
+	for _, text := range failed {
+		add(checkRule, "a bound that was asked for does not hold", text+report.MarkEmulated(run.Emulated()), slow)
+	}
+	return all
+}
+
+const checkRule = "check"
+
+func advice(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ". What helps: " + text
+}
+
+func says(words []diagnose.Word, name string) string {
+	for _, w := range words {
+		if w.Name == name {
+			return w.Says
+		}
+	}
+	return "most of preparing a batch goes into one line" // slow-transform: it is told by itself
+}
+
+// linePattern is a line as the hook writes it, "train.py:41", with what a stack has behind
+// it, or as a trace's stacks have it, "train.py(41): forward".
+var linePattern = regexp.MustCompile(`^(.+?)(?::(\d+)|\((\d+)\))(?::? .*)?$`)
+
+// placed is the line that a text names, none where it names none.
+func placed(text string) recording.Place {
+	found := linePattern.FindStringSubmatch(text)
+	if found == nil {
+		return recording.Place{}
+	}
+	line, _ := strconv.Atoi(found[2] + found[3])
+	return recording.Place{File: found[1], Line: line}
+}
+
+// below names a file from root where it lies there.
+func below(root, file string) string {
+	if file == "" || !path.IsAbs(file) {
+		return strings.TrimPrefix(file, "./")
+	}
+	if rest, inside := strings.CutPrefix(path.Clean(file), strings.TrimSuffix(root, "/")+"/"); inside {
+		return rest
+	}
+	return file
+}
+
+// WriteGitHub writes problems as workflow commands, which GitHub shows at their lines.
+func WriteGitHub(w io.Writer, problems []Problem) error {
+	var b strings.Builder
+	escape := strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
+	property := func(text string) string { return escape.Replace(safe.Text(text, mostText)) }
+	for _, p := range problems {
+		command := "warning"
+		if p.Fail {
+			command = "error"
+		}
+		place := ""
+		if p.File != "" {
+			place = fmt.Sprintf("file=%s,line=%d,", property(p.File), p.Line)
+		}
+		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", command, place, property("stoker: "+p.Rule), strings.ReplaceAll(safe.Text(p.Text, mostText), "%", "%25"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+const mostText = 4000 // characters of one annotation
+
+// WriteGitLab writes problems as a Code Quality report. A problem of no known file stands at
+// the name of the rule, as that format has none without a file.
+func WriteGitLab(w io.Writer, problems []Problem) error {
+	type lines struct {
+		Begin int `json:"begin"`
+	}
+	type location struct {
+		Path  string `json:"path"`
+		Lines lines  `json:"lines"`
+	}
+	type issue struct {
+		Description string   `json:"description"`
+		Check       string   `json:"check_name"`
+		Fingerprint string   `json:"fingerprint"`
+		Severity    string   `json:"severity"`
+		Location    location `json:"location"`
+	}
+	all := []issue{}
+	for i, p := range problems {
+		severity := "minor"
+		if p.Fail {
+			severity = "major"
+		}
+		file := p.File
+		if file == "" {
+			file = p.Rule
+		}
+		all = append(all, issue{p.Text, p.Rule, p.fingerprint(problems[:i]), severity, location{file, lines{max(1, p.Line)}}})
+	}
+	return wire.WriteObject(w, all)
+}
+
+// fingerprint is the same in the next run, whose figures are others, and differs from those
+// of the problems before it.
+func (p Problem) fingerprint(before []Problem) string {
+	same := 0
+	for _, other := range before {
+		if other.Rule == p.Rule && other.File == p.File {
+			same++
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", p.Rule, p.File, same))
+	return hex.EncodeToString(sum[:])
+}

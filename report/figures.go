@@ -1,0 +1,72 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Figure is a number with its name and where it comes from.
+type Figure struct{ Name, Value, Note string }
+
+// Summarize is the verdict in one sentence, with what it costs.
+func Summarize(v diagnose.Verdict) string {
+	text := "The evidence does not decide"
+	if rule, ok := rules.FindRule(v.Class); ok {
+		text = rule.Title
+	}
+	if v.Stall >= v.Idle/2 || math.IsNaN(v.Idle) && !math.IsNaN(v.Stall) {
+		text += fmt.Sprintf(": the device waits for input %s of the time", stoker.Percent(v.Stall))
+	} else if !math.IsNaN(v.Idle) {
+		text += fmt.Sprintf(": the device is idle %s of the time", stoker.Percent(v.Idle))
+	}
+	if h := v.Cost.Hour.Dollars; h.Known() && v.Cost.Share >= LeastIdle {
+		text += fmt.Sprintf(", which %s %s an hour per GPU", map[bool]string{true: "would cost", false: "costs"}[v.Cost.Assumed], stoker.AboutDollars(h.Point))
+	}
+	return text + "."
+}
+
+// ListFigures are the few numbers that most people look for.
+func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
+	all := []Figure{
+		{"waiting for input", stoker.Percent(v.Stall), strings.Trim(DescribeSource(v.StallSource), " ()")},
+		{"device idle", stoker.Percent(v.Idle), "share of the judged steps"},
+	}
+	if v.HasSteps {
+		all = append(all, Figure{"step", stoker.AboutSeconds(v.Costs.Step), steps(v)})
+		if r := v.Costs.Rate(); r > 0 {
+			all = append(all, Figure{"throughput", stoker.AboutSamples(r), "of the judged rank"})
+		}
+	}
+	w := v.Costs.Window
+	for _, g := range run.Facts.GPUs {
+		memory, power := AverageGPU(run, g, w)
+		if memory > 0 {
+			note := ""
+			if g.MemoryBytes != nil {
+				note = "of " + stoker.AboutBytes(*g.MemoryBytes)
+			}
+			all = append(all, Figure{fmt.Sprintf("GPU %d memory", g.Index), stoker.AboutBytes(memory), note})
+		}
+		if power > 0 {
+			all = append(all, Figure{fmt.Sprintf("GPU %d power", g.Index), stoker.AboutWatts(power), "mean"})
+		}
+		if len(all) > 8 {
+			break
+		}
+	}
+	return all
+}
+
+// steps says how many steps a mean is of.
+func steps(v diagnose.Verdict) string {
+	if n := len(v.Costs.Window.Steps); n > 1 {
+		return fmt.Sprintf("mean of %d; median %s", n, stoker.AboutSeconds(FindMedianStep(v)))
+	}
+	return "of one"
+}

@@ -1,0 +1,317 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/wire"
+	"github.com/stoker-dev/stoker/verify"
+)
+
+// The page's parts. Nothing else is loaded by it, and nothing else may be: its
+// Content-Security-Policy allows this style and this script alone.
+var (
+	//go:embed html/page.html
+	pageHTML string
+	//go:embed html/page.css
+	pageCSS string
+	//go:embed html/page.js
+	pageJS string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+)
+
+// Subject is what a page is about.
+type Subject struct {
+	Name    string // of the file
+	Version string // of Stoker
+	Run     *recording.Run
+	Verdict diagnose.Verdict
+	Plan    advise.Plan
+
+	Live    bool                // the page is served, and asks for itself again
+	Trace   *report.TraceReport // where the run was read from a profiler's files
+	Picture string              // its roofline, as report/plot draws its Ceilings; "" where there is none
+	Before  *Before             // where the run is held against an earlier one
+}
+
+// Before is the run that came first, and how the two compare.
+type Before struct {
+	Name    string
+	Run     *recording.Run
+	Verdict diagnose.Verdict
+	Outcome verify.Outcome
+	Traces  *verify.TraceOutcome // where both are a profiler's
+}
+
+// WriteRun writes one page that needs nothing else: no network, no file, and no script
+// to be read.
+func WriteRun(w io.Writer, s Subject) error {
+	safe.Values(&s.Name, &s.Version, &s.Run, &s.Verdict, &s.Plan)
+	if s.Before != nil {
+		b := *s.Before
+		safe.Values(&b)
+		s.Before = &b
+	}
+	if s.Trace != nil {
+		t := *s.Trace
+		safe.Values(&t)
+		s.Trace = &t
+	}
+	p, err := describeRun(s)
+	if err != nil {
+		return err
+	}
+	return pageTemplate.Execute(w, p)
+}
+
+// document is what the template shows: values that are ready to read.
+type document struct {
+	Policy string
+	Live   bool
+	CSS    template.CSS
+	JS     template.JS
+
+	Title, Class, Tone   string
+	Headline, Sub, Badge string
+	Figures              []report.Figure
+	Step, Inside         *bar
+	InsideClock          string
+	Runs                 []htmlStrip // of the run before it, where there is one, and of the run
+	Why, Findings, Notes []string
+	Tried                bool // the fixes were
+	Fixes                []card
+	NoFix                string
+	Rejected             []advise.Rejected
+	WhatIf               *whatIf
+	Trace                *htmlTrace
+	Forecast             *htmlForecast
+	Outcome              *htmlOutcome
+	Commands             []string
+	Facts                []report.Figure
+	Questions            []question
+
+	Object json.RawMessage // what --json prints
+	Data   any             // what the script works with
+}
+
+// question is one that was asked for the verdict.
+type question struct{ Rule, Text, Answer, Note string }
+
+func describeRun(s Subject) (*document, error) {
+	v := s.Verdict
+	p := &document{
+		Policy: FormPolicy(s.Live), Live: s.Live, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		Title: s.Name, Class: string(v.Class), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
+		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v), Findings: report.ListFindings(v), Notes: v.Warnings,
+		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
+	}
+	p.Inside, p.InsideClock = insideBar(v.Costs.Window)
+	if s.Run.Emulated() {
+		p.Badge = "emulated device"
+	}
+	if s.Trace == nil {
+		p.Runs = append(p.Runs, stripOf(s.Name, s.Run, v))
+		p.WhatIf = whatIfOf(s.Run)
+	} else {
+		p.Trace = htmlTraceOf(*s.Trace, s.Picture)
+	}
+	if s.Before != nil {
+		p.Outcome, p.Step = outcomeOf(*s.Before, s, p.Step), nil
+		p.Headline = title(p.Outcome.Title) + ". " + p.Headline
+		if s.Trace == nil {
+			p.Runs = append([]htmlStrip{stripOf(s.Before.Name, s.Before.Run, s.Before.Verdict)}, p.Runs...)
+			sameScale(p.Runs)
+		}
+	}
+	if p.Fixes = cards(s); len(p.Fixes) == 0 {
+		p.NoFix = report.SayWhatElse(v)
+	}
+	for _, q := range v.Questions {
+		p.Questions = append(p.Questions, question{string(q.Rule), q.Text, q.Answer, q.Note})
+	}
+	var b bytes.Buffer
+	write := func() error { return wire.WriteVerdict(&b, s.Run, v, s.Plan) }
+	if s.Trace != nil {
+		write = func() error { return wire.WriteTrace(&b, *s.Trace) }
+	}
+	if err := write(); err != nil {
+		return nil, err
+	}
+	p.Object = b.Bytes()
+	p.Data = p.forScript()
+	return p, nil
+}
+
+// forScript is what the page's script reads: the strips' values and the table of
+// forecasts.
+func (p *document) forScript() any {
+	type data struct {
+		Strips []stripData `json:"strips"`
+		WhatIf *whatIf     `json:"what_if"`
+	}
+	d := data{Strips: []stripData{}, WhatIf: p.WhatIf}
+	for _, s := range p.Runs {
+		d.Strips = append(d.Strips, s.data())
+	}
+	return d
+}
+
+// FormPolicy allows the page's own style and script, by what they are, and nothing else;
+// a live page may ask for itself again.
+func FormPolicy(live bool) string {
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	again := ""
+	if live {
+		again = "; connect-src 'self'"
+	}
+	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; base-uri 'none'; form-action 'none'" + again
+}
+
+// PickTone is how a verdict is coloured: "good", "bad", "todo".
+func PickTone(v diagnose.Verdict) string {
+	switch {
+	case v.Class.Is(diagnose.GPUBound):
+		return "good"
+	case v.Class.Starves():
+		return "bad"
+	}
+	return "todo"
+}
+
+func subtitle(s Subject) string {
+	parts := []string{s.Name}
+	f := s.Run.Facts
+	if len(f.Command) > 0 {
+		parts = append(parts, report.Shorten(strings.Join(f.Command, " "), 160))
+	}
+	if f.Started > 0 {
+		parts = append(parts, time.Unix(int64(f.Started), 0).UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	if s.Trace != nil {
+		parts = append(parts, s.Trace.FormatLength()+" recorded")
+	} else if end := s.Run.End(); end > 0 {
+		parts = append(parts, stoker.AboutSeconds(end)+" recorded")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// facts are where and with what the run was.
+func facts(s Subject) []report.Figure {
+	f := s.Run.Facts
+	var all []report.Figure
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, report.Figure{Name: report.Shorten(name, 120), Value: report.Shorten(value, 400)})
+		}
+	}
+	for _, g := range f.GPUs {
+		add(fmt.Sprintf("GPU %d", g.Index), g.Name)
+	}
+	add("processor", f.Machine.CPU)
+	if n := f.Machine.Cores(); n > 0 {
+		add("cores the job may use", stoker.AboutCores(n))
+	}
+	if f.Machine.MemoryBytes != nil {
+		add("memory", stoker.AboutBytes(*f.Machine.MemoryBytes))
+	}
+	for _, v := range [][2]string{{"driver", f.Software.Driver}, {"CUDA", f.Software.CUDA}, {"ROCm", f.Software.ROCm}, {"Python", f.Software.Python}, {"PyTorch", f.Software.Torch}, {"kernel", f.Machine.Kernel}} {
+		add(v[0], v[1])
+	}
+	if f.Version != "" {
+		add("recorded by", "stoker "+f.Version)
+	}
+	add("page by", strings.TrimSpace("stoker "+s.Version))
+	if o := f.Overhead; o != nil && o.Wall > 0 {
+		add("observing took", fmt.Sprintf("%s of a core", stoker.Percent(o.CPU/o.Wall)))
+	}
+	for _, a := range f.Absent {
+		add("not seen: "+a.What, a.Why)
+	}
+	return all
+}
+
+// commands reproduce what the page says.
+func commands(s Subject) []string {
+	name := quoted(s.Name)
+	if s.Trace != nil && s.Before != nil {
+		name = quoted(s.Before.Name) + " " + name
+	}
+	if s.Trace != nil {
+		return []string{"stoker trace " + name, "stoker report " + name}
+	}
+	all := []string{"stoker diagnose --explain " + name, "stoker advise --emit torch " + name}
+	if s.Before != nil {
+		return append(all, "stoker verify "+quoted(s.Before.Name)+" "+name, "stoker report "+quoted(s.Before.Name)+" "+name)
+	}
+	return append(all, "stoker report "+name)
+}
+
+// quoted is a name as a shell takes it.
+func quoted(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:+=@%") == "" && name != "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
+// card is one fix.
+type card struct {
+	Title, Worth, Effort, Risk string
+	Range                      *whisker
+	Notes                      []string
+	Lines                      string // to paste
+}
+
+// cards are the fixes, with their intervals on one scale.
+func cards(s Subject) []card {
+	most := 1.0
+	for _, f := range s.Plan.Fixes {
+		most = max(most, upper(f.Forecast.Speedup))
+	}
+	var all []card
+	for _, f := range s.Plan.Fixes {
+		c := card{Title: f.Title, Worth: report.DescribeGain(f), Effort: string(f.Effort), Risk: string(f.Risk), Notes: f.Notes, Range: rangeOf(f.Forecast.Speedup, most)}
+		var changes []string
+		for _, change := range f.Changes {
+			changes = append(changes, change.String())
+		}
+		if len(changes) > 0 {
+			c.Title = strings.Join(changes, ", ")
+		}
+		var b bytes.Buffer
+		if len(f.Changes) > 0 && emit.Torch(&b, f) == nil {
+			c.Lines = b.String()
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func upper(i stoker.Interval) float64 {
+	for _, v := range []float64{i.High, i.Point} {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
+	}
+	return 1
+}

@@ -1,0 +1,141 @@
+package page
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/strip"
+)
+
+// htmlStrip is a whole run as rows over one axis of time.
+type htmlStrip struct {
+	Name   string
+	To     float64 // seconds
+	Shade  [2]string
+	Ticks  []string
+	Tracks []htmlTrack
+	Table  [][]string // the same in words: name, least, mean, most
+}
+
+// htmlTrack is one row of it.
+type htmlTrack struct {
+	strip.Track
+	Top        string // what the row's top stands for
+	Line, Area string // paths
+	Bands      []band // of states, instead of a path
+}
+
+// band is a stretch of one colour.
+type band struct{ X, Width, State string }
+
+// columns is how many stretches a run is cut into. The page of a run of days is no
+// larger than that of a minute's.
+const columns = 400
+
+// stripData is what the script needs of a strip.
+type stripData struct {
+	From   float64     `json:"from"`
+	To     float64     `json:"to"`
+	Tracks []trackData `json:"tracks"`
+}
+
+type trackData struct {
+	Name   string     `json:"name"`
+	Unit   string     `json:"unit"`
+	Values []*float64 `json:"values"`
+}
+
+func (s htmlStrip) data() stripData {
+	d := stripData{To: s.To, Tracks: []trackData{}}
+	for _, t := range s.Tracks {
+		row := trackData{Name: t.Name, Unit: t.Unit}
+		for _, v := range t.Values {
+			row.Values = append(row.Values, stat.Known(stoker.Digits(v, 4)))
+		}
+		d.Tracks = append(d.Tracks, row)
+	}
+	return d
+}
+
+func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
+	s := htmlStrip{Name: name, To: run.End()}
+	if !(s.To > 0) {
+		return s
+	}
+	if w := v.Costs.Window; v.HasSteps {
+		place := func(t float64) float64 { return across * min(1, max(0, t/s.To)) }
+		s.Shade = [2]string{px(place(w.Start)), px(max(1, place(w.End)-place(w.Start)))}
+	}
+	for i := range 5 {
+		s.Ticks = append(s.Ticks, stoker.AboutSeconds(s.To*float64(i)/4))
+	}
+	for _, t := range strip.Cut(run, 0, s.To, columns) {
+		t.Name = report.Shorten(t.Name, 80)
+		row := htmlTrack{Track: t}
+		row.draw()
+		s.Tracks = append(s.Tracks, row)
+		s.Table = append(s.Table, inWords(t))
+	}
+	return s
+}
+
+func (t *htmlTrack) draw() {
+	if t.States != nil {
+		t.Top, t.Bands = "busy", bandsOf(len(t.States), func(i int) string { return t.States[i] })
+		return
+	}
+	t.Top, t.Line, t.Area = strip.Text(t.Most, t.Unit), curve(t.Values, t.Most, trackHeight, false), curve(t.Values, t.Most, trackHeight, true)
+}
+
+// sameScale gives rows of one name one scale, so that runs can be held beside each other.
+func sameScale(runs []htmlStrip) {
+	most := map[string]float64{}
+	for _, s := range runs {
+		for _, t := range s.Tracks {
+			most[t.Name] = max(most[t.Name], t.Most)
+		}
+	}
+	for _, s := range runs {
+		for i := range s.Tracks {
+			s.Tracks[i].Most = most[s.Tracks[i].Name]
+			s.Tracks[i].draw()
+		}
+	}
+}
+
+// trackHeight is that of a row's picture.
+const trackHeight = 40
+
+// inWords is a row for who cannot see the picture.
+func inWords(t strip.Track) []string {
+	least, most, sum, n := math.Inf(1), math.Inf(-1), 0.0, 0.0
+	for _, v := range t.Values {
+		if !math.IsNaN(v) {
+			least, most, sum, n = min(least, v), max(most, v), sum+v, n+1
+		}
+	}
+	if n == 0 {
+		return []string{t.Name, "unknown", "unknown", "unknown"}
+	}
+	return []string{t.Name, strip.Text(least, t.Unit), strip.Text(sum/n, t.Unit), strip.Text(most, t.Unit)}
+}
+
+// bandsOf joins neighbours of one colour; "" is left out.
+func bandsOf(n int, colour func(i int) string) []band {
+	var all []band
+	width := float64(across) / float64(n)
+	for i := 0; i < n; {
+		from, c := i, colour(i)
+		for i < n && colour(i) == c {
+			i++
+		}
+		if c != "" {
+			all = append(all, band{px(float64(from) * width), px(float64(i-from) * width), c})
+		}
+	}
+	return all
+}

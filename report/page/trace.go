@@ -1,0 +1,226 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/lanes"
+	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// htmlTrace is what a page says of a profiler's files.
+type htmlTrace struct {
+	Size   string
+	Causes []causeRow
+	Lanes  *htmlLanes
+	Sheets []htmlSheet
+	NoRoof string
+	Places []place
+}
+
+// causeRow is a cause of idle time with a bar.
+type causeRow struct{ Name, Time, Share, Class, Width string }
+
+// place is a finding with where to look and what to set.
+type place struct{ Name, Worth, Text, Where, Set string }
+
+// htmlLanes are the worst step's two rows.
+type htmlLanes struct {
+	What         string
+	Device, Host []band
+	Ticks        []string
+	Legend       []report.Figure // Name: class, Value: word
+}
+
+func htmlTraceOf(r report.TraceReport, picture string) *htmlTrace {
+	t := &htmlTrace{Size: report.DescribeFiles(r.Source)}
+	steps := 1.0
+	if n := len(r.Verdict.Costs.Window.Steps); r.Verdict.HasSteps && n > 0 {
+		steps = float64(n)
+	}
+	for _, c := range r.Verdict.Causes {
+		t.Causes = append(t.Causes, causeRow{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), causeClass(c.Cause), px(across * min(1, c.Share))})
+	}
+	for _, f := range r.Verdict.Findings {
+		p := place{Name: f.Name, Text: f.Text, Where: report.DescribePlace(f), Set: f.Advice}
+		if f.Share > 0 {
+			p.Worth = stoker.Percent(f.Share) + " of the window"
+		}
+		for i, c := range f.Settings {
+			if f.Advice != "" {
+				break
+			}
+			p.Set += map[bool]string{true: ", "}[i > 0] + c.String()
+		}
+		t.Places = append(t.Places, p)
+	}
+	t.Lanes = htmlLanesOf(r)
+	if r.Roofline != nil {
+		t.NoRoof = r.Roofline.Why
+	}
+	t.sheets(r, picture)
+	return t
+}
+
+// causeClass is the colour of a cause: those of input, of the host, of waiting.
+func causeClass(cause string) string {
+	switch cause {
+	case idle.DataLoader.String():
+		return "input"
+	case idle.Communication.String():
+		return "exchange"
+	case idle.CopyIssue.String():
+		return "copy"
+	case idle.Python.String():
+		return "python"
+	case idle.CPUOp.String():
+		return "cpu"
+	case idle.Launch.String(), idle.GC.String(), idle.Allocator.String():
+		return "launch"
+	case idle.Unlinked.String(), idle.Unrecorded.String():
+		return "parked"
+	}
+	return "idle"
+}
+
+var onClasses = [...]string{lanes.Idle: "nothing", lanes.Kernel: "kernel", lanes.Copy: "copy", lanes.Communication: "exchange"}
+
+// htmlLanesOf draws the step with most idle time.
+func htmlLanesOf(r report.TraceReport) *htmlLanes {
+	d := r.Device()
+	if d == nil {
+		return nil
+	}
+	l := lanes.Of(r.Run, r.Gaps, d, columns)
+	if l.Device == nil {
+		return nil
+	}
+	h := &htmlLanes{What: "The whole window"}
+	if l.Step >= 0 {
+		h.What = fmt.Sprintf("The step with most idle time, number %d", l.Step)
+	}
+	h.What += fmt.Sprintf(": %s, from %s on", report.FormatSpan(l.To-l.From), report.FormatSpan(l.From))
+	for i := range int64(5) {
+		h.Ticks = append(h.Ticks, report.FormatSpan((l.To-l.From)*i/4))
+	}
+	named := map[string]bool{}
+	legend := func(class, word string) {
+		if !named[word] {
+			named[word] = true
+			h.Legend = append(h.Legend, report.Figure{Name: class, Value: word})
+		}
+	}
+	h.Device = bandsOf(len(l.Device), func(i int) string {
+		legend(onClasses[l.Device[i]], report.DeviceLetters[l.Device[i]].Word)
+		return onClasses[l.Device[i]]
+	})
+	h.Host = bandsOf(len(l.Host), func(i int) string {
+		cause := l.Host[i].String()
+		legend(causeClass(cause), "host: "+cause)
+		return causeClass(cause)
+	})
+	return h
+}
+
+// shownRows is how many rows of a long table a page has; JSON has all.
+const shownRows = 15
+
+// htmlSheet is a table on the page, with what is drawn above it.
+type htmlSheet struct {
+	Title, Says string
+	Picture     template.HTML
+	Curve, Top  string // a path over the window, and what its top stands for
+	Head        []htmlCell
+	Rows        [][]htmlCell
+	Lines       []string
+	Folded      bool // shown when asked for
+}
+
+// htmlCell is a cell of a table: numbers stand at the right.
+type htmlCell struct {
+	Text  string
+	Right bool
+}
+
+// htmlSheetOf is a table as the page shows it: what names a row comes first.
+func htmlSheetOf(s report.Sheet) htmlSheet {
+	h := htmlSheet{Title: title(s.Title), Says: s.Says, Lines: s.Lines}
+	last, names := len(s.Align)-1, s.NamesRows()
+	for n, row := range s.Rows {
+		var cells []htmlCell
+		for i, text := range row {
+			cells = append(cells, htmlCell{report.Shorten(text, 120), s.Align[i] == 'r' && (i > 0 || names)})
+		}
+		if names {
+			cells = append(cells[last:], cells[:last]...)
+		}
+		if n == 0 {
+			h.Head = cells
+		} else {
+			h.Rows = append(h.Rows, cells)
+		}
+	}
+	return h
+}
+
+// title begins with a large letter.
+func title(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// add puts a table on the page, where it has rows.
+func (t *htmlTrace) add(s report.Sheet, change func(h *htmlSheet)) {
+	if len(s.Rows) < 2 {
+		return
+	}
+	h := htmlSheetOf(s)
+	if change != nil {
+		change(&h)
+	}
+	t.Sheets = append(t.Sheets, h)
+}
+
+// sheets are the tables of a trace, in the order of its text.
+func (t *htmlTrace) sheets(r report.TraceReport, picture string) {
+	t.add(report.ListServing(r, shownRows), nil)
+	t.add(report.ListPath(r), nil)
+	t.add(report.ListOperators(r.Operators, shownRows), nil)
+	t.add(report.ListKernels(r, shownRows), nil)
+	for _, by := range []operators.Within{operators.ByOperator, operators.ByRange} {
+		within := r
+		within.Within = by
+		t.add(report.ListKernelGroups(within, shownRows), func(h *htmlSheet) { h.Folded = true })
+	}
+	t.add(report.ListExchanges(r), nil)
+	t.add(report.ListRoof(r.Roofline, shownRows), func(h *htmlSheet) {
+		if c := r.Ceilings(); c != nil {
+			h.Picture, h.Lines = template.HTML(picture), c.Sources
+		}
+	})
+	t.add(report.ListMemory(r), func(h *htmlSheet) { h.memory(r) })
+	if r.Ranks != nil {
+		t.add(report.ListRanks(r.Ranks), nil)
+	}
+}
+
+// memory draws what lay in memory over the window.
+func (h *htmlSheet) memory(r report.TraceReport) {
+	u, _ := report.FindMemory(r)
+	var values []float64
+	for _, bytes := range u.Curve {
+		if bytes < 0 {
+			values = append(values, math.NaN())
+		} else {
+			values = append(values, float64(bytes))
+		}
+	}
+	h.Curve, h.Top = curve(values, float64(u.Peak), trackHeight, true), stoker.AboutBytes(float64(u.Peak))
+}

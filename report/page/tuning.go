@@ -1,0 +1,84 @@
+package page
+
+import (
+	"encoding/json"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/verify"
+)
+
+// Tuned is what came of a tuning, for its page.
+type Tuned struct {
+	Name    string // of the file
+	Version string // of Stoker
+	Stopped string // why nothing more was tried
+	Outcome *verify.Outcome
+	Trials  []Tried
+	Patch   string   // of the script; "" none
+	Command []string // that was tuned
+	Object  json.RawMessage
+}
+
+// Tried is one fix: what it was promised to be worth, and what came.
+type Tried struct {
+	Settings           string
+	Promised, Achieved stoker.Interval
+	Kept               bool
+	Why                string // it could not be compared, or how far its losses are apart; "" where neither
+}
+
+// WriteTuning writes a tuning as a page.
+func WriteTuning(w io.Writer, t Tuned) error {
+	patch := strings.Split(t.Patch, "\n") // whose lines stay lines
+	safe.Values(&t.Name, &t.Version, &t.Stopped, &t.Outcome, &t.Trials, &patch, &t.Command)
+	p := &document{
+		Policy: FormPolicy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Title: t.Name, Class: "tuned", Tone: "todo",
+		Headline: "Nothing is changed: " + t.Stopped + ".", Sub: report.Shorten(strings.Join(append([]string{t.Name, "·"}, t.Command...), " "), 200),
+		Tried: true, Object: t.Object, Commands: []string{"stoker tune --plan plan.json -- CMD", "stoker report " + quoted(t.Name)},
+	}
+	if t.Outcome != nil {
+		p.Outcome = compared(*t.Outcome, "as it was", "tuned")
+		p.Headline, p.Tone = title(p.Outcome.Title)+".", "good"
+		p.Notes = []string{"stopped: " + t.Stopped}
+		if t.Outcome.Emulated {
+			p.Badge = "emulated device"
+		}
+	}
+	p.trials(t.Trials)
+	if t.Patch != "" {
+		p.Fixes = append(p.Fixes, card{Title: "The script's change, as a patch", Lines: strings.Join(patch, "\n")})
+	}
+	p.Facts = []report.Figure{{Name: "page by", Value: "stoker " + t.Version}}
+	p.Data = p.forScript()
+	return pageTemplate.Execute(w, p)
+}
+
+// trials are cards on one scale, each with what it was promised and what it achieved.
+func (p *document) trials(all []Tried) {
+	most := 1.0
+	for _, t := range all {
+		most = max(most, upper(t.Promised), upper(t.Achieved))
+	}
+	for _, t := range all {
+		verdict := "not kept"
+		if t.Kept {
+			verdict = "kept"
+		}
+		c := card{Title: t.Settings, Worth: "promised " + stoker.Factor(t.Promised) + "; " + verdict, Range: rangeOf(t.Promised, most)}
+		if t.Why != "" {
+			c.Notes = []string{t.Why}
+		}
+		if achieved := rangeOf(t.Achieved, most); achieved != nil {
+			c.Worth = "promised " + stoker.Factor(t.Promised) + ", achieved by itself " + stoker.Factor(t.Achieved) + "; " + verdict
+			if c.Range != nil {
+				c.Range.Achieved = achieved.Point
+			}
+		}
+		p.Fixes = append(p.Fixes, c)
+	}
+}

@@ -1,0 +1,115 @@
+package page
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// whatIf is a table of forecasts that the page's sliders look up: the law is asked
+// here, and nowhere else.
+type whatIf struct {
+	Workers  []int        `json:"workers"`
+	Prefetch []int        `json:"prefetch"`
+	Rows     [][]whatCell `json:"rows"` // by workers, then prefetch
+	Now      [2]int       `json:"now"`  // indices of the settings as they are; -1 where they are not in the table
+}
+
+// whatCell is one forecast; null is unknown.
+type whatCell struct {
+	Low        *float64 `json:"low"`
+	Point      *float64 `json:"point"`
+	High       *float64 `json:"high"`
+	Stall      *float64 `json:"stall"`
+	Throughput *float64 `json:"throughput"`
+	Binds      string   `json:"binds"`
+}
+
+// workersShown are the numbers of workers that a page offers.
+var workersShown = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}
+
+// whatIfOf asks the law about numbers of workers and prefetch factors; nil where the
+// run has no steps or the law does not know its loader.
+func whatIfOf(run *recording.Run) *whatIf {
+	base := measure.From(run)
+	now, set := base.Settings[stoker.NumWorkers].(int)
+	if !(base.Took > 0) || !set || !predict.Models(stoker.NumWorkers) {
+		return nil
+	}
+	w := &whatIf{Prefetch: []int{1, 2, 4, 8}, Now: [2]int{-1, -1}}
+	most := max(8, 2*now, int(2*run.Facts.Machine.Cores()))
+	for _, n := range workersShown {
+		if n <= most {
+			w.Workers = append(w.Workers, n)
+		}
+	}
+	w.Workers = with(w.Workers, now)
+	prefetch, ok := base.Settings[stoker.PrefetchFactor].(int)
+	if !ok {
+		prefetch = 2
+	}
+	w.Prefetch = with(w.Prefetch, prefetch)
+	for i, n := range w.Workers {
+		var row []whatCell
+		for k, m := range w.Prefetch {
+			if n == now && m == prefetch {
+				w.Now = [2]int{i, k}
+			}
+			var changes []stoker.Change
+			if n != now {
+				changes = append(changes, stoker.Change{Setting: stoker.NumWorkers, From: now, To: n})
+			}
+			if m != prefetch {
+				changes = append(changes, stoker.Change{Setting: stoker.PrefetchFactor, From: prefetch, To: m})
+			}
+			row = append(row, cellOf(base.Forecast(changes...)))
+		}
+		w.Rows = append(w.Rows, row)
+	}
+	return w
+}
+
+// with adds a number in its place, where it is not there.
+func with(sorted []int, n int) []int {
+	for i, v := range sorted {
+		switch {
+		case v == n:
+			return sorted
+		case v > n:
+			return append(append(append([]int{}, sorted[:i]...), n), sorted[i:]...)
+		}
+	}
+	return append(sorted, n)
+}
+
+func cellOf(f predict.Forecast) whatCell {
+	short := func(v float64) *float64 { return stat.Known(math.Round(v*1000) / 1000) }
+	c := whatCell{Low: short(f.Speedup.Low), Point: short(f.Speedup.Point), High: short(f.Speedup.High), Stall: short(f.Stall.Point), Throughput: short(f.Throughput.Point)}
+	if f.Bound != "" {
+		c.Binds = report.DescribeLimit(f.Bound)
+	}
+	return c
+}
+
+// Some are a few of the rows, for who reads the page without its script.
+func (w *whatIf) Some() [][]string {
+	var all [][]string
+	k := max(0, w.Now[1])
+	for i, n := range w.Workers {
+		c := w.Rows[i][k]
+		text := func(v *float64, say func(float64) string) string {
+			if v == nil {
+				return "unknown"
+			}
+			return say(*v)
+		}
+		factor := func(v float64) string { return stoker.About(v) + "x" }
+		all = append(all, []string{stoker.About(float64(n)), text(c.Point, factor), text(c.Low, factor) + " to " + text(c.High, factor), text(c.Stall, stoker.Percent), c.Binds})
+	}
+	return all
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/replay"
+)
+
+// ListPath is the table of what decided how long the judged steps took.
+func ListPath(r TraceReport) Sheet {
+	s := Sheet{
+		Title: "critical path", About: " of the judged steps: what shortens nothing of it makes no step shorter",
+		Says: "What decided how long the judged steps took: what shortens nothing of it makes no step shorter.",
+		Rows: [][]string{{"part", "per step", "share", "most of it"}}, Align: "lrrl",
+	}
+	c := r.Plan.Replay
+	for _, part := range SplitPath(c) {
+		most := ""
+		if len(part.Names) > 0 {
+			most = stoker.Percent(part.Names[0].Share) + " " + NamePath(r, part.Names[0])
+		}
+		s.Rows = append(s.Rows, []string{part.Part.String(), FormatSpan(part.Time / int64(max(1, c.Steps))), stoker.Percent(part.Share), most})
+	}
+	return s
+}
+
+// PathPart is a part of the critical path, with the names that it was spent on.
+type PathPart struct {
+	replay.Spent
+
+	Share float64 // of the path
+	Names []PathPart
+}
+
+// SplitPath are the parts that take something, most first.
+func SplitPath(c *replay.Check) []PathPart {
+	if c == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, ns := range c.Path {
+		sum += float64(ns)
+	}
+	var out []PathPart
+	for _, part := range c.Path.Parts() {
+		at := PathPart{Spent: part, Share: float64(part.Time) / sum}
+		for _, s := range c.Spent {
+			if share := float64(s.Time) / sum; s.Part == part.Part && share >= leastOfPath && (s.Name >= 0 || s.Part == replay.Host) {
+				at.Names = append(at.Names, PathPart{Spent: s, Share: share})
+			}
+		}
+		out = append(out, at)
+	}
+	return out
+}
+
+// leastOfPath is the share of the critical path from which a name is told: text has the
+// first of a part, JSON all. [J]
+const leastOfPath = 0.01
+
+// NamePath is what a stretch of the path was spent on, for people.
+func NamePath(r TraceReport, s PathPart) string {
+	if s.Name < 0 {
+		return "between operators"
+	}
+	return r.Name(s.Name)
+}

@@ -1,0 +1,238 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+)
+
+// Prediction is a setup with what predict says about it, for all faces. What was
+// not asked for is nil.
+type Prediction struct {
+	Title  string  // "ResNet-50, training, fp16, batch 256 on NVIDIA H100 80GB HBM3"
+	Inputs []Input // what the answer rests on
+
+	Sources bool // say where each input and each part comes from, not only what was taken unasked
+
+	Setup  predict.Setup
+	Answer predict.Answer
+	First  *predict.Answer // of the first epoch, where later ones find samples in memory
+
+	Sizing *predict.Sizing
+	Walls  []predict.Wall
+	Waste  *predict.Waste // of Hours GPU hours
+	Hours  float64
+	Prices predict.Prices
+
+	Axes   []predict.Axis // of a sweep; Setup and Answer are then its first setting
+	Points []predict.Point
+
+	Roofline *predict.Roofline
+}
+
+// Input is one thing that the answer rests on.
+type Input struct {
+	Name   string
+	Value  string
+	Source string // "given", or where it comes from
+}
+
+// Given is the source of an input that the asker named.
+const Given = "given"
+
+// Bounds are the words for what can bind; pictures colour them in this order.
+var Bounds = []string{"compute", "workers", "cores", "storage", "main thread", "link", "network"}
+
+// NameLimit is the word for a part of the path: for what binds, and in rows.
+func NameLimit(stage stoker.Stage, r stoker.Resource) string {
+	switch r {
+	case stoker.Storage:
+		return "storage"
+	case stoker.Worker:
+		return "workers"
+	case stoker.CPU:
+		return "cores"
+	case stoker.MainThread:
+		return "main thread"
+	case stoker.Link:
+		return "link"
+	case stoker.GPU:
+		return "compute"
+	case stoker.Network:
+		return "network"
+	}
+	if r == "" {
+		return "unknown"
+	}
+	return stage.String() + " " + string(r)
+}
+
+// NamePart names a part for people; without workers the launching thread prepares.
+func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
+	if r == stoker.MainThread && f.Setup.InLoop {
+		return "launching thread"
+	}
+	return map[string]string{
+		"storage": "storage", "workers": "workers", "cores": "cores", "main thread": "collecting process", "link": "host link", "compute": "device", "network": "exchange",
+	}[NameLimit(stage, r)]
+}
+
+// DescribeBound say what binds and what comes after it, and what the device could take.
+func DescribeBound(f Prediction) []string {
+	a := f.Answer
+	text := "What limits the step is unknown."
+	switch {
+	case a.Bound.Resource != "":
+		text = sentence(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage, NamePart(f, a.Bound.Stage, a.Bound.Resource)))
+	case a.Longest.Resource != "":
+		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage, NamePart(f, a.Longest.Stage, a.Longest.Resource))
+	}
+	if a.Bound.Resource != "" && a.Next.Resource != "" {
+		times := func(v float64) string { return stoker.About(v) + "x" }
+		text += fmt.Sprintf(" Without it a step gets %s faster; after that %s is the limit (%s).", stoker.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
+	}
+	if a.Crossover.Text != "" {
+		text += " " + sentence(a.Crossover.Text)
+		if b := a.Crossover.Batch; b.Known() && b.Low < b.High {
+			text += fmt.Sprintf(" (%s to %s)", stoker.About(b.Low), stoker.About(b.High))
+		}
+		text = strings.TrimSuffix(text, ".") + "."
+	}
+	d := a.Demand
+	reads, copies := "", ""
+	if d.Reads.Point > 0 {
+		reads = fmt.Sprintf(" and %s reads/s", stoker.Around(d.Reads, stoker.About))
+	}
+	if !f.Setup.Pinned {
+		copies = " from pinned memory (copies from pageable memory add to compute)"
+	}
+	return []string{text, fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per GPU, link %s%s.",
+		stoker.Around(d.Samples, stoker.About), stoker.Around(d.Storage, stoker.AboutRate), reads, stoker.Around(d.Cores, stoker.About), stoker.Around(d.Workers, stoker.About), stoker.Around(d.Link, stoker.AboutRate), copies)}
+}
+
+func ListNeeds(z predict.Sizing) Sheet {
+	s := Sheet{Title: fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target)), Rows: [][]string{{"", "has", "needs", "from", "to"}}, Align: "lrrrr"}
+	if z.Reached {
+		s.Says = "reached already, by the likely values"
+	}
+	for _, n := range z.Changes {
+		text := needText(n)
+		s.Rows = append(s.Rows, []string{n.Input + unitOf(n), text(n.From), text(n.To.Point), text(n.To.Low), text(n.To.High)})
+	}
+	for _, text := range z.Impossible {
+		s.Lines = append(s.Lines, Shorten(text, 600))
+	}
+	for _, text := range z.Worst {
+		s.Lines = append(s.Lines, Shorten("the upper ends are unknown: if the device is as fast and input as slow as their intervals allow, "+text, 600))
+	}
+	for _, m := range z.Unknown {
+		s.Lines = append(s.Lines, m.Input+" is unknown: what depends on it is not sized")
+	}
+	return s
+}
+
+func needText(n predict.Need) func(float64) string {
+	switch n.Unit {
+	case "bytes/s":
+		return stoker.AboutRate
+	case "bool":
+		return func(v float64) string { return strconv.FormatBool(v != 0) }
+	}
+	return func(v float64) string {
+		if !stat.Finite(v) {
+			return "unknown"
+		}
+		return stoker.About(math.Ceil(v))
+	}
+}
+
+func unitOf(n predict.Need) string {
+	return map[string]string{"per GPU": " per GPU", "reads/s": "/s"}[n.Unit]
+}
+
+func ListWaste(f Prediction) Sheet {
+	w := f.Waste
+	return Sheet{
+		Title: fmt.Sprintf("what idling costs, of %s GPU hours", stoker.About(f.Hours)), Align: "ll", Lines: w.Notes,
+		Rows: [][]string{
+			{"", ""},
+			{"idle", stoker.Around(w.GPUHours, stoker.About) + " GPU hours"},
+			{"money", stoker.Around(w.Dollars, stoker.About) + " $"},
+			{"energy", stoker.Around(w.KWh, stoker.About) + " kWh"},
+			{"carbon", stoker.Around(w.KgCO2, stoker.About) + " kg CO2e"},
+		},
+	}
+}
+
+func ListUnknowns(missing []predict.Missing) (lines []string) {
+	for _, m := range missing {
+		line := m.Input
+		if m.Needs != "" {
+			line += ": " + m.Needs
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// FormatKnown prints the point of an interval, or the end of it that is known.
+func FormatKnown(i stoker.Interval, text func(float64) string) string {
+	switch {
+	case i.Known():
+		return text(i.Point)
+	case stat.Finite(i.High):
+		return "<= " + text(i.High)
+	case i.Low > 0:
+		return ">= " + text(i.Low)
+	}
+	return "unknown"
+}
+
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// ClampLength takes what is unknown as nothing, for lengths of bars.
+func ClampLength(v float64) float64 {
+	if stat.Finite(v) && v > 0 {
+		return v
+	}
+	return 0
+}
+
+// mostRows is how many settings of a sweep a terminal is shown; all are in CSV
+// and JSON.
+const MostRows = 64
+
+// ListSettings are the settings of a sweep over one, with a bar of utilisation each.
+func ListSettings(f Prediction, bar func(use float64) string) [][]string {
+	axis := f.Axes[0]
+	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}
+	each := (len(f.Points) + MostRows - 1) / MostRows
+	value := func(i int) string {
+		if len(axis.Storages) > 0 {
+			return axis.Storages[i].Name
+		}
+		return FormatAxis(axis.Name, f.Points[i].X)
+	}
+	for i := 0; i < len(f.Points); i += each {
+		q := f.Points[i]
+		if q.Fits == predict.No {
+			rows = append(rows, []string{value(i), "", "", "", "", "no room", "", ""})
+			continue
+		}
+		rows = append(rows, []string{
+			value(i), FormatKnown(q.Step, stoker.AboutSeconds), FormatKnown(q.Throughput, stoker.About), stoker.About(q.Throughput.Low), stoker.About(q.Throughput.High),
+			NameLimit(q.BoundStage, q.Bound), FormatKnown(q.Utilization, stoker.Percent), bar(q.Utilization.Point),
+		})
+	}
+	return rows
+}

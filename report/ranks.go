@@ -1,0 +1,130 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/ranks"
+)
+
+// ListRanks is the table over all ranks.
+func ListRanks(t *ranks.Table) Sheet {
+	shown := worstRanks(t)
+	s := Sheet{
+		Title: "ranks", Align: "rrrrrrrlrrr", Lines: rankLines(t),
+		Says: "What each rank's device did, and how long the others waited for it: of the judged steps.",
+		Rows: [][]string{{"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last", "waited", "made wait"}},
+	}
+	if len(shown) < len(t.Ranks) {
+		s.About = fmt.Sprintf(", the %d of %d for which the others wait most (--json has all)", len(shown), len(t.Ranks))
+	}
+	for _, r := range shown {
+		cause := "-"
+		if r.CauseShare > 0 {
+			cause = fmt.Sprintf("%s %s", r.Cause, stoker.Percent(r.CauseShare))
+		}
+		last, waited, delayed := "unknown", "unknown", "unknown"
+		if r.Arrived > 0 {
+			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last, r.Arrived), stoker.AboutSeconds(r.Waited), stoker.AboutSeconds(r.Delayed)
+		}
+		s.Rows = append(s.Rows, []string{
+			fmt.Sprint(r.Rank), stoker.AboutSeconds(r.Step), stoker.Percent(r.Kernel), stoker.Percent(r.Copy), stoker.Percent(r.Communication), stoker.Percent(r.Idle), stoker.Percent(r.Input),
+			cause, last, waited, delayed,
+		})
+	}
+	return s
+}
+
+// mostRanks are shown all; of more of them the worst so many.
+const (
+	MostRanks = 16
+	WorstFew  = 10
+)
+
+// worstRanks are those for which the others wait most, where there are many.
+func worstRanks(t *ranks.Table) []ranks.Rank {
+	if len(t.Ranks) <= MostRanks {
+		return t.Ranks
+	}
+	all := slices.Clone(t.Ranks)
+	slices.SortStableFunc(all, func(a, b ranks.Rank) int {
+		return cmp.Or(cmp.Compare(b.Delayed, a.Delayed), cmp.Compare(b.Idle, a.Idle))
+	})
+	return all[:WorstFew]
+}
+
+// rankLines say who waits for whom and how the clocks were set.
+func rankLines(t *ranks.Table) []string {
+	if t.Matched == 0 && t.Apart > 0 {
+		return []string{fmt.Sprintf("Collectives could not be matched: the ends of those with the same number differ by %s in the median once the clocks are set, so they are not the same ones. Who waits for whom is unknown (give files of the same steps).", stoker.AboutSeconds(t.Apart))}
+	}
+	if t.Matched == 0 {
+		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all ranks, recorded over the same steps)."}
+	}
+	var lines []string
+	if t.Straggler >= 0 {
+		s := t.Ranks[t.Straggler]
+		line := fmt.Sprintf("Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it", s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
+		if s.CauseShare > 0 {
+			line += fmt.Sprintf("; its own device is idle mostly for %s (%s of the window)", s.Cause, stoker.Percent(s.CauseShare))
+		}
+		lines = append(lines, line+".")
+	} else {
+		lines = append(lines, "No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
+	}
+	lines = append(lines, waitLines(t)...)
+	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
+	if t.OneClock {
+		lines = append(lines, fmt.Sprintf("All ranks are on one clock, by which %d collectives ran at the same time; their ends differ by %s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
+		return append(lines, unmatchedLine(t)...)
+	}
+	if len(t.Ranks) <= mostClocks {
+		for _, r := range t.Ranks[1:] {
+			clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
+		}
+	} else {
+		most := 0.0
+		for _, r := range t.Ranks {
+			most = max(most, math.Abs(r.Clock))
+		}
+		clock += fmt.Sprintf("; clocks were up to %s off rank %d's", stoker.AboutSeconds(most), t.Ranks[0].Rank)
+	}
+	return append(append(lines, clock+"."), unmatchedLine(t)...)
+}
+
+// mostClocks are the ranks up to which each one's clock is told.
+const mostClocks = 8
+
+// waitLines say which rank waits mostly for which other one: each, or of many ranks how
+// many wait for one.
+func waitLines(t *ranks.Table) (lines []string) {
+	waiting, longest := make([]int, len(t.Ranks)), make([]float64, len(t.Ranks))
+	many := len(t.Ranks) > MostRanks
+	for i, r := range t.Ranks {
+		for j, waited := range r.For {
+			if i == j || j == t.Straggler || waited <= 0.5*r.Waited || waited < 1e-3 {
+				continue
+			}
+			if waiting[j]++; !many {
+				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited), t.Ranks[j].Rank))
+			}
+			longest[j] = max(longest[j], waited)
+		}
+	}
+	for j, n := range waiting {
+		if many && n > 0 {
+			lines = append(lines, fmt.Sprintf("%d rank%s wait%s mostly for rank %d, %s at most.", n, stoker.Ending(n, "", "s"), stoker.Ending(n, "s", ""), t.Ranks[j].Rank, stoker.AboutSeconds(longest[j])))
+		}
+	}
+	return lines
+}
+
+func unmatchedLine(t *ranks.Table) []string {
+	if t.Unmatched == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d collectives have no counterpart and were left out.", t.Unmatched)}
+}

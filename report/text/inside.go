@@ -1,0 +1,50 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// leastPart is the share of a step below which a part of it is not worth a line.
+const leastPart = 0.005
+
+// inside shows a step as a tree, and what it asks of the device.
+func (p *page) inside(w recording.Window) {
+	parts, clock := w.Parts()
+	if parts == nil {
+		return
+	}
+	whole := 0.0
+	for _, part := range parts {
+		whole += part.Mean
+	}
+	p.row("inside", fmt.Sprintf("%s (mean of %d of the %s, and what 95 %% of these stay below)", report.DescribeClock(clock), len(w.Insides()), stoker.Many(len(w.Steps), "step")))
+	for _, part := range parts {
+		if part.Mean >= leastPart*whole {
+			fmt.Fprintf(&p.b, "    %-10s %9s %7s %9s\n", part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean/whole), stoker.AboutSeconds(part.P95))
+		}
+	}
+	if asks := asksText(w.Asks()); asks != "" {
+		p.row("asks", asks)
+	}
+}
+
+// asksText says what a step asks of the device.
+func asksText(a recording.DeviceAsks) string {
+	var said []string
+	add := func(n float64, one, many string, seconds float64) {
+		if n >= 0.05 {
+			said = append(said, fmt.Sprintf("%s %s (%s)", stoker.About(n), stoker.Ending(n, one, many), stoker.AboutSeconds(seconds)))
+		}
+	}
+	add(a.Launches, "launch", "launches", a.LaunchTime)
+	add(a.Syncs, "call that waits for the device", "calls that wait for the device", a.SyncTime)
+	if a.Copies >= 0.05 {
+		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", stoker.AboutBytes(a.CopyBytes), stoker.Percent(a.Pageable/a.CopyBytes)))
+	}
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,63 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// WriteJob writes what the recordings of one job tell for people: a row per rank, and then
+// the page of the recording that decides.
+func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan, style Style) error {
+	rows := [][]string{{"rank", "host", "step", "waits for input", "came last", "by itself", "recording"}}
+	shown := shownRanks(j)
+	for _, i := range shown {
+		r := j.Ranks[i]
+		mark := fmt.Sprint(r.Rank)
+		if slices.Contains(j.Late, i) {
+			mark = "* " + mark
+		}
+		rows = append(rows, []string{
+			mark, r.Host, stoker.AboutSeconds(r.Costs.Step), stoker.Percent(r.Input() / r.Costs.HostStep), cameLast(r, j.Steps),
+			string(members[r.Member].Verdict.Class), members[r.Member].Name,
+		})
+	}
+	p := newPage(style, &rows)
+	p.wrapped("", "  ", p.bold(fmt.Sprintf("%s of %s in %s", stoker.Many(len(j.Ranks), "rank"), safe.Text(cmp.Or(j.Name, "one job"), 0), stoker.Many(len(members), "recording"))))
+	p.table(rows, "rlrrrll")
+	if left := len(j.Ranks) - len(shown); left > 0 {
+		fmt.Fprintf(&p.b, "  and %d more (--json has all)\n", left)
+	}
+	p.b.WriteString("\n")
+	if err := p.to(w); err != nil {
+		return err
+	}
+	return WriteVerdict(w, members[j.Lead].Run, j.Verdict, plan, style)
+}
+
+func cameLast(r judge.JobRank, steps int) string {
+	if steps == 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("%d/%d", r.Last, steps)
+}
+
+// shownRanks are places of all ranks, or of many those that wait most for input.
+func shownRanks(j judge.Job) []int {
+	all := make([]int, len(j.Ranks))
+	for i := range all {
+		all[i] = i
+	}
+	if len(all) <= report.MostRanks {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(j.Ranks[b].Input(), j.Ranks[a].Input()) })
+	return all[:report.WorstFew]
+}

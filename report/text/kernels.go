@@ -1,0 +1,42 @@
+package text
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// kernels writes the table of kernels, and that of collectives.
+func (p *page) kernels(r report.TraceReport, top int) {
+	if r.Within.Grouped() {
+		p.sheet(report.ListKernelGroups(r, top))
+	} else {
+		p.sheet(report.ListKernels(r, top))
+	}
+	p.sheet(report.ListExchanges(r))
+}
+
+// exchanging says how much of the window collectives run, and how much of that shows;
+// leads reports whether they run longer than kernels of computation.
+func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) {
+	if d == nil {
+		return "", false
+	}
+	e := r.Gaps.Exchanges(d)
+	if d.Share(e.Any) < exchangeShown {
+		return "", false
+	}
+	exposed := stoker.Percent(float64(e.Exposed) / float64(max(1, e.Any)))
+	if e.Exposed < e.Any {
+		exposed += " of that is exposed, the rest is hidden behind computation"
+	} else {
+		exposed = "all of that is exposed, none hidden behind computation"
+	}
+	return fmt.Sprintf("collectives run %s of the window; %s", stoker.Percent(d.Share(e.Any)), exposed), e.Any > d.Kernel
+}
+
+// exchangeShown is the share of the window from which collectives have a line of their own
+// among what was recorded. [J]
+const exchangeShown = 0.05

@@ -1,0 +1,101 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/lanes"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// Letters of what a host thread does. They differ without colours.
+var causeLetters = [idle.Causes]struct{ letter, colour string }{
+	idle.DataLoader:    {"D", "31"},
+	idle.Python:        {"P", "33"},
+	idle.CPUOp:         {"o", "36"},
+	idle.Launch:        {"l", "32"},
+	idle.CopyIssue:     {"c", "34"},
+	idle.Sync:          {"S", "35"},
+	idle.Allocator:     {"A", "93"},
+	idle.GC:            {"G", "91"},
+	idle.Communication: {"X", "95"},
+	idle.DeviceWait:    {"W", "94"},
+	idle.DeviceLatency: {"y", "92"},
+	idle.WarmUp:        {"U", "96"},
+	idle.Unlinked:      {"?", "2"},
+	idle.Unrecorded:    {"·", "2"},
+}
+
+// lanes draws the worst step: what the device did over what its launching thread
+// did.
+func (p *page) lanes(r report.TraceReport) {
+	d := r.Device()
+	if d == nil {
+		return
+	}
+	const indent = 10
+	l := lanes.Of(r.Run, r.Gaps, d, max(10, p.width()-indent))
+	if l.Device == nil {
+		return
+	}
+	what := "the whole window"
+	if l.Step >= 0 {
+		what = fmt.Sprintf("the step with most idle time (number %d)", l.Step)
+	}
+	p.wrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6, float64(l.To)/1e6,
+		report.FormatSpan((l.To-l.From)/int64(len(l.Device)))))
+	upper := cells(len(l.Device), func(i int) (string, string) {
+		return report.DeviceLetters[l.Device[i]].Letter, report.DeviceLetters[l.Device[i]].Colour
+	})
+	lower := cells(len(l.Host), func(i int) (string, string) { return causeLetters[l.Host[i]].letter, causeLetters[l.Host[i]].colour })
+	fmt.Fprintf(&p.b, "  device  %s\n  host    %s\n", p.coloured(upper), p.coloured(lower))
+	p.wrapped("          ", "          ", p.legend(l))
+	p.b.WriteString("\n")
+}
+
+// cell is one column of a lane.
+type cell struct{ letter, colour string }
+
+func cells(n int, of func(i int) (letter, colour string)) []cell {
+	out := make([]cell, n)
+	for i := range out {
+		out[i].letter, out[i].colour = of(i)
+	}
+	return out
+}
+
+// coloured joins cells; neighbours of one colour share its code.
+func (p *page) coloured(all []cell) string {
+	var b strings.Builder
+	for i := 0; i < len(all); {
+		run, j := "", i
+		for ; j < len(all) && all[j].colour == all[i].colour; j++ {
+			run += all[j].letter
+		}
+		b.WriteString(p.colour(all[i].colour, run))
+		i = j
+	}
+	return b.String()
+}
+
+// legend explains the letters that occur.
+func (p *page) legend(l *lanes.Lanes) string {
+	var parts []string
+	seen := map[string]bool{}
+	add := func(letter, colour, word string) {
+		if !seen[word] {
+			seen[word] = true
+			parts = append(parts, p.colour(colour, letter)+" "+word)
+		}
+	}
+	for _, on := range l.Device {
+		add(report.DeviceLetters[on].Letter, report.DeviceLetters[on].Colour, report.DeviceLetters[on].Word)
+	}
+	device := strings.Join(parts, ", ")
+	parts = nil
+	for _, cause := range l.Host {
+		add(causeLetters[cause].letter, causeLetters[cause].colour, cause.String())
+	}
+	return device + "; host: " + strings.Join(parts, ", ")
+}

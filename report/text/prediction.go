@@ -1,0 +1,220 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// WritePrediction writes a prediction for people.
+func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
+	p := newPage(style, &f)
+	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(f.Title, 300)))
+	switch {
+	case f.Roofline != nil:
+		p.roofline(*f.Roofline)
+	case len(f.Points) > 0:
+		p.swept(f)
+	case f.Setup.Batch > 0:
+		p.answer(f)
+	}
+	if len(f.Walls) > 0 {
+		p.walls(f.Walls)
+	}
+	if f.Sizing != nil {
+		p.sizing(*f.Sizing)
+	}
+	if f.Waste != nil {
+		p.waste(f)
+	}
+	if f.Roofline == nil && len(f.Points) == 0 {
+		p.list("what would have to be true for this to be wrong", f.Answer.Wrong)
+	}
+	if f.Roofline == nil {
+		p.unknowns(f.Answer.Unknown)
+	}
+	p.inputs(f)
+	p.list("note", f.Answer.Notes)
+	return p.to(w)
+}
+
+// answer is one setting: the result, then the parts of a step with bars.
+func (p *page) answer(f report.Prediction) {
+	a := f.Answer
+	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
+	row("utilisation", p.colour(useColour(a.Utilization.Point), stoker.Around(a.Utilization, stoker.Percent)))
+	row("throughput", stoker.Around(a.Throughput, stoker.About)+" samples/s"+perGPU(f))
+	row("step", stoker.Around(a.Step, stoker.AboutSeconds))
+	row("stall", "the device waits for input "+stoker.Around(a.Stall, stoker.Percent)+" of the step")
+	if f.First != nil {
+		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing is in memory yet", stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
+	}
+	p.b.WriteString("\n")
+	p.stages(f)
+	p.bound(f)
+}
+
+func perGPU(f report.Prediction) string {
+	if f.Setup.GPUs <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" on %s GPUs, %s each", stoker.About(f.Setup.GPUs), stoker.Around(f.Answer.PerGPU, stoker.About))
+}
+
+// useColour is green where the device works nearly always, red where it starves.
+func useColour(share float64) string {
+	switch {
+	case math.IsNaN(share):
+		return "0"
+	case share >= 0.9:
+		return "1;32"
+	case share >= 0.6:
+		return "1;33"
+	}
+	return "1;31"
+}
+
+// stages is a row per part of the path, with a bar to the likely time and a
+// lighter one to the high end.
+func (p *page) stages(f report.Prediction) {
+	longest := 0.0
+	for _, s := range f.Answer.Stages {
+		longest = math.Max(longest, math.Max(report.ClampLength(s.Time.Point), report.ClampLength(s.Time.High)))
+	}
+	rows := [][]string{{"a step", "", "likely", "from", "to", ""}}
+	width := max(10, p.width()-66)
+	for _, s := range f.Answer.Stages {
+		mark := ""
+		bar := bars(s.Time, longest, width)
+		if s.Stage == f.Answer.Bound.Stage && s.Resource == f.Answer.Bound.Resource {
+			bar, mark = p.colour("31", bar), " binds"
+		} else if s.Resource == stoker.GPU {
+			bar = p.colour("32", bar)
+		}
+		rows = append(rows, []string{s.Stage.String(), report.NamePart(f, s.Stage, s.Resource), stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High), bar + mark})
+	}
+	p.table(rows, "llrrrl")
+	p.b.WriteString("\n")
+}
+
+// bars draws an interval from 0: solid to the point, light to the high end.
+func bars(i stoker.Interval, longest float64, width int) string {
+	if !i.Known() || !(longest > 0) {
+		return ""
+	}
+	cells := func(v float64) int { return int(math.Round(report.ClampLength(v) / longest * float64(width))) }
+	solid := cells(i.Point)
+	return strings.Repeat("█", solid) + strings.Repeat("░", max(0, cells(i.High)-solid))
+}
+
+// bound says what binds and what comes after it.
+func (p *page) bound(f report.Prediction) {
+	for _, text := range report.DescribeBound(f) {
+		p.wrapped("  ", "  ", text)
+	}
+	p.b.WriteString("\n")
+}
+
+// sizing is what a target takes.
+func (p *page) sizing(z predict.Sizing) {
+	s := report.ListNeeds(z)
+	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+	if s.Says != "" {
+		p.wrapped("  ", "  ", s.Says)
+	}
+	if len(s.Rows) > 1 {
+		p.table(s.Rows, s.Align)
+	}
+	for _, text := range s.Lines {
+		p.wrapped("  - ", "    ", text)
+	}
+	p.b.WriteString("\n")
+}
+
+// walls is a row per wall: how much of it the job takes.
+func (p *page) walls(walls []predict.Wall) {
+	fmt.Fprintf(&p.b, "%s\n", p.bold("walls"))
+	rows := [][]string{{"wall", "share", ""}}
+	width := 20
+	for _, wall := range walls {
+		bar := bars(stoker.Exactly(math.Min(1, wall.Share.Point)), 1, width)
+		mark := ""
+		if wall.Hit {
+			bar, mark = p.colour("31", bar), " hit"
+		}
+		rows = append(rows, []string{wall.Name, stoker.Percent(wall.Share.Point), bar + mark})
+	}
+	p.table(rows, "lrl")
+	p.b.WriteString("\n")
+	for _, wall := range walls {
+		p.wrapped("  "+wall.Name+": ", "    ", report.Shorten(wall.Text, 600))
+	}
+	p.b.WriteString("\n")
+}
+
+// waste is what the idle share costs.
+func (p *page) waste(f report.Prediction) {
+	s := report.ListWaste(f)
+	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+	for _, row := range s.Rows[1:] {
+		fmt.Fprintf(&p.b, "  %-12s %s\n", row[0], row[1])
+	}
+	for _, note := range s.Lines {
+		p.wrapped("  - ", "    ", note)
+	}
+	if f.Prices.Source != "" && f.Sources {
+		p.wrapped("  - ", "    ", report.Shorten(f.Prices.Source, 900))
+	}
+	p.b.WriteString("\n")
+}
+
+func (p *page) unknowns(missing []predict.Missing) {
+	p.list("unknown, and what the device needs it to be", report.ListUnknowns(missing))
+}
+
+// inputs lists what the answer rests on, then how each part was computed; without
+// Sources only what was taken though nobody gave it.
+func (p *page) inputs(f report.Prediction) {
+	var lines []string
+	if !f.Sources {
+		for _, in := range f.Inputs {
+			if in.Source != report.Given {
+				lines = append(lines, in.Name+" "+in.Value)
+			}
+		}
+		if len(lines) > 0 {
+			p.list("assumed (--sources says from where)", []string{strings.Join(lines, "; ")})
+		}
+		return
+	}
+	for _, in := range f.Inputs {
+		lines = append(lines, fmt.Sprintf("%s %s (%s)", in.Name, in.Value, in.Source))
+	}
+	for _, s := range f.Answer.Stages {
+		line := fmt.Sprintf("%s, %s:", s.Stage, report.NamePart(f, s.Stage, s.Resource))
+		switch {
+		case len(f.Points) > 0 && s.Source == "":
+			continue // computed from what stands above, anew for each setting
+		case len(f.Points) > 0:
+			line += " " + s.Source
+		case s.Source != "":
+			line += fmt.Sprintf(" %s (%s)", s.Text, s.Source)
+		default:
+			line += " " + s.Text
+		}
+		lines = append(lines, line)
+	}
+	p.list("what this rests on", lines)
+}
+
+func (p *page) width() int {
+	if p.style.Width == 0 {
+		return 100
+	}
+	return p.style.Width
+}

@@ -1,0 +1,169 @@
+package text
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stoker-dev/stoker/report"
+)
+
+// colourCodes take no room on a terminal.
+var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func cellWidth(s string) int { return utf8.RuneCountInString(colourCodes.ReplaceAllString(s, "")) }
+
+// table writes rows in columns, two spaces apart; align has an l or an r per
+// column. The first row is a heading. What follows begins on the next line.
+func (p *page) table(rows [][]string, align string) {
+	widths := columnWidths(rows, len(align))
+	for n, row := range rows {
+		line := ""
+		for i, cell := range row {
+			space := strings.Repeat(" ", widths[i]-cellWidth(cell))
+			if align[i] == 'r' {
+				line += "  " + space + cell
+			} else {
+				line += "  " + cell + space
+			}
+		}
+		line = strings.TrimRight(line, " ")
+		if n == 0 {
+			line = p.colour("2", line)
+		}
+		p.b.WriteString(line + "\n")
+	}
+}
+
+func columnWidths(rows [][]string, columns int) []int {
+	widths := make([]int, columns)
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], cellWidth(cell))
+		}
+	}
+	return widths
+}
+
+// listed writes a table below its title; a last column of names is cut where the page ends.
+func (p *page) listed(s report.Sheet) {
+	if len(s.Rows) < 2 {
+		return
+	}
+	p.wrapped("", "  ", p.bold(s.Title)+s.About)
+	last, room := len(s.Align)-1, p.width()-2
+	for _, width := range columnWidths(s.Rows, len(s.Align))[:last] {
+		room -= width + 2
+	}
+	if room < report.LeastName && s.Align[last] == 'l' && !s.NamesRows() {
+		last--
+	}
+	var rows [][]string
+	for _, row := range s.Rows {
+		row = slices.Clone(row[:last+1])
+		row[last] = report.Shorten(row[last], max(report.LeastName, room)-1) // with the sign that it was cut
+		rows = append(rows, row)
+	}
+	p.table(rows, s.Align[:last+1])
+}
+
+// sheet writes a table with all that stands around it.
+func (p *page) sheet(s report.Sheet) {
+	if len(s.Rows) < 2 {
+		return
+	}
+	p.listed(s)
+	for _, line := range s.Lines {
+		p.wrapped("  - ", "    ", line)
+	}
+	p.b.WriteString("\n")
+}
+
+// Columns of prose: the last gets what the page leaves, at least so much, the
+// others at most so much.
+const (
+	leastLast = 24
+	mostOther = 30
+)
+
+// wrappedTable writes rows whose cells are broken where they are too wide and go
+// on below themselves; the last column is prose.
+func (p *page) wrappedTable(rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	last := len(rows[0]) - 1
+	room := make([]int, last+1)
+	room[last] = p.width() - 2
+	for i, width := range columnWidths(rows, last+1)[:last] {
+		room[i] = min(width, mostOther)
+		room[last] -= room[i] + 2
+	}
+	room[last] = max(leastLast, room[last])
+	var all [][]string
+	for _, row := range rows {
+		all = append(all, brokenRow(row, room)...)
+	}
+	p.table(all, strings.Repeat("l", last+1))
+}
+
+// brokenRow is a row as the lines that it takes.
+func brokenRow(row []string, room []int) (all [][]string) {
+	for i, cell := range row {
+		for n, part := range BreakLines(cell, room[i]) {
+			if n == len(all) {
+				all = append(all, make([]string, len(row)))
+			}
+			all[n][i] = part
+		}
+	}
+	return all
+}
+
+// BreakLines is text in lines of at most width cells; a word that is longer stays whole.
+func BreakLines(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		at := len(lines) - 1
+		switch {
+		case lines[at] == "":
+			lines[at] = word
+		case cellWidth(lines[at])+1+cellWidth(word) <= width:
+			lines[at] += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// WriteTable writes rows for people, the first as a heading. The last column is where
+// the others come from: it stands below the table, once for all rows that share
+// it; the first column names the rows.
+func WriteTable(w io.Writer, rows [][]string, style Style) error {
+	p := newPage(style, &rows) // they may be a user's own
+	last := len(rows[0]) - 1
+	var shown [][]string
+	var order []string
+	named := map[string][]string{}
+	for n, row := range rows {
+		shown = append(shown, row[:last])
+		if n == 0 {
+			continue
+		}
+		if named[row[last]] == nil {
+			order = append(order, row[last])
+		}
+		if names := named[row[last]]; len(names) == 0 || names[len(names)-1] != row[0] {
+			named[row[last]] = append(names, row[0])
+		}
+	}
+	p.wrappedTable(shown)
+	p.b.WriteString("\n")
+	for _, source := range order {
+		p.wrapped("  "+p.bold(strings.Join(named[source], " "))+": ", "    ", source)
+	}
+	return p.to(w)
+}

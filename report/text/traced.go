@@ -1,0 +1,70 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// beside writes what a trace of the same run adds to its verdict.
+func (p *page) beside(v diagnose.Verdict) {
+	t := v.Traced
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(&p.b, "%s\n", p.bold("the trace of it"))
+	if t.HostOnly {
+		p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone")
+		p.b.WriteString("\n")
+		return
+	}
+	says := fmt.Sprintf("%s, %s of rank %d", t.Class, stoker.Many(t.Steps, "step"), t.Rank)
+	if len(t.Contradictions) > 0 {
+		says += ", which contradicts the run (see note)"
+	}
+	p.wrapped("  ", "  ", says)
+	p.wrapped("  device   ", "           ", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
+		stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication), stoker.Percent(t.Shares.Idle)))
+	if words := causeWords(v.Causes); words != "" {
+		p.wrapped("  idle     ", "           ", words)
+	}
+	for _, e := range t.Evidence {
+		p.wrapped("  - ", "    ", report.Shorten(e.Text, 600))
+	}
+	p.b.WriteString("\n")
+}
+
+// causeWords names the leading causes of idle time.
+func causeWords(causes []diagnose.Cause) string {
+	var parts []string
+	for i, c := range causes {
+		if i == 4 || c.Share < 0.001 {
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", c.Cause, stoker.Percent(c.Share)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// WriteCapture writes what a trace cost the run that it was taken of.
+func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
+	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank, stoker.AboutSeconds(c.To-c.From))
+	switch {
+	case math.IsNaN(d.During) && d.Steps == 0:
+		text += "; no steps of this process are known, so neither is what it cost"
+	case math.IsNaN(d.During):
+		text += fmt.Sprintf("; too few steps were seen before it (%d) to say what it cost", d.Base)
+	default:
+		text += fmt.Sprintf(", in which %s took %s in the mean and at most %s; before it %s (%s): %+.0f %%, %s in all",
+			stoker.Many(d.Steps, "step"), stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst), stoker.AboutSeconds(d.Before), stoker.Many(d.Base, "step"), 100*(d.During/d.Before-1), report.FormatDifference(d.Extra))
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}

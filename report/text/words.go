@@ -1,0 +1,28 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// WriteWords writes all that a verdict can say, and what to do about it.
+func WriteWords(w io.Writer, style Style) error {
+	p := newPage(style)
+	for _, list := range []struct {
+		title string
+		words []diagnose.Word
+	}{{"Classes", diagnose.Classes}, {"Findings, which stand beside a class", diagnose.Findings}} {
+		fmt.Fprintf(&p.b, "%s\n", p.bold(list.title))
+		for _, word := range list.words {
+			fmt.Fprintf(&p.b, "  %s\n", p.bold(word.Name))
+			p.wrapped("      ", "      ", word.Says)
+			if word.Do != "" {
+				p.wrapped("      -> ", "         ", word.Do)
+			}
+		}
+		p.b.WriteString("\n")
+	}
+	return p.to(w)
+}

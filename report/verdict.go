@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// MarkEmulated says that no real device was measured.
+func MarkEmulated(is bool) string {
+	if is {
+		return " [emulated device]"
+	}
+	return ""
+}
+
+// Shorten shortens text to so many characters.
+func Shorten(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}
+
+// AverageGPU are the means of memory and power over the judged window, over the whole
+// recording where there is none.
+func AverageGPU(run *recording.Run, g recording.GPU, w recording.Window) (memory, power float64) {
+	if !(w.End > w.Start) {
+		w.End = math.Inf(1)
+	}
+	mean := func(signal recording.Signal) float64 {
+		if series := run.Find(signal, fmt.Sprintf("gpu/%d", g.Index)); series != nil {
+			return w.Mean(series)
+		}
+		return math.NaN()
+	}
+	return mean(recording.GPUMemory), mean(recording.GPUPower)
+}
+
+// leastIdle is the idle share below which its cost is not worth a line.
+const LeastIdle = 0.005
+
+func DescribeSource(s diagnose.Source) string {
+	switch s {
+	case diagnose.DeviceEvents:
+		return " (by the device's own clock)"
+	case diagnose.FromTrace:
+		return " (from the trace)"
+	case diagnose.HostWait:
+		return " at most (by the CPU side's wait)"
+	case diagnose.Utilisation:
+		return " at most (by GPU-Util)"
+	case diagnose.NoSource:
+	}
+	return ""
+}
+
+func FindMedianStep(v diagnose.Verdict) float64 { return stat.Median(v.Costs.Window.Times()) }
+
+func ListEvidence(v diagnose.Verdict) []string {
+	var lines []string
+	for _, e := range v.Evidence {
+		lines = append(lines, e.Text)
+	}
+	return lines
+}
+
+func ListFindings(v diagnose.Verdict) []string {
+	var lines []string
+	for _, f := range v.Findings {
+		lines = append(lines, f.Name+": "+f.Text)
+	}
+	return lines
+}
+
+func SayWhatElse(v diagnose.Verdict) string {
+	if v.Class.Is(diagnose.GPUBound) {
+		return "nothing about input: the device is the limit."
+	}
+	if do := v.Do(); do != "" {
+		return do + " (how much that gains is unknown here)."
+	}
+	return "no change here has a measurable gain."
+}
+
+// DescribeGain is what a fix is worth, in words.
+func DescribeGain(f advise.Fix) string {
+	gain := f.Worth()
+	if !f.Forecast.Speedup.Known() {
+		return gain
+	}
+	if f.Forecast.Step.Known() {
+		gain += fmt.Sprintf(", step %s", stoker.AboutSeconds(f.Forecast.Step.Point))
+	}
+	if f.Forecast.Throughput.Known() {
+		gain += ", " + stoker.AboutSamples(f.Forecast.Throughput.Point)
+	}
+	if f.Forecast.Bound != "" {
+		gain += "; after that " + DescribeLimit(f.Forecast.Bound)
+	}
+	return gain
+}
+
+func DescribeLimit(r stoker.Resource) string {
+	switch r {
+	case stoker.CPU:
+		return "the CPU cores are the limit"
+	case stoker.Worker:
+		return "the workers are the limit"
+	case stoker.GPU:
+		return "the training loop is the limit"
+	case stoker.MainThread:
+		return "the launching thread is the limit"
+	case stoker.Storage:
+		return "storage is the limit"
+	case stoker.Link:
+		return "the host link is the limit"
+	case stoker.Network:
+		return "the exchange between ranks is the limit"
+	}
+	return string(r) + " is the limit"
+}

@@ -1,0 +1,352 @@
+package wire
+
+import (
+	"io"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// prediction is the JSON of predict: the fields that every verb's object has,
+// then its own.
+type prediction struct {
+	Schema   int            `json:"schema"`
+	Verdict  foreseen       `json:"verdict"`
+	Evidence []jsonEvidence `json:"evidence"`
+	Causes   []struct{}     `json:"causes"`
+	Shares   jsonShares     `json:"shares"`
+	Step     jsonStep       `json:"step"`
+	Plan     []jsonFix      `json:"plan"`
+	Warnings []string       `json:"warnings"`
+
+	Title      string        `json:"title"`
+	Inputs     []jsonInput   `json:"inputs"`
+	Prediction *jsonForecast `json:"prediction"`
+	First      *jsonFirst    `json:"first_epoch"`
+	Stages     []jsonPart    `json:"stages"`
+	Unknown    []jsonMissing `json:"unknown"`
+	Wrong      []string      `json:"wrong_if"`
+	Sizing     *jsonSizing   `json:"sizing"`
+	Walls      []jsonWall    `json:"walls"`
+	Waste      *jsonWaste    `json:"waste"`
+	Sweep      *jsonSweep    `json:"sweep"`
+	Roofline   *jsonRoofline `json:"roofline"`
+}
+
+// foreseen is a verdict without a run: nothing was observed.
+type foreseen struct {
+	Class       *string  `json:"class"`
+	Confidence  *float64 `json:"confidence"`
+	Stall       *float64 `json:"stall"`
+	StallSource *string  `json:"stall_source"`
+	RunnerUp    *string  `json:"runner_up"`
+}
+
+type jsonInput struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+type jsonForecast struct {
+	Utilization *interval   `json:"utilization"`
+	Throughput  *interval   `json:"samples_per_s"`
+	PerGPU      *interval   `json:"samples_per_s_per_gpu"`
+	Step        *interval   `json:"step_s"`
+	Slowdown    *interval   `json:"slowdown"`
+	Stall       *interval   `json:"stall"`
+	Binds       *jsonLimit  `json:"binds"`
+	Longest     *jsonLimit  `json:"longest_known"`
+	Next        *jsonLimit  `json:"next"`
+	Gain        *interval   `json:"speedup_until_next"`
+	Demand      jsonDemand  `json:"demand"`
+	Crossover   jsonCrosses `json:"crossover"`
+}
+
+// jsonFirst is a first epoch, of which nothing lies in memory; null where later ones are
+// like it.
+type jsonFirst struct {
+	Utilization *interval  `json:"utilization"`
+	Throughput  *interval  `json:"samples_per_s"`
+	Step        *interval  `json:"step_s"`
+	Binds       *jsonLimit `json:"binds"`
+}
+
+type jsonLimit struct {
+	Stage    stoker.Stage    `json:"stage"`
+	Resource stoker.Resource `json:"resource"`
+	Time     *interval       `json:"time_s"`
+}
+
+type jsonDemand struct {
+	Samples  *interval `json:"samples_per_s"`
+	Storage  *interval `json:"storage_bytes_per_s"`
+	Reads    *interval `json:"reads_per_s"`
+	Prepared *interval `json:"prepared_bytes_per_s"`
+	Cores    *interval `json:"cores"`
+	Workers  *interval `json:"workers_per_gpu"`
+	Link     *interval `json:"link_bytes_per_s"`
+}
+
+type jsonCrosses struct {
+	Batch *interval `json:"batch"`
+	Text  string    `json:"text"`
+}
+
+type jsonPart struct {
+	Stage    stoker.Stage    `json:"stage"`
+	Resource stoker.Resource `json:"resource"`
+	Time     *interval       `json:"time_s"`
+	Text     string          `json:"text"`
+	Source   string          `json:"source"`
+}
+
+type jsonMissing struct {
+	Input string  `json:"input"`
+	Needs *string `json:"needs"`
+}
+
+type jsonSizing struct {
+	Target      float64       `json:"target"`
+	Step        *float64      `json:"step_s"`
+	Reached     bool          `json:"reached"`
+	Workers     *interval     `json:"workers_per_gpu"`
+	Cores       *interval     `json:"cores"`
+	Storage     *interval     `json:"storage_bytes_per_s"`
+	Reads       *interval     `json:"reads_per_s"`
+	Link        *interval     `json:"link_bytes_per_s"`
+	PrepareRate *interval     `json:"prepare_bytes_per_s"`
+	Changes     []jsonNeed    `json:"changes"`
+	Impossible  []string      `json:"impossible"`
+	Worst       []string      `json:"worst"`
+	Unknown     []jsonMissing `json:"unknown"`
+}
+
+type jsonNeed struct {
+	Input string    `json:"input"`
+	From  *float64  `json:"from"`
+	To    *interval `json:"to"`
+	Unit  string    `json:"unit"`
+}
+
+type jsonWall struct {
+	Wall  string    `json:"wall"`
+	Share *interval `json:"share"`
+	Value *interval `json:"value"`
+	Limit *interval `json:"limit"`
+	Unit  string    `json:"unit"`
+	Hit   bool      `json:"hit"`
+	Text  string    `json:"text"`
+}
+
+type jsonWaste struct {
+	Hours    float64   `json:"gpu_hours"`
+	GPUHours *interval `json:"idle_gpu_hours"`
+	Dollars  *interval `json:"usd"`
+	KWh      *interval `json:"kwh"`
+	KgCO2    *interval `json:"kg_co2e"`
+	Notes    []string  `json:"notes"`
+	Source   string    `json:"source"`
+}
+
+type jsonSweep struct {
+	Axes   []jsonAxis  `json:"axes"`
+	Points []jsonPoint `json:"points"`
+}
+
+type jsonAxis struct {
+	Name   string    `json:"name"`
+	Title  string    `json:"title"`
+	Values []float64 `json:"values"`
+}
+
+type jsonPoint struct {
+	X           float64   `json:"x"`
+	Y           *float64  `json:"y"`
+	Utilization *interval `json:"utilization"`
+	Throughput  *interval `json:"samples_per_s"`
+	Step        *interval `json:"step_s"`
+	Binds       string    `json:"binds"`
+	Stage       string    `json:"stage"`
+	Fits        *bool     `json:"fits"`
+}
+
+type jsonRoofline struct {
+	GPU       string             `json:"gpu"`
+	Precision hardware.Precision `json:"precision"`
+	Peak      *float64           `json:"peak_flop_per_s"`
+	Lines     []jsonLine         `json:"lines"`
+	Points    []jsonWorkpoint    `json:"points"`
+}
+
+type jsonLine struct {
+	Name  string   `json:"name"`
+	Over  string   `json:"over"`
+	Rate  *float64 `json:"bytes_per_s"`
+	Ridge *float64 `json:"ridge_flop_per_byte"`
+}
+
+type jsonWorkpoint struct {
+	Name      string    `json:"name"`
+	Batch     float64   `json:"batch"`
+	Device    *float64  `json:"flop_per_device_byte"`
+	Copied    *float64  `json:"flop_per_copied_byte"`
+	Stored    *float64  `json:"flop_per_stored_byte"`
+	Attained  *interval `json:"attained_flop_per_s"`
+	Delivered *interval `json:"delivered_flop_per_s"`
+	Roof      *float64  `json:"roof_flop_per_s"`
+	Bound     string    `json:"bound"`
+}
+
+// WritePrediction writes a prediction as one object.
+func WritePrediction(w io.Writer, p report.Prediction) error {
+	o := prediction{
+		Schema: schema, Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, p.Answer.Notes...),
+		Title: p.Title, Inputs: []jsonInput{}, Stages: []jsonPart{}, Unknown: missingJSON(p.Answer.Unknown),
+		Wrong: append([]string{}, p.Answer.Wrong...), Walls: wallsJSON(p.Walls), Sizing: sizingJSON(p.Sizing),
+	}
+	for _, in := range p.Inputs {
+		o.Inputs = append(o.Inputs, jsonInput(in))
+	}
+	if p.Roofline != nil {
+		o.Roofline = rooflineJSON(*p.Roofline)
+	} else {
+		o.answer(p)
+	}
+	if w := p.Waste; w != nil {
+		o.Waste = &jsonWaste{p.Hours, spread(w.GPUHours), spread(w.Dollars), spread(w.KWh), spread(w.KgCO2), append([]string{}, w.Notes...), p.Prices.Source}
+	}
+	if len(p.Points) > 0 {
+		o.Sweep = sweepJSON(p)
+	}
+	return WriteObject(w, o)
+}
+
+// answer fills in what Solve says; of a sweep, at its first setting.
+func (o *prediction) answer(p report.Prediction) {
+	a := p.Answer
+	o.Verdict = foreseen{Class: class(p, a.Bound), Stall: stat.Known(a.Stall.Point), RunnerUp: class(p, a.Next)}
+	o.Shares.Kernel = stat.Known(a.Utilization.Point)
+	o.Step.Median = stat.Known(a.Step.Point)
+	o.Prediction = &jsonForecast{
+		Utilization: spread(a.Utilization), Throughput: spread(a.Throughput), PerGPU: spread(a.PerGPU), Step: spread(a.Step),
+		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest), Next: limitJSON(a.Next), Gain: spread(a.Gain),
+		Demand: jsonDemand{
+			spread(a.Demand.Samples), spread(a.Demand.Storage), spread(a.Demand.Reads), spread(a.Demand.Prepared), spread(a.Demand.Cores), spread(a.Demand.Workers), spread(a.Demand.Link),
+		},
+		Crossover: jsonCrosses{spread(a.Crossover.Batch), a.Crossover.Text},
+	}
+	if first := p.First; first != nil {
+		o.First = &jsonFirst{spread(first.Utilization), spread(first.Throughput), spread(first.Step), limitJSON(first.Bound)}
+	}
+	for _, s := range a.Stages {
+		o.Stages = append(o.Stages, jsonPart{s.Stage, s.Resource, spread(s.Time), s.Text, s.Source})
+	}
+}
+
+// class is the word of a verdict for what binds; null where that is unknown.
+func class(p report.Prediction, l predict.Limit) *string {
+	switch l.Resource {
+	case stoker.GPU:
+		return text("gpu-bound")
+	case stoker.Storage:
+		return text("io-bound")
+	case stoker.Worker:
+		return text("cpu-bound/too-few-workers")
+	case stoker.CPU:
+		return text("cpu-bound/cpu-exhausted")
+	case stoker.MainThread:
+		if p.Setup.InLoop {
+			return text("cpu-bound/main-thread-loader")
+		}
+		return text("cpu-bound")
+	case stoker.Link:
+		return text("transfer-bound")
+	case stoker.Network:
+		return text("network-bound")
+	}
+	return nil
+}
+
+func limitJSON(l predict.Limit) *jsonLimit {
+	if l.Resource == "" {
+		return nil
+	}
+	return &jsonLimit{l.Stage, l.Resource, spread(l.Time)}
+}
+
+func missingJSON(missing []predict.Missing) []jsonMissing {
+	all := []jsonMissing{}
+	for _, m := range missing {
+		all = append(all, jsonMissing{m.Input, text(m.Needs)})
+	}
+	return all
+}
+
+func sizingJSON(z *predict.Sizing) *jsonSizing {
+	if z == nil {
+		return nil
+	}
+	o := &jsonSizing{
+		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: spread(z.Workers), Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
+		Link: spread(z.Link), PrepareRate: spread(z.PrepareRate), Changes: []jsonNeed{}, Impossible: append([]string{}, z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
+	}
+	for _, n := range z.Changes {
+		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), spread(n.To), n.Unit})
+	}
+	return o
+}
+
+func wallsJSON(walls []predict.Wall) []jsonWall {
+	var all []jsonWall // null where nobody asked
+	for _, w := range walls {
+		all = append(all, jsonWall{w.Name, spread(w.Share), spread(w.Value), spread(w.Limit), w.Unit, w.Hit, w.Text})
+	}
+	return all
+}
+
+// truth is null where nobody knows.
+func truth(t predict.Truth) *bool {
+	if t == predict.NotKnown {
+		return nil
+	}
+	yes := t == predict.Yes
+	return &yes
+}
+
+func sweepJSON(p report.Prediction) *jsonSweep {
+	o := &jsonSweep{}
+	for _, a := range p.Axes {
+		o.Axes = append(o.Axes, jsonAxis{a.Name, report.NameAxis(a.Name), a.Values})
+	}
+	for _, q := range p.Points {
+		o.Points = append(o.Points, jsonPoint{
+			q.X, stat.Known(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound), stageOf(q), truth(q.Fits),
+		})
+	}
+	return o
+}
+
+// stageOf is the stage that binds; "" where nothing is known.
+func stageOf(q predict.Point) string {
+	if q.Bound == "" {
+		return ""
+	}
+	return q.BoundStage.String()
+}
+
+func rooflineJSON(r predict.Roofline) *jsonRoofline {
+	o := &jsonRoofline{GPU: r.GPU.Name, Precision: r.Precision, Peak: stat.Known(r.Peak), Lines: []jsonLine{}, Points: []jsonWorkpoint{}}
+	for _, d := range r.Diagonals {
+		o.Lines = append(o.Lines, jsonLine{d.Name, d.Over, stat.Known(d.Rate), stat.Known(d.Ridge)})
+	}
+	for _, w := range r.Points {
+		o.Points = append(o.Points, jsonWorkpoint{
+			w.Name, w.Batch, stat.Known(w.Device), stat.Known(w.Copied), stat.Known(w.Stored), spread(w.Attained), spread(w.Delivered), stat.Known(w.Roof), w.Bound,
+		})
+	}
+	return o
+}

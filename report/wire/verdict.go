@@ -1,0 +1,302 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/verify"
+)
+
+// schema is the version of the JSON: it grows by one when a field changes its
+// meaning.
+const schema = 1
+
+// object is the JSON of a verdict with its plan. The first eight fields are in
+// every verb's object and always mean the same.
+type object struct {
+	Schema   int             `json:"schema"`
+	Verdict  jsonVerdict     `json:"verdict"`
+	Evidence []jsonEvidence  `json:"evidence"`
+	Causes   []jsonCause     `json:"causes"` // of gaps in a trace: null where there is no trace
+	Shares   jsonShares      `json:"shares"`
+	Step     jsonStep        `json:"step"`
+	Fetch    *jsonFetch      `json:"fetch"` // null where it is not known
+	Lines    []jsonCodeLine  `json:"lines"` // on which that time goes; null where nobody looked
+	Plan     []jsonFix       `json:"plan"`
+	Warnings []string        `json:"warnings"`
+	Window   *jsonWindow     `json:"window"`
+	Findings []jsonFinding   `json:"findings"`
+	Rejected []jsonRejected  `json:"rejected"`
+	Law      *jsonLaw        `json:"law"` // null where the law was not asked
+	Scores   []jsonScore     `json:"scores"`
+	Settings stoker.Settings `json:"settings"`
+	Emulated bool            `json:"emulated"`
+	Cost     jsonCost        `json:"cost"`
+	Traced   *jsonTraced     `json:"traced,omitempty"` // of a live run that a trace was captured of
+}
+
+// jsonCost is what the idle share costs per hour of one GPU.
+type jsonCost struct {
+	Share       *float64  `json:"idle_share"`
+	Dollars     *float64  `json:"dollars_per_hour"`
+	KWh         *interval `json:"kwh_per_hour"`
+	KgCO2       *interval `json:"kg_co2e_per_hour"`
+	Watts       *interval `json:"idle_watts"`
+	WattsSource *string   `json:"idle_watts_source"`
+	GPUHour     *float64  `json:"price_gpu_hour"`
+	PriceKWh    *float64  `json:"price_kwh"`
+	Grid        *float64  `json:"grid_g_co2e_per_kwh"`
+	PUE         *float64  `json:"pue"`
+	Assumed     bool      `json:"would_cost"` // the device is emulated: what a real one would cost
+	Sources     string    `json:"price_sources"`
+}
+
+func costJSON(c diagnose.Cost) jsonCost {
+	return jsonCost{
+		Share: stat.Known(c.Share), Dollars: stat.Known(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh), KgCO2: spread(c.Hour.KgCO2),
+		Watts: spread(c.Watts), WattsSource: text(c.Source), GPUHour: stat.Known(c.Prices.GPUHour), PriceKWh: stat.Known(c.Prices.KWh),
+		Grid: stat.Known(c.Prices.Grid), PUE: stat.Known(c.Prices.PUE), Assumed: c.Assumed, Sources: c.Prices.Source,
+	}
+}
+
+type jsonVerdict struct {
+	Class       string   `json:"class"`
+	Confidence  *float64 `json:"confidence"`
+	Stall       *float64 `json:"stall"`
+	StallSource *string  `json:"stall_source"`
+	RunnerUp    *string  `json:"runner_up"`
+	State       string   `json:"state"`
+	Rank        int      `json:"rank"`
+	Idle        *float64 `json:"idle"`
+	Unexplained *float64 `json:"unexplained"` // idle time that nothing names
+}
+
+type jsonEvidence struct {
+	Text   string   `json:"text"`
+	Signal string   `json:"signal"`
+	Value  *float64 `json:"value"`
+	Unit   string   `json:"unit"`
+}
+
+type jsonCause struct {
+	Cause   string  `json:"cause"`
+	Seconds float64 `json:"seconds"` // of the judged window
+	Share   float64 `json:"share"`   // of the window
+}
+
+type jsonShares struct {
+	Kernel        *float64 `json:"kernel"`
+	Copy          *float64 `json:"copy"`
+	Communication *float64 `json:"communication"`
+	Idle          *float64 `json:"idle"`
+}
+
+type jsonStep struct {
+	Median *float64 `json:"median_s"`
+	Mean   *float64 `json:"mean_s"`
+	Count  int      `json:"count"`
+	Window *float64 `json:"window_s"`
+	Wait   *float64 `json:"host_wait_s"`
+	Idle   *float64 `json:"device_idle_s"`
+
+	Parts  []jsonInsidePart `json:"parts"`       // of the steps that were looked into
+	Clock  *string          `json:"parts_clock"` // "cuda", "emulated", "host"
+	Inside int              `json:"parts_count"` // how many those are
+	Asks   *jsonAsks        `json:"asks"`        // of the device
+}
+
+// jsonFetch is where the time goes in which a batch is prepared: shares that add up to 1.
+type jsonFetch struct {
+	Seconds *float64 `json:"seconds"` // per batch
+	Core    float64  `json:"core"`
+	Queued  float64  `json:"queued"`
+	Storage float64  `json:"storage"`
+	Network float64  `json:"network"`
+	Asleep  float64  `json:"asleep"`
+}
+
+func fetchJSON(c measure.Costs) *jsonFetch {
+	if c.Split == nil {
+		return nil
+	}
+	s := *c.Split
+	return &jsonFetch{stat.Known(c.Fetch), s.Core, s.Queued, s.Storage, s.Network, s.Asleep}
+}
+
+type jsonWindow struct {
+	Start int64 `json:"start_monotonic_ns"` // CLOCK_MONOTONIC of the observed machine
+	End   int64 `json:"end_monotonic_ns"`
+}
+
+type jsonFix struct {
+	Fix        string          `json:"fix"`
+	Title      string          `json:"title"`
+	Changes    []stoker.Change `json:"changes"`
+	Speedup    *interval       `json:"speedup"`
+	Step       *interval       `json:"step_s"`
+	Throughput *interval       `json:"samples_per_s"`
+	Binds      string          `json:"binds"`
+	Effort     string          `json:"effort"`
+	Risk       string          `json:"risk"`
+	Notes      []string        `json:"notes"`
+	Where      string          `json:"where,omitempty"` // file:line of the DataLoader that it is about
+	Untested   bool            `json:"not_validated,omitempty"`
+}
+
+type jsonFinding struct {
+	Name    string          `json:"name"`
+	Text    string          `json:"text"`
+	From    *float64        `json:"from_s,omitempty"` // where to look in a trace
+	To      *float64        `json:"to_s,omitempty"`
+	Thread  string          `json:"thread,omitempty"`
+	Kernel  string          `json:"kernel,omitempty"`
+	Source  string          `json:"source,omitempty"`  // the user's line
+	Seconds *float64        `json:"seconds,omitempty"` // of the judged window that it is about
+	Share   *float64        `json:"share,omitempty"`   // of the window
+	Changes []stoker.Change `json:"changes,omitempty"`
+	Advice  string          `json:"advice,omitempty"`
+}
+
+type jsonRejected struct {
+	Fix string `json:"fix"`
+	Why string `json:"why"`
+}
+
+type jsonScore struct {
+	Class string  `json:"class"`
+	Score float64 `json:"score"`
+}
+
+type interval struct {
+	Low   *float64 `json:"low"`
+	Point *float64 `json:"point"`
+	High  *float64 `json:"high"`
+}
+
+// WriteVerdict writes the verdict and plan of a run as one object.
+func WriteVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan) error {
+	return WriteObject(w, describe(run, v, plan))
+}
+
+// outcomeObject is the object of the run after the change, with the outcome.
+type outcomeObject struct {
+	object
+	Outcome verify.Outcome `json:"outcome"`
+}
+
+// WriteOutcome writes what verify found as one object: the verdict and plan are
+// those of the run after the change.
+func WriteOutcome(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, o verify.Outcome) error {
+	return WriteObject(w, outcomeObject{describe(run, v, plan), o})
+}
+
+func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
+	o := object{
+		Schema: schema,
+		Verdict: jsonVerdict{
+			Class: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall), StallSource: text(string(v.StallSource)),
+			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle), Unexplained: stat.Known(v.Unexplained),
+		},
+		Shares:   jsonShares{stat.Known(v.Shares.Kernel), stat.Known(v.Shares.Copy), stat.Known(v.Shares.Communication), stat.Known(v.Shares.Idle)},
+		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
+		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
+		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
+	}
+	o.Traced, o.Fetch, o.Lines = tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
+	for _, e := range v.Evidence {
+		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, stat.Known(e.Value), e.Unit})
+	}
+	if v.Causes != nil {
+		o.Causes = []jsonCause{}
+	}
+	for _, c := range v.Causes {
+		o.Causes = append(o.Causes, jsonCause(c))
+	}
+	for _, f := range v.Findings {
+		o.Findings = append(o.Findings, findingJSON(f))
+	}
+	for _, s := range v.Scores {
+		o.Scores = append(o.Scores, jsonScore{string(s.Class), math.Round(1000*s.Value) / 1000})
+	}
+	for _, f := range plan.Fixes {
+		o.Plan = append(o.Plan, fixJSON(f))
+	}
+	for _, r := range plan.Rejected {
+		o.Rejected = append(o.Rejected, jsonRejected{r.Name, r.Why})
+	}
+	if l := plan.Law; l != nil {
+		o.Law = &jsonLaw{stat.Known(l.Measured), stat.Known(l.Law), stat.Known(l.Residual())}
+	}
+	if v.HasSteps {
+		o.steps(run, v)
+	}
+	return o
+}
+
+func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
+	window := v.Costs.Window
+	o.Step = jsonStep{
+		Median: stat.Known(report.FindMedianStep(v)), Mean: stat.Known(v.Costs.Step), Count: len(window.Steps), Window: stat.Known(window.End - window.Start),
+		Wait: stat.Known(v.Costs.Wait), Idle: stat.Known(v.Costs.Idle),
+	}
+	o.Step.inside(window)
+	base := run.Facts.Monotonic
+	o.Window = &jsonWindow{Start: base + int64(1e9*window.Start), End: base + int64(1e9*window.End)}
+	if l := run.Loader(window.PID, window.Loader); l != nil {
+		o.Settings = l.Settings
+	}
+}
+
+// jsonLaw is the job as it is, by the law.
+type jsonLaw struct {
+	Measured *float64 `json:"measured_s"`
+	Law      *float64 `json:"step_s"`
+	Residual *float64 `json:"residual"`
+}
+
+func fixJSON(f advise.Fix) jsonFix {
+	return jsonFix{
+		Fix: f.Name, Title: f.Title, Changes: append([]stoker.Change{}, f.Changes...), Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
+		Throughput: spread(f.Forecast.Throughput), Binds: string(f.Forecast.Bound),
+		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where, Untested: f.Untested,
+	}
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func spread(i stoker.Interval) *interval {
+	low, point, high := stat.Known(i.Low), stat.Known(i.Point), stat.Known(i.High)
+	if low == nil && point == nil && high == nil {
+		return nil
+	}
+	return &interval{low, point, high}
+}
+
+// WriteObject writes a value as JSON that a terminal may show as well: what would move a
+// cursor or turn text around is escaped, arrows and comparisons stay readable.
+func WriteObject(w io.Writer, o any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(o); err != nil {
+		return err
+	}
+	_, err := w.Write(safe.JSON(b.Bytes()))
+	return err
+}

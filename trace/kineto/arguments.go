@@ -1,0 +1,255 @@
+package kineto
+
+import (
+	"math"
+	"strconv"
+)
+
+// argument is one argument of events: how its value is read, and its names, of which it
+// has several where dialects spell it differently.
+type argument struct {
+	form  form
+	names []string
+}
+
+// arguments is the one table of what is read of an event's arguments. The fast scanner
+// and the general reader both go by it, so that both know the same ones.
+var arguments = []argument{
+	{
+		wholeNumber{of: func(e *event) *int64 { return &e.corr }},
+		[]string{"correlation", "correlation id", "Correlation"},
+	},
+	{wholeNumber{of: func(e *event) *int64 { return &e.stream }, seen: hasStream}, []string{"stream"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.device }, seen: hasDevice}, []string{"device"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.bytes }}, []string{"bytes", "size", "Bytes"}},
+	{dimensions{of: func(e *event) *int32 { return &e.blocks }}, []string{"grid"}},
+	{dimensions{of: func(e *event) *int32 { return &e.threads }}, []string{"block"}},
+	{ratio{of: func(e *event) *float32 { return &e.perSM }, unit: 1}, []string{"blocks per SM"}},
+	{ratio{of: func(e *event) *float32 { return &e.occ }, unit: 100}, []string{"est. achieved occupancy %"}},
+	{arrayText{of: func(e *event) *[]byte { return &e.shapes }}, []string{"Input Dims", "Input dims", "Input Shapes"}},
+	{arrayText{of: func(e *event) *[]byte { return &e.types }}, []string{"Input type", "Input Type"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.stack }}, []string{"Call stack"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.label }}, []string{"name"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.collective }}, []string{"Collective name"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.dtype }}, []string{"dtype"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.group }}, []string{"Process Group Name"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.nelems }}, []string{"In msg nelems"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.address }}, []string{"Addr"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.allocated }}, []string{"Total Allocated"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.reserved }}, []string{"Total Reserved"}},
+	{wholeNumber{of: func(e *event) *int64 { return &e.device }}, []string{"Device Id"}},
+}
+
+// argumentSlots finds an argument by a hash of its name: the place in arguments plus one.
+// A name whose slot is taken has the next free one.
+var argumentSlots = func() (slots [256]struct {
+	name string
+	form form
+},
+) {
+	for _, a := range arguments {
+		for _, name := range a.names {
+			h := hashKey([]byte(name))
+			for slots[h].form != nil {
+				h++
+			}
+			slots[h].name, slots[h].form = name, a.form
+		}
+	}
+	return slots
+}()
+
+// hashKey tells most keys of arguments apart by their length and two letters. The factor is
+// one with which the keys that PyTorch writes most often, asked for or not, are found or
+// missed at the first look.
+func hashKey(key []byte) uint8 {
+	n := len(key)
+	if n == 0 {
+		return 0
+	}
+	return uint8(n) + key[n-1] + key[n/2]*7
+}
+
+// formOf is how the value of an argument is read; nil where nobody asks for it.
+func formOf(key []byte) form {
+	for h := hashKey(key); ; h++ {
+		slot := &argumentSlots[h]
+		if slot.form == nil || slot.name == string(key) {
+			return slot.form
+		}
+	}
+}
+
+// form is how a value becomes a field of an event. Its two methods stand side by side so
+// that they take the same values: scan those that Kineto writes, and gives the event to
+// the general reader where it finds another; set all that real files hold.
+type form interface {
+	scanValue(s *scanner, b []byte, i int) (end int, ok bool)
+	setValue(e *event, v value)
+}
+
+// wholeNumber is a whole number, also in quotes.
+type wholeNumber struct {
+	of   func(*event) *int64
+	seen flags // that an event gets which has it
+}
+
+func (f wholeNumber) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
+	return s.e.scanInt(b, i, f.of(&s.e), f.seen)
+}
+
+func (f wholeNumber) setValue(e *event, v value) { e.setInt(f.of(e), f.seen, v) }
+
+func (e *event) scanInt(b []byte, i int, field *int64, seen flags) (end int, ok bool) {
+	if b[i] == '"' {
+		text, end, ok := plainString(b, i)
+		if v, number := numeral(text); ok && number {
+			*field = v
+			e.flags |= seen
+		}
+		return end, ok
+	}
+	v, end, ok := integer(b, i)
+	if ok {
+		*field = v
+		e.flags |= seen
+	}
+	return end, ok
+}
+
+func (e *event) setInt(field *int64, seen flags, v value) {
+	var n int64
+	ok := false
+	switch v.is {
+	case '0':
+		n, ok = wholePart(v.text)
+	case '"':
+		n, ok = numeral(v.text)
+	}
+	if ok {
+		*field = n
+		e.flags |= seen
+	}
+}
+
+// dimensions are the size of a grid or block: the product of an array.
+type dimensions struct{ of func(*event) *int32 }
+
+func (f dimensions) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
+	end, ok = skipValue(b, i)
+	if ok && b[i] == '[' {
+		*f.of(&s.e) = product(b[i:end])
+	}
+	return end, ok
+}
+
+func (f dimensions) setValue(e *event, v value) {
+	if v.is == '[' {
+		*f.of(e) = product(v.text)
+	}
+}
+
+// product multiplies the whole numbers of an array, "[8, 16, 5]"; 0 where it
+// holds anything else.
+func product(list []byte) int32 {
+	p, n, digits, any := int64(1), int64(0), 0, false
+	for _, c := range list[1:] {
+		switch {
+		case c >= '0' && c <= '9' && digits < 10:
+			n, digits = n*10+int64(c-'0'), digits+1
+		case c == ',' || c == ']':
+			if digits == 0 {
+				return 0
+			}
+			p, n, digits, any = min(p*n, math.MaxInt32), 0, 0, true
+		case c > ' ':
+			return 0
+		}
+	}
+	if !any {
+		return 0
+	}
+	return int32(p)
+}
+
+// ratio is a decimal number in a unit: 100 where it is written in percent.
+type ratio struct {
+	of   func(*event) *float32
+	unit float64
+}
+
+// tens are powers of ten that a double holds exactly.
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// scanValue: with at most 15 digits the division below rounds once and so gives the nearest
+// double, as strconv does.
+func (f ratio) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
+	j, point := i, -1
+	var v int64
+	for ; ; j++ {
+		c := b[j]
+		if c == '.' && point < 0 && j > i {
+			point = j
+			continue
+		}
+		if c < '0' || c > '9' {
+			break
+		}
+		v = v*10 + int64(c-'0')
+		if j-i > 17 {
+			return i, false
+		}
+	}
+	if j == i || point == j-1 || !delimits(b[j]) {
+		return i, false
+	}
+	number := float64(v)
+	if point >= 0 {
+		if j-i > 16 {
+			number, _ = strconv.ParseFloat(string(b[i:j]), 64)
+		} else {
+			number /= tens[j-point-1]
+		}
+	}
+	if number /= f.unit; number < math.MaxFloat32 {
+		*f.of(&s.e) = float32(number)
+	}
+	return j, true
+}
+
+func (f ratio) setValue(e *event, v value) {
+	if v.is != '0' {
+		return
+	}
+	number, err := strconv.ParseFloat(string(v.text), 64)
+	if err == nil && number >= 0 && number/f.unit < math.MaxFloat32 {
+		*f.of(e) = float32(number / f.unit)
+	}
+}
+
+// arrayText is a JSON array as it is written.
+type arrayText struct{ of func(*event) *[]byte }
+
+func (f arrayText) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
+	end, ok = skipValue(b, i)
+	if ok && b[i] == '[' {
+		*f.of(&s.e) = b[i:end]
+	}
+	return end, ok
+}
+
+func (f arrayText) setValue(e *event, v value) {
+	if v.is == '[' {
+		*f.of(e) = v.text
+	}
+}
+
+// quotedText is a string.
+type quotedText struct{ of func(*event) *[]byte }
+
+func (f quotedText) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
+	*f.of(&s.e), end, ok = s.stringAt(b, i)
+	return end, ok
+}
+
+func (f quotedText) setValue(e *event, v value) { setText(f.of(e), v) }
