@@ -66,6 +66,15 @@ var flagSections = map[string][]section{
 		{"Cost", costFlags + " hours"},
 		{"Answer", "out sources json csv"},
 	},
+	"predict train": {
+		{"Job", "model gpu gpus precision software json"},
+		{"Parallelism", "tp pp virtual cp ep recompute"},
+		{"Batch", "tokens micro-batch global-batch"},
+	},
+	"predict serve": {
+		{"Server", "model gpu tp precision software json"},
+		{"Requests", "input output batch"},
+	},
 	"feed": {
 		{"Run a program", "verify"},
 		{"Read a folder once", "check size json"},
@@ -144,7 +153,7 @@ func writeVerbHelp(w io.Writer, cmd *cobra.Command) {
 
 // sectionsOf are the groups of a verb's own flags.
 func sectionsOf(cmd *cobra.Command) []section {
-	if groups, known := flagSections[cmd.Name()]; known && cmd.Parent() == cmd.Root() {
+	if groups, known := flagSections[strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")]; known {
 		return groups
 	}
 	var names []string

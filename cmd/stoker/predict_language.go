@@ -25,7 +25,7 @@ func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack) {
 	f.counts = map[string]*string{}
 	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language)")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
-	cmd.Flags().StringVar(&f.precision, "precision", "bf16", "bf16, fp8; serving also int8 (weights alone)")
+	cmd.Flags().StringVar(&f.precision, "precision", "bf16", "bf16, fp8, and in serving int8 (weights alone)")
 	cmd.Flags().StringVar(&f.software, "software", "", "stack, which has to be named: "+language.Names(stacks))
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 }
@@ -86,8 +86,8 @@ func (a *app) predictTrain() *cobra.Command {
 		Short: "How fast a language model trains on many GPUs",
 		Long: `Say what a training step of a language model takes with tensor, pipeline, context, expert and
 data parallelism, what the step goes into, and what state each GPU keeps. No run is needed.`,
-		Example: `  stoker predict train --model llama-3.1-70b --gpu h100-sxm --gpus 64 --tp 4 --pp 8 --virtual 5 --precision fp8 --software megatron
-  stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --global-batch 4096 --tokens 4096 --software megatron`,
+		Example: `  stoker predict train --model llama-3.1-70b --gpu h100-sxm --gpus 64 --tp 4 --pp 8 --software megatron
+  stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --software megatron`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			t, err := f.training(recompute)
@@ -108,7 +108,7 @@ data parallelism, what the step goes into, and what state each GPU keeps. No run
 	}
 	f.register(cmd, language.TrainingStacks)
 	f.count(cmd, "gpus", "8", "GPUs of the job")
-	f.count(cmd, "tp", "1", "tensor parallel: GPUs that share each layer; sequence parallel goes with it")
+	f.count(cmd, "tp", "1", "tensor and sequence parallel: GPUs that share each layer")
 	f.count(cmd, "pp", "1", "pipeline parallel: stages")
 	f.count(cmd, "virtual", "1", "stages that each GPU holds, interleaved")
 	f.count(cmd, "cp", "1", "context parallel: GPUs that share a sequence")
@@ -176,7 +176,7 @@ func (a *app) predictServe() *cobra.Command {
 		Short: "How fast a language model answers: prefill and decode",
 		Long: `Say how long a prompt takes (prefill), how long each further token takes (decode), what all requests
 together get, and what the time goes into. Without --batch as many requests run as memory holds.`,
-		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --input 1000 --output 1000 --software tensorrt-llm
+		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --software tensorrt-llm
   stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {

@@ -25,7 +25,7 @@ func TestPredict(t *testing.T) {
 		args []string
 		want []string // in stdout
 	}{
-		{[]string{"predict", "--help"}, []string{"--roofline", "stoker predict --tutorial", "Exit codes:"}},
+		{[]string{"predict", "--help"}, []string{"--roofline", "--tutorial", "Exit codes:"}},
 		{job("--batch", "256"), []string{
 			"ResNet-50, training, batch 256 on NVIDIA H100", "precision unnamed",
 			"utilisation", "binds", "what idling costs, of 24 GPU hours", "assumed (--sources", "--sources",
