@@ -34,7 +34,7 @@ type walk struct {
 	begins  bool   // the name of a program follows
 	waiting trust  // of the next value; place: no flag waits for one
 	flag    string // the flag that waits
-	running string // "python", "shell" or "code" while flags of an interpreter follow
+	running string // "python", "shell", "code" or "slurm" while flags of an interpreter follow
 	prints  bool   // text for nobody knows what follows: echo, printf
 	after   after  // what the argument before was
 	setenv  int    // 1: a name follows, 2: its value
@@ -100,6 +100,7 @@ func (w *walk) endProgram() {
 var (
 	flagShape  = pattern(`^--?[A-Za-z][\w.-]{0,63}(=|$)`)
 	shortValue = pattern(`^-[A-Za-z]\d{1,4}$`) // -n8
+	broken     = pattern(`\d[^\d]+\d`)         // -pGa1b2-c3 is no name, though it is made of words and letters
 	interprets = pattern(`^-[bBdEhiIOPqRsSuvVx]{2,}$`)
 	shellFlags = pattern(`^-[euxilv]*c$`)
 	plainName  = pattern(`^[+~]{0,2}[A-Za-z_][\w./@-]{0,79}$`)
@@ -186,7 +187,7 @@ func (w *walk) takeCluster(argument string, trusted trust) string {
 	case w.running == "python" && interprets().MatchString(argument):
 	case w.running == "shell" && shellFlags().MatchString(argument):
 		w.flag, w.waiting = "script", text
-	case trusted >= number, argument == "-np", argument == "-ppn":
+	case trusted >= number && !broken().MatchString(argument), argument == "-np", argument == "-ppn":
 		w.flag, w.waiting = argument[1:], max(trusted, number)
 	case shortValue().MatchString(argument) && strings.IndexByte(numberLetters, argument[1]) >= 0:
 	default:
@@ -224,13 +225,16 @@ func (w *walk) redactLetterValue(argument string, letter byte) string {
 	case oneNumber().MatchString(argument) && strings.IndexByte(numberLetters, letter) >= 0,
 		letter == 'H' && hostSlots().MatchString(argument) && strings.ContainsAny(argument, ":,0123456789"),
 		letter == 'J' && isWord(argument),
-		letter == 'w' && nodeList().MatchString(argument):
+		letter == 'w' && w.running == "slurm" && nodeList().MatchString(argument):
 		return argument
 	}
 	if strings.IndexByte(wordLetters, letter) < 0 {
 		return w.redactValue(argument, unknown, "")
 	}
-	return w.takePositional(argument, afterHarmless)
+	running := w.running
+	clean := w.takePositional(argument, afterHarmless)
+	w.running = running // srun -o FILE -w NODES
+	return clean
 }
 
 // takeVariable is for setenv NAME VALUE.
@@ -276,6 +280,7 @@ var (
 	pythonName = pattern(`^(python|pypy)[\d.]*$`)
 	shellName  = pattern(`^(ba|z|da|k|a)?sh$`)
 	codeName   = pattern(`^(perl|ruby|node|R|Rscript|julia|lua)$`)
+	slurmName  = pattern(`^(srun|sbatch|salloc)$`) // elsewhere -w is a password: ldapsearch
 )
 
 // noteProgram remembers whose flags follow.
@@ -287,6 +292,8 @@ func (w *walk) noteProgram(argument string) {
 		w.running = "shell"
 	case codeName().MatchString(name):
 		w.running = "code"
+	case slurmName().MatchString(name):
+		w.running = "slurm"
 	case name == "echo", name == "printf":
 		w.prints, w.running = true, ""
 	case name == "setenv":

@@ -87,6 +87,22 @@ func TestUnnamedSecrets(t *testing.T) {
 	}
 }
 
+// TestLettersOfOthers: a flag of one letter means in one program what it does not in another.
+func TestLettersOfOthers(t *testing.T) {
+	for line, want := range map[string]string{
+		"ldapsearch -x -w swordfish":                      "ldapsearch -x -w [redacted]",
+		"srun -n 8 -o log.txt -w node12 python t.py -w x": "srun -n 8 -o log.txt -w node12 python t.py -w [redacted]",
+		"python t.py -pGa1b2-c3d4":                        "python t.py -p[redacted]",
+		"./backup -Ga1b2-c3d4-e5f6":                       "./backup -G[redacted]",
+		"srun -w node[01-04] python t.py":                 "srun -w node[01-04] python t.py",
+		"python -X dev -c login('swordfish')":             "python -X dev -c [redacted]",
+	} {
+		if got := strings.Join(Command(strings.Fields(line)), " "); got != want {
+			t.Errorf("%s\ngives %s\nwant  %s", line, got, want)
+		}
+	}
+}
+
 // TestVocabularyNamesNoSecret keeps words that also name secrets off the list.
 func TestVocabularyNamesNoSecret(t *testing.T) {
 	for _, words := range []map[string]bool{numberWords, textWords} {
