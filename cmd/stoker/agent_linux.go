@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/stoker-dev/stoker/agent"
@@ -26,7 +27,7 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 	if err != nil {
 		return err
 	}
-	door, err := o.door()
+	door, err := o.door(a.say)
 	if err != nil {
 		return err
 	}
@@ -69,8 +70,10 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 const shortestToken = 16
 
 // door lets callers of this machine in where it listens on loopback, and who has the
-// token elsewhere. The file is read at each request, so that a token can be changed.
-func (o agentFlags) door() (agent.Door, error) {
+// token elsewhere. The file is read at each request, so that a token can be changed. If it
+// can no longer be used nobody gets in, which we say once: a caller is told no more than
+// that his token is wrong.
+func (o agentFlags) door(say func(format string, args ...any)) (agent.Door, error) {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
 		return agent.Door{}, usageError{fmt.Errorf("--listen %s: expected an address and a port, such as 127.0.0.1:%s", o.listen, agentPort)}
@@ -95,7 +98,22 @@ func (o agentFlags) door() (agent.Door, error) {
 	if _, err := read(); err != nil {
 		return agent.Door{}, fmt.Errorf("--token-file: %w", err)
 	}
-	return agent.Door{Token: read}, nil
+	var mu sync.Mutex
+	said := ""
+	return agent.Door{Token: func() (string, error) {
+		token, err := read()
+		mu.Lock()
+		defer mu.Unlock()
+		switch why := fmt.Sprint(err); {
+		case err == nil && said != "":
+			said = ""
+			say("--token-file: %s can be used again", o.tokenFile)
+		case err != nil && said != why:
+			said = why
+			say("nobody gets in: --token-file: %v", err)
+		}
+		return token, err
+	}}, nil
 }
 
 // mostSecret is more than a token has.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -53,6 +54,38 @@ func TestAgentServes(t *testing.T) {
 		cancel()
 		if code := leash.Receive(t, "the end", ended); code != exitFine {
 			t.Errorf("code %d, %s", code, errs.String())
+		}
+	}
+}
+
+// A token file that can no longer be used is said, once, and so is its end: the callers
+// learn only that they are not let in.
+func TestAgentSaysWhyNobodyGetsIn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	door, err := agentFlags{listen: "127.0.0.1:0", tokenFile: file}.door(func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []os.FileMode{0o600, 0o644, 0o644, 0o600, 0o640, 0o606} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		token, err := door.Token()
+		if open := mode&0o027 != 0; (err != nil) != open || (token == "") != open {
+			t.Errorf("mode %o: %q, %v", mode, token, err)
+		}
+	}
+	want := []string{"has mode 0644", "can be used again", "has mode 0606"}
+	if len(said) != len(want) {
+		t.Fatalf("%q", said)
+	}
+	for i, text := range want {
+		if !strings.Contains(said[i], text) {
+			t.Errorf("%q, want %q", said[i], text)
 		}
 	}
 }

@@ -284,11 +284,11 @@ func (a *app) notRun(err *launch.CommandError) error {
 	case strings.HasSuffix(by, "\r"):
 		a.hint("its first line ends as on Windows: sed -i 's/\\r$//' FILE")
 	case by != "":
-		a.hint("install the interpreter, or name another before the file: stoker observe -- python train.py")
+		a.hint("install the interpreter, or name another before the file: -- python FILE")
 	case err.NotFound:
-		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: stoker observe -- python train.py")
+		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: -- python train.py")
 	case errors.Is(err, fs.ErrPermission):
-		a.hint("chmod +x makes a script executable; or name its interpreter: stoker observe -- python train.py")
+		a.hint("chmod +x makes a script executable; or name its interpreter: -- python FILE")
 	}
 	return exitCode(err.Code())
 }

@@ -579,6 +579,10 @@ def _trusted(line: Line) -> bool:
     except Gone as why:
         _say_once(f"pictures are made by Pillow for now: {why}")
         return False
+    except Exception as why:  # a fault of ours, which is not to end a training
+        _lost = True
+        _say_once(f"pictures are made by the workers, as without stoker: its trials ended with {why!r}")
+        return False
     _trust.trust(left)
     _checked = True
     if left:

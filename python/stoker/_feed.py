@@ -322,11 +322,13 @@ def _run(arguments: list[str], descriptors: tuple[int, ...], log: int) -> subpro
         path = f"/proc/self/fd/{_kept[1]}"
         with contextlib.suppress(OSError):
             return subprocess.Popen([_kept[0], *arguments], executable=path, pass_fds=(*descriptors, _kept[1]), **quiet)
-    name = find_binary()
     try:
+        name = find_binary()
         process = subprocess.Popen([name, *arguments], pass_fds=descriptors, **quiet)
-    except OSError as error:
-        raise StokerError(f"run {name}: {error}") from error
+    except StokerError as error:
+        raise Gone(str(error)) from error
+    except OSError as error:  # no memory for another process is no reason to end a training, either
+        raise Gone(f"run {name}: {error}") from error
     if _kept is None or _kept[0] != name:
         with contextlib.suppress(OSError):
             _kept = name, os.open(name, os.O_RDONLY | os.O_CLOEXEC)

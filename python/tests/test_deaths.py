@@ -139,6 +139,15 @@ class DeathTest(unittest.TestCase):
         done = subprocess.run([BINARY, "feed", "--", sys.executable, script, os.path.join(self.root, "train")], stdout=subprocess.PIPE, text=True)
         self.assertEqual((done.returncode, done.stdout), (-signal.SIGKILL, "killed\n"))
 
+    def test_fault_in_the_trials(self):
+        """Where ours raises before anything is made, the script goes on as without stoker: said once."""
+        for workers in (0, 1):
+            alone, _ = self.training(workers, fed=False)
+            faulty = mock.patch.object(_defer._trust, "check", mock.Mock(side_effect=AttributeError("a test")))
+            with mock.patch.multiple(_defer, _lost=False, _checked=False, _once=set()), faulty, contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(self.training(workers), (alone, [0, 0]))
+            self.assertEqual(said.getvalue().count("AttributeError('a test')"), 1, said.getvalue())
+
     def test_deadline(self):
         """A loader's own timeout= does not end a training whose daemon hangs: the daemon is given up before."""
         with mock.patch.dict(os.environ, STOKER_FEED_PATIENCE="600"), contextlib.redirect_stderr(io.StringIO()):

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import errno
 import gc
 import glob
 import importlib.metadata
@@ -444,6 +445,28 @@ class LoaderTest(FeedCase):
         plain = self.training()
         binary = os.environ["STOKER_BIN"]
         self.said(lambda: self.assertEqual(self.training(lambda when: when == (0, 1) and (os.path.exists(binary) and os.unlink(binary), self.kill())), plain))
+
+    def test_no_daemon_can_be_started(self):
+        """Where the daemon died there is perhaps no memory for another process, for a while."""
+        plain, popen = self.training(), subprocess.Popen
+
+        def scarce(*arguments, **more):
+            if next(failures, None) is not None:
+                raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+            return popen(*arguments, **more)
+
+        for times in (1, 3):
+            failures = iter(())
+            with mock.patch.object(subprocess, "Popen", scarce):
+
+                def hit(when):
+                    nonlocal failures
+                    if when == (0, 1):
+                        self.kill()
+                        failures = iter(range(times))
+
+                said = self.said(lambda: self.assertEqual(self.training(hit), plain))
+            self.assertEqual((said.count("another daemon goes on"), next(failures, None)), (1, None))
 
     def test_a_daemon_that_dies_for_ever(self):
         self.environment(FEED_FAKE="die-at=0")

@@ -280,6 +280,18 @@ class FallbackTest(TorchCase):
         self.assertEqual(len(got), len(loader))
         return got
 
+    def test_no_daemon_at_the_beginning(self):
+        """Without a binary, or memory to start it, the loader is torch's own: said once, and an error of nobody."""
+        data = self.data(write=real)
+        self.environment(STOKER_BIN="/nowhere/stoker")
+        loader = stoker.DataLoader(data, batch_size=5)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                got = list(loader)
+                self.assertTrue(all(map(torch.equal, (y for _, y in got), (y for _, y in torch.utils.data.DataLoader(data, batch_size=5)))))
+        self.assertEqual(sum("/nowhere/stoker" in str(each.message) for each in said), 1, [str(each.message) for each in said])
+
     def test_everything_unknown(self):
         data = self.data(write=real)
         with warnings.catch_warnings():
