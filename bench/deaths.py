@@ -8,7 +8,8 @@
 Each cell runs a real job: a Python loop whose steps the hook times, on a terminal of its own, that reads a line at its end and exits
 with 7. It holds against a run without Stoker what the job printed and its code, looks how far the recording opens, whether the terminal
 is as it was, and what is left: processes, folders of the run, temporary files, /dev/shm. Ends with 1 where something of the user's was
-lost. Full disks and /dev/shm are small mounts of its own (root); PyTorch is needed for capture and tune, faketime for the clock. A part that
+lost. Full disks and /dev/shm are small mounts of its own (root); PyTorch is needed for capture and tune,
+faketime for CMD's clock, qemu-user as well for the machine's, which then is the clock of the process that is struck. A part that
 lacks something says so in its cells.
 """
 
@@ -189,6 +190,7 @@ class Stage:
         self.env = {**os.environ, MARK: str(self.path), "XDG_RUNTIME_DIR": str(self.path / "r"), "TMPDIR": str(self.path / "tmp"), "TERM": "xterm-256color",
                     "HOME": str(self.path / "home"), "PYTHONPATH": str(ROOT / "python"), "STOKER_BIN": STOKER, "LANG": "C.UTF-8"}
         self.shared = set(os.listdir("/dev/shm"))
+        self.stoker = STOKER  # what is struck
 
     def on_terminal(self, *command, **more):
         self.terminals.append(Terminal(self, command, **more))
@@ -305,8 +307,8 @@ def strike(stage, trouble, pid):
     elif trouble == "hook's socket removed":
         for socket in (stage.path / "r/stoker").glob("run-*/hook.sock"):
             socket.unlink()
-    elif trouble in CLOCKS:
-        (stage.path / "clock").write_text(CLOCKS[trouble])
+    elif jump := (CLOCKS | OWN_CLOCKS).get(trouble):
+        (stage.path / "clock").write_text(jump)
     else:
         raise Skipped("not a trouble of it")
 
@@ -322,9 +324,10 @@ def fill(folder):
 
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "SIGHUP": signal.SIGHUP}
 CLOCKS = {"clock +1 h": "+1h", "clock -1 h": "-1h"}
+OWN_CLOCKS = {"machine's " + name: jump for name, jump in CLOCKS.items()}  # ours jumps as well
 STARVED = ["stopped", "no memory", "full disk", "full /dev/shm"]
 FILES = ["file removed", "file emptied", "file cut", "file replaced", "no permission"]
-TROUBLES = [*SIGNALS, *STARVED, *FILES, "hook's socket removed", *CLOCKS]
+TROUBLES = [*SIGNALS, *STARVED, *FILES, "hook's socket removed", *CLOCKS, *OWN_CLOCKS]
 WITHOUT_ROOT = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root, for whom permissions count
 DIGEST = __import__("hashlib").sha256(b"".join(b"%d" % n for n in range(100))).hexdigest()[:16]
 TORCH_DIGEST = str(float(8 * sum(range(400))))
@@ -360,7 +363,23 @@ def prepared(stage, trouble):
             raise Skipped("no faketime here")
         (stage.path / "clock").write_text("+0")
         env = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(stage.path / "clock"), "FAKETIME_CACHE_DURATION": "1", "DONT_FAKE_MONOTONIC": "1"}
+    if trouble in OWN_CLOCKS:
+        stage.stoker = clocked(stage)
     return env, before
+
+
+def clocked(stage):
+    """A stoker whose clock jumps: Go asks the kernel for the time, and qemu, which faketime reaches, in its place."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    emulator = shutil.which(f"qemu-{platform.machine()}")
+    if library is None or emulator is None:
+        raise Skipped("no faketime or no qemu here")
+    (stage.path / "clock").write_text("+0")
+    settings = f"LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={stage.path}/clock FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1"
+    wrapper = stage.path / "clocked"
+    wrapper.write_text(f'#!/bin/sh\nexec env {settings} {emulator} {STOKER} "$@"\n')
+    wrapper.chmod(0o755)
+    return wrapper
 
 
 def kept(stage, began, text):
@@ -380,7 +399,7 @@ def play_observe(stage, trouble, hook=False, torch=False):
     more = ["--trace", "2"] if torch else []
     digest = TORCH_DIGEST if torch else DIGEST
     began = time.monotonic()
-    terminal = stage.on_terminal(STOKER, "observe", *more, "-o", stage.file, "--", *stage.job(torch), env=env, before=before)
+    terminal = stage.on_terminal(stage.stoker, "observe", *more, "-o", stage.file, "--", *stage.job(torch), env=env, before=before)
     wait(stage.beat.exists, "the job to begin")
     job, _, _ = stage.beating(100 if torch else 150)
     if torch:
@@ -405,7 +424,7 @@ def play_observe(stage, trouble, hook=False, torch=False):
         os.chmod(stage.file.parent, 0o700)
         stage.file.exists() and os.chmod(stage.file, 0o600)
     lost = kept(stage, began, terminal.text())
-    if trouble in CLOCKS:
+    if trouble in CLOCKS | OWN_CLOCKS:
         note = "steps " + steps_of(stage)
     note = (note + said_by(terminal)).strip("; ")
     return cmd, lost, note, terminal.whole()
@@ -448,7 +467,7 @@ def play_pid(stage, trouble):
     plain = stage.on_terminal(*stage.job(), env=env)
     wait(stage.beat.exists, "the job to begin")
     began = time.monotonic()
-    terminal = stage.on_terminal(STOKER, "observe", "--pid", plain.pid, "-o", stage.file, before=before)
+    terminal = stage.on_terminal(stage.stoker, "observe", "--pid", plain.pid, "-o", stage.file, before=before)
     wait(stage.file.exists, "the recording")
     stage.beating(150)
     strike(stage, trouble, terminal.pid)
@@ -473,7 +492,7 @@ def live(stage, trouble):
 def play_watch(stage, trouble):
     _, before = prepared(stage, trouble)
     observed = live(stage, trouble)
-    terminal = stage.on_terminal(STOKER, "watch", stage.file, before=before)
+    terminal = stage.on_terminal(stage.stoker, "watch", stage.file, before=before)
     wait(lambda: "so far" in terminal.text(), "a screen")
     strike(stage, trouble, terminal.pid)
     stage.beating(150)
@@ -510,7 +529,7 @@ def served(stage, trouble, observed, terminal, note):
 def play_serve(stage, trouble):
     _, before = prepared(stage, trouble)
     observed = live(stage, trouble)
-    terminal = stage.on_terminal(STOKER, "report", "--serve", stage.file.parent, before=before)
+    terminal = stage.on_terminal(stage.stoker, "report", "--serve", stage.file.parent, before=before)
     wait(lambda: "http://" in terminal.text() and "\n" in terminal.text(), "the address")
     address = re.search(r"http://\S+", terminal.text())[0]
 
@@ -543,7 +562,7 @@ def play_agent(stage, trouble):
     stage.file.chmod(0o600)
     observed = stage.on_terminal(STOKER, "observe", "-q", "-o", stage.path / "run.jsonl.gz", "--prometheus", stage.path / "out/job.prom", "--", *stage.job())
     wait(stage.beat.exists, "the job to begin")
-    terminal = stage.on_terminal(STOKER, "agent", "--listen", "127.0.0.1:0", "--figures", stage.path / "out", "--token-file", stage.file, before=before)
+    terminal = stage.on_terminal(stage.stoker, "agent", "--listen", "127.0.0.1:0", "--figures", stage.path / "out", "--token-file", stage.file, before=before)
     wait(lambda: "serving http://" in terminal.text(), "the address")
     address = re.search(r"http://\S+/metrics", terminal.text())[0]
 
@@ -628,12 +647,12 @@ def write_trace(file):
 
 PLAYS = collections.OrderedDict([
     ("hook", (play_hook, [*SIGNALS, *STARVED, *FILES, "hook's socket removed", *CLOCKS])),
-    ("observe", (play_observe, [*SIGNALS, *STARVED, *FILES, "hook's socket removed", *CLOCKS])),
-    ("observe --pid", (play_pid, [*SIGNALS, *STARVED, *FILES])),
+    ("observe", (play_observe, [*SIGNALS, *STARVED, *FILES, "hook's socket removed", *CLOCKS, *OWN_CLOCKS])),
+    ("observe --pid", (play_pid, [*SIGNALS, *STARVED, *FILES, *OWN_CLOCKS])),
     ("capture", (play_capture, [*SIGNALS, "stopped", "full disk", "file removed"])),
-    ("watch", (play_watch, [*SIGNALS, *STARVED[:2], *FILES])),
-    ("serve", (play_serve, [*SIGNALS, *STARVED[:2], *FILES])),
-    ("agent", (play_agent, [*SIGNALS, *STARVED[:2], "file removed", "file emptied", "no permission"])),
+    ("watch", (play_watch, [*SIGNALS, *STARVED, *FILES, *OWN_CLOCKS])),
+    ("serve", (play_serve, [*SIGNALS, *STARVED, *FILES, *OWN_CLOCKS])),
+    ("agent", (play_agent, [*SIGNALS, *STARVED, "file removed", "file emptied", "no permission", *OWN_CLOCKS])),
     ("tune", (play_tune, [*SIGNALS, "stopped", "full /dev/shm"])),
     ("trace", (play_trace, [*SIGNALS, *STARVED[:2], *FILES])),
 ])

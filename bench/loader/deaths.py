@@ -8,12 +8,13 @@ A training is a process tree of its own, with two workers and 96 pictures in 12 
 batch the trouble comes. Each batch is held against that of a training without trouble; with a bad file, against the script alone.
 stoker.DataLoader has on_error="substitute" and max_bad=1, under which a sound file that counts as bad is silently another one.
 The pictures at which a decoder crashes need a daemon with the build tag stokercrash, which is built here. Root is needed for small
-disks and groups of memory, the package faketime for the clock; a cell says what is missing.
+disks and groups of memory, the package faketime for the clock, and qemu-user for that of the daemon; a cell says what is missing.
 """
 
 import argparse
 import hashlib
 import os
+import platform
 import resource
 import select
 import shutil
@@ -247,6 +248,17 @@ def ahead(file):
     return lambda training: file.write_text("+1d")
 
 
+def emulated(scratch):
+    """A daemon whose clock jumps as well: Go asks the kernel for the time, and qemu, which faketime reaches, in its place."""
+    emulator = shutil.which(f"qemu-{platform.machine()}")
+    if not emulator:
+        return None
+    wrapper = Path(scratch) / "emulated"
+    wrapper.write_text(f'#!/bin/sh\nexec {emulator} {ROOT}/bin/stoker "$@"\n')
+    wrapper.chmod(0o755)
+    return wrapper
+
+
 def training_rows(source, seconds, wanted):
     """Rows of the first table, one after the other."""
     crash = Path(tempfile.mkdtemp()) / "stoker"
@@ -270,7 +282,8 @@ def training_rows(source, seconds, wanted):
             MEMORY.rmdir()
         clock = crash.with_name("clock")
         faked = {**CLOCK, "FAKETIME_TIMESTAMP_FILE": str(clock)}
-        for name, more in {"/dev/shm of 64 kB": {"before": SMALL_SHM}, "the clock jumps a day ahead": {"environment": faked, "trouble": None}}.items():
+        jumps = {"environment": faked, "trouble": None, "binary": emulated(crash.parent)}
+        for name, more in {"/dev/shm of 64 kB": {"before": SMALL_SHM}, "the clock jumps a day ahead": jumps}.items():
             if "trouble" in more:
                 more["trouble"] = ahead(clock)
                 if not Path(FAKETIME).exists():
