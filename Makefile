@@ -1,4 +1,4 @@
-# The script book: what one types here. docs/development.md has the plain
+# The script book: what one types here. CONTRIBUTING.md has the plain
 # command of every target, for those without make.
 
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// No string of the sources holds a phrase that docs/voice.md has replaced.
+// No string of the sources holds a phrase that report/VOICE.md has replaced.
 func TestVoice(t *testing.T) {
-	page, err := os.ReadFile("docs/voice.md")
+	page, err := os.ReadFile("report/VOICE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestVoice(t *testing.T) {
 		}
 	}
 	if len(replaced) < 20 {
-		t.Fatalf("docs/voice.md has %d pairs", len(replaced))
+		t.Fatalf("report/VOICE.md has %d pairs", len(replaced))
 	}
 	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && len(d.Name()) > 1 && d.Name()[0] == '.' {
@@ -38,7 +38,7 @@ func TestVoice(t *testing.T) {
 		for place, text := range stringsOf(t, path) {
 			for _, phrase := range replaced {
 				if strings.Contains(strings.ToLower(text), phrase) {
-					t.Errorf("%s: docs/voice.md has a better phrase than %q", place, phrase)
+					t.Errorf("%s: report/VOICE.md has a better phrase than %q", place, phrase)
 				}
 			}
 		}

@@ -10,33 +10,30 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/internal/golden"
 )
 
-// rows are the rows of the manual's table behind a heading.
-func rows(t *testing.T, heading string) []string {
-	t.Helper()
-	manual, err := os.ReadFile("../docs/manual.md")
-	if err != nil {
-		t.Fatal(err)
+// The manual's words are those of the program, in its order.
+func TestManualHasTheWords(t *testing.T) {
+	for name, words := range map[string][]diagnose.Word{"classes": diagnose.Classes, "findings": diagnose.Findings, "causes": diagnose.GapCauses} {
+		var table strings.Builder
+		for _, w := range words {
+			fmt.Fprintf(&table, "| `%s` | %s | %s |\n", w.Name, w.Says, w.Do)
+		}
+		golden.CheckPart(t, "../docs/verdicts.md", name, "| "+name+" | says | what to do |\n|---|---|---|\n"+table.String())
 	}
-	_, rest, found := strings.Cut(string(manual), "\n| "+heading+" |")
-	if !found {
-		t.Fatalf("the manual has no table of a %s", heading)
-	}
-	table, _, _ := strings.Cut(rest, "\n\n")
-	return strings.Split(table, "\n")[2:]
 }
 
-// The manual's words are those of the list, in its order.
-func TestManualHasTheWords(t *testing.T) {
-	for heading, words := range map[string][]diagnose.Word{"class": diagnose.Classes, "finding": diagnose.Findings} {
-		var want []string
-		for _, w := range words {
-			want = append(want, fmt.Sprintf("| `%s` | %s | %s |", w.Name, w.Says, w.Do))
-		}
-		if got := rows(t, heading); !slices.Equal(got, want) {
-			t.Errorf("the manual's table of a %s is not the list's, which is\n%s", heading, strings.Join(want, "\n"))
+// The list of causes is that of the package that finds them.
+func TestListHasTheCauses(t *testing.T) {
+	if len(diagnose.GapCauses) != idle.Causes {
+		t.Fatalf("%d causes are listed, %d are found", len(diagnose.GapCauses), idle.Causes)
+	}
+	for c := idle.Cause(0); int(c) < idle.Causes; c++ {
+		if listed := diagnose.GapCauses[c].Name; listed != c.String() {
+			t.Errorf("a cause is listed as %s and found as %s", listed, c)
 		}
 	}
 }

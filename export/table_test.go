@@ -88,9 +88,9 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// docs/runs.md names every column.
+// docs/share.md names every column.
 func TestColumnsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/runs.md")
+	text, err := os.ReadFile("../docs/share.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 	}
 	for _, name := range slices.Compact(names) {
 		if !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("docs/runs.md does not name the column %s", name)
+			t.Errorf("docs/share.md does not name the column %s", name)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func lowerPriority(nice int) {
 //
 // The daemon's other threads are batch too, and those that they start: a release
 // wakes one up, which on a full machine would otherwise take the trainer's core
-// for milliseconds (docs/feed-speed.md, hand-over).
+// for milliseconds (bench/loader/RESULTS.md, hand-over).
 func stepBack(nice int) {
 	session, err := unix.Getsid(0)
 	if err != nil || session != os.Getpid() {

@@ -16,7 +16,7 @@ import (
 // maxFile is how many bytes of rows are read: thousands of them.
 const maxFile = 1 << 20
 
-// Parse reads rows that a user wrote, as docs/hardware.md shows: a JSON object
+// Parse reads rows that a user wrote, as hardware/README.md shows: a JSON object
 // with lists named gpus, links, networks, storages, cpus and grids. Quantities are text with
 // units ("312 TFLOP/s"). Every figure has a source: its own, or its row's. A row
 // may begin as a copy of a known one or of one above it ("like": "h100-sxm").

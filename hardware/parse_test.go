@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// example is the file that docs/hardware.md shows.
+// example is the file that hardware/README.md shows.
 func example(t testing.TB) []byte {
 	t.Helper()
-	page, err := os.ReadFile("../docs/hardware.md")
+	page, err := os.ReadFile("../hardware/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, found := strings.Cut(string(page), "```json\n")
 	body, _, closed := strings.Cut(after, "```")
 	if !found || !closed {
-		t.Fatal("docs/hardware.md shows no file of rows")
+		t.Fatal("hardware/README.md shows no file of rows")
 	}
 	return []byte(body)
 }

@@ -373,9 +373,9 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestDocNames keeps the names in docs/hardware.md those of Known.
+// TestDocNames keeps the names in hardware/README.md those of Known.
 func TestDocNames(t *testing.T) {
-	page, err := os.ReadFile("../docs/hardware.md")
+	page, err := os.ReadFile("../hardware/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestDocNames(t *testing.T) {
 		line, _, _ = strings.Cut(line, "\n")
 		line, _, _ = strings.Cut(line, " (")
 		if got := strings.TrimRight(line, " |"); got != strings.Join(names, " ") {
-			t.Errorf("docs/hardware.md: %s: %q, want %q", row, got, strings.Join(names, " "))
+			t.Errorf("hardware/README.md: %s: %q, want %q", row, got, strings.Join(names, " "))
 		}
 	}
 }

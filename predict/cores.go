@@ -65,7 +65,7 @@ func (p *numbers) threadsNow(v bounds.View) float64 {
 
 // beside is the core time of a step that is not spent on its batch. A thread that spins
 // for the device does so less where it is off its core; the pessimist counts on no such
-// thing, and beside others it was not seen (docs/gains.md).
+// thing, and beside others it was not seen (bench/gains/RESULTS.md).
 func (p *numbers) beside(t times, v bounds.View) float64 {
 	spin, share := orNone(p.spin[v]), p.coreShare(v)
 	if math.IsNaN(p.loopCPU[v]) {

@@ -15,7 +15,7 @@ var feedCost = stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36}
 func FeedCost() stoker.Interval { return feedCost }
 
 // DeferredCost is what is left of the core time of an unchanged script's work on pixels
-// where stoker feed does it. Measured 2026-11-22 on a busy machine (docs/feed-speed.md),
+// where stoker feed does it. Measured 2026-11-22 on a busy machine (bench/loader/RESULTS.md),
 // the script's own Python included: 0.26 to 0.36. [J] The high end is for processors
 // without AVX2 and cheaper work.
 func DeferredCost() stoker.Interval { return stoker.Interval{Low: 0.2, Point: 0.28, High: 0.45} }

@@ -242,7 +242,7 @@ func TestCoverageOfUnlikeRuns(t *testing.T) {
 	}
 }
 
-// TestCoverageTable prints the tables of docs/verify.md:
+// TestCoverageTable prints the tables of verify/RESULTS.md:
 //
 //	STOKER_COVERAGE=4000 go test -count=1 -v -run CoverageTable ./verify
 func TestCoverageTable(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // n. Three things make intervals of it too narrow in short runs. The memory is
 // estimated too low, its error is forgotten, and single steps are drawn as though
 // there were many. A moving block bootstrap does all three: what it called 95 % held
-// the truth in 40 to 96 of 100 pairs (docs/verify.md).
+// the truth in 40 to 96 of 100 pairs (verify/RESULTS.md).
 //
 // So (after Müller, "HAC corrections for strongly autocorrelated time series",
 // Journal of Business & Economic Statistics 32, 2014, whose model and transforms
@@ -33,10 +33,10 @@ import (
 //     every ρ counts by its likelihood Π s_j^(−½) (Σ x_j²/s_j)^(−q/2) (Whittle's,
 //     with σ integrated out), and the interval holds 95 % of the mixture.
 //
-// Nothing is drawn by chance. TestCoverage holds the promise, docs/verify.md has the
+// Nothing is drawn by chance. TestCoverage holds the promise, verify/RESULTS.md has the
 // tables, and where it does not hold.
 
-// What is not marked [J] was chosen in the simulation of docs/verify.md.
+// What is not marked [J] was chosen in the simulation of verify/RESULTS.md.
 const (
 	leastSteps = 20 // [J] fewer say nothing of how slow their changes are
 
@@ -60,7 +60,7 @@ const (
 
 	// Runs that lie nearer to each other than this share of their own half-width lie so by
 	// chance. At 0 the interval held the truth in 94.4 to 96.2 % of pairs, but was far too
-	// narrow in the others; at 0.5 in 94.9 to 96.7, at 1 in up to 99.5 (docs/verify.md).
+	// narrow in the others; at 0.5 in 94.9 to 96.7, at 1 in up to 99.5 (verify/RESULTS.md).
 	leastWithin = 0.5
 
 	confidence = 0.95

@@ -25,7 +25,7 @@ func several(count, steps int, apart float64, r *rand.Rand) sample {
 // The interval of several runs holds the truth in 95 of 100 pairs of sides, whether runs
 // differ by more than their steps tell or by nothing; that of single runs does not
 // where they differ, which is what several are for. Of 600 pairs a share is known to 0.9 points.
-// docs/verify.md has the table of 2,000 (STOKER_COVERAGE sets the number).
+// verify/RESULTS.md has the table of 2,000 (STOKER_COVERAGE sets the number).
 func TestCoverageOfSeveralRuns(t *testing.T) {
 	const steps = 40
 	pairs := 600

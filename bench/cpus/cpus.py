@@ -2,7 +2,7 @@
 """The feed on processors that are not this one: `make cpus` runs it.
 
     bench/cpus/cpus.py                                            the tests at every level below
-    bench/cpus/cpus.py --speed data/reference --markdown docs/feed-speed.md
+    bench/cpus/cpus.py --speed data/reference --markdown bench/loader/RESULTS.md
 
 A level is a processor: this one as it is, this one without some instruction sets (GODEBUG takes them away from
 what feed/kernels asks), and those that qemu emulates. At each level run the tests that hold every kernel against

@@ -2,7 +2,7 @@
 """Holds forecasts of `stoker trace --what-if` against what a change really brings.
 
     go build -o stoker ./cmd/stoker
-    nice python/.venv/bin/python bench/replay/pairs.py              the table of docs/replay.md
+    nice python/.venv/bin/python bench/replay/pairs.py              the table of bench/replay/RESULTS.md
     python/.venv/bin/python bench/replay/pairs.py workers pinned    these
 
 Each pair is one loop, recorded by torch.profiler with the rows of the emulated
@@ -14,7 +14,7 @@ steps differ by design (a loss read every tenth step).
 
 Loaders and the host's own work sleep rather than compute, so that two cores are
 enough and neighbours do little harm; what that leaves out is said in
-docs/replay.md.
+bench/replay/RESULTS.md.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 
     python/.venv/bin/python bench/tune/tune.py --minutes 55        all scenarios that the results lack, as far as the time goes
     python/.venv/bin/python bench/tune/tune.py --only decode-1     some of them, anew
-    python/.venv/bin/python bench/tune/tune.py --table             what the results say, as the table of docs/tune.md
+    python/.venv/bin/python bench/tune/tune.py --table             what the results say, as the table of bench/tune/RESULTS.md
 
 Of each scenario `stoker tune` gets the script as it is. Then the loop runs with every setting of a grid, a few seconds each. At last
 what tune's plan makes of the script and the two best of the grid run the same number of steps in turn (A B C C B A), so that the

@@ -347,9 +347,13 @@ func words(line string) (all []string) {
 // Every command that the documentation and the help show really runs.
 func TestPredictExamplesRun(t *testing.T) {
 	alone(t)
-	page, err := os.ReadFile("../../docs/predict.md")
-	if err != nil {
-		t.Fatal(err)
+	var page []byte
+	for _, name := range []string{"../../README.md", "../../docs/gains.md", "../../predict/RESULTS.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page = append(page, text...)
 	}
 	help := (&app{}).predict().Example
 	run, err := os.ReadFile("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
@@ -363,7 +367,7 @@ func TestPredictExamplesRun(t *testing.T) {
 	}
 	ran := 0
 	for line := range strings.Lines(string(page) + "\n" + help) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "stoker predict ") {
+		if line = strings.TrimPrefix(strings.TrimSpace(line), "bin/"); !strings.HasPrefix(line, "stoker predict ") {
 			continue
 		}
 		ran++

@@ -2,33 +2,58 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// The transcripts of README.md are what the commands in them print; "..." stands for
-// lines that are left out.
-func TestReadme(t *testing.T) {
-	t.Chdir("../..")
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
+// manual is README.md and the pages of docs, by their names from the root of the checkout.
+func manual(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil || len(names) < 8 {
+		t.Fatalf("%d pages in docs: %v", len(names), err)
 	}
-	commands, lines := 0, 0
-	for _, block := range regexp.MustCompile("(?s)\n```\n(\\$ stoker .*?)```\n").FindAllStringSubmatch(string(text), -1) {
-		lines += strings.Count(block[1], "\n")
-		for _, part := range strings.Split("\n"+block[1], "\n$ stoker ")[1:] {
-			command, want, _ := strings.Cut(part, "\n")
-			_, out, errs := call(t, strings.Fields(command)...)
-			if !shows(out, want) {
-				t.Errorf("stoker %s prints otherwise:\n%s%s", command, out, errs)
+	pages := map[string]string{}
+	for _, name := range append(names, "README.md") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[name] = string(text)
+	}
+	return pages
+}
+
+// The transcripts of the manual are what the commands in them print. "..." stands for
+// lines that are left out.
+func TestTranscripts(t *testing.T) {
+	t.Chdir("../..")
+	commands := map[string]int{}
+	for name, text := range manual(t) {
+		lines := 0
+		for _, block := range regexp.MustCompile("(?s)\n```\n(\\$ stoker .*?)```\n").FindAllStringSubmatch(text, -1) {
+			lines += strings.Count(block[1], "\n")
+			for _, part := range strings.Split("\n"+block[1], "\n$ stoker ")[1:] {
+				command, want, _ := strings.Cut(part, "\n")
+				if !strings.Contains(command, "testdata/cases/") {
+					t.Errorf("%s: no test can run stoker %s: show it without the $", name, command)
+					continue
+				}
+				_, out, errs := call(t, strings.Fields(command)...)
+				if !shows(out, want) {
+					t.Errorf("%s: stoker %s prints otherwise:\n%s%s", name, command, out, errs)
+				}
+				commands[name]++
 			}
-			commands++
+		}
+		if lines > 20 {
+			t.Errorf("%s shows %d lines of transcripts, expected 20 at most", name, lines)
 		}
 	}
-	if commands < 2 || lines > 20 {
-		t.Errorf("README.md shows %d commands in %d lines, expected some in 20 at most", commands, lines)
+	if commands["README.md"] < 2 || len(commands) < 4 {
+		t.Errorf("transcripts: %v", commands)
 	}
 }
 
@@ -41,19 +66,26 @@ func shows(out, want string) bool {
 	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "\n*$").MatchString(out)
 }
 
-// The pictures of README.md are there and small.
-func TestReadmePictures(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// The pictures of the manual are there and small, and each is spoken of somewhere.
+func TestPictures(t *testing.T) {
+	t.Chdir("../..")
+	made, err := filepath.Glob("docs/pictures/*.*")
+	if err != nil || len(made) < 2 {
+		t.Fatalf("pictures: %v, %v", made, err)
 	}
-	found := regexp.MustCompile(`!\[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1)
-	if len(found) < 2 {
-		t.Errorf("%d pictures", len(found))
+	shown := map[string]bool{}
+	for name, text := range manual(t) {
+		for _, picture := range regexp.MustCompile(`!\[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+			path := filepath.Join(filepath.Dir(name), picture[1])
+			if info, err := os.Stat(path); err != nil || info.Size() > 150_000 {
+				t.Errorf("%s: %v, expected at most 150 kB", path, err)
+			}
+			shown[path] = true
+		}
 	}
-	for _, picture := range found {
-		if info, err := os.Stat("../../" + picture[1]); err != nil || info.Size() > 150_000 {
-			t.Errorf("%s: %v, expected at most 150 kB", picture[1], err)
+	for _, path := range made {
+		if !shown[filepath.FromSlash(path)] {
+			t.Errorf("%s stands in no page", path)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func workOf(behind []recording.Place) (work, recording.Place) {
 }
 
 // works are functions of libraries by what they do: those that python/stoker records
-// (docs/feed.md has the table). The first that fits counts.
+// (docs/loader.md has the table). The first that fits counts.
 var works = []struct {
 	work      work
 	file      string   // how its name begins

@@ -4,7 +4,7 @@
     python examples/bulk/traces.py FOLDER --ray > traces.jsonl             with a Ray cluster that sees FOLDER (pip install 'ray[data]')
     duckdb -c "COPY (FROM 'traces.jsonl') TO 'traces.parquet'"
 
-A trace that cannot be read has its reason in `error`. Columns: docs/runs.md.
+A trace that cannot be read has its reason in `error`. Columns: docs/share.md.
 """
 
 import argparse

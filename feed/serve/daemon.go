@@ -1,6 +1,6 @@
 // Package serve is the daemon of stoker feed: the ranks of one node connect to it
 // over unix sockets, say what they want (a feed.Spec), and are handed batches in
-// rings of shared memory. docs/feed-protocol.md is the contract with the client.
+// rings of shared memory. feed/serve/PROTOCOL.md is the contract with the client.
 //
 //	Daemon ─┬─ conversation (a connection) ── session (a loader on a rank) ─┬─ ring, its own
 //	        ├─ conversation ── session ─────────────────────────────────────┼─ share: a feed.Loader

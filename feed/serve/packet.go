@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/feed"
 )
 
-// The packets, as docs/feed-protocol.md has them: one JSON object each.
+// The packets, as feed/serve/PROTOCOL.md has them: one JSON object each.
 
 // protocol is the version that both ends must speak.
 const protocol = 1

@@ -32,7 +32,7 @@ func explainOutage(err error) error {
 
 // outages are the error numbers that are never a file's own. All others are, as a script that opens the
 // file by itself would see them: gone, forbidden, no file, a disk that cannot read its block (EIO).
-// docs/reliability.md has the table. EIO of network storage is an outage too: Folder.judge tells.
+// bench/reliability/RESULTS.md has the table. EIO of network storage is an outage too: Folder.judge tells.
 var outages = map[syscall.Errno]string{
 	syscall.EMFILE:  "this process has no descriptor left",
 	syscall.ENFILE:  "the machine has no descriptor left",

@@ -75,3 +75,23 @@ func TestUpdateWrites(t *testing.T) {
 		}
 	}
 }
+
+// A part of a page is compared, and rewritten without touching what people wrote around it.
+func TestPart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	page := func(part string) string {
+		return "by hand\n<!-- begin words (made by a test) -->\n" + part + "<!-- end words -->\nby hand\n"
+	}
+	if err := os.WriteFile(file, []byte(page("old\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if checkPart(file, "words", "old\n", false) != nil || checkPart(file, "words", "new\n", false) == nil || checkPart(file, "other", "new\n", true) == nil {
+		t.Error("a part that is equal, one that differs and one that is missing are not told apart")
+	}
+	if err := checkPart(file, "words", "new\n", true); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != page("new\n") {
+		t.Errorf("rewritten: %q, %v", got, err)
+	}
+}

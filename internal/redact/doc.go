@@ -7,5 +7,5 @@
 //
 // What it does not do: it does not look at the environment, and it does not judge names
 // of functions, classes and files that the hook reports. The list of places where
-// text is kept is in docs/security.md.
+// text is kept is in docs/trust.md.
 package redact

@@ -111,7 +111,7 @@ func carriedWithin(known knowledge, group []int, rows proofs) (all []transfer) {
 	return all
 }
 
-// The published table of what an anchor is worth (docs/predict.md) is what the code
+// The published table of what an anchor is worth (predict/RESULTS.md) is what the code
 // gives, and the interval holds 80 %.
 func TestPublishedAnchors(t *testing.T) {
 	all := transfers(t)

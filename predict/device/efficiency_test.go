@@ -18,7 +18,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-var refit = flag.Bool("fit", false, "rewrite fitted.csv, published.csv and the tables of docs/predict.md "+
+var refit = flag.Bool("fit", false, "rewrite fitted.csv, published.csv and the tables of predict/RESULTS.md "+
 	"from testdata/fit.csv: go test ./predict/device -run Efficiencies -fit")
 
 // The values of both tables are those that the rows of testdata/fit.csv give.
@@ -29,7 +29,7 @@ func TestEfficienciesAreFitted(t *testing.T) {
 	if *refit {
 		away := problem.leaveOut(repositories, fitted)
 		writeTables(t, fitted, widthsOf(away, problem.leaveOut(networks, fitted)), rows.against(fitted))
-		t.Log("both tables are rewritten: run the tests again, with -fit for those of docs/predict.md")
+		t.Log("both tables are rewritten: run the tests again, with -fit for those of predict/RESULTS.md")
 		return
 	}
 	for key, v := range fitted {
@@ -265,7 +265,7 @@ func writeTable(t *testing.T, name string, columns []string, rows [][]string) {
 	}
 }
 
-// The published errors (docs/predict.md) are what the code gives today: at wholes
+// The published errors (predict/RESULTS.md) are what the code gives today: at wholes
 // that were left out, and at the sources of the exam.
 func TestPublishedErrors(t *testing.T) {
 	rows := resolve(t, fitRows(t))
@@ -371,7 +371,7 @@ func promise(t *testing.T, what string, all []judgement) {
 }
 
 // document is where errors are published.
-const document = "../../docs/predict.md"
+const document = "../../predict/RESULTS.md"
 
 // figures are the numbers in a table: they may differ by one of their last digit,
 // for a sum in another order rounds otherwise.

@@ -48,7 +48,7 @@ func scalings(t *testing.T) (all []scaling) {
 }
 
 // The step on many GPUs lies in the interval that follows from the step on one and
-// the exchange; the table in docs/predict.md says how far off the point is.
+// the exchange; the table in predict/RESULTS.md says how far off the point is.
 func TestPublishedExchange(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "| GPUs | figures | measured / step on one, median | predicted, median | median error | "+

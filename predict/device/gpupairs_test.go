@@ -54,7 +54,7 @@ func boards(a, b hardware.GPU) bool {
 		slices.Contains([]string{"pcie", "sxm"}, two)
 }
 
-// The published table of steps carried to another GPU (docs/predict.md) is what the
+// The published table of steps carried to another GPU (predict/RESULTS.md) is what the
 // code gives: at the exam 80 % lie inside, and the step that was measured elsewhere
 // makes no forecast worse than it is without.
 func TestPublishedGPUPairs(t *testing.T) {

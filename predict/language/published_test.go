@@ -120,10 +120,10 @@ func accuracyOf(rows []published, set, kind string) accuracy {
 	return e
 }
 
-// What was published and never tuned on has the errors that docs/predict.md prints.
+// What was published and never tuned on has the errors that predict/RESULTS.md prints.
 func TestPublishedFigures(t *testing.T) {
 	rows := readPublished(t)
-	page, err := os.ReadFile("../../docs/predict.md")
+	page, err := os.ReadFile("../../predict/RESULTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestPublishedFigures(t *testing.T) {
 			line := fmt.Sprintf("| %s | %s | %d | %.0f %% | %.0f %% | %.0f %% | %.2f |", kind, set, e.rows, 100*e.median, 100*e.eighty,
 				100*float64(e.inside)/float64(e.rows), e.bias)
 			if !strings.Contains(string(page), line+"\n") {
-				t.Errorf("docs/predict.md lacks %s", line)
+				t.Errorf("predict/RESULTS.md lacks %s", line)
 			}
 		}
 	}

@@ -2,7 +2,7 @@
 
 Importing it needs nothing but the standard library and starts nothing. The
 loader takes the place of torch's DataLoader and has the images decoded and
-augmented by the binary (docs/feed.md)::
+augmented by the binary (docs/loader.md)::
 
     loader = stoker.DataLoader(ImageFolder("data/train", transform), batch_size=64, shuffle=True)
     for images, labels in loader: ...

@@ -10,8 +10,8 @@ from typing import Any
 
 
 class Decode:
-    """Bytes of pictures to what a transform makes of them, bit by bit what Pillow and torchvision make; by the node's
-    daemon where there is one.
+    """Bytes of pictures to what a transform makes of them, bit by bit what Pillow and torchvision make. The node's
+    daemon does it, if there is one.
 
     It takes and gives a dictionary of columns, as Ray Data's map_batches has them with batch_format="numpy". It can be
     pickled, and an object of it serves one thread. The transform is given each picture as RGB, as ImageFolder does,

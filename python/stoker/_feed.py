@@ -1,4 +1,4 @@
-"""The client's end of docs/feed-protocol.md: daemon, connections, sessions."""
+"""The client's end of feed/serve/PROTOCOL.md: daemon, connections, sessions."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ newest: dict[str, float] = {}
 
 
 def figures() -> dict[str, float]:
-    """The newest figures of this process's run, `{"stoker/stall_ratio": 0.31, ...}`; empty where nobody observes with
-    `--log figures`.
+    """The newest figures of this process's run, `{"stoker/stall_ratio": 0.31, ...}`. It is empty unless
+    `stoker observe --log figures` runs.
 
     One line for a trainer that logs a dictionary::
 

@@ -1,4 +1,4 @@
-"""A process's line to the daemon that makes its pictures: the "make" of docs/feed-protocol.md."""
+"""A process's line to the daemon that makes its pictures: the "make" of feed/serve/PROTOCOL.md."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Batch:
 class Loader:
     """Images of a folder with one subfolder per class, in batches of NumPy arrays.
 
-    ops are the transforms, as a list of dictionaries (docs/feed.md names them), or
+    ops are the transforms, as a list of dictionaries (docs/loader.md names them), or
     transform is torchvision's, all of which must be translatable. The other
     arguments, and what they mean, are those of stoker.DataLoader.
     """

@@ -25,7 +25,7 @@ from ._place import Place
 from ._verbs import StokerError
 from ._warning import say
 
-FORMAT = 2  # of a state; docs/feed.md. Format 1 had no count of bad samples
+FORMAT = 2  # of a state; docs/loader.md. Format 1 had no count of bad samples
 DIGITS = 32  # of a digest in a state
 T = TypeVar("T")
 BAD_KEPT = 100  # bad samples that a report names

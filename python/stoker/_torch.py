@@ -39,7 +39,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     ImageFolder, or a Subset of one, whose transform can be translated, iterating it
     hands out what the daemon made; else it is torch's own iteration, and one line
     says why. Which of the two is looked at anew at the beginning of each epoch, as are
-    files, labels, transforms and order. docs/feed.md says what every argument means.
+    files, labels, transforms and order. docs/loader.md says what every argument means.
     """
 
     def __init__(

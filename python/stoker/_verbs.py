@@ -24,11 +24,11 @@ _first_look = threading.Lock()
 
 
 class StokerError(RuntimeError):
-    """The binary is missing or refused; the message is its own sentence."""
+    """The binary is missing, or it refused: the message is its own sentence."""
 
 
 def find_binary() -> str:
-    """Path of the stoker binary: STOKER_BIN, else bin/ of this checkout or where pip put it, else PATH."""
+    """The path of the stoker binary: STOKER_BIN, else bin/ of this checkout or where pip put it, else PATH."""
     named = os.environ.get("STOKER_BIN")
     if named:
         return named
@@ -72,7 +72,7 @@ def trace(
     shapes: bool = False,
     timeline: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Say where the idle time in a PyTorch profiler's trace came from; several files are the ranks of one run.
+    """Say where the idle time in a PyTorch profiler's trace came from. Several files are the ranks of one run.
 
     top, by ("gpu", "cpu" or "self") and shapes choose the rows of "operators"; timeline names a file
     to write for Perfetto.
@@ -88,7 +88,7 @@ def trace(
 
 
 def advise(run: str | os.PathLike[str]) -> dict[str, Any]:
-    """Rank the fixes for a recording; they stand in "plan"."""
+    """Rank the fixes for a recording. They are in "plan"."""
     return _call("advise", run)
 
 
@@ -96,8 +96,7 @@ Run = str | os.PathLike[str]
 
 
 def verify(before: Run | Sequence[Run], after: Run | Sequence[Run]) -> dict[str, Any]:
-    """Compare two recordings, or several of each side; the answer stands in "outcome", whose fields docs/verify.md
-    lists."""
+    """Compare two recordings, or several of each side. The answer is in "outcome" (docs/reference.md)."""
     sides = [[side] if isinstance(side, (str, os.PathLike)) else list(side) for side in (before, after)]
     return ask("verify", "--json", "--", *map(os.fspath, sides[0]), "--", *map(os.fspath, sides[1]))
 

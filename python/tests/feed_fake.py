@@ -1,4 +1,4 @@
-"""A daemon after docs/feed-protocol.md, for tests of the client: it shares no code with it.
+"""A daemon after feed/serve/PROTOCOL.md, for tests of the client: it shares no code with it.
 
 Runs in place of the binary: STOKER_BIN names a script that starts this file. Every
 pixel of a file has the value of its name's number % 251, its label is its class, its index its place among the samples. FEED_FAKE holds

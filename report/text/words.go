@@ -13,7 +13,11 @@ func WriteWords(w io.Writer, style Style) error {
 	for _, list := range []struct {
 		title string
 		words []diagnose.Word
-	}{{"Classes", diagnose.Classes}, {"Findings, which stand beside a class", diagnose.Findings}} {
+	}{
+		{"Classes", diagnose.Classes},
+		{"Findings, which stand beside a class", diagnose.Findings},
+		{"Causes of idle time, from a trace", diagnose.GapCauses},
+	} {
 		fmt.Fprintf(&p.b, "%s\n", p.bold(list.title))
 		for _, word := range list.words {
 			fmt.Fprintf(&p.b, "  %s\n", p.bold(word.Name))

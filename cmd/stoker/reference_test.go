@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoker-dev/stoker/internal/golden"
+)
+
+const referencePage = "../../docs/reference.md"
+
+// The reference has the help of every verb as it is.
+func TestReferenceVerbs(t *testing.T) {
+	var b strings.Builder
+	var write func(cmd *cobra.Command, depth int)
+	write = func(cmd *cobra.Command, depth int) {
+		if cmd.Name() == "help" || cmd.Name() == "completion" {
+			return
+		}
+		var help strings.Builder
+		writeVerbHelp(&help, cmd)
+		text := strings.TrimSuffix(help.String(), generalFlags+"\n")
+		fmt.Fprintf(&b, "%s %s\n\n```\n%s```\n\n", strings.Repeat("#", depth), cmd.CommandPath(), text)
+		for _, sub := range cmd.Commands() {
+			write(sub, depth+1)
+		}
+	}
+	root := (&app{}).root()
+	verbs := map[string]*cobra.Command{}
+	for _, verb := range root.Commands() {
+		verbs[verb.Name()] = verb
+	}
+	for _, group := range verbSections {
+		for _, name := range strings.Fields(group.names) {
+			write(verbs[name], 3)
+			delete(verbs, name)
+		}
+	}
+	for _, verb := range root.Commands() { // those under "More"
+		if verbs[verb.Name()] != nil {
+			write(verb, 3)
+		}
+	}
+	fmt.Fprintf(&b, "%s\n", generalFlags)
+	golden.CheckPart(t, referencePage, "verbs", b.String())
+}
+
+// The reference has every schema, with the fields of its object.
+func TestReferenceSchemas(t *testing.T) {
+	files, err := filepath.Glob("../../docs/schema/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d schemas: %v", len(files), err)
+	}
+	var b strings.Builder
+	b.WriteString("| schema | fields |\n|---|---|\n")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		var fields []string
+		for name := range schema.Properties {
+			fields = append(fields, "`"+name+"`")
+		}
+		slices.Sort(fields)
+		name := filepath.Base(file)
+		fmt.Fprintf(&b, "| [%s](schema/%s) | %s |\n", strings.TrimSuffix(name, ".json"), name, strings.Join(fields, " "))
+	}
+	golden.CheckPart(t, referencePage, "schemas", b.String())
+}
+
+// The reference has every name that Python programs may use, with the first sentence of its comment.
+func TestReferencePython(t *testing.T) {
+	init, err := os.ReadFile("../../python/stoker/__init__.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(init), "__all__ = [")
+	list, _, _ = strings.Cut(list, "]")
+	names := regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(list, -1)
+	if len(names) < 15 {
+		t.Fatalf("%d names in stoker.__all__", len(names))
+	}
+	var b strings.Builder
+	b.WriteString("| name | what it is |\n|---|---|\n")
+	elsewhere := map[string]string{"feed": "enable", "TrainerCallback": "trainer_callback"} // defined under another name
+	for _, name := range names {
+		defined := name[1]
+		if other := elsewhere[defined]; other != "" {
+			defined = other
+		}
+		fmt.Fprintf(&b, "| `stoker.%s` | %s |\n", name[1], pythonSentence(t, defined))
+	}
+	golden.CheckPart(t, referencePage, "python", b.String())
+}
+
+// pythonSentence is the first sentence of a function's or class's own comment.
+func pythonSentence(t *testing.T, name string) string {
+	t.Helper()
+	definition := regexp.MustCompile(`(?ms)^(?:async )?(?:def|class) ` + name + `\b[^"]*?:\n    """(.*?)(?:\.\s|\.?"""|\n\n)`)
+	files, err := filepath.Glob("../../python/stoker/*.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := definition.FindSubmatch(text); found != nil {
+			return strings.ReplaceAll(strings.Join(strings.Fields(string(found[1])), " "), "|", `\|`)
+		}
+	}
+	t.Errorf("stoker.%s has no comment that says what it is", name)
+	return ""
+}
+
+// Every variable that the sources read stands in the reference, and so does every exit code.
+func TestReferenceNamesVariablesAndCodes(t *testing.T) {
+	page, err := os.ReadFile(referencePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	variable := regexp.MustCompile(`\bSTOKER_[A-Z][A-Z_]*\b`)
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (len(d.Name()) > 2 && d.Name()[0] == '.' || slices.Contains([]string{"bench", "tests", "testdata", "internal", "examples", "release", "bin"}, d.Name())) {
+			return fs.SkipDir
+		}
+		if err != nil || strings.HasSuffix(path, "_test.go") || filepath.Ext(path) != ".go" && filepath.Ext(path) != ".py" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range variable.FindAllString(string(text), -1) {
+			found[name] = path
+		}
+		return err
+	})
+	if err != nil || len(found) < 8 {
+		t.Fatalf("variables: %v, %v", found, err)
+	}
+	for name, path := range found {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/reference.md lacks %s, which %s reads", name, path)
+		}
+	}
+	for _, code := range []int{exitFine, exitError, exitUsage, exitStarved, exitMissed, exitOurs, exitCannotRun, exitNotFound, exitSignalBase} {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\|[ 0-9,+n]*\b%d\b`, code)).Match(page) {
+			t.Errorf("docs/reference.md lacks the exit code %d", code)
+		}
+	}
+}

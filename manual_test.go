@@ -1,0 +1,306 @@
+package stoker_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// page is a page of the manual. Its prose has no code blocks, tables and headings, and
+// inline code is an X there.
+type page struct {
+	name, text, prose string
+	lines             []string // without what a test makes
+}
+
+var (
+	fenced    = regexp.MustCompile("(?s)```.*?```")
+	generated = regexp.MustCompile(`(?s)<!-- begin .*?<!-- end [^\n]*`)
+	inline    = regexp.MustCompile("`[^`\n]*`")
+	linked    = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
+	noProse   = regexp.MustCompile(`(?m)^[|#!<].*$`)
+)
+
+// manualPages are README.md, ARCHITECTURE.md, CONTRIBUTING.md and the pages of docs.
+func manualPages(t *testing.T) []page {
+	t.Helper()
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil || len(names) < 8 || len(names) > 12 {
+		t.Fatalf("docs has %d pages, expected 8 to 12: %v", len(names), err)
+	}
+	var pages []page
+	for _, name := range append(names, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := page{name: filepath.ToSlash(name), text: string(text)}
+		p.lines = strings.Split(generated.ReplaceAllString(p.text, ""), "\n")
+		prose := fenced.ReplaceAllString(generated.ReplaceAllString(p.text, ""), "")
+		prose = inline.ReplaceAllString(linked.ReplaceAllString(noProse.ReplaceAllString(prose, ""), "$1"), "X")
+		p.prose = prose
+		pages = append(pages, p)
+	}
+	return pages
+}
+
+// notOurText reports whether a folder holds what others wrote or what was built, or is one of some more.
+func notOurText(folder string, more ...string) bool {
+	return len(folder) > 1 && folder[0] == '.' || folder == "bin" || folder == "node_modules" || slices.Contains(more, folder)
+}
+
+// Every link of a page, also of those that hold evidence, leads to a file and a heading that exist.
+func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && notOurText(d.Name()) {
+			return fs.SkipDir
+		}
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, link := range linked.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(link[2], "://") {
+				continue
+			}
+			links++
+			if problem := follow(path, link[2]); problem != "" {
+				t.Errorf("%s: %s: %s", path, link[0], problem)
+			}
+		}
+		return err
+	})
+	if err != nil || links < 60 {
+		t.Fatalf("%d links, %v", links, err)
+	}
+}
+
+// follow says what is wrong with a link of a page.
+func follow(from, link string) string {
+	name, heading, _ := strings.Cut(link, "#")
+	to := from
+	if name != "" {
+		to = filepath.Join(filepath.Dir(from), name)
+	}
+	info, err := os.Stat(to)
+	if err != nil || heading == "" || info.IsDir() {
+		if err != nil {
+			return "there is no such file"
+		}
+		return ""
+	}
+	text, err := os.ReadFile(to)
+	if err != nil {
+		return err.Error()
+	}
+	for line := range strings.Lines(string(text)) {
+		if title := strings.TrimLeft(strings.TrimSpace(line), "#"); title != strings.TrimSpace(line) && anchor(title) == heading {
+			return ""
+		}
+	}
+	return "there is no such heading"
+}
+
+// anchor is what GitHub makes of a heading.
+func anchor(title string) string {
+	title = strings.ToLower(strings.TrimSpace(linked.ReplaceAllString(title, "$1")))
+	return regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ReplaceAll(title, " ", "-"), "")
+}
+
+// Every file that the manual or a source names lies where it says.
+func TestNamedFilesExist(t *testing.T) {
+	ours := regexp.MustCompile(`^(advise|agent|bench|cmd|diagnose|docs|examples|export|feed|hardware|internal|observe|predict|python|` +
+		`recording|release|report|testdata|tools|trace|tune|verify|watch|web)/[\w./-]+\.\w+$`)
+	found := 0
+	for _, p := range manualPages(t) {
+		for _, code := range inline.FindAllString(p.text, -1) {
+			for _, name := range strings.Fields(strings.Trim(code, "`")) {
+				if !ours.MatchString(name) || strings.ContainsAny(name, "*…") {
+					continue
+				}
+				found++
+				if _, err := os.Stat(name); err != nil {
+					t.Errorf("%s names %s, which does not exist", p.name, name)
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Fatalf("%d names: the test looks in the wrong place", found)
+	}
+	elsewhere := []string{"docs/benchmarks.md", "bench/accuracy/RESULTS.md"} // gcsfuse's; what make accuracy writes
+	manual := regexp.MustCompile(`\b(?:docs|bench/\w+|predict|verify|release|report|feed/serve|hardware)/[\w-]+\.md\b`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && notOurText(d.Name(), "testdata", "predict") {
+			return fs.SkipDir
+		}
+		if err != nil || !slices.Contains([]string{".go", ".py", ".sh", ".yml", ".service", ".toml"}, filepath.Ext(path)) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range manual.FindAllString(string(text), -1) {
+			if _, err := os.Stat(name); err != nil && !strings.Contains(string(text), "/"+name) && !slices.Contains(elsewhere, name) {
+				t.Errorf("%s names %s, which does not exist", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flagsOfOthers stand in the manual with the tools that have them.
+var flagsOfOthers = strings.Fields("--gpus --shm-size --ulimit --cap-add --cpus-per-task --set --help --version --update --simd")
+
+// Every flag that the manual gives to stoker exists, in the verb that it stands behind.
+func TestNamedFlagsExist(t *testing.T) {
+	text, err := os.ReadFile("docs/reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := regexp.MustCompile(`(?:^|[\s,|(])(--?[a-z][a-z-]*)`)
+	flags, all := map[string]map[string]bool{}, map[string]bool{"--color": true}
+	for _, section := range regexp.MustCompile("(?s)#+ stoker ([a-z ]+)\n\n```\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		known := map[string]bool{"--color": true, "--help": true}
+		for _, flag := range word.FindAllStringSubmatch(section[2], -1) {
+			known[flag[1]], all[flag[1]] = true, true
+		}
+		flags[section[1]] = known
+	}
+	if len(flags) < 20 || len(all) < 100 {
+		t.Fatalf("the reference has %d verbs with %d flags", len(flags), len(all))
+	}
+	command := regexp.MustCompile(`\bstoker ((?:predict (?:train|serve|data|transformation)|runs (?:check|trim|merge)|[a-z]+)\b)((?: [^\n|;&#]*)?)`)
+	found := 0
+	for _, p := range manualPages(t) {
+		for _, code := range append(fenced.FindAllString(p.text, -1), inline.FindAllString(p.text, -1)...) {
+			for _, call := range command.FindAllStringSubmatch(code, -1) {
+				ours, _, _ := strings.Cut(call[2], " -- ")
+				for _, flag := range word.FindAllStringSubmatch(ours, -1) {
+					if found++; flags[call[1]] != nil && !flags[call[1]][flag[1]] {
+						t.Errorf("%s: stoker %s has no flag %s", p.name, call[1], flag[1])
+					}
+				}
+			}
+			if flag := word.FindStringSubmatch(strings.Trim(code, "`")); flag != nil && strings.HasPrefix(code, "`--") &&
+				!all[flag[1]] && !slices.Contains(flagsOfOthers, flag[1]) {
+				t.Errorf("%s: no verb has the flag %s", p.name, flag[1])
+			}
+		}
+	}
+	if found < 40 {
+		t.Fatalf("%d flags: the test looks in the wrong place", found)
+	}
+}
+
+// A measured figure stands once in the manual: elsewhere a link leads to it.
+func TestFiguresStandOnce(t *testing.T) {
+	figure := regexp.MustCompile(`(?:\d+\.\d+|\d{2,}|\d+,\d+)(?: to \d[\d.,]*)? ?(?:%|µs|ms|GiB|GB|MB|kB|KB|x\b)`)
+	bounds := []string{"95 %", "10 %", "20%", "1.05x", "256 MB"} // of rules, which are said where they hold
+	first := map[string]string{}
+	for _, p := range manualPages(t) {
+		for _, found := range figure.FindAllString(fenced.ReplaceAllString(generated.ReplaceAllString(p.text, ""), ""), -1) {
+			if at := first[found]; at != "" && at != p.name && !slices.Contains(bounds, found) {
+				t.Errorf("%q stands in %s and in %s: link one to the other", found, at, p.name)
+			}
+			first[found] = p.name
+		}
+	}
+	if len(first) < 3 {
+		t.Fatalf("%d figures: the test looks in the wrong place", len(first))
+	}
+}
+
+// A figure that the manual quotes stands in the page or script that measured it.
+func TestQuotedFiguresAreMeasured(t *testing.T) {
+	for _, q := range []struct{ page, quote, evidence, measured string }{
+		{"README.md", "**0.56**", "bench/loader/RESULTS.md", "| stoker, exact (Pillow's pixels) | this checkout | 3 | 0.56 "},
+		{"README.md", "| 1.01 |", "bench/loader/RESULTS.md", "| 1.01 (0.90-1.24) |"},
+		{"README.md", "| 2.14 |", "bench/loader/RESULTS.md", "| 2.14 (2.08-2.20) |"},
+		{"README.md", "| 3.62 |", "bench/loader/RESULTS.md", "| 3.62 (3.37-3.81) |"},
+		{"README.md", "75 of 78 runs", "bench/labelled/RESULTS.md", "78 runs: 75 have the class"},
+		{"README.md", "28 of 30 gains", "bench/gains/RESULTS.md", "all pairs: 28 of 30 inside"},
+		{"README.md", "94.8 to 97.5 %", "verify/RESULTS.md", "it holds 94.8 to 97.5 %"},
+	} {
+		for name, words := range map[string]string{q.page: q.quote, q.evidence: q.measured} {
+			if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), words) {
+				t.Errorf("%s does not say %q (%v): %s quotes what %s measured", name, words, err, q.page, q.evidence)
+			}
+		}
+	}
+}
+
+// translated are phrases that make a reader stumble. What to write is in the second column of report/VOICE.md
+// and in CONTRIBUTING.md.
+var translated = regexp.MustCompile(`(?i)[,;:.]\s+where |(?m:^(?:- )?where )|\bof which\b|\b(?:are|is) told\b|\banew\b|\bbut for\b|\btherefore\b`)
+
+// The manual is short, and reads as people speak.
+func TestManualReadsWell(t *testing.T) {
+	words, semicolons, sentences := 0, 0, []int{}
+	for _, p := range manualPages(t) {
+		words += len(strings.Fields(fenced.ReplaceAllString(p.text, "")))
+		for n, line := range p.lines {
+			if utf8.RuneCountInString(line) > 100 && !strings.HasPrefix(line, "|") {
+				t.Errorf("%s has a line of more than 100 columns, about line %d: %.60s…", p.name, n+1, line)
+			}
+		}
+		for _, phrase := range translated.FindAllString(p.prose, -1) {
+			t.Errorf("%s says %q: put the subject first, and the condition behind it with if or when", p.name, strings.TrimSpace(phrase))
+		}
+		for _, sentence := range split(p.prose) {
+			sentences = append(sentences, len(strings.Fields(sentence)))
+			semicolons += strings.Count(sentence, ";")
+		}
+	}
+	slices.Sort(sentences)
+	n := len(sentences)
+	measures := fmt.Sprintf("%d words, %d sentences of %d words in the median and %d at the ninth decile, %d semicolons",
+		words, n, sentences[n/2], sentences[n*9/10], semicolons)
+	if t.Log(measures); words > 28_000 || sentences[n/2] > 11 || sentences[n*9/10] > 22 || semicolons*100 > 2*n {
+		t.Errorf("the manual has %s, expected 28,000 words, 11 and 22, 2 in 100", measures)
+	}
+	if readme, err := os.ReadFile("README.md"); err != nil || strings.Count(string(readme), "\n") > 120 {
+		t.Errorf("README.md has more than 120 lines: %v", err)
+	}
+}
+
+// split are the sentences of a page's prose with more than two words.
+func split(prose string) []string {
+	joined := regexp.MustCompile(`\n([^\s\-*\d])`).ReplaceAllString(prose, " $1")
+	var sentences []string
+	for _, s := range regexp.MustCompile(`[.!?:]\s+|\n+`).Split(joined, -1) {
+		if len(strings.Fields(s)) > 2 {
+			sentences = append(sentences, s)
+		}
+	}
+	return sentences
+}
+
+// The map in ARCHITECTURE.md names every folder of Go that the floors know.
+func TestMapIsWhole(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(floors) {
+		folder, _, isRow := strings.Cut(line, ":")
+		if folder = strings.TrimSpace(folder); !isRow || folder == "." || folder == "python" || folder == "cmd" {
+			continue
+		}
+		name := folder
+		if rest, found := strings.CutPrefix(folder, "report/"); found {
+			name = rest // report's rooms stand together in one row
+		}
+		if !regexp.MustCompile("[` ]" + regexp.QuoteMeta(name) + "/[` ]").Match(text) {
+			t.Errorf("the map in ARCHITECTURE.md lacks %s/", folder)
+		}
+	}
+}
