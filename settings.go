@@ -176,11 +176,15 @@ type Change struct {
 
 // String prints a change as "num_workers 0 -> 6".
 func (c Change) String() string {
-	from := "unknown"
-	if c.From != nil {
-		from = fmt.Sprint(c.From)
+	return fmt.Sprintf("%s %s -> %s", c.Setting, knownOr(c.From), knownOr(c.To))
+}
+
+// knownOr is a setting's value in words.
+func knownOr(value any) string {
+	if value == nil {
+		return "unknown"
 	}
-	return fmt.Sprintf("%s %s -> %v", c.Setting, from, c.To)
+	return fmt.Sprint(value)
 }
 
 // Int returns an integer setting, and whether it is known.

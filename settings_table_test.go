@@ -59,3 +59,16 @@ func TestSettingsCheckTheirValues(t *testing.T) {
 		}
 	}
 }
+
+// A value that nobody knows is called unknown, on both sides of a change.
+func TestChangesInWords(t *testing.T) {
+	for want, c := range map[string]Change{
+		"num_workers 0 -> 4":       {Setting: NumWorkers, From: 0, To: 4},
+		"num_workers unknown -> 4": {Setting: NumWorkers, To: 4},
+		"num_workers 0 -> unknown": {Setting: NumWorkers, From: 0},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

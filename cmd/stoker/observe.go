@@ -65,7 +65,7 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
 			return a.runObserve(cmd, args, o, own)
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording `FILE` to write, or a folder for a new one (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording `FILE` to write, or FOLDER/ for a new one (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz)")
 	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not load the hook into Python (the verdict then rests on sampling alone)")
 	cmd.Flags().BoolVar(&o.noLines, "no-lines", false, "do not sample which lines of Python the loader spends its time on")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to process `PID` instead of starting one")
@@ -234,10 +234,11 @@ var rankNames = []string{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_R
 // share a folder.
 func recordingFile(o observeFlags, args []string) string {
 	folder := runsFolder
-	if info, err := os.Stat(o.output); o.output != "" && (err != nil || !info.IsDir()) {
-		return o.output
-	} else if o.output != "" {
-		folder = o.output
+	if o.output != "" {
+		if info, err := os.Stat(o.output); (err != nil || !info.IsDir()) && !os.IsPathSeparator(o.output[len(o.output)-1]) {
+			return o.output
+		}
+		folder = o.output // one that ends in a slash is made
 	}
 	name := fmt.Sprintf("pid-%d", o.pid)
 	if len(args) > 0 {

@@ -131,6 +131,7 @@ func TestRecordingFile(t *testing.T) {
 	check(observeFlags{}, []string{"python", "a/train.py"}, runsFolder+"/20", "-train"+own)
 	check(observeFlags{pid: 4711}, nil, runsFolder+"/20", "-pid-4711"+own)
 	check(observeFlags{output: folder}, []string{"python"}, folder+"/20", "-python"+own)
+	check(observeFlags{output: folder + "/new/"}, []string{"python"}, folder+"/new/20", "-python"+own)
 	check(observeFlags{output: folder + "/x.gz"}, []string{"python"}, folder+"/x.gz", "")
 	t.Setenv("SLURM_PROCID", "12")
 	check(observeFlags{}, []string{"python"}, runsFolder+"/20", strings.Replace("-python"+own, host, host+"-r12", 1))
