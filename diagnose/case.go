@@ -18,7 +18,7 @@ type Case struct {
 	Costs         measure.Costs
 	HasSteps      bool // steps over a loader are known
 	HasUnfedSteps bool // steps of a loop are known that no loader feeds
-	TooFewSteps   bool // steps were seen, too few to judge
+	TooFewSteps   bool // steps were seen or begun, too few to judge
 
 	// The device.
 	Stall       float64 // share of the window in which it waited for input

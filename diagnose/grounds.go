@@ -53,7 +53,7 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return "no GPU is visible: " + showDevice
 	case g.Framework != "" && slices.Contains(ofTorch, s):
 		return ForeignSetting
-	case g.Framework == FrameworkCUDA && s == stoker.ManualGC:
+	case g.Framework == FrameworkCUDA && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
 		return ForeignSetting
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"

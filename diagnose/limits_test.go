@@ -164,3 +164,38 @@ func TestWaitsOfTheOnlyStream(t *testing.T) {
 		t.Errorf("%q %q", f.Text, f.Advice)
 	}
 }
+
+// Copies that take a fifth of what kernels take limit nothing where the device is never
+// idle (annikola/cuda_bitonic_sort: kernels 84 %, copies 16 %); half of it does.
+func TestASmallCopyIsNotTheLimit(t *testing.T) {
+	for copies, class := range map[float64]diagnose.Class{1500: diagnose.GPUBound, 4000: diagnose.TransferBound} {
+		p := newTape(hopper, "9.0")
+		v := judge.Judge(p.steps(10000, func(at float64) {
+			c := p.host(call, at, at+copies, "cudaMemcpy")
+			p.work(copied, at+5, at+copies, "Memcpy HtoD (Pageable -> Device)", c)
+			p.burst(at+copies, (9990-copies)/10, 10, wgmma)
+		}))
+		if !v.Class.Is(class) {
+			t.Errorf("copies of %.0f us of 10 ms: %s; scores %v", copies, v.Class, v.Scores[:3])
+		}
+	}
+}
+
+// A device that works six sevenths of the time is the limit, and the launches between its
+// kernels are not (TraceLens, moe_02: kernels 85 %, the host 11 %).
+func TestAFewGapsAreNotTheLimit(t *testing.T) {
+	for each, class := range map[float64]diagnose.Class{86: diagnose.GPUBound, 60: diagnose.LaunchBound} {
+		p := newTape(hopper, "9.0")
+		v := judge.Judge(p.steps(10000, func(at float64) {
+			for i := range 100 {
+				from := at + 100*float64(i)
+				p.host(op, from, from+96-each, "aten::add")
+				c := p.host(call, from+96-each, from+98-each, "cudaLaunchKernel")
+				p.work(kernel, from+99-each, from+99, wgmma, c)
+			}
+		}))
+		if !v.Class.Is(class) {
+			t.Errorf("kernels %.0f %% of the time: %s; scores %v", each, v.Class, v.Scores[:3])
+		}
+	}
+}

@@ -55,7 +55,7 @@ func TestStartUp(t *testing.T) {
 
 // What happens once is no work of the program's own, even where it is less than half.
 func TestWarmUpIsNoWorkOfTheHost(t *testing.T) {
-	for name, class := range map[string]diagnose.Class{"cudaLaunchKernel": diagnose.Unknown, "": diagnose.CPUBound} {
+	for name, class := range map[string]diagnose.Class{"cudaLaunchKernel": diagnose.GPUTensor, "": diagnose.CPUBound} {
 		p := newTape(hopper, "9.0")
 		if name != "" {
 			c := p.host(call, 0, 413_000, name)
@@ -87,7 +87,7 @@ func TestTheTimeBeforeTheFirstDeviceCall(t *testing.T) {
 	if !v.Class.Is(diagnose.GPUBound) || v.Idle > 0.1 {
 		t.Errorf("%s, idle %.2f: %v", v.Class, v.Idle, v.Evidence)
 	}
-	if !slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "425 ms before its first call of the device") }) {
+	if !slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "429 ms until the device was set up") }) {
 		t.Errorf("nobody says what was left out: %q", v.Warnings)
 	}
 	p := newTape(hopper, "9.0")
@@ -176,5 +176,26 @@ func TestTheFirstCollectiveIsNoNetwork(t *testing.T) {
 	v := judge.Judge(p.whole())
 	if v.Class == diagnose.NetworkBound || slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == "exposed-communication" }) {
 		t.Errorf("%s: %v", v.Class, v.Findings)
+	}
+}
+
+// The runtime makes the context in whichever call needs one first, be it a copy
+// (michaelmichaeln/Parallel-Sheet-Simulator: cudaMemcpyToSymbol, 77 ms).
+func TestTheCopyThatMakesTheContext(t *testing.T) {
+	for first, class := range map[float64]diagnose.Class{0: diagnose.GPUBound, 100: diagnose.TransferBound} {
+		p := newTape(hopper, "9.0")
+		at := 0.0
+		if first > 0 { // the context was there: the device had worked before
+			p.burst(at, first, 1, wgmma)
+			at += first + 20
+		}
+		c := p.host(call, at, at+77_000, "cudaMemcpyToSymbol")
+		p.work(copied, at+76_990, at+76_999, "Memcpy HtoD (Pageable -> Device)", c)
+		for i := range 110 {
+			p.burst(at+77_100+1000*float64(i), 96, 10, wgmma)
+		}
+		if v := judge.Judge(p.whole()); !v.Class.Is(class) {
+			t.Errorf("a first copy %.0f us after the first work: %s, %v", first, v.Class, v.Evidence)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -434,6 +435,27 @@ func TestWarmCacheIsNamed(t *testing.T) {
 	}
 	if o := Compare(reads(typical(), 0.9), reads(twice(), 0.9), nothing); warned(o, "page cache") {
 		t.Errorf("warnings %q", o.Warnings)
+	}
+}
+
+// Cores that other programs took in one run alone stand beside a promise that it missed.
+func TestOthersCoresAreNamed(t *testing.T) {
+	beside := func(j job, others float64) *recording.Run {
+		run := j.run()
+		machine := recording.Series{Signal: recording.MachineCPU, Subject: "machine"}
+		tree := recording.Series{Signal: recording.TreeCPU, Subject: "tree"}
+		for at := 0.0; at <= run.End(); at++ {
+			machine.T, machine.V = append(machine.T, at), append(machine.V, (1+others)*at)
+			tree.T, tree.V = append(tree.T, at), append(tree.V, at)
+		}
+		run.Series = append(run.Series, machine, tree)
+		return run
+	}
+	for now, named := range map[float64]bool{0.2: true, 0.05: false} {
+		o := Compare(beside(typical(), 0), beside(typical(), now), promise(1.4, 1.5, 1.6))
+		if got := slices.ContainsFunc(o.Besides, func(w string) bool { return strings.Contains(w, "other programs used") }); got != named {
+			t.Errorf("%.2f cores more: %q, of %q", now, o.Besides, o.Warnings)
+		}
 	}
 }
 

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Holds `stoker trace` against bench/truth/labels.csv, which were written before any answer was seen.
+"""Holds `stoker trace` against labels that were written before any answer was seen.
 
-    python3 bench/truth/exam.py FOLDER     FOLDER holds OWNER+NAME/repo, bare clones of the repositories
+    python3 bench/truth/exam.py FOLDER LABELS [--before NAME=STOKER]...
 
-A class that the label accepts is right, unknown is unknown, everything else is wrong. "none" accepts an
-answer that says that no work of a GPU was recorded. Advice that the label refuses makes an answer wrong.
+FOLDER holds OWNER+NAME/repo, bare clones of the repositories; LABELS is fresh.csv or labels.csv beside
+this file. A class that the label accepts is right, unknown is unknown, everything else is wrong. "none"
+accepts an answer that says that no work of a GPU was recorded, "refused" one that says that the file is
+not read. Advice that the label refuses makes an answer wrong. --before prints what an older binary says
+beside it.
 """
 
+import argparse
 import csv
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -23,10 +26,10 @@ def blob(folder, row):
     return subprocess.run(["git", "-C", git, "cat-file", "blob", row["blob"]], capture_output=True, check=True).stdout
 
 
-def answer(path):
-    done = subprocess.run([STOKER, "trace", "--json", path], capture_output=True, text=True)
+def answer(path, stoker=None):
+    done = subprocess.run([stoker or STOKER, "trace", "--json", path], capture_output=True, text=True)
     if done.returncode:
-        return None, done.stderr.strip()
+        return None, done.stderr.strip().splitlines()[0].split(": ")[-1]
     return json.loads(done.stdout), ""
 
 
@@ -41,11 +44,13 @@ def advised(said):
 
 
 def judge(row, said):
+    accepted = row["accepted"].split("|")
+    if said is None:
+        return "right" if "refused" in accepted else "refused", ""
     kind = said["verdict"]["class"]
     wrong = sorted(advised(said) & set(row["refused"].split()))
     if wrong:
         return "wrong", "advises " + ", ".join(wrong)
-    accepted = row["accepted"].split("|")
     device = (said["shares"] or {}).get("kernel")
     if "none" in accepted and kind == "unknown" and not device:
         return "right", ""
@@ -56,24 +61,46 @@ def judge(row, said):
     return "wrong", "accepted: " + row["accepted"]
 
 
-def main(folder):
-    counts = {}
-    for row in csv.DictReader(open(HERE / "labels.csv")):
-        with tempfile.NamedTemporaryFile(suffix=pathlib.Path(row["path"]).name) as file:
-            file.write(blob(folder, row))
-            file.flush()
-            said, error = answer(file.name)
-        if said is None:
-            result, why, kind, idle = "refused", error, "", None
-        else:
+def describe(said, error):
+    """The class, and what the plan promises."""
+    if said is None:
+        return "refused: " + error[:60]
+    fixes = []
+    for fix in said["plan"]:
+        point, high = fix["speedup"]["point"], fix["speedup"]["high"]
+        fixes.append(f"{fix['fix']} {point:.2f}x" if point else f"{fix['fix']} at most {high:.2f}x")
+    return said["verdict"]["class"] + (": " + ", ".join(fixes) if fixes else "")
+
+
+def ask(folder, row, binaries):
+    with tempfile.NamedTemporaryFile(suffix=pathlib.Path(row["path"]).name) as file:
+        file.write(blob(folder, row))
+        file.flush()
+        return [answer(file.name, binary) for binary in binaries]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("labels")
+    parser.add_argument("--before", action="append", default=[], metavar="NAME=STOKER")
+    options = parser.parse_args()
+    binaries = dict(before.split("=", 1) for before in options.before) | {"now": STOKER}
+    counts = {name: {} for name in binaries}
+    with open(options.labels) as labels:
+        rows = list(csv.DictReader(labels))
+    print("| file | " + " | ".join(binaries) + " | the label, and what it rests on |\n|" + "---|" * (len(binaries) + 2))
+    for row in rows:
+        cells = []
+        for name, (said, error) in zip(binaries, ask(options.folder, row, binaries.values())):
             result, why = judge(row, said)
-            kind, idle = said["verdict"]["class"], said["verdict"].get("idle")
-        counts[result] = counts.get(result, 0) + 1
-        first = (said or {}).get("causes") or [{}]
-        print(f"| {row['repository']} {row['path'].split('/')[-1][:40]} {row['blob'][:6]} | {row['ground']} | {kind} | "
-              f"{'' if idle is None else f'{idle:.1%}'} {first[0].get('cause', '')} | {result} {why} |")
-    print(counts)
+            counts[name][result] = counts[name].get(result, 0) + 1
+            cells.append(f"{describe(said, error)}: **{result}**" + (f" ({why})" if why else ""))
+        cells.append(f"`{row['accepted'].replace('|', '`, `')}`: {row['ground']}")
+        print(f"| {row['repository']} {row['path'].split('/')[-1][:28]} {row['blob'][:6]} | " + " | ".join(cells) + " |")
+    for name, count in counts.items():
+        print(f"\n{name}, n {len(rows)}: " + ", ".join(f"{count.get(kind, 0)} {kind}" for kind in ("right", "wrong", "unknown", "refused")))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

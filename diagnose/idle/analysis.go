@@ -65,8 +65,8 @@ type Device struct {
 	// Joining is Opening where it lasts as long as making a communicator does.
 	Joining int64
 
-	// Start is how long the program ran before its first call of the device: no part of
-	// the window.
+	// Start is how long the program ran until the device was set up: no part of the
+	// window.
 	Start int64
 
 	// Edge is the gap before the first work of a recording that no mark bounds, if it is no

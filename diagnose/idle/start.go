@@ -17,6 +17,9 @@ func (a *Analysis) cutStart(d *Device) {
 	if a.unloads(d, end) {
 		d.To = min(d.To, end)
 	}
+	if made, works := a.contextMade(d); made > begin && d.To-works >= made-max(begin, d.From) {
+		begin, setsUp = made, true // the device works for longer than that: it is judged
+	}
 	if setsUp && begin > d.From && begin < d.To {
 		d.Start = begin - d.From
 		d.From, d.To = begin, min(d.To, max(end, begin))
@@ -29,7 +32,8 @@ func (a *Analysis) cutStart(d *Device) {
 // comes again. If it is more, the recording is mostly about that gap.
 func (a *Analysis) cutEdge(d *Device) {
 	lead := a.t.Device.Start[a.works.of(d.Index)[0]] - d.From
-	if !a.isUnbounded(d) || lead < longGap || edgeParts*lead > d.To-d.From {
+	window := d.To - d.From
+	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window {
 		return
 	}
 	d.Edge = lead
@@ -39,6 +43,9 @@ func (a *Analysis) cutEdge(d *Device) {
 // edgeParts is how many times as long as its first gap a recording is at least, for that
 // gap to be no evidence. [J] Gpu-bound begins with three quarters of the window.
 const edgeParts = 4
+
+// edgeShare is the part of a recording from which a short gap at its edge matters. [J]
+const edgeShare = 20
 
 // isUnbounded reports whether a process has one step at most, from its first event on and
 // bounded by no mark.
@@ -84,6 +91,26 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 		}
 	}
 	return begin, end, setsUp
+}
+
+// contextMade is when the first call of a program ends that makes the context: a long one
+// before its first work, whatever its name. 0 where there is none. works is when that
+// work begins.
+func (a *Analysis) contextMade(d *Device) (made, works int64) {
+	h := &a.t.Host
+	first := a.t.Device.Start[a.works.of(d.Index)[0]]
+	for i, kind := range h.Kind {
+		if kind != recording.Runtime || !a.owns(d, h.Thread[i]) {
+			continue
+		}
+		if h.Start[i] >= first || a.row(uint8(recording.Runtime), h.Name[i]) == rowSync {
+			break
+		}
+		if h.End[i]-h.Start[i] >= setUp {
+			return min(h.End[i], first), first
+		}
+	}
+	return 0, first
 }
 
 // owns reports whether a thread is of a device's process.

@@ -170,6 +170,8 @@ func (s *sweep) launch(call int32, from, to int64) {
 	h := &s.a.t.Host
 	cause := Launch
 	switch next := s.next; {
+	case s.makesContext(call):
+		cause = WarmUp
 	case s.a.crosses(next):
 		cause = CopyIssue
 	case h.End[call]-h.Start[call] >= firstTime && s.a.use[s.a.t.Device.Name[next]] == next:
@@ -244,8 +246,14 @@ func (s *sweep) refine(p Slice) Slice {
 		return p
 	}
 	switch s.a.row(uint8(recording.Runtime), h.Name[p.Call]) {
+	case rowAllocates:
+		if s.makesContext(p.Call) {
+			p.Cause = WarmUp
+		}
 	case rowCopies:
 		switch first := s.a.first[p.Call]; {
+		case s.makesContext(p.Call):
+			p.Cause = WarmUp
 		case s.a.toHost(p.Call):
 			p.Cause = Sync
 		case first >= 0 && !s.a.crosses(first):
@@ -262,6 +270,13 @@ func (s *sweep) refine(p Slice) Slice {
 		}
 	}
 	return p
+}
+
+// makesContext reports whether a call is a long one before a device's first work: whatever
+// its name, the runtime makes the context in the first call that needs one.
+func (s *sweep) makesContext(call int32) bool {
+	h := &s.a.t.Host
+	return s.next == s.a.works.of(s.d.Index)[0] && h.End[call]-h.Start[call] >= setUp
 }
 
 // toHost reports whether a copying call brought something from the device.

@@ -99,7 +99,7 @@ func (l filler) hidesGPUs() bool {
 func (l filler) fillProgram() {
 	facts := &l.run.Facts
 	l.IsTraining = l.OnlyRingKnown() || l.HasUnfedSteps
-	l.TooFewSteps = !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps) > 0
+	l.TooFewSteps = !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps)+len(facts.Loaders) > 0
 	l.GPUCount = len(facts.GPUs)
 	l.HookLoaded = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded

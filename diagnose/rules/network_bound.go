@@ -17,7 +17,7 @@ var networkBound = Rule{
 		alone := c.yes(c.CollectivesRunAlone)
 		c.because(c.CollectivesRunAlone.Evidence)
 		late, part := c.no(c.OneRankLate), c.Parts.Exchange
-		return alone * c.weighLead(part) * c.besideInput(part) * late * c.besideKernels(part)
+		return alone * c.weighLead(part) * c.besideInput(part) * late * c.besideKernels(part, 0)
 	},
 }
 

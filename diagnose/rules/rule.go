@@ -85,13 +85,14 @@ func (c *inquiry) besideInput(part float64) float64 {
 	return 1 - (1-diagnose.BesideInput(input))*(1-own)
 }
 
-// besideKernels is how much a part of the window counts beside the device's own work. [J]
-// A tenth of what kernels take is not what limits a run whose device is never idle.
-func (c *inquiry) besideKernels(part float64) float64 {
-	if c.Parts.LoseTime() {
+// besideKernels is how much a part of the window counts beside the device's own work, where
+// the host loses next to nothing but other; other is part where it is the host's. [J] A
+// seventh of what kernels take is not what limits a run whose device is never idle.
+func (c *inquiry) besideKernels(part, other float64) float64 {
+	if c.Parts.LoseTimeBeside(other) {
 		return 1
 	}
-	return stat.Ramp(part/c.Shares.Kernel, 0.1, 0.25)
+	return stat.Ramp(part/c.Shares.Kernel, 0.15, 0.4)
 }
 
 // scoreUse is how much of a yes it is that the device is in use at all.

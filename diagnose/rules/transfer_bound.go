@@ -21,6 +21,7 @@ var transferBound = Rule{
 		if c.LaunchingLacksCore.Score > 0 { // the thread that stages them is kept waiting, too
 			c.because(c.LaunchingLacksCore.Evidence)
 		}
-		return score * c.weighLead(c.Parts.Copies) * c.besideInput(c.Parts.Copies)
+		part := c.Parts.Copies
+		return score * c.weighLead(part) * c.besideInput(part) * c.besideKernels(part, part)
 	},
 }

@@ -119,12 +119,12 @@ func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
 // fillRest takes what the other rules ask.
 func (t *filler) fillRest(c *diagnose.Case) {
 	own := t.kernel + t.d.Share(t.d.Copy-t.d.Crossing)
-	low := 0.82
+	low := 0.78
 	// next to nothing else takes the rest: it is work of the device's, too
-	if !c.Parts.LoseTime() && t.parts.Exchange < 0.1 {
+	if !c.Parts.LoseTimeBeside(t.parts.Copies) && t.parts.Exchange < 0.1 {
 		low = 0.75
 	}
-	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.93, "").
+	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "").
 		WithEvidence(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)",
 			stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
 		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
@@ -141,6 +141,9 @@ func (t *filler) fillRest(c *diagnose.Case) {
 		WithEvidence(t.parts.Long, "ratio", "trace.host",
 			"the device waits for the host %s of the window in gaps of %s", stoker.Percent(t.parts.Long),
 			t.describeLongGaps())
+	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
+		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
+	}
 	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
 		0.05, 0.12, "").

@@ -38,8 +38,8 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, "this is a program's start: "+later)
 	}
 	if d.Start > 0 {
-		out = append(out, fmt.Sprintf("the program ran %s before its first call of the device: its start "+
-			"is not judged", stoker.AboutSeconds(seconds(d.Start))))
+		out = append(out, fmt.Sprintf("the program took %s until the device was set up: its start is not "+
+			"judged", stoker.AboutSeconds(seconds(d.Start))))
 	}
 	if d.Edge > 0 {
 		out = append(out, fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
