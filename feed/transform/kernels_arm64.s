@@ -214,49 +214,82 @@ TEXT ·sumLines(SB), NOSPLIT, $0-48
 	MOVD weights+24(FP), R3
 	MOVD count+32(FP), R4
 	MOVD n+40(FP), R5
-	WORD $0x8b040866 // 0: add x6, x3, x4, lsl #2
-	WORD $0x8b050007 // 1: add x7, x0, x5
-	WORD $0x4f000405 // 2: movi v5.4s, #0x0
-	WORD $0xaa0303e5 // 3: mov x5, x3
-	WORD $0x4f000406 // 4: movi v6.4s, #0x0
-	WORD $0xaa0103e4 // 5: mov x4, x1
-	WORD $0x4ea51ca3 // 6: mov v3.16b, v5.16b
-	WORD $0x4ea61cc7 // 7: mov v7.16b, v6.16b
-	WORD $0x4ea51ca8 // 8: mov v8.16b, v5.16b
-	WORD $0x4ea51ca4 // 9: mov v4.16b, v5.16b
-	WORD $0x3dc00080 // 10: ldr q0, [x4]
-	WORD $0x8b020084 // 11: add x4, x4, x2
-	WORD $0x4ddfc8a1 // 12: ld1r {v1.4s}, [x5], #4
-	WORD $0x2f08a402 // 13: uxtl v2.8h, v0.8b
-	WORD $0x6f08a400 // 14: uxtl2 v0.8h, v0.16b
-	WORD $0x0f412044 // 15: smlal v4.4s, v2.4h, v1.h[0]
-	WORD $0x4f412048 // 16: smlal2 v8.4s, v2.8h, v1.h[0]
-	WORD $0x0f412003 // 17: smlal v3.4s, v0.4h, v1.h[0]
-	WORD $0x4f412005 // 18: smlal2 v5.4s, v0.8h, v1.h[0]
-	WORD $0x6f510047 // 19: mla v7.8h, v2.8h, v1.h[1]
-	WORD $0x6f510006 // 20: mla v6.8h, v0.8h, v1.h[1]
-	WORD $0xeb0500df // 21: cmp x6, x5
-	WORD $0x54fffe81 // 22: b.ne 10
-	WORD $0x2e6138e1 // 23: shll v1.4s, v7.4h, #16
-	WORD $0x91004021 // 24: add x1, x1, #0x10
-	WORD $0x2e6138c0 // 25: shll v0.4s, v6.4h, #16
-	WORD $0x6e6138e7 // 26: shll2 v7.4s, v7.8h, #16
-	WORD $0x6e6138c6 // 27: shll2 v6.4s, v6.8h, #16
-	WORD $0x4ea18481 // 28: add v1.4s, v4.4s, v1.4s
-	WORD $0x4ea08460 // 29: add v0.4s, v3.4s, v0.4s
-	WORD $0x4ea78508 // 30: add v8.4s, v8.4s, v7.4s
-	WORD $0x4ea684a5 // 31: add v5.4s, v5.4s, v6.4s
-	WORD $0x2f108421 // 32: sqshrun v1.4h, v1.4s, #16
-	WORD $0x2f108400 // 33: sqshrun v0.4h, v0.4s, #16
-	WORD $0x6f108501 // 34: sqshrun2 v1.8h, v8.4s, #16
-	WORD $0x6f1084a0 // 35: sqshrun2 v0.8h, v5.4s, #16
-	WORD $0x2f0a9c21 // 36: uqrshrn v1.8b, v1.8h, #6
-	WORD $0x2f0a9c00 // 37: uqrshrn v0.8b, v0.8h, #6
-	WORD $0x6d000001 // 38: stp d1, d0, [x0]
-	WORD $0x91004000 // 39: add x0, x0, #0x10
-	WORD $0xcb0000e4 // 40: sub x4, x7, x0
-	WORD $0xf100009f // 41: cmp x4, #0x0
-	WORD $0x54fffb0c // 42: b.gt 2
+	WORD $0xaa0303e7 // 0: mov x7, x3
+	WORD $0xaa0003e6 // 1: mov x6, x0
+	WORD $0x8b040863 // 2: add x3, x3, x4, lsl #2
+	WORD $0x8b050005 // 3: add x5, x0, x5
+	WORD $0xaa0103e4 // 4: mov x4, x1
+	WORD $0xd503201f // 5: nop
+	WORD $0x4f000406 // 6: movi v6.4s, #0x0
+	WORD $0xaa0703e1 // 7: mov x1, x7
+	WORD $0x4f000405 // 8: movi v5.4s, #0x0
+	WORD $0xaa0403e0 // 9: mov x0, x4
+	WORD $0x4ea61ccd // 10: mov v13.16b, v6.16b
+	WORD $0x4ea51ca7 // 11: mov v7.16b, v5.16b
+	WORD $0x4ea51ca8 // 12: mov v8.16b, v5.16b
+	WORD $0x4ea51ca9 // 13: mov v9.16b, v5.16b
+	WORD $0x4ea61cca // 14: mov v10.16b, v6.16b
+	WORD $0x4ea61cce // 15: mov v14.16b, v6.16b
+	WORD $0x4ea61ccb // 16: mov v11.16b, v6.16b
+	WORD $0x4ea61ccf // 17: mov v15.16b, v6.16b
+	WORD $0x4ea61ccc // 18: mov v12.16b, v6.16b
+	WORD $0x4ea61cd0 // 19: mov v16.16b, v6.16b
+	WORD $0xad400402 // 20: ldp q2, q1, [x0]
+	WORD $0x8b020000 // 21: add x0, x0, x2
+	WORD $0x4ddfc820 // 22: ld1r {v0.4s}, [x1], #4
+	WORD $0x2f08a444 // 23: uxtl v4.8h, v2.8b
+	WORD $0x2f08a423 // 24: uxtl v3.8h, v1.8b
+	WORD $0x6f08a442 // 25: uxtl2 v2.8h, v2.16b
+	WORD $0x6f08a421 // 26: uxtl2 v1.8h, v1.16b
+	WORD $0x0f402090 // 27: smlal v16.4s, v4.4h, v0.h[0]
+	WORD $0x4f40208c // 28: smlal2 v12.4s, v4.8h, v0.h[0]
+	WORD $0x6f500089 // 29: mla v9.8h, v4.8h, v0.h[1]
+	WORD $0x0f40204f // 30: smlal v15.4s, v2.4h, v0.h[0]
+	WORD $0x4f40204b // 31: smlal2 v11.4s, v2.8h, v0.h[0]
+	WORD $0x6f500048 // 32: mla v8.8h, v2.8h, v0.h[1]
+	WORD $0x0f40206e // 33: smlal v14.4s, v3.4h, v0.h[0]
+	WORD $0x4f40206a // 34: smlal2 v10.4s, v3.8h, v0.h[0]
+	WORD $0x6f500067 // 35: mla v7.8h, v3.8h, v0.h[1]
+	WORD $0x0f40202d // 36: smlal v13.4s, v1.4h, v0.h[0]
+	WORD $0x4f402026 // 37: smlal2 v6.4s, v1.8h, v0.h[0]
+	WORD $0x6f500025 // 38: mla v5.8h, v1.8h, v0.h[1]
+	WORD $0xeb01007f // 39: cmp x3, x1
+	WORD $0x54fffd81 // 40: b.ne 20
+	WORD $0x2e613923 // 41: shll v3.4s, v9.4h, #16
+	WORD $0x91008084 // 42: add x4, x4, #0x20
+	WORD $0x2e613902 // 43: shll v2.4s, v8.4h, #16
+	WORD $0x2e6138e1 // 44: shll v1.4s, v7.4h, #16
+	WORD $0x2e6138a0 // 45: shll v0.4s, v5.4h, #16
+	WORD $0x4eb08463 // 46: add v3.4s, v3.4s, v16.4s
+	WORD $0x6e613929 // 47: shll2 v9.4s, v9.8h, #16
+	WORD $0x4eaf8442 // 48: add v2.4s, v2.4s, v15.4s
+	WORD $0x6e613908 // 49: shll2 v8.4s, v8.8h, #16
+	WORD $0x4eae8421 // 50: add v1.4s, v1.4s, v14.4s
+	WORD $0x6e6138e7 // 51: shll2 v7.4s, v7.8h, #16
+	WORD $0x4ead8400 // 52: add v0.4s, v0.4s, v13.4s
+	WORD $0x6e6138a5 // 53: shll2 v5.4s, v5.8h, #16
+	WORD $0x2f108463 // 54: sqshrun v3.4h, v3.4s, #16
+	WORD $0x4eac8529 // 55: add v9.4s, v9.4s, v12.4s
+	WORD $0x2f108442 // 56: sqshrun v2.4h, v2.4s, #16
+	WORD $0x4eab8508 // 57: add v8.4s, v8.4s, v11.4s
+	WORD $0x2f108421 // 58: sqshrun v1.4h, v1.4s, #16
+	WORD $0x4eaa84e7 // 59: add v7.4s, v7.4s, v10.4s
+	WORD $0x2f108400 // 60: sqshrun v0.4h, v0.4s, #16
+	WORD $0x4ea684a5 // 61: add v5.4s, v5.4s, v6.4s
+	WORD $0x6f108523 // 62: sqshrun2 v3.8h, v9.4s, #16
+	WORD $0x6f108502 // 63: sqshrun2 v2.8h, v8.4s, #16
+	WORD $0x6f1084e1 // 64: sqshrun2 v1.8h, v7.4s, #16
+	WORD $0x6f1084a0 // 65: sqshrun2 v0.8h, v5.4s, #16
+	WORD $0x2f0a9c63 // 66: uqrshrn v3.8b, v3.8h, #6
+	WORD $0x2f0a9c42 // 67: uqrshrn v2.8b, v2.8h, #6
+	WORD $0x2f0a9c21 // 68: uqrshrn v1.8b, v1.8h, #6
+	WORD $0x2f0a9c00 // 69: uqrshrn v0.8b, v0.8h, #6
+	WORD $0x6d0008c3 // 70: stp d3, d2, [x6]
+	WORD $0x6d0100c1 // 71: stp d1, d0, [x6, #16]
+	WORD $0x910080c6 // 72: add x6, x6, #0x20
+	WORD $0xcb0600a0 // 73: sub x0, x5, x6
+	WORD $0xf100001f // 74: cmp x0, #0x0
+	WORD $0x54fff76c // 75: b.gt 6
 	RET
 
 // func interleave(dst *byte, red *byte, green *byte, blue *byte, n int)
@@ -267,15 +300,14 @@ TEXT ·interleave(SB), NOSPLIT, $0-40
 	MOVD blue+24(FP), R3
 	MOVD n+32(FP), R4
 	WORD $0xd2800005 // 0: mov x5, #0x0
-	WORD $0xd503201f // 1: nop
-	WORD $0x3ce56821 // 2: ldr q1, [x1, x5]
-	WORD $0x3ce56842 // 3: ldr q2, [x2, x5]
-	WORD $0x3ce56863 // 4: ldr q3, [x3, x5]
-	WORD $0x910040a5 // 5: add x5, x5, #0x10
-	WORD $0xcb050086 // 6: sub x6, x4, x5
-	WORD $0x4c9f4001 // 7: st3 {v1.16b-v3.16b}, [x0], #48
-	WORD $0xf10000df // 8: cmp x6, #0x0
-	WORD $0x54ffff2c // 9: b.gt 2
+	WORD $0x3ce56821 // 1: ldr q1, [x1, x5]
+	WORD $0x3ce56842 // 2: ldr q2, [x2, x5]
+	WORD $0x3ce56863 // 3: ldr q3, [x3, x5]
+	WORD $0x910040a5 // 4: add x5, x5, #0x10
+	WORD $0xcb050086 // 5: sub x6, x4, x5
+	WORD $0x4c9f4001 // 6: st3 {v1.16b-v3.16b}, [x0], #48
+	WORD $0xf10000df // 7: cmp x6, #0x0
+	WORD $0x54ffff2c // 8: b.gt 1
 	RET
 
 // func affine32(dst *byte, src *byte, n int, unit *float32, numbers *float32)

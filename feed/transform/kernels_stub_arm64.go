@@ -14,7 +14,7 @@ func sumGroups(dst *byte, dstStride int, src *byte, srcStride int, origins *int3
 //go:noescape
 func sumChunks(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, outputs int)
 
-// sumLines makes n bytes, a multiple of 16, each the sum of count rows with their weights.
+// sumLines makes n bytes, a multiple of 32, each the sum of count rows with their weights.
 //
 //go:noescape
 func sumLines(dst *byte, src *byte, stride int, weights *uint32, count int, n int)

@@ -104,35 +104,38 @@ void sumChunks(uint8_t *dst, int64_t dstStride, const uint8_t *src, int64_t srcS
 	} while (--outputs);
 }
 
-// sumLines makes n bytes, a multiple of 16, each the sum of count rows with their weights.
+// sumLines makes n bytes, a multiple of 32, each the sum of count rows with their weights.
 //go:noescape
 //func sumLines(dst *byte, src *byte, stride int, weights *uint32, count int, n int)
 void sumLines(uint8_t *dst, const uint8_t *src, int64_t stride, const uint32_t *weights, int64_t count, int64_t n) {
 	do {
 		const uint8_t *row = src;
 		const uint32_t *w = weights, *end = weights + count;
-		int32x4_t sums[4] = {vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)};
-		int16x8_t highs[2] = {vdupq_n_s16(0), vdupq_n_s16(0)};
+		int32x4_t lows[8];
+		int16x8_t highs[4];
+		for (int i = 0; i < 4; i++) {
+			lows[2 * i] = lows[2 * i + 1] = vdupq_n_s32(0);
+			highs[i] = vdupq_n_s16(0);
+		}
 		do {
-			uint8x16_t p = vld1q_u8(row);
-			int16x8_t p0 = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(p))), p1 = vreinterpretq_s16_u16(vmovl_high_u8(p));
+			uint8x16_t pixels[2] = {vld1q_u8(row), vld1q_u8(row + 16)};
 			int16x8_t v = vreinterpretq_s16_u32(vld1q_dup_u32(w));
-			sums[0] = vmlal_laneq_s16(sums[0], vget_low_s16(p0), v, 0);
-			sums[1] = vmlal_high_laneq_s16(sums[1], p0, v, 0);
-			sums[2] = vmlal_laneq_s16(sums[2], vget_low_s16(p1), v, 0);
-			sums[3] = vmlal_high_laneq_s16(sums[3], p1, v, 0);
-			highs[0] = vmlaq_laneq_s16(highs[0], p0, v, 1);
-			highs[1] = vmlaq_laneq_s16(highs[1], p1, v, 1);
+			for (int i = 0; i < 4; i++) {
+				int16x8_t p = vreinterpretq_s16_u16(i % 2 ? vmovl_high_u8(pixels[i / 2]) : vmovl_u8(vget_low_u8(pixels[i / 2])));
+				lows[2 * i] = vmlal_laneq_s16(lows[2 * i], vget_low_s16(p), v, 0);
+				lows[2 * i + 1] = vmlal_high_laneq_s16(lows[2 * i + 1], p, v, 0);
+				highs[i] = vmlaq_laneq_s16(highs[i], p, v, 1);
+			}
 			row += stride;
 		} while (++w != end);
-		for (int i = 0; i < 2; i++) {
-			sums[2 * i] = vaddq_s32(sums[2 * i], vshll_n_s16(vget_low_s16(highs[i]), 16));
-			sums[2 * i + 1] = vaddq_s32(sums[2 * i + 1], vshll_high_n_s16(highs[i], 16));
-			vst1_u8(dst + 8 * i, finished(sums[2 * i], sums[2 * i + 1]));
+		for (int i = 0; i < 4; i++) {
+			int32x4_t a = vaddq_s32(lows[2 * i], vshll_n_s16(vget_low_s16(highs[i]), 16));
+			int32x4_t b = vaddq_s32(lows[2 * i + 1], vshll_high_n_s16(highs[i], 16));
+			vst1_u8(dst + 8 * i, finished(a, b));
 		}
-		src += 16;
-		dst += 16;
-		n -= 16;
+		src += 32;
+		dst += 32;
+		n -= 32;
 	} while (n > 0);
 }
 
