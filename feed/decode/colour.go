@@ -38,7 +38,7 @@ func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d doubling) {
 func (r *Rows) convert(dst []byte, stride int, luma, cb, cr []byte) {
 	n := r.width
 	if r.SIMD {
-		convertAVX2(dst, stride, luma, cb, cr, n)
+		convertSIMD(dst, stride, luma, cb, cr, n)
 		return
 	}
 	r.joined = grown(r.joined, n)

@@ -86,7 +86,7 @@ func hostileTables(r *rand.Rand, dc bool) []*table {
 // object that they touch between pages that cannot be touched: an access outside of
 // one ends the test. What they make is compared with storePlain on the way.
 func TestGuards(t *testing.T) {
-	if !useBMI2 {
+	if !useHuffman {
 		t.Skip("this CPU runs no assembly")
 	}
 	r := rand.New(rand.NewPCG(12, 13))
@@ -131,7 +131,7 @@ func runGuarded(t *testing.T, m *mcuReader, out *blockBuffer, r *rand.Rand) {
 		n := most - r.IntN(2)*r.IntN(most)
 		*out = blockBuffer{}
 		var want blockBuffer
-		storeBMI2(m, out, n)
+		storeFast(m, out, n)
 		plain.storePlain(&want, n)
 		if blocks := n * m.blocks * 64; string(bytesOf(out[:blocks])) != string(bytesOf(want[:blocks])) {
 			t.Fatal("other coefficients than in Go")
@@ -142,7 +142,7 @@ func runGuarded(t *testing.T, m *mcuReader, out *blockBuffer, r *rand.Rand) {
 	}
 	end := *m
 	*m = start
-	skipBMI2(m, 1<<30) // until the data run out
+	skipFast(m, 1<<30) // until the data run out
 	if !m.dry || m.pred != end.pred || m.pos*8-int(m.n) != end.pos*8-int(end.n) {
 		t.Fatalf("skip: %v %v %d, store %v %v %d", m.pred, m.dry, m.pos*8-int(m.n), end.pred, end.dry, end.pos*8-int(end.n))
 	}

@@ -22,7 +22,7 @@ func (q *pairQuant) setTables(a, b *[64]uint16) {
 // 7*stride+8 bytes.
 func idctPair(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
 	_, _ = a[7*stride+7], b[7*stride+7]
-	if useAVX2 && idctApartAVX2(blocks, (*[128]int16)(q), &a[0], &b[0], stride) {
+	if useIDCT && idctApart(blocks, q, &a[0], &b[0], stride) {
 		return
 	}
 	idctPairPlain(blocks, q, a, b, stride)
@@ -31,7 +31,7 @@ func idctPair(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
 // idctBeside is idctPair for two blocks beside each other: a holds both.
 func idctBeside(blocks *[128]int16, q *pairQuant, a []byte, stride int) {
 	_ = a[7*stride+15]
-	if useAVX2 && idctBesideAVX2(blocks, (*[128]int16)(q), &a[0], stride) {
+	if useIDCT && idctTogether(blocks, q, a, stride) {
 		return
 	}
 	idctPairPlain(blocks, q, a, a[8:], stride)

@@ -4,9 +4,9 @@ import "github.com/stoker-dev/stoker/feed/kernels"
 
 // Which routines in assembly run here; tests switch them off.
 var (
-	useBMI2 = kernels.Huffman.Runs()
-	useAVX2 = kernels.InverseDCT.Runs()
+	useHuffman = kernels.Run(kernels.Huffman)
+	useIDCT    = kernels.Run(kernels.InverseDCT)
 )
 
 // HasSIMD says whether the kernels of Rows run here.
-var HasSIMD = kernels.Colour.Runs()
+var HasSIMD = kernels.Run(kernels.Colour)

@@ -11,7 +11,7 @@ import (
 // kernels and without. The planes end where their memory does.
 func TestRowsKernelsAreThePlainOnes(t *testing.T) {
 	if !HasSIMD {
-		t.Skip("this processor has no AVX2")
+		t.Skip("this processor runs no kernels")
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {

@@ -32,7 +32,7 @@ type blockBuffer [(chunk+maxBlocks)*64 + 128]int16
 // run out it stops: the remaining blocks stay as they are.
 func (r *mcuReader) store(out *blockBuffer, n int) {
 	if r.assembly() && n*r.blocks <= chunk+maxBlocks {
-		storeBMI2(r, out, n)
+		storeFast(r, out, n)
 		return
 	}
 	r.storePlain(out, n)
@@ -47,7 +47,7 @@ const atOnce = 64
 func (r *mcuReader) skip(n int) {
 	for n > 0 && r.assembly() {
 		step := min(n, atOnce)
-		skipBMI2(r, step)
+		skipFast(r, step)
 		n -= step
 	}
 	r.skipPlain(n)
@@ -58,7 +58,7 @@ func (r *mcuReader) skip(n int) {
 // behind, is checked here; the padding is longer than an MCU. scan_amd64.s says why
 // that, whole tables and a plan that is filled are all that they need.
 func (r *mcuReader) assembly() bool {
-	return useBMI2 && !r.dry && r.n < 64 && uint(r.pos) <= uint(r.end+8) && r.end+padding <= len(r.data) &&
+	return useHuffman && !r.dry && r.n < 64 && uint(r.pos) <= uint(r.end+8) && r.end+padding <= len(r.data) &&
 		0 < r.blocks && r.blocks <= maxBlocks
 }
 

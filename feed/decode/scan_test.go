@@ -55,14 +55,14 @@ func randomReader(r *rand.Rand, size int) mcuReader {
 
 // usePlain switches the kernels in assembly off, or on where the CPU has them.
 func usePlain(plain bool) {
-	useBMI2, useAVX2 = hasBMI2 && !plain, hasAVX2 && !plain
+	useHuffman, useIDCT = hasHuffman && !plain, hasIDCT && !plain
 }
 
-var hasBMI2, hasAVX2 = useBMI2, useAVX2
+var hasHuffman, hasIDCT = useHuffman, useIDCT
 
 // TestAssembly runs random bits through random tables, in assembly and in Go.
 func TestAssembly(t *testing.T) {
-	if !useBMI2 {
+	if !useHuffman {
 		t.Skip("this CPU runs no assembly")
 	}
 	r := rand.New(rand.NewPCG(5, 6))
@@ -73,9 +73,9 @@ func TestAssembly(t *testing.T) {
 		for !a.dry {
 			n := 1 + r.IntN(chunk/a.blocks)
 			fast, slow = blockBuffer{}, blockBuffer{}
-			storeBMI2(&a, &fast, n)
+			storeFast(&a, &fast, n)
 			b.storePlain(&slow, n)
-			skipBMI2(&c, n)
+			skipFast(&c, n)
 			blocks := n * a.blocks * 64
 			if string(bytesOf(fast[:blocks])) != string(bytesOf(slow[:blocks])) {
 				t.Fatal("other coefficients")

@@ -137,7 +137,7 @@ func (r *Rows) doubled(y int, dst []byte, stride int) {
 	}
 	if r.SIMD {
 		r.sumRows(near, far)
-		convertDoubledAVX2(dst, stride, r.lumaRow(y), r.sums[0], r.sums[1], r.width, h)
+		convertDoubledSIMD(dst, stride, r.lumaRow(y), r.sums[0], r.sums[1], r.width, h)
 		return
 	}
 	joined := r.joined[:2*r.chromaWidth]
@@ -192,7 +192,7 @@ func (r *Rows) chromaRows(y int) (near, far int) {
 func (r *Rows) sumRows(near, far int) {
 	n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
 	for i, sums := range r.sums {
-		weighAVX2(sums[begin:], r.padded(1, 1+i, near, r.low, n), r.padded(2, 1+i, far, r.low, n), n)
+		weighSIMD(sums[begin:], r.padded(1, 1+i, near, r.low, n), r.padded(2, 1+i, far, r.low, n), n)
 		repeatEnds(sums[:r.chromaWidth+2], begin, n)
 	}
 }

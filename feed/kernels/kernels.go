@@ -6,9 +6,10 @@
 // bytes. To see that on a processor that runs them all, take features away:
 //
 //	GODEBUG=cpu.avx2=off,cpu.bmi2=off stoker feed --check FOLDER
+//	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
 // It holds no kernel itself: they lie with their callers, in feed/decode and
-// feed/transform, and asm has the generator.
+// feed/transform. asm has the generator of those for amd64, neon that of those for arm64.
 package kernels
 
 import (
@@ -22,16 +23,20 @@ import (
 type Feature string
 
 // The features that kernels need. AVX2 includes AVX, and that the system keeps its registers.
+// ASIMD is NEON: arm64 has it always, so that only GODEBUG takes it away.
 const (
 	AVX2 Feature = "AVX2"
 	BMI2 Feature = "BMI2"
 	F16C Feature = "F16C"
 	FMA  Feature = "FMA"
+
+	ASIMD Feature = "ASIMD"
 )
 
 // GODEBUG has been applied to these when the package begins.
 var present = map[Feature]bool{
 	AVX2: cpu.X86.HasAVX && cpu.X86.HasAVX2, BMI2: cpu.X86.HasBMI2, F16C: cpu.X86.HasF16C, FMA: cpu.X86.HasFMA,
+	ASIMD: cpu.ARM64.HasASIMD,
 }
 
 // Group is a set of routines in assembly that are switched on together.
@@ -43,42 +48,41 @@ type Group struct {
 	Needs    []Feature
 }
 
-// The groups.
-var (
-	Huffman = &Group{
-		"Huffman decoding", "amd64", "feed/decode",
-		[]string{"storeBMI2", "skipBMI2"},
-		[]Feature{BMI2},
-	}
-	InverseDCT = &Group{
-		"inverse DCT", "amd64", "feed/decode",
-		[]string{"idctApartAVX2", "idctBesideAVX2"},
-		[]Feature{AVX2},
-	}
-	Colour = &Group{
-		"colour conversion", "amd64", "feed/decode",
-		[]string{"weigh", "convert", "convertDoubled"},
-		[]Feature{AVX2},
-	}
-	Resample = &Group{
-		"resampling and copying", "amd64", "feed/transform",
-		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
-		[]Feature{AVX2},
-	}
-	Normalize = &Group{
-		"normalising", "amd64", "feed/transform",
-		[]string{"affine32", "affineBrain"},
-		[]Feature{AVX2, FMA},
-	}
-	NormalizeHalf = &Group{
-		"normalising to float16", "amd64", "feed/transform",
-		[]string{"affineHalf"},
-		[]Feature{AVX2, FMA, F16C},
-	}
+// What groups do: dispatchers ask for one by its name.
+const (
+	Huffman       = "Huffman decoding"
+	InverseDCT    = "inverse DCT"
+	Colour        = "colour conversion"
+	Resample      = "resampling and copying"
+	Normalize     = "normalising"
+	NormalizeHalf = "normalising to float16"
 )
 
-// All are the groups, for every architecture.
-var All = []*Group{Huffman, InverseDCT, Colour, Resample, Normalize, NormalizeHalf}
+// All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
+var All = []*Group{
+	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
+	{InverseDCT, "amd64", "feed/decode", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
+	{Colour, "amd64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{
+		Resample, "amd64", "feed/transform",
+		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
+		[]Feature{AVX2},
+	},
+	{Normalize, "amd64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{AVX2, FMA}},
+	{NormalizeHalf, "amd64", "feed/transform", []string{"affineHalf"}, []Feature{AVX2, FMA, F16C}},
+
+	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
+	{InverseDCT, "arm64", "feed/decode", []string{"idctTwo"}, []Feature{ASIMD}},
+	{Colour, "arm64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{Resample, "arm64", "feed/transform", []string{"sumGroups", "sumChunks", "sumLines", "interleave"}, []Feature{ASIMD}},
+	{Normalize, "arm64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{ASIMD}},
+	{NormalizeHalf, "arm64", "feed/transform", []string{"affineHalf"}, []Feature{ASIMD}},
+}
+
+// Run reports whether a group of that name runs on this processor.
+func Run(name string) bool {
+	return slices.ContainsFunc(All, func(g *Group) bool { return g.Name == name && g.Runs() })
+}
 
 // Runs reports whether the group's routines run on this processor.
 func (g *Group) Runs() bool { return g.Arch == runtime.GOARCH && len(g.Lacks()) == 0 }

@@ -1,17 +1,17 @@
 package transform
 
-// sumRowsAVX2 makes n bytes, a multiple of Vector, from the rows of the pairs.
-func sumRowsAVX2(dst, src []byte, stride int, pairs []uint64, n int) {
+// sumRowsSIMD makes n bytes, a multiple of Vector, from the rows of the pairs.
+func sumRowsSIMD(dst, src []byte, stride int, pairs []rowWeight, n int) {
 	_, _ = dst[n-1], src[(2*len(pairs)-1)*stride+n-1]
-	sumPairs(&dst[0], &src[0], stride, &pairs[0], len(pairs), n)
+	sumPairs(&dst[0], &src[0], stride, (*uint64)(&pairs[0]), len(pairs), n)
 }
 
-// sumGroupsAVX2 makes whole groups of stripRows rows.
-func sumGroupsAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
+// sumGroupsSIMD makes whole groups of stripRows rows.
+func sumGroupsSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
 	groups := len(t.origins) / 2
 	_, _ = dst[(stripRows-1)*dstStride+groups*group-1], src[(stripRows-1)*srcStride+t.reach-1]
 	origins, cells := &t.origins[0], &t.cells[0]
-	switch t.pairs {
+	switch t.steps {
 	case 1:
 		sumGroups1(&dst[0], dstStride, &src[0], srcStride, origins, cells, groups)
 	case 2:
@@ -21,8 +21,8 @@ func sumGroupsAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *kern
 	}
 }
 
-// sumChunksAVX2 makes all outputs of stripRows rows.
-func sumChunksAVX2(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
+// sumChunksSIMD makes all outputs of stripRows rows.
+func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
 	_, _ = dst[(stripRows-1)*dstStride+t.outputs-1], src[(stripRows-1)*srcStride+t.reach-1]
 	sumChunks(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, t.outputs)
 }
@@ -48,8 +48,8 @@ func (a *affine) convertPixels(dst, pixels []byte, channel int, dtype string) in
 	return n
 }
 
-// streamAVX2 copies src to dst, which is at least as long.
-func streamAVX2(dst, src []byte) {
+// streamSIMD copies src to dst, which is at least as long.
+func streamSIMD(dst, src []byte) {
 	n := len(src) &^ 31
 	_ = dst[:len(src)]
 	if n > 0 {
@@ -58,8 +58,8 @@ func streamAVX2(dst, src []byte) {
 	copy(dst[n:], src[n:])
 }
 
-// interleaveAVX2 mixes n pixels; all have room for n rounded up to 16.
-func interleaveAVX2(dst, row []byte, stride, n int) {
+// interleaveSIMD mixes n pixels; all have room for n rounded up to 16.
+func interleaveSIMD(dst, row []byte, stride, n int) {
 	n = (n + 15) &^ 15
 	_, _ = dst[3*n-1], row[2*stride+n-1]
 	interleave(&dst[0], &row[0], &row[stride], &row[2*stride], n)

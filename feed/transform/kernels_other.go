@@ -1,11 +1,11 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package transform
 
-func sumRowsAVX2([]byte, []byte, int, []uint64, int)             {}
-func sumGroupsAVX2([]byte, int, []byte, int, *kernelTable)       {}
-func sumChunksAVX2([]byte, int, []byte, int, *kernelTable)       {}
-func streamAVX2([]byte, []byte)                                  {}
+func sumRowsSIMD([]byte, []byte, int, []rowWeight, int)          {}
+func sumGroupsSIMD([]byte, int, []byte, int, *kernelTable)       {}
+func sumChunksSIMD([]byte, int, []byte, int, *kernelTable)       {}
+func streamSIMD([]byte, []byte)                                  {}
 func fence()                                                     {}
-func interleaveAVX2([]byte, []byte, int, int)                    {}
+func interleaveSIMD([]byte, []byte, int, int)                    {}
 func (a *affine) convertPixels(_, _ []byte, _ int, _ string) int { return 0 }

@@ -324,8 +324,8 @@ func (w *Worker) sumColumns(dst []byte, dstStride int, src []byte, srcStride int
 func (w *Worker) sumRows(dst, src []byte, stride, y int) {
 	values := w.down.values[y*w.down.size:][:w.down.size]
 	if w.simd {
-		w.pairs = appendPairs(w.pairs[:0], values)
-		sumRowsAVX2(dst, src, stride, w.pairs, stride)
+		w.rowWeights = appendRowWeights(w.rowWeights[:0], values)
+		sumRowsSIMD(dst, src, stride, w.rowWeights, stride)
 		return
 	}
 	sumRows(dst[:stride], src, values[:w.down.count[y]], w.down.negative)

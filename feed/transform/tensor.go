@@ -146,7 +146,7 @@ func (t *tensor) putLast(dst, row []byte, stride int) {
 		}
 		return
 	}
-	interleaveAVX2(t.mixed, row, stride, f.width)
+	interleaveSIMD(t.mixed, row, stride, f.width)
 	mixed := t.mixed[:3*f.width]
 	if f.bytes == 1 {
 		t.copyRow(dst, mixed)
@@ -159,7 +159,7 @@ func (t *tensor) putLast(dst, row []byte, stride int) {
 
 func (t *tensor) copyRow(dst, pixels []byte) {
 	if t.simd {
-		streamAVX2(dst, pixels)
+		streamSIMD(dst, pixels)
 		return
 	}
 	copy(dst, pixels)

@@ -13,7 +13,7 @@ type Worker struct {
 
 	across, down weights
 	table        kernelTable // of across, in the form of the vector kernel
-	pairs        []uint64    // of down, for one row
+	rowWeights   []rowWeight // of down, for one row
 
 	window  window
 	source  int        // bytes of a plane of a row as it is read

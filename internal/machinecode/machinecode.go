@@ -13,6 +13,7 @@ package machinecode
 import (
 	"debug/elf"
 	"debug/gosym"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,10 +97,14 @@ func (f Function) Sets(arch string) (sets []Set, err error) {
 
 // decode returns the length of the first instruction and the set that it is of.
 func decode(arch string, code []byte) (n int, set Set, ok bool) {
-	if arch != "amd64" {
-		return 0, "", false
+	switch {
+	case arch == "amd64":
+		x := x86{code: code}
+		set, ok = x.instruction()
+		return x.at, set, ok && x.at <= len(code)
+	case arch == "arm64" && len(code) >= 4:
+		set, ok = instruction64(binary.LittleEndian.Uint32(code))
+		return 4, set, ok
 	}
-	x := x86{code: code}
-	set, ok = x.instruction()
-	return x.at, set, ok && x.at <= len(code)
+	return 0, "", false
 }
