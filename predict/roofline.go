@@ -148,7 +148,3 @@ func (r *Roofline) Add(s Setup) error {
 	r.Points = append(r.Points, w)
 	return nil
 }
-
-// tokens is how many tokens a step of the setup takes on all its GPUs: batch
-// times the length of a sequence. 0 where samples are not sequences.
-func (s Setup) tokens() float64 { return s.Batch * atLeastOne(s.GPUs) * s.Load.Workload.Tokens }

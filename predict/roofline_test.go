@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/hardware"
-	"github.com/stoker-dev/stoker/predict/device"
 )
 
 func gpu(t testing.TB, name string) hardware.GPU {
@@ -59,16 +58,5 @@ func TestPointsLieUnderTheRoof(t *testing.T) {
 	if w.Bound != InputSupply || w.Delivered.Point > w.Roof*(1+1e-9) || !near(w.Delivered.Point/w.Roof, 1, 1e-6) ||
 		w.Delivered.Point >= w.Attained.Point {
 		t.Errorf("one worker: %+v", w)
-	}
-}
-
-func TestTokens(t *testing.T) {
-	w, found := device.FindWorkload("gpt2")
-	if !found {
-		t.Skip("no GPT-2")
-	}
-	s := Setup{Batch: 8, GPUs: 4, Load: device.Load{Workload: w}}
-	if got := s.tokens(); got != 32*w.Tokens || !(w.Tokens > 1) {
-		t.Errorf("%v tokens, want batch x GPUs x length", got)
 	}
 }

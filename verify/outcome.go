@@ -108,21 +108,6 @@ const (
 	NotCompared Difference = "not compared"
 )
 
-// symbol is one character for tables: "~" is no detectable difference, "?" is
-// unknown.
-func (d Difference) symbol() string {
-	switch d {
-	case Faster:
-		return "+"
-	case Slower:
-		return "-"
-	case None:
-		return "~"
-	case TooShort, NotCompared:
-	}
-	return "?"
-}
-
 // Kept says whether a promise was kept: where the achieved interval lies beside the
 // promised one.
 type Kept string
