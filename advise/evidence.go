@@ -1,11 +1,14 @@
 package advise
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/predict/replay"
 )
 
@@ -48,6 +51,25 @@ func (e evidence) refuses(fix Fix) string {
 		return "worth 1.00x: the workers are the limit, and everything else waits for their batches"
 	}
 	return ""
+}
+
+// unseenHost is the part of the idle time from which what the host did then decides. [J]
+const unseenHost = 0.5
+
+// bound leaves of a replayed gain what it is at most, where the host of a program without a
+// framework does nothing in most of the idle time that was recorded: it may wait there for
+// a timer, and then nothing that shortens its way there is won.
+func (e evidence) bound(fix *Fix) {
+	if e.verdict.Grounds.Framework != diagnose.FrameworkCUDA {
+		return
+	}
+	for _, c := range e.verdict.Causes {
+		if c.Cause == idle.Unrecorded.String() && c.Share > unseenHost*e.verdict.Idle {
+			fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: fix.Forecast.Speedup.High}
+			fix.Notes = append(fix.Notes, fmt.Sprintf("the host does nothing that was recorded %s of the window: if it waits there "+
+				"for a timer or for input, nothing is gained", stoker.Percent(c.Share)))
+		}
+	}
 }
 
 // ofWorkers are settings that change how many workers there are and how they hand over,

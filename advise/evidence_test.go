@@ -3,6 +3,7 @@ package advise_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,7 +126,11 @@ func TestNoSettingsOfPyTorchWithoutPyTorch(t *testing.T) {
 			for _, f := range v.Findings {
 				said += f.Advice + fmt.Sprint(f.Settings)
 			}
-			for _, word := range []string{"DataLoader(", "torch.", "with_stack", "expandable_segments", "pin_memory", "num_workers", "alloc_conf", "key_averages"} {
+			words := []string{"DataLoader(", "torch.", "with_stack", "expandable_segments", "pin_memory", "num_workers", "alloc_conf", "key_averages"}
+			if framework == "CUDA" { // a program of which nobody knows whether it has batches
+				words = append(words, "batch_size")
+			}
+			for _, word := range words {
 				if strings.Contains(said, word) {
 					t.Errorf("%s of %s: %q in %s", name, framework, word, said)
 				}
@@ -149,5 +154,31 @@ func TestBesideSaturatedWorkers(t *testing.T) {
 	}
 	if len(plan.Fixes) == 0 {
 		t.Error("more workers are not advised")
+	}
+}
+
+// A program that does nothing recorded between its calls may wait there for a timer
+// (SamuelAmsih/CUDA plays 25 frames a second): what shortens the rest is only bounded.
+func TestAGainBesideAnUnseenHostIsBounded(t *testing.T) {
+	for framework, bounded := range map[string]bool{"CUDA": true, "": false} {
+		k := &kinetoFile{}
+		for n := range 12 {
+			at := 10_000 * float64(n)
+			k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 9990, 1, "")
+			for i := range 10 {
+				k.launch(at+20+10*float64(i), 300, "", tensorGEMM)
+			}
+			k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 3000, 1, "")
+		}
+		run := k.read(t)
+		run.Facts.Software.Framework = framework
+		plan := advise.Rank(run, judge.Judge(run))
+		at := slices.IndexFunc(plan.Fixes, func(f advise.Fix) bool { return f.Name == string(stoker.SyncEvery) })
+		if at < 0 {
+			t.Fatalf("%q: no sync_every in %+v", framework, plan)
+		}
+		if s := plan.Fixes[at].Forecast.Speedup; math.IsNaN(s.Point) != bounded || bounded && s.Low > 1 {
+			t.Errorf("%q: %v", framework, s)
+		}
 	}
 }

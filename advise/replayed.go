@@ -226,6 +226,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 		}
 		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit), Untested: untested(c.changes)}
 		fix.Notes = append(c.notes, fix.Forecast.Notes...)
+		e.bound(&fix)
 		if !worthIt(fix.Forecast) && !boundOnly(fix) {
 			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})
 			continue

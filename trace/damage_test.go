@@ -44,6 +44,7 @@ func TestBadFiles(t *testing.T) {
 		"bomb in zstd":      {"t.json.zst", packedZstd(t, append([]byte("["), bytes.Repeat([]byte(" "), 300<<20)...)), "malformed unpacks to far more"},
 		"chrome":            {"t.json", []byte(`{"traceEvents": [{"ph": "X", "cat": "devtools.timeline", "name": "RunTask", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported Chrome browser"},
 		"tensorflow":        {"t.json", []byte(`{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}}, {"ph": "X", "name": "MatMul", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported TensorFlow"},
+		"autograd":          {"t.json", []byte(`[{"name": "aten::slice", "ph": "X", "ts": 136.7, "dur": 184.6, "tid": 1, "pid": "CPU functions", "args": {}}]`), "unsupported before PyTorch 1.8"},
 		"viztracer":         {"t.json", []byte(`{"traceEvents": [{"ph": "X", "cat": "FEE", "name": "f", "pid": 1, "tid": 1, "ts": 5, "dur": 1}], "viztracer_metadata": {}}`), "unsupported VizTracer"},
 		"sqlite":            {"t.sqlite", []byte("SQLite format 3\x00abc"), "malformed ends at byte 19, within the header"},
 		"sqlite by name":    {"t.sqlite", make([]byte, 5000), "unsupported by its name only"},

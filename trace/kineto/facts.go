@@ -324,6 +324,10 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	}
 }
 
+// autogradName begins the names of operators, which only torch.autograd's old profiler
+// writes without a category.
+const autogradName = "aten::"
+
 // foreign says what a file without a single event of PyTorch's is.
 func (m *merger) foreign() error {
 	s := m.store
@@ -355,6 +359,11 @@ func (m *merger) foreign() error {
 	}
 	if _, found := m.meta["viztracer_metadata"]; found {
 		return &ForeignError{"a trace of VizTracer", "record the device's work too, with torch.profiler"}
+	}
+	if s.strange[autogradName] > 0 {
+		return &ForeignError{
+			"a trace of torch.autograd.profiler of before PyTorch 1.8", "record with torch.profiler and export_chrome_trace",
+		}
 	}
 	if s.strange["Op"] > 0 {
 		return &ForeignError{"a trace of TensorFlow in JSON", "give the .xplane.pb that lies beside it"}

@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -116,7 +117,11 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 	}
 	if drop, reason := e.useless(c); drop {
 		out.dropped[reason]++
-		if reason == unknownWhy {
+		switch {
+		case reason != unknownWhy:
+		case len(e.cat) == 0 && bytes.HasPrefix(e.name, []byte(autogradName)):
+			out.countStrange([]byte(autogradName))
+		default:
 			out.countStrange(e.cat)
 		}
 		return
