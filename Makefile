@@ -157,7 +157,7 @@ man: go ## bin/man: a manual page per verb
 	go test -count=1 ./cmd/stoker -run '^TestManualPages$$' -man $(CURDIR)/bin/man
 
 .PHONY: pictures
-pictures: build ## the pictures of README.md (needs chromium)
+pictures: build ## the pictures of the manual (needs chromium)
 	docs/pictures/make
 
 .PHONY: licenses

@@ -3,7 +3,7 @@
 
 Nothing is published and nothing signed: what is made can be looked at, compared with what another
 clone makes (it is the same, byte for byte) and uploaded by hand. Needs Go, Python 3.10 or newer and
-a Debian 12 with apt-get (for the image's glibc). docs/start.md lists what is made.
+a Debian 12 with apt-get (for the image's glibc). release/RESULTS.md lists what is made.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ func TestReferenceVerbs(t *testing.T) {
 		}
 		var help strings.Builder
 		writeVerbHelp(&help, cmd)
-		text := strings.TrimSuffix(help.String(), generalFlags+"\n")
+		text := narrow(strings.TrimSuffix(help.String(), generalFlags+"\n"))
 		fmt.Fprintf(&b, "%s %s\n\n```\n%s```\n\n", strings.Repeat("#", depth), cmd.CommandPath(), text)
 		for _, sub := range cmd.Commands() {
 			write(sub, depth+1)
@@ -52,6 +53,23 @@ func TestReferenceVerbs(t *testing.T) {
 	}
 	fmt.Fprintf(&b, "%s\n", generalFlags)
 	golden.CheckPart(t, referencePage, "verbs", b.String())
+}
+
+// narrow breaks what is wider than a page of the manual: a command goes on behind a backslash.
+func narrow(help string) string {
+	var lines []string
+	for line := range strings.SplitSeq(help, "\n") {
+		for utf8.RuneCountInString(line) > 100 {
+			at := strings.LastIndexByte(line[:97], ' ')
+			if !strings.HasPrefix(line, "  ") {
+				lines, line = append(lines, line[:at]), line[at+1:]
+				continue
+			}
+			lines, line = append(lines, line[:at]+" \\"), "      "+line[at+1:]
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // The reference has every schema, with the fields of its object.
