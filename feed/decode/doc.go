@@ -1,6 +1,6 @@
 // Package decode turns the bytes of an image file into planes of samples: of the
 // part that a crop needs, and not more. JPEG is decoded here, without cgo, to the
-// bytes that libjpeg-turbo gives (accurate integer IDCT, as on x86-64 with AVX2) and
+// bytes that libjpeg-turbo gives (accurate integer IDCT, as with AVX2 or NEON) and
 // so Pillow; PNG, WebP, BMP and GIF come from libraries, with caps in front.
 //
 //	ReadHeader  sniff.go              which format

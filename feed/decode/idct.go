@@ -1,10 +1,15 @@
 package decode
 
-// The inverse DCT of libjpeg-turbo (ISLOW), as its AVX2 routine computes it, also
-// for coefficients that no encoder writes: products with the quantisation table
-// wrap at 16 bits, so do sums of two inputs, and each pass saturates to 16 bits.
-// idctWild does all of this; where no number is large, idctPlain gives the same
-// bytes in less time.
+import "runtime"
+
+// The inverse DCT of libjpeg-turbo (ISLOW), as its routine for this architecture computes it,
+// also for coefficients that no encoder writes: products with the quantisation table
+// wrap at 16 bits, so do sums of two inputs. The first pass saturates to 16 bits with AVX2,
+// and wraps with NEON. idctWild does all of this; where no number is large, idctPlain gives
+// the same bytes in less time.
+
+// wraps says that the first pass is NEON's (jidctint-neon.c: vrshrn_n_s32).
+const wraps = runtime.GOARCH == "arm64"
 
 // pairQuant is the quantisation of two blocks: row r of the first block's table at
 // 16*r, of the second's at 16*r+8.
@@ -139,7 +144,7 @@ func halves(add, i0, i1, i2, i3, i4, i5, i6, i7 int32) (e0, e1, e2, e3, o0, o1, 
 // idctWild is idctPlain for any coefficients.
 func idctWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	var w [64]int16
-	flat := true // no vertical frequency at all: libjpeg-turbo's shortcut, which wraps where the full way saturates
+	flat := !wraps // no vertical frequency at all: libjpeg-turbo's shortcut, which wraps where the full way saturates
 	for _, v := range c[8:] {
 		flat = flat && v == 0
 	}
@@ -155,7 +160,9 @@ func idctWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
 			in[y] = c[8*y+x] * q[16*y+x]
 		}
 		for y, v := range wildPass(11, &in) {
-			w[8*y+x] = v
+			if w[8*y+x] = int16(v); !wraps {
+				w[8*y+x] = saturate(v)
+			}
 		}
 	}
 	for y := range 8 {
@@ -165,8 +172,8 @@ func idctWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	}
 }
 
-// wildPass is one pass over 8 inputs, rounded off by shift bits and saturated.
-func wildPass(shift uint, in *[8]int16) (out [8]int16) {
+// wildPass is one pass over 8 inputs, rounded off by shift bits.
+func wildPass(shift uint, in *[8]int16) (out [8]int32) {
 	wide := func(v int16) int32 { return int32(v) }
 	round := int32(1) << (shift - 1)
 	t0, t1 := wide(in[0]+in[4])<<13+round, wide(in[0]-in[4])<<13+round
@@ -184,7 +191,7 @@ func wildPass(shift uint, in *[8]int16) (out [8]int16) {
 		s7*(f0298-f0899) - s1*f0899 + z3,
 	}
 	for i := range even {
-		out[i], out[7-i] = saturate((even[i]+odd[i])>>shift), saturate((even[i]-odd[i])>>shift)
+		out[i], out[7-i] = (even[i]+odd[i])>>shift, (even[i]-odd[i])>>shift
 	}
 	return out
 }

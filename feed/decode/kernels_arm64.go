@@ -32,11 +32,12 @@ var idctFactors = [16]int16{
 }
 
 func idctApart(blocks *[128]int16, q *pairQuant, a, b *byte, stride int) bool {
-	return idctTwo(blocks, (*[128]int16)(q), a, b, stride, &idctFactors)
+	idctTwo(blocks, (*[128]int16)(q), a, b, stride, &idctFactors)
+	return true
 }
 
 func idctTogether(blocks *[128]int16, q *pairQuant, a []byte, stride int) bool {
-	return idctTwo(blocks, (*[128]int16)(q), &a[0], &a[8], stride, &idctFactors)
+	return idctApart(blocks, q, &a[0], &a[8], stride)
 }
 
 func storeFast(r *mcuReader, out *blockBuffer, n int) { storeHuffman(r, out, n, &place) }

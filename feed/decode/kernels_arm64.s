@@ -508,313 +508,550 @@ TEXT ·skipHuffman(SB), NOSPLIT, $0-16
 	WORD $0x39010001 // 205: strb w1, [x0, #64]
 	WORD $0x17ffff9e // 206: b 108
 
-// func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16) bool
-TEXT ·idctTwo(SB), NOSPLIT, $0-49
+// func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16)
+TEXT ·idctTwo(SB), NOSPLIT, $0-48
 	MOVD blocks+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
 	MOVD b+24(FP), R3
 	MOVD stride+32(FP), R4
 	MOVD factors+40(FP), R5
-	WORD $0xad400023 // 0: ldp q3, q0, [x1]
-	WORD $0x3dc00004 // 1: ldr q4, [x0]
-	WORD $0x3dc02002 // 2: ldr q2, [x0, #128]
-	WORD $0x4e639c84 // 3: mul v4.8h, v4.8h, v3.8h
-	WORD $0x4e609c42 // 4: mul v2.8h, v2.8h, v0.8h
-	WORD $0x4f125480 // 5: shl v0.8h, v4.8h, #2
-	WORD $0x4f125441 // 6: shl v1.8h, v2.8h, #2
-	WORD $0x4f1e0400 // 7: sshr v0.8h, v0.8h, #2
-	WORD $0x4f1e0421 // 8: sshr v1.8h, v1.8h, #2
-	WORD $0x6e241c00 // 9: eor v0.16b, v0.16b, v4.16b
-	WORD $0x6e221c21 // 10: eor v1.16b, v1.16b, v2.16b
-	WORD $0x4ea11c00 // 11: orr v0.16b, v0.16b, v1.16b
-	WORD $0x5e180401 // 12: mov d1, v0.d[1]
-	WORD $0x0ea01c20 // 13: orr v0.8b, v1.8b, v0.8b
-	WORD $0x9e660006 // 14: fmov x6, d0
-	WORD $0xb50022e6 // 15: cbnz x6, 294
-	WORD $0xad4004a0 // 16: ldp q0, q1, [x5]
-	WORD $0x0f04e406 // 17: movi v6.8b, #0x80
-	WORD $0x4f000405 // 18: movi v5.4s, #0x0
-	WORD $0x9100402b // 19: add x11, x1, #0x10
-	WORD $0xad41a40e // 20: ldp q14, q9, [x0, #48]
-	WORD $0x8b040049 // 21: add x9, x2, x4
-	WORD $0x3dc01827 // 22: ldr q7, [x1, #96]
-	WORD $0x8b040128 // 23: add x8, x9, x4
-	WORD $0x3dc01c0f // 24: ldr q15, [x0, #112]
-	WORD $0x8b040107 // 25: add x7, x8, x4
-	WORD $0x3dc03823 // 26: ldr q3, [x1, #224]
-	WORD $0x8b0400e6 // 27: add x6, x7, x4
-	WORD $0x4e679dce // 28: mul v14.8h, v14.8h, v7.8h
-	WORD $0x8b0400c5 // 29: add x5, x6, x4
-	WORD $0x3dc00411 // 30: ldr q17, [x0, #16]
-	WORD $0x8b0400aa // 31: add x10, x5, x4
-	WORD $0x4e639def // 32: mul v15.8h, v15.8h, v3.8h
-	WORD $0x3dc0082a // 33: ldr q10, [x1, #32]
-	WORD $0xad42b012 // 34: ldp q18, q12, [x0, #80]
-	WORD $0x3dc02822 // 35: ldr q2, [x1, #160]
-	WORD $0x4e6f85c7 // 36: add v7.8h, v14.8h, v15.8h
-	WORD $0x3dc00803 // 37: ldr q3, [x0, #32]
-	WORD $0x3dc0102b // 38: ldr q11, [x1, #64]
-	WORD $0x3dc02028 // 39: ldr q8, [x1, #128]
-	WORD $0x4e6a9e31 // 40: mul v17.8h, v17.8h, v10.8h
-	WORD $0x4e629e52 // 41: mul v18.8h, v18.8h, v2.8h
-	WORD $0x4f70a0f5 // 42: smull2 v21.4s, v7.8h, v0.h[3]
-	WORD $0x4e6b9c63 // 43: mul v3.8h, v3.8h, v11.8h
-	WORD $0x4e689d29 // 44: mul v9.8h, v9.8h, v8.8h
-	WORD $0x4e728630 // 45: add v16.8h, v17.8h, v18.8h
-	WORD $0x0f50a8e8 // 46: smull v8.4s, v7.4h, v0.h[5]
-	WORD $0x0f70a0e2 // 47: smull v2.4s, v7.4h, v0.h[3]
-	WORD $0x4f50a8eb // 48: smull2 v11.4s, v7.8h, v0.h[5]
-	WORD $0x4eb51ea7 // 49: mov v7.16b, v21.16b
-	WORD $0x6e698493 // 50: sub v19.8h, v4.8h, v9.8h
-	WORD $0x4e698489 // 51: add v9.8h, v4.8h, v9.8h
-	WORD $0x4ea81d04 // 52: mov v4.16b, v8.16b
-	WORD $0x4f502a07 // 53: smlal2 v7.4s, v16.8h, v0.h[5]
-	WORD $0x3dc0302a // 54: ldr q10, [x1, #192]
-	WORD $0xad001405 // 55: stp q5, q5, [x0]
-	WORD $0x0f502a02 // 56: smlal v2.4s, v16.4h, v0.h[5]
-	WORD $0xad011405 // 57: stp q5, q5, [x0, #32]
-	WORD $0x0f402a04 // 58: smlal v4.4s, v16.4h, v0.h[4]
-	WORD $0xad021405 // 59: stp q5, q5, [x0, #64]
-	WORD $0x4f402a0b // 60: smlal2 v11.4s, v16.8h, v0.h[4]
-	WORD $0xad031405 // 61: stp q5, q5, [x0, #96]
-	WORD $0x4ea71cf5 // 62: mov v21.16b, v7.16b
-	WORD $0x4e6a9d8c // 63: mul v12.8h, v12.8h, v10.8h
-	WORD $0x4f6029e7 // 64: smlal2 v7.4s, v15.8h, v0.h[6]
-	WORD $0x5e18046a // 65: mov d10, v3.d[1]
-	WORD $0x4ea21c54 // 66: mov v20.16b, v2.16b
-	WORD $0x4ea41c98 // 67: mov v24.16b, v4.16b
-	WORD $0x0f7121c2 // 68: smlal v2.4s, v14.4h, v1.h[3]
-	WORD $0x0f512244 // 69: smlal v4.4s, v18.4h, v1.h[1]
-	WORD $0x0f40a06d // 70: smull v13.4s, v3.4h, v0.h[0]
-	WORD $0x4f7121d5 // 71: smlal2 v21.4s, v14.8h, v1.h[3]
-	WORD $0x4eab1d79 // 72: mov v25.16b, v11.16b
-	WORD $0x0f60a063 // 73: smull v3.4s, v3.4h, v0.h[2]
-	WORD $0x0f1da536 // 74: sshll v22.4s, v9.4h, #13
-	WORD $0x0f612242 // 75: smlal v2.4s, v18.4h, v1.h[2]
-	WORD $0x0f50218d // 76: smlal v13.4s, v12.4h, v0.h[1]
-	WORD $0x0f1da668 // 77: sshll v8.4s, v19.4h, #13
-	WORD $0x0f6121c4 // 78: smlal v4.4s, v14.4h, v1.h[2]
-	WORD $0x4f612255 // 79: smlal2 v21.4s, v18.8h, v1.h[2]
-	WORD $0x0f402183 // 80: smlal v3.4s, v12.4h, v0.h[0]
-	WORD $0x0f6029f4 // 81: smlal v20.4s, v15.4h, v0.h[6]
-	WORD $0x0f412238 // 82: smlal v24.4s, v17.4h, v1.h[0]
-	WORD $0x4f412239 // 83: smlal2 v25.4s, v17.8h, v1.h[0]
-	WORD $0x4f51224b // 84: smlal2 v11.4s, v18.8h, v1.h[1]
-	WORD $0x0f40a15a // 85: smull v26.4s, v10.4h, v0.h[0]
-	WORD $0x4ea71cf2 // 86: mov v18.16b, v7.16b
-	WORD $0x0f60a14a // 87: smull v10.4s, v10.4h, v0.h[2]
-	WORD $0x0f702a34 // 88: smlal v20.4s, v17.4h, v0.h[7]
-	WORD $0x0f7029f8 // 89: smlal v24.4s, v15.4h, v0.h[7]
-	WORD $0x4f702a32 // 90: smlal2 v18.4s, v17.8h, v0.h[7]
-	WORD $0x4ea885b0 // 91: add v16.4s, v13.4s, v8.4s
-	WORD $0x4f50219a // 92: smlal2 v26.4s, v12.8h, v0.h[1]
-	WORD $0x4f40218a // 93: smlal2 v10.4s, v12.8h, v0.h[0]
-	WORD $0x4eb68467 // 94: add v7.4s, v3.4s, v22.4s
-	WORD $0x6ead8508 // 95: sub v8.4s, v8.4s, v13.4s
-	WORD $0x6ea386c3 // 96: sub v3.4s, v22.4s, v3.4s
-	WORD $0x4ea41c8d // 97: mov v13.16b, v4.16b
-	WORD $0x4f1da673 // 98: sshll2 v19.4s, v19.8h, #13
-	WORD $0x4f1da529 // 99: sshll2 v9.4s, v9.8h, #13
-	WORD $0x4eb91f31 // 100: mov v17.16b, v25.16b
-	WORD $0x4f6121cb // 101: smlal2 v11.4s, v14.8h, v1.h[2]
-	WORD $0x4eb38756 // 102: add v22.4s, v26.4s, v19.4s
-	WORD $0x4ea98557 // 103: add v23.4s, v10.4s, v9.4s
-	WORD $0x6eba8673 // 104: sub v19.4s, v19.4s, v26.4s
-	WORD $0x4f7029f1 // 105: smlal2 v17.4s, v15.8h, v0.h[7]
-	WORD $0x4ea2860c // 106: add v12.4s, v16.4s, v2.4s
-	WORD $0x6eaa8529 // 107: sub v9.4s, v9.4s, v10.4s
-	WORD $0x6ea28610 // 108: sub v16.4s, v16.4s, v2.4s
-	WORD $0x4eb4846a // 109: add v10.4s, v3.4s, v20.4s
-	WORD $0x4eb884e2 // 110: add v2.4s, v7.4s, v24.4s
-	WORD $0x4ea48504 // 111: add v4.4s, v8.4s, v4.4s
-	WORD $0x6eb884e7 // 112: sub v7.4s, v7.4s, v24.4s
-	WORD $0x6ead8508 // 113: sub v8.4s, v8.4s, v13.4s
-	WORD $0x6eb48463 // 114: sub v3.4s, v3.4s, v20.4s
-	WORD $0x4eb586ce // 115: add v14.4s, v22.4s, v21.4s
-	WORD $0x4eb186ed // 116: add v13.4s, v23.4s, v17.4s
-	WORD $0x4eab8674 // 117: add v20.4s, v19.4s, v11.4s
-	WORD $0x4eb2852f // 118: add v15.4s, v9.4s, v18.4s
-	WORD $0x6eb586d5 // 119: sub v21.4s, v22.4s, v21.4s
-	WORD $0x6eb186f1 // 120: sub v17.4s, v23.4s, v17.4s
-	WORD $0x6eab866b // 121: sub v11.4s, v19.4s, v11.4s
-	WORD $0x6eb28529 // 122: sub v9.4s, v9.4s, v18.4s
-	WORD $0x0f159d8c // 123: sqrshrn v12.4h, v12.4s, #11
-	WORD $0x0f159e10 // 124: sqrshrn v16.4h, v16.4s, #11
-	WORD $0x0f159c42 // 125: sqrshrn v2.4h, v2.4s, #11
-	WORD $0x0f159ce7 // 126: sqrshrn v7.4h, v7.4s, #11
-	WORD $0x0f159c84 // 127: sqrshrn v4.4h, v4.4s, #11
-	WORD $0x0f159d08 // 128: sqrshrn v8.4h, v8.4s, #11
-	WORD $0x0f159d4a // 129: sqrshrn v10.4h, v10.4s, #11
-	WORD $0x0f159c63 // 130: sqrshrn v3.4h, v3.4s, #11
-	WORD $0x4f159dcc // 131: sqrshrn2 v12.8h, v14.4s, #11
-	WORD $0x4f159eb0 // 132: sqrshrn2 v16.8h, v21.4s, #11
-	WORD $0x4f159e27 // 133: sqrshrn2 v7.8h, v17.4s, #11
-	WORD $0x4f159da2 // 134: sqrshrn2 v2.8h, v13.4s, #11
-	WORD $0x4f159e84 // 135: sqrshrn2 v4.8h, v20.4s, #11
-	WORD $0x4f159d68 // 136: sqrshrn2 v8.8h, v11.4s, #11
-	WORD $0x4f159dea // 137: sqrshrn2 v10.8h, v15.4s, #11
-	WORD $0x4f159d23 // 138: sqrshrn2 v3.8h, v9.4s, #11
-	WORD $0x4e476a0e // 139: trn2 v14.8h, v16.8h, v7.8h
-	WORD $0x4e4c6849 // 140: trn2 v9.8h, v2.8h, v12.8h
-	WORD $0x4e4a688f // 141: trn2 v15.8h, v4.8h, v10.8h
-	WORD $0x4e48686b // 142: trn2 v11.8h, v3.8h, v8.8h
-	WORD $0x4e4c2842 // 143: trn1 v2.8h, v2.8h, v12.8h
-	WORD $0x4e4a2884 // 144: trn1 v4.8h, v4.8h, v10.8h
-	WORD $0x4e8f692c // 145: trn2 v12.4s, v9.4s, v15.4s
-	WORD $0x4e8e696d // 146: trn2 v13.4s, v11.4s, v14.4s
-	WORD $0x4e8f292a // 147: trn1 v10.4s, v9.4s, v15.4s
-	WORD $0x4e482863 // 148: trn1 v3.8h, v3.8h, v8.8h
-	WORD $0x4e472a08 // 149: trn1 v8.8h, v16.8h, v7.8h
-	WORD $0x4ecd398f // 150: zip1 v15.2d, v12.2d, v13.2d
-	WORD $0x4ecd7990 // 151: zip2 v16.2d, v12.2d, v13.2d
-	WORD $0x4e8e2967 // 152: trn1 v7.4s, v11.4s, v14.4s
-	WORD $0x4e842849 // 153: trn1 v9.4s, v2.4s, v4.4s
-	WORD $0x4e88286b // 154: trn1 v11.4s, v3.4s, v8.4s
-	WORD $0x4e846842 // 155: trn2 v2.4s, v2.4s, v4.4s
-	WORD $0x4ec73951 // 156: zip1 v17.2d, v10.2d, v7.2d
-	WORD $0x4ec77952 // 157: zip2 v18.2d, v10.2d, v7.2d
-	WORD $0x4e886863 // 158: trn2 v3.4s, v3.4s, v8.4s
-	WORD $0x4e6f8607 // 159: add v7.8h, v16.8h, v15.8h
-	WORD $0x4ecb392c // 160: zip1 v12.2d, v9.2d, v11.2d
-	WORD $0x4e71864a // 161: add v10.8h, v18.8h, v17.8h
-	WORD $0x4ec33848 // 162: zip1 v8.2d, v2.2d, v3.2d
-	WORD $0x4ecb7929 // 163: zip2 v9.2d, v9.2d, v11.2d
-	WORD $0x0f50a8eb // 164: smull v11.4s, v7.4h, v0.h[5]
-	WORD $0x4ec37842 // 165: zip2 v2.2d, v2.2d, v3.2d
-	WORD $0x0f70a0e4 // 166: smull v4.4s, v7.4h, v0.h[3]
-	WORD $0x6e698594 // 167: sub v20.8h, v12.8h, v9.8h
-	WORD $0x5e180503 // 168: mov d3, v8.d[1]
-	WORD $0x4e6c8529 // 169: add v9.8h, v9.8h, v12.8h
-	WORD $0x0f40294b // 170: smlal v11.4s, v10.4h, v0.h[4]
-	WORD $0x4f70a0ec // 171: smull2 v12.4s, v7.8h, v0.h[3]
-	WORD $0x4f50a8e7 // 172: smull2 v7.4s, v7.8h, v0.h[5]
-	WORD $0x0f502944 // 173: smlal v4.4s, v10.4h, v0.h[5]
-	WORD $0x0f40a115 // 174: smull v21.4s, v8.4h, v0.h[0]
-	WORD $0x4f50294c // 175: smlal2 v12.4s, v10.8h, v0.h[5]
-	WORD $0x4f402947 // 176: smlal2 v7.4s, v10.8h, v0.h[4]
-	WORD $0x0f40a079 // 177: smull v25.4s, v3.4h, v0.h[0]
-	WORD $0x0f60a06d // 178: smull v13.4s, v3.4h, v0.h[2]
-	WORD $0x4eab1d6e // 179: mov v14.16b, v11.16b
-	WORD $0x0f60a108 // 180: smull v8.4s, v8.4h, v0.h[2]
-	WORD $0x0f502055 // 181: smlal v21.4s, v2.4h, v0.h[1]
-	WORD $0x4f40204d // 182: smlal2 v13.4s, v2.8h, v0.h[0]
-	WORD $0x0f1da693 // 183: sshll v19.4s, v20.4h, #13
-	WORD $0x0f402048 // 184: smlal v8.4s, v2.4h, v0.h[0]
-	WORD $0x0f1da523 // 185: sshll v3.4s, v9.4h, #13
-	WORD $0x0f41222e // 186: smlal v14.4s, v17.4h, v1.h[0]
-	WORD $0x4f502059 // 187: smlal2 v25.4s, v2.8h, v0.h[1]
-	WORD $0x4ea41c96 // 188: mov v22.16b, v4.16b
-	WORD $0x4eac1d82 // 189: mov v2.16b, v12.16b
-	WORD $0x4ea71cfa // 190: mov v26.16b, v7.16b
-	WORD $0x4eb386aa // 191: add v10.4s, v21.4s, v19.4s
-	WORD $0x0f602a16 // 192: smlal v22.4s, v16.4h, v0.h[6]
-	WORD $0x6eb58673 // 193: sub v19.4s, v19.4s, v21.4s
-	WORD $0x0f7121e4 // 194: smlal v4.4s, v15.4h, v1.h[3]
-	WORD $0x4ea38515 // 195: add v21.4s, v8.4s, v3.4s
-	WORD $0x0f51224b // 196: smlal v11.4s, v18.4h, v1.h[1]
-	WORD $0x6ea88463 // 197: sub v3.4s, v3.4s, v8.4s
-	WORD $0x4eac1d97 // 198: mov v23.16b, v12.16b
-	WORD $0x4f602a02 // 199: smlal2 v2.4s, v16.8h, v0.h[6]
-	WORD $0x4eae1dc8 // 200: mov v8.16b, v14.16b
-	WORD $0x4f51225a // 201: smlal2 v26.4s, v18.8h, v1.h[1]
-	WORD $0x4f412227 // 202: smlal2 v7.4s, v17.8h, v1.h[0]
-	WORD $0x0f612244 // 203: smlal v4.4s, v18.4h, v1.h[2]
-	WORD $0x0f702a08 // 204: smlal v8.4s, v16.4h, v0.h[7]
-	WORD $0x0f6121eb // 205: smlal v11.4s, v15.4h, v1.h[2]
-	WORD $0x0f702a36 // 206: smlal v22.4s, v17.4h, v0.h[7]
-	WORD $0x4f1da529 // 207: sshll2 v9.4s, v9.8h, #13
-	WORD $0x4f702a22 // 208: smlal2 v2.4s, v17.8h, v0.h[7]
-	WORD $0x4f702a07 // 209: smlal2 v7.4s, v16.8h, v0.h[7]
-	WORD $0x4f1da694 // 210: sshll2 v20.4s, v20.8h, #13
-	WORD $0x4f7121f7 // 211: smlal2 v23.4s, v15.8h, v1.h[3]
-	WORD $0x4eba1f51 // 212: mov v17.16b, v26.16b
-	WORD $0x6ead852e // 213: sub v14.4s, v9.4s, v13.4s
-	WORD $0x0e64414c // 214: addhn v12.4h, v10.4s, v4.4s
-	WORD $0x4eb48738 // 215: add v24.4s, v25.4s, v20.4s
-	WORD $0x4f6121f1 // 216: smlal2 v17.4s, v15.8h, v1.h[2]
-	WORD $0x4f612257 // 217: smlal2 v23.4s, v18.8h, v1.h[2]
-	WORD $0x0e64614a // 218: subhn v10.4h, v10.4s, v4.4s
-	WORD $0x4ea985b2 // 219: add v18.4s, v13.4s, v9.4s
-	WORD $0x4ea21c44 // 220: mov v4.16b, v2.16b
-	WORD $0x4ea71ced // 221: mov v13.16b, v7.16b
-	WORD $0x6eb98694 // 222: sub v20.4s, v20.4s, v25.4s
-	WORD $0x0e6842a2 // 223: addhn v2.4h, v21.4s, v8.4s
-	WORD $0x0e6862a7 // 224: subhn v7.4h, v21.4s, v8.4s
-	WORD $0x0e6b4269 // 225: addhn v9.4h, v19.4s, v11.4s
-	WORD $0x0e6b6268 // 226: subhn v8.4h, v19.4s, v11.4s
-	WORD $0x0e76406b // 227: addhn v11.4h, v3.4s, v22.4s
-	WORD $0x0e766063 // 228: subhn v3.4h, v3.4s, v22.4s
-	WORD $0x4e6d6247 // 229: subhn2 v7.8h, v18.4s, v13.4s
-	WORD $0x4e716288 // 230: subhn2 v8.8h, v20.4s, v17.4s
-	WORD $0x4e6441cb // 231: addhn2 v11.8h, v14.4s, v4.4s
-	WORD $0x4e6461c3 // 232: subhn2 v3.8h, v14.4s, v4.4s
-	WORD $0x4e77430c // 233: addhn2 v12.8h, v24.4s, v23.4s
-	WORD $0x4e6d4242 // 234: addhn2 v2.8h, v18.4s, v13.4s
-	WORD $0x4e77630a // 235: subhn2 v10.8h, v24.4s, v23.4s
-	WORD $0x4e714289 // 236: addhn2 v9.8h, v20.4s, v17.4s
-	WORD $0x4e48286d // 237: trn1 v13.8h, v3.8h, v8.8h
-	WORD $0x4e4c2844 // 238: trn1 v4.8h, v2.8h, v12.8h
-	WORD $0x4e472950 // 239: trn1 v16.8h, v10.8h, v7.8h
-	WORD $0x4e4b2931 // 240: trn1 v17.8h, v9.8h, v11.8h
-	WORD $0x4e47694a // 241: trn2 v10.8h, v10.8h, v7.8h
-	WORD $0x4e4b6929 // 242: trn2 v9.8h, v9.8h, v11.8h
-	WORD $0x4e4c6842 // 243: trn2 v2.8h, v2.8h, v12.8h
-	WORD $0x4e486863 // 244: trn2 v3.8h, v3.8h, v8.8h
-	WORD $0x4e9029af // 245: trn1 v15.4s, v13.4s, v16.4s
-	WORD $0x4e912888 // 246: trn1 v8.4s, v4.4s, v17.4s
-	WORD $0x4e892847 // 247: trn1 v7.4s, v2.4s, v9.4s
-	WORD $0x4e8a286e // 248: trn1 v14.4s, v3.4s, v10.4s
-	WORD $0x4e916884 // 249: trn2 v4.4s, v4.4s, v17.4s
-	WORD $0x4e9069ad // 250: trn2 v13.4s, v13.4s, v16.4s
-	WORD $0x4e8a6863 // 251: trn2 v3.4s, v3.4s, v10.4s
-	WORD $0x4e896842 // 252: trn2 v2.4s, v2.4s, v9.4s
-	WORD $0x4ecf390c // 253: zip1 v12.2d, v8.2d, v15.2d
-	WORD $0x4ece38eb // 254: zip1 v11.2d, v7.2d, v14.2d
-	WORD $0x4ecd388a // 255: zip1 v10.2d, v4.2d, v13.2d
-	WORD $0x4ec33849 // 256: zip1 v9.2d, v2.2d, v3.2d
-	WORD $0x0f0e9d8c // 257: sqrshrn v12.8b, v12.8h, #2
-	WORD $0x4ecf7908 // 258: zip2 v8.2d, v8.2d, v15.2d
-	WORD $0x0f0e9d6b // 259: sqrshrn v11.8b, v11.8h, #2
-	WORD $0x4ece78e7 // 260: zip2 v7.2d, v7.2d, v14.2d
-	WORD $0x0f0e9d4a // 261: sqrshrn v10.8b, v10.8h, #2
-	WORD $0x4ecd7884 // 262: zip2 v4.2d, v4.2d, v13.2d
-	WORD $0x4ec37842 // 263: zip2 v2.2d, v2.2d, v3.2d
-	WORD $0x0f0e9d29 // 264: sqrshrn v9.8b, v9.8h, #2
-	WORD $0x2e2c1ccc // 265: eor v12.8b, v6.8b, v12.8b
-	WORD $0x2e2b1ccb // 266: eor v11.8b, v6.8b, v11.8b
-	WORD $0x0f0e9d08 // 267: sqrshrn v8.8b, v8.8h, #2
-	WORD $0x0f0e9ce7 // 268: sqrshrn v7.8b, v7.8h, #2
-	WORD $0x2e2a1cca // 269: eor v10.8b, v6.8b, v10.8b
-	WORD $0x2e291cc3 // 270: eor v3.8b, v6.8b, v9.8b
-	WORD $0x0f0e9c84 // 271: sqrshrn v4.8b, v4.8h, #2
-	WORD $0xfd00004c // 272: str d12, [x2]
-	WORD $0x0f0e9c42 // 273: sqrshrn v2.8b, v2.8h, #2
-	WORD $0xfc24684b // 274: str d11, [x2, x4]
-	WORD $0x2e281cc8 // 275: eor v8.8b, v6.8b, v8.8b
-	WORD $0x2e271cc7 // 276: eor v7.8b, v6.8b, v7.8b
-	WORD $0xfc24692a // 277: str d10, [x9, x4]
-	WORD $0x2e241cc4 // 278: eor v4.8b, v6.8b, v4.8b
-	WORD $0xfc246903 // 279: str d3, [x8, x4]
-	WORD $0x2e221cc2 // 280: eor v2.8b, v6.8b, v2.8b
-	WORD $0xfc2468e8 // 281: str d8, [x7, x4]
-	WORD $0xfc2468c7 // 282: str d7, [x6, x4]
-	WORD $0xfc2468a4 // 283: str d4, [x5, x4]
-	WORD $0xfc246942 // 284: str d2, [x10, x4]
-	WORD $0xeb0b003f // 285: cmp x1, x11
-	WORD $0x540000c0 // 286: b.eq 292
-	WORD $0x3cc10c23 // 287: ldr q3, [x1, #16]!
-	WORD $0xaa0303e2 // 288: mov x2, x3
-	WORD $0x3cc80c04 // 289: ldr q4, [x0, #128]!
-	WORD $0x4e639c84 // 290: mul v4.8h, v4.8h, v3.8h
-	WORD $0x17fffef1 // 291: b 20
-	WORD $0x52800020 // 292: mov w0, #0x1
-	JMP done
-	WORD $0x52800000 // 294: mov w0, #0x0
-	JMP done
-
-done:
-	MOVB R0, ret+48(FP)
+	WORD $0xad414402 // 0: ldp q2, q17, [x0, #32]
+	WORD $0x0f04e404 // 1: movi v4.8b, #0x80
+	WORD $0x3dc01821 // 2: ldr q1, [x1, #96]
+	WORD $0x8b04004f // 3: add x15, x2, x4
+	WORD $0xad43400e // 4: ldp q14, q16, [x0, #96]
+	WORD $0x8b0401ee // 5: add x14, x15, x4
+	WORD $0x3dc03820 // 6: ldr q0, [x1, #224]
+	WORD $0x8b0401cd // 7: add x13, x14, x4
+	WORD $0xad40280d // 8: ldp q13, q10, [x0]
+	WORD $0x8b0401ac // 9: add x12, x13, x4
+	WORD $0x3dc00828 // 10: ldr q8, [x1, #32]
+	WORD $0x8b04018b // 11: add x11, x12, x4
+	WORD $0xad424803 // 12: ldp q3, q18, [x0, #64]
+	WORD $0x8b040171 // 13: add x17, x11, x4
+	WORD $0x3dc02825 // 14: ldr q5, [x1, #160]
+	WORD $0x8b04006a // 15: add x10, x3, x4
+	WORD $0x4e619e31 // 16: mul v17.8h, v17.8h, v1.8h
+	WORD $0x8b040149 // 17: add x9, x10, x4
+	WORD $0x3dc01021 // 18: ldr q1, [x1, #64]
+	WORD $0x8b040128 // 19: add x8, x9, x4
+	WORD $0x4e609e10 // 20: mul v16.8h, v16.8h, v0.8h
+	WORD $0x8b040107 // 21: add x7, x8, x4
+	WORD $0x3dc00029 // 22: ldr q9, [x1]
+	WORD $0x8b0400e6 // 23: add x6, x7, x4
+	WORD $0x3dc02026 // 24: ldr q6, [x1, #128]
+	WORD $0x8b0400d0 // 25: add x16, x6, x4
+	WORD $0x4e689d4a // 26: mul v10.8h, v10.8h, v8.8h
+	WORD $0x4e659e52 // 27: mul v18.8h, v18.8h, v5.8h
+	WORD $0x4e718607 // 28: add v7.8h, v16.8h, v17.8h
+	WORD $0x4e619c42 // 29: mul v2.8h, v2.8h, v1.8h
+	WORD $0xad4004a0 // 30: ldp q0, q1, [x5]
+	WORD $0x3dc03028 // 31: ldr q8, [x1, #192]
+	WORD $0x4e72854f // 32: add v15.8h, v10.8h, v18.8h
+	WORD $0x4e669c63 // 33: mul v3.8h, v3.8h, v6.8h
+	WORD $0x4e699dad // 34: mul v13.8h, v13.8h, v9.8h
+	WORD $0x0f70a0e5 // 35: smull v5.4s, v7.4h, v0.h[3]
+	WORD $0x4e689dce // 36: mul v14.8h, v14.8h, v8.8h
+	WORD $0x0f50a8e9 // 37: smull v9.4s, v7.4h, v0.h[5]
+	WORD $0x4e6385b6 // 38: add v22.8h, v13.8h, v3.8h
+	WORD $0x0f5029e5 // 39: smlal v5.4s, v15.4h, v0.h[5]
+	WORD $0x0f60a046 // 40: smull v6.4s, v2.4h, v0.h[2]
+	WORD $0x4f70a0f4 // 41: smull2 v20.4s, v7.8h, v0.h[3]
+	WORD $0x4f50a8e7 // 42: smull2 v7.4s, v7.8h, v0.h[5]
+	WORD $0x0f4029e9 // 43: smlal v9.4s, v15.4h, v0.h[4]
+	WORD $0x0f4021c6 // 44: smlal v6.4s, v14.4h, v0.h[0]
+	WORD $0x4f5029f4 // 45: smlal2 v20.4s, v15.8h, v0.h[5]
+	WORD $0x4f4029e7 // 46: smlal2 v7.4s, v15.8h, v0.h[4]
+	WORD $0x6e6385ad // 47: sub v13.8h, v13.8h, v3.8h
+	WORD $0x5e180448 // 48: mov d8, v2.d[1]
+	WORD $0x0f40a043 // 49: smull v3.4s, v2.4h, v0.h[0]
+	WORD $0x4ea51cb7 // 50: mov v23.16b, v5.16b
+	WORD $0x0f1da6c2 // 51: sshll v2.4s, v22.4h, #13
+	WORD $0x0f60a10c // 52: smull v12.4s, v8.4h, v0.h[2]
+	WORD $0x0f712225 // 53: smlal v5.4s, v17.4h, v1.h[3]
+	WORD $0x0f602a17 // 54: smlal v23.4s, v16.4h, v0.h[6]
+	WORD $0x6ea6844f // 55: sub v15.4s, v2.4s, v6.4s
+	WORD $0x0f40a108 // 56: smull v8.4s, v8.4h, v0.h[0]
+	WORD $0x4ea284c6 // 57: add v6.4s, v6.4s, v2.4s
+	WORD $0x4ea91d38 // 58: mov v24.16b, v9.16b
+	WORD $0x4eb41e93 // 59: mov v19.16b, v20.16b
+	WORD $0x4ea71ce2 // 60: mov v2.16b, v7.16b
+	WORD $0x0f702957 // 61: smlal v23.4s, v10.4h, v0.h[7]
+	WORD $0x4f5021c8 // 62: smlal2 v8.4s, v14.8h, v0.h[1]
+	WORD $0x0f1da5ab // 63: sshll v11.4s, v13.4h, #13
+	WORD $0x4f4021cc // 64: smlal2 v12.4s, v14.8h, v0.h[0]
+	WORD $0x0f612245 // 65: smlal v5.4s, v18.4h, v1.h[2]
+	WORD $0x4f712234 // 66: smlal2 v20.4s, v17.8h, v1.h[3]
+	WORD $0x4f1da5ad // 67: sshll2 v13.4s, v13.8h, #13
+	WORD $0x0f5021c3 // 68: smlal v3.4s, v14.4h, v0.h[1]
+	WORD $0x0f512258 // 69: smlal v24.4s, v18.4h, v1.h[1]
+	WORD $0x0f412149 // 70: smlal v9.4s, v10.4h, v1.h[0]
+	WORD $0x4f1da6d6 // 71: sshll2 v22.4s, v22.8h, #13
+	WORD $0x4f602a13 // 72: smlal2 v19.4s, v16.8h, v0.h[6]
+	WORD $0x4f512242 // 73: smlal2 v2.4s, v18.8h, v1.h[1]
+	WORD $0x4f412147 // 74: smlal2 v7.4s, v10.8h, v1.h[0]
+	WORD $0x0f612238 // 75: smlal v24.4s, v17.4h, v1.h[2]
+	WORD $0x0f702a09 // 76: smlal v9.4s, v16.4h, v0.h[7]
+	WORD $0x6ea3856e // 77: sub v14.4s, v11.4s, v3.4s
+	WORD $0x4ea51cb5 // 78: mov v21.16b, v5.16b
+	WORD $0x4f702953 // 79: smlal2 v19.4s, v10.8h, v0.h[7]
+	WORD $0x4f612222 // 80: smlal2 v2.4s, v17.8h, v1.h[2]
+	WORD $0x4ead850a // 81: add v10.4s, v8.4s, v13.4s
+	WORD $0x4f702a07 // 82: smlal2 v7.4s, v16.8h, v0.h[7]
+	WORD $0x4eab8463 // 83: add v3.4s, v3.4s, v11.4s
+	WORD $0x4eb785eb // 84: add v11.4s, v15.4s, v23.4s
+	WORD $0x6eb785ef // 85: sub v15.4s, v15.4s, v23.4s
+	WORD $0x6eac86d7 // 86: sub v23.4s, v22.4s, v12.4s
+	WORD $0x4eb6858c // 87: add v12.4s, v12.4s, v22.4s
+	WORD $0x6ea885b6 // 88: sub v22.4s, v13.4s, v8.4s
+	WORD $0x4eb41e8d // 89: mov v13.16b, v20.16b
+	WORD $0x4ea71cf1 // 90: mov v17.16b, v7.16b
+	WORD $0x4eb885c5 // 91: add v5.4s, v14.4s, v24.4s
+	WORD $0x6eb885c7 // 92: sub v7.4s, v14.4s, v24.4s
+	WORD $0x4f61224d // 93: smlal2 v13.4s, v18.8h, v1.h[2]
+	WORD $0x4ea21c52 // 94: mov v18.16b, v2.16b
+	WORD $0x4ea984c2 // 95: add v2.4s, v6.4s, v9.4s
+	WORD $0x6ea984c6 // 96: sub v6.4s, v6.4s, v9.4s
+	WORD $0x4eb58469 // 97: add v9.4s, v3.4s, v21.4s
+	WORD $0x6eb58463 // 98: sub v3.4s, v3.4s, v21.4s
+	WORD $0x4eb386f0 // 99: add v16.4s, v23.4s, v19.4s
+	WORD $0x4eb18594 // 100: add v20.4s, v12.4s, v17.4s
+	WORD $0x4ead854e // 101: add v14.4s, v10.4s, v13.4s
+	WORD $0x6eb386f3 // 102: sub v19.4s, v23.4s, v19.4s
+	WORD $0x6eb1858c // 103: sub v12.4s, v12.4s, v17.4s
+	WORD $0x6ead854a // 104: sub v10.4s, v10.4s, v13.4s
+	WORD $0x0f158de8 // 105: rshrn v8.4h, v15.4s, #11
+	WORD $0x0f158d6b // 106: rshrn v11.4h, v11.4s, #11
+	WORD $0x4eb286cf // 107: add v15.4s, v22.4s, v18.4s
+	WORD $0x0f158ca5 // 108: rshrn v5.4h, v5.4s, #11
+	WORD $0x6eb286d2 // 109: sub v18.4s, v22.4s, v18.4s
+	WORD $0x0f158ce7 // 110: rshrn v7.4h, v7.4s, #11
+	WORD $0x0f158c42 // 111: rshrn v2.4h, v2.4s, #11
+	WORD $0x0f158cc6 // 112: rshrn v6.4h, v6.4s, #11
+	WORD $0x0f158d29 // 113: rshrn v9.4h, v9.4s, #11
+	WORD $0x0f158c63 // 114: rshrn v3.4h, v3.4s, #11
+	WORD $0x4f158e0b // 115: rshrn2 v11.8h, v16.4s, #11
+	WORD $0x4f158e68 // 116: rshrn2 v8.8h, v19.4s, #11
+	WORD $0x4f158dc9 // 117: rshrn2 v9.8h, v14.4s, #11
+	WORD $0x4f158e47 // 118: rshrn2 v7.8h, v18.4s, #11
+	WORD $0x4f158e82 // 119: rshrn2 v2.8h, v20.4s, #11
+	WORD $0x4f158d86 // 120: rshrn2 v6.8h, v12.4s, #11
+	WORD $0x4f158d43 // 121: rshrn2 v3.8h, v10.4s, #11
+	WORD $0x4f158de5 // 122: rshrn2 v5.8h, v15.4s, #11
+	WORD $0x4e47690a // 123: trn2 v10.8h, v8.8h, v7.8h
+	WORD $0x4e49684d // 124: trn2 v13.8h, v2.8h, v9.8h
+	WORD $0x4e46686c // 125: trn2 v12.8h, v3.8h, v6.8h
+	WORD $0x4e4b68af // 126: trn2 v15.8h, v5.8h, v11.8h
+	WORD $0x4e492842 // 127: trn1 v2.8h, v2.8h, v9.8h
+	WORD $0x4e4b28a5 // 128: trn1 v5.8h, v5.8h, v11.8h
+	WORD $0x4e8c6949 // 129: trn2 v9.4s, v10.4s, v12.4s
+	WORD $0x4e8f69ae // 130: trn2 v14.4s, v13.4s, v15.4s
+	WORD $0x4e472907 // 131: trn1 v7.8h, v8.8h, v7.8h
+	WORD $0x4e8f29ad // 132: trn1 v13.4s, v13.4s, v15.4s
+	WORD $0x4e462863 // 133: trn1 v3.8h, v3.8h, v6.8h
+	WORD $0x4ec939cf // 134: zip1 v15.2d, v14.2d, v9.2d
+	WORD $0x4e8c2946 // 135: trn1 v6.4s, v10.4s, v12.4s
+	WORD $0x4ec979ce // 136: zip2 v14.2d, v14.2d, v9.2d
+	WORD $0x4e852848 // 137: trn1 v8.4s, v2.4s, v5.4s
+	WORD $0x4e856842 // 138: trn2 v2.4s, v2.4s, v5.4s
+	WORD $0x4ec639b0 // 139: zip1 v16.2d, v13.2d, v6.2d
+	WORD $0x4e6f85ca // 140: add v10.8h, v14.8h, v15.8h
+	WORD $0x4ec679ad // 141: zip2 v13.2d, v13.2d, v6.2d
+	WORD $0x4e8328e5 // 142: trn1 v5.4s, v7.4s, v3.4s
+	WORD $0x4e8368e3 // 143: trn2 v3.4s, v7.4s, v3.4s
+	WORD $0x0f50a94b // 144: smull v11.4s, v10.4h, v0.h[5]
+	WORD $0x4e7085b5 // 145: add v21.8h, v13.8h, v16.8h
+	WORD $0x4ec53909 // 146: zip1 v9.2d, v8.2d, v5.2d
+	WORD $0x4ec33847 // 147: zip1 v7.2d, v2.2d, v3.2d
+	WORD $0x0f70a146 // 148: smull v6.4s, v10.4h, v0.h[3]
+	WORD $0x4ec57905 // 149: zip2 v5.2d, v8.2d, v5.2d
+	WORD $0x4f70a153 // 150: smull2 v19.4s, v10.8h, v0.h[3]
+	WORD $0x5e1804ec // 151: mov d12, v7.d[1]
+	WORD $0x0f402aab // 152: smlal v11.4s, v21.4h, v0.h[4]
+	WORD $0x4f50a94a // 153: smull2 v10.4s, v10.8h, v0.h[5]
+	WORD $0x4ec37842 // 154: zip2 v2.2d, v2.2d, v3.2d
+	WORD $0x0f502aa6 // 155: smlal v6.4s, v21.4h, v0.h[5]
+	WORD $0x6e658534 // 156: sub v20.8h, v9.8h, v5.8h
+	WORD $0x4f502ab3 // 157: smlal2 v19.4s, v21.8h, v0.h[5]
+	WORD $0x4f402aaa // 158: smlal2 v10.4s, v21.8h, v0.h[4]
+	WORD $0x4e6984a5 // 159: add v5.8h, v5.8h, v9.8h
+	WORD $0x0f40a0f1 // 160: smull v17.4s, v7.4h, v0.h[0]
+	WORD $0x0f60a0e9 // 161: smull v9.4s, v7.4h, v0.h[2]
+	WORD $0x0f40a198 // 162: smull v24.4s, v12.4h, v0.h[0]
+	WORD $0x4eab1d75 // 163: mov v21.16b, v11.16b
+	WORD $0x0f60a18c // 164: smull v12.4s, v12.4h, v0.h[2]
+	WORD $0x0f502051 // 165: smlal v17.4s, v2.4h, v0.h[1]
+	WORD $0x0f402049 // 166: smlal v9.4s, v2.4h, v0.h[0]
+	WORD $0x4f502058 // 167: smlal2 v24.4s, v2.8h, v0.h[1]
+	WORD $0x4f40204c // 168: smlal2 v12.4s, v2.8h, v0.h[0]
+	WORD $0x0f412215 // 169: smlal v21.4s, v16.4h, v1.h[0]
+	WORD $0x0f1da687 // 170: sshll v7.4s, v20.4h, #13
+	WORD $0x0f1da4a3 // 171: sshll v3.4s, v5.4h, #13
+	WORD $0x4ea61cd2 // 172: mov v18.16b, v6.16b
+	WORD $0x4eb31e76 // 173: mov v22.16b, v19.16b
+	WORD $0x4eaa1d42 // 174: mov v2.16b, v10.16b
+	WORD $0x4ea78628 // 175: add v8.4s, v17.4s, v7.4s
+	WORD $0x4f6029d3 // 176: smlal2 v19.4s, v14.8h, v0.h[6]
+	WORD $0x0f6029d2 // 177: smlal v18.4s, v14.4h, v0.h[6]
+	WORD $0x0f7121e6 // 178: smlal v6.4s, v15.4h, v1.h[3]
+	WORD $0x0f5121ab // 179: smlal v11.4s, v13.4h, v1.h[1]
+	WORD $0x6eb184e7 // 180: sub v7.4s, v7.4s, v17.4s
+	WORD $0x4f7121f6 // 181: smlal2 v22.4s, v15.8h, v1.h[3]
+	WORD $0x4ea38531 // 182: add v17.4s, v9.4s, v3.4s
+	WORD $0x4f5121a2 // 183: smlal2 v2.4s, v13.8h, v1.h[1]
+	WORD $0x6ea98463 // 184: sub v3.4s, v3.4s, v9.4s
+	WORD $0x4eb51ea9 // 185: mov v9.16b, v21.16b
+	WORD $0x0f702a12 // 186: smlal v18.4s, v16.4h, v0.h[7]
+	WORD $0x0f6121a6 // 187: smlal v6.4s, v13.4h, v1.h[2]
+	WORD $0x0f6121eb // 188: smlal v11.4s, v15.4h, v1.h[2]
+	WORD $0x0f7029c9 // 189: smlal v9.4s, v14.4h, v0.h[7]
+	WORD $0x4f6121b6 // 190: smlal2 v22.4s, v13.8h, v1.h[2]
+	WORD $0x4f6121e2 // 191: smlal2 v2.4s, v15.8h, v1.h[2]
+	WORD $0x4f41220a // 192: smlal2 v10.4s, v16.8h, v1.h[0]
+	WORD $0x4f1da4a5 // 193: sshll2 v5.4s, v5.8h, #13
+	WORD $0x4eb31e6d // 194: mov v13.16b, v19.16b
+	WORD $0x0e664115 // 195: addhn v21.4h, v8.4s, v6.4s
+	WORD $0x4f7029ca // 196: smlal2 v10.4s, v14.8h, v0.h[7]
+	WORD $0x4f1da694 // 197: sshll2 v20.4s, v20.8h, #13
+	WORD $0x4f702a0d // 198: smlal2 v13.4s, v16.8h, v0.h[7]
+	WORD $0x0e666108 // 199: subhn v8.4h, v8.4s, v6.4s
+	WORD $0x4ea58590 // 200: add v16.4s, v12.4s, v5.4s
+	WORD $0x0e696226 // 201: subhn v6.4h, v17.4s, v9.4s
+	WORD $0x6eac84a5 // 202: sub v5.4s, v5.4s, v12.4s
+	WORD $0x4ea21c4c // 203: mov v12.16b, v2.16b
+	WORD $0x0e694222 // 204: addhn v2.4h, v17.4s, v9.4s
+	WORD $0x0e6b40e9 // 205: addhn v9.4h, v7.4s, v11.4s
+	WORD $0x0e6b60e7 // 206: subhn v7.4h, v7.4s, v11.4s
+	WORD $0x0e72406b // 207: addhn v11.4h, v3.4s, v18.4s
+	WORD $0x4eb48717 // 208: add v23.4s, v24.4s, v20.4s
+	WORD $0x4e6a6206 // 209: subhn2 v6.8h, v16.4s, v10.4s
+	WORD $0x6eb88694 // 210: sub v20.4s, v20.4s, v24.4s
+	WORD $0x4e6a4202 // 211: addhn2 v2.8h, v16.4s, v10.4s
+	WORD $0x0e726063 // 212: subhn v3.4h, v3.4s, v18.4s
+	WORD $0x0eb51eae // 213: mov v14.8b, v21.8b
+	WORD $0x0eab1d6a // 214: mov v10.8b, v11.8b
+	WORD $0x4e7662e8 // 215: subhn2 v8.8h, v23.4s, v22.4s
+	WORD $0x4e6c4289 // 216: addhn2 v9.8h, v20.4s, v12.4s
+	WORD $0x4e6c6287 // 217: subhn2 v7.8h, v20.4s, v12.4s
+	WORD $0x4e7642ee // 218: addhn2 v14.8h, v23.4s, v22.4s
+	WORD $0x4e6d40aa // 219: addhn2 v10.8h, v5.4s, v13.4s
+	WORD $0x4e6d60a3 // 220: subhn2 v3.8h, v5.4s, v13.4s
+	WORD $0x4e46290b // 221: trn1 v11.8h, v8.8h, v6.8h
+	WORD $0x4e4e2845 // 222: trn1 v5.8h, v2.8h, v14.8h
+	WORD $0x4e4a292f // 223: trn1 v15.8h, v9.8h, v10.8h
+	WORD $0x4e47286c // 224: trn1 v12.8h, v3.8h, v7.8h
+	WORD $0x4e4a6929 // 225: trn2 v9.8h, v9.8h, v10.8h
+	WORD $0x4e466908 // 226: trn2 v8.8h, v8.8h, v6.8h
+	WORD $0x4e4e6842 // 227: trn2 v2.8h, v2.8h, v14.8h
+	WORD $0x4e476863 // 228: trn2 v3.8h, v3.8h, v7.8h
+	WORD $0x4e8b298e // 229: trn1 v14.4s, v12.4s, v11.4s
+	WORD $0x4e8f28a7 // 230: trn1 v7.4s, v5.4s, v15.4s
+	WORD $0x4e892846 // 231: trn1 v6.4s, v2.4s, v9.4s
+	WORD $0x4e88286d // 232: trn1 v13.4s, v3.4s, v8.4s
+	WORD $0x4e8b698c // 233: trn2 v12.4s, v12.4s, v11.4s
+	WORD $0x4e8f68a5 // 234: trn2 v5.4s, v5.4s, v15.4s
+	WORD $0x4e896842 // 235: trn2 v2.4s, v2.4s, v9.4s
+	WORD $0x4e886863 // 236: trn2 v3.4s, v3.4s, v8.4s
+	WORD $0x4ece38eb // 237: zip1 v11.2d, v7.2d, v14.2d
+	WORD $0x4ecd38ca // 238: zip1 v10.2d, v6.2d, v13.2d
+	WORD $0x4ecc38a9 // 239: zip1 v9.2d, v5.2d, v12.2d
+	WORD $0x4ec33848 // 240: zip1 v8.2d, v2.2d, v3.2d
+	WORD $0x4ece78e7 // 241: zip2 v7.2d, v7.2d, v14.2d
+	WORD $0x0f0e9d6b // 242: sqrshrn v11.8b, v11.8h, #2
+	WORD $0x4ecd78c6 // 243: zip2 v6.2d, v6.2d, v13.2d
+	WORD $0x0f0e9d4a // 244: sqrshrn v10.8b, v10.8h, #2
+	WORD $0x4ecc78a5 // 245: zip2 v5.2d, v5.2d, v12.2d
+	WORD $0x4ec37842 // 246: zip2 v2.2d, v2.2d, v3.2d
+	WORD $0x0f0e9d29 // 247: sqrshrn v9.8b, v9.8h, #2
+	WORD $0x4f000403 // 248: movi v3.4s, #0x0
+	WORD $0x0f0e9d08 // 249: sqrshrn v8.8b, v8.8h, #2
+	WORD $0x2e2b1c8b // 250: eor v11.8b, v4.8b, v11.8b
+	WORD $0x2e2a1c8a // 251: eor v10.8b, v4.8b, v10.8b
+	WORD $0x0f0e9ce7 // 252: sqrshrn v7.8b, v7.8h, #2
+	WORD $0x0f0e9cc6 // 253: sqrshrn v6.8b, v6.8h, #2
+	WORD $0xad000c03 // 254: stp q3, q3, [x0]
+	WORD $0x2e291c89 // 255: eor v9.8b, v4.8b, v9.8b
+	WORD $0x0f0e9ca5 // 256: sqrshrn v5.8b, v5.8h, #2
+	WORD $0xad010c03 // 257: stp q3, q3, [x0, #32]
+	WORD $0x2e281c88 // 258: eor v8.8b, v4.8b, v8.8b
+	WORD $0x0f0e9c42 // 259: sqrshrn v2.8b, v2.8h, #2
+	WORD $0xad020c03 // 260: stp q3, q3, [x0, #64]
+	WORD $0x2e271c87 // 261: eor v7.8b, v4.8b, v7.8b
+	WORD $0xad030c03 // 262: stp q3, q3, [x0, #96]
+	WORD $0x2e261c86 // 263: eor v6.8b, v4.8b, v6.8b
+	WORD $0x2e251c85 // 264: eor v5.8b, v4.8b, v5.8b
+	WORD $0xfd00004b // 265: str d11, [x2]
+	WORD $0x2e221c82 // 266: eor v2.8b, v4.8b, v2.8b
+	WORD $0xfc24684a // 267: str d10, [x2, x4]
+	WORD $0xfc2469e9 // 268: str d9, [x15, x4]
+	WORD $0xfc2469c8 // 269: str d8, [x14, x4]
+	WORD $0xfc2469a7 // 270: str d7, [x13, x4]
+	WORD $0xfc246986 // 271: str d6, [x12, x4]
+	WORD $0xfc246965 // 272: str d5, [x11, x4]
+	WORD $0xfc246a22 // 273: str d2, [x17, x4]
+	WORD $0x3dc01c25 // 274: ldr q5, [x1, #112]
+	WORD $0xad459c0c // 275: ldp q12, q7, [x0, #176]
+	WORD $0x3dc03c22 // 276: ldr q2, [x1, #240]
+	WORD $0x3dc03c0f // 277: ldr q15, [x0, #240]
+	WORD $0x3dc00c2a // 278: ldr q10, [x1, #48]
+	WORD $0xad443408 // 279: ldp q8, q13, [x0, #128]
+	WORD $0x3dc02c26 // 280: ldr q6, [x1, #176]
+	WORD $0xad46c80e // 281: ldp q14, q18, [x0, #208]
+	WORD $0x4e659d8c // 282: mul v12.8h, v12.8h, v5.8h
+	WORD $0x4e629def // 283: mul v15.8h, v15.8h, v2.8h
+	WORD $0x3dc0042b // 284: ldr q11, [x1, #16]
+	WORD $0x3dc01429 // 285: ldr q9, [x1, #80]
+	WORD $0x3dc02425 // 286: ldr q5, [x1, #144]
+	WORD $0x3dc02802 // 287: ldr q2, [x0, #160]
+	WORD $0x4e6a9dad // 288: mul v13.8h, v13.8h, v10.8h
+	WORD $0x4e669dce // 289: mul v14.8h, v14.8h, v6.8h
+	WORD $0x4e6c85e6 // 290: add v6.8h, v15.8h, v12.8h
+	WORD $0x3dc0342a // 291: ldr q10, [x1, #208]
+	WORD $0xad040c03 // 292: stp q3, q3, [x0, #128]
+	WORD $0x4e6e85b1 // 293: add v17.8h, v13.8h, v14.8h
+	WORD $0xad050c03 // 294: stp q3, q3, [x0, #160]
+	WORD $0x4e699c42 // 295: mul v2.8h, v2.8h, v9.8h
+	WORD $0xad060c03 // 296: stp q3, q3, [x0, #192]
+	WORD $0x4e659ce7 // 297: mul v7.8h, v7.8h, v5.8h
+	WORD $0xad070c03 // 298: stp q3, q3, [x0, #224]
+	WORD $0x4e6b9d08 // 299: mul v8.8h, v8.8h, v11.8h
+	WORD $0x0f70a0c9 // 300: smull v9.4s, v6.4h, v0.h[3]
+	WORD $0x0f50a8c5 // 301: smull v5.4s, v6.4h, v0.h[5]
+	WORD $0x4e6a9e52 // 302: mul v18.8h, v18.8h, v10.8h
+	WORD $0x6e67850b // 303: sub v11.8h, v8.8h, v7.8h
+	WORD $0x0f502a29 // 304: smlal v9.4s, v17.4h, v0.h[5]
+	WORD $0x4e67850a // 305: add v10.8h, v8.8h, v7.8h
+	WORD $0x0f402a25 // 306: smlal v5.4s, v17.4h, v0.h[4]
+	WORD $0x4f50a8d0 // 307: smull2 v16.4s, v6.8h, v0.h[5]
+	WORD $0x5e180447 // 308: mov d7, v2.d[1]
+	WORD $0x4f70a0c6 // 309: smull2 v6.4s, v6.8h, v0.h[3]
+	WORD $0x0f60a048 // 310: smull v8.4s, v2.4h, v0.h[2]
+	WORD $0x4f402a30 // 311: smlal2 v16.4s, v17.8h, v0.h[4]
+	WORD $0x0f60a0f5 // 312: smull v21.4s, v7.4h, v0.h[2]
+	WORD $0x4f502a26 // 313: smlal2 v6.4s, v17.8h, v0.h[5]
+	WORD $0x0f40a043 // 314: smull v3.4s, v2.4h, v0.h[0]
+	WORD $0x4ea91d37 // 315: mov v23.16b, v9.16b
+	WORD $0x4ea51cb6 // 316: mov v22.16b, v5.16b
+	WORD $0x0f6029e9 // 317: smlal v9.4s, v15.4h, v0.h[6]
+	WORD $0x0f40a0e7 // 318: smull v7.4s, v7.4h, v0.h[0]
+	WORD $0x0f402248 // 319: smlal v8.4s, v18.4h, v0.h[0]
+	WORD $0x0f1da574 // 320: sshll v20.4s, v11.4h, #13
+	WORD $0x0f7029a9 // 321: smlal v9.4s, v13.4h, v0.h[7]
+	WORD $0x4f502247 // 322: smlal2 v7.4s, v18.8h, v0.h[1]
+	WORD $0x0f502243 // 323: smlal v3.4s, v18.4h, v0.h[1]
+	WORD $0x0f712197 // 324: smlal v23.4s, v12.4h, v1.h[3]
+	WORD $0x0f4121b6 // 325: smlal v22.4s, v13.4h, v1.h[0]
+	WORD $0x0f5121c5 // 326: smlal v5.4s, v14.4h, v1.h[1]
+	WORD $0x0f1da542 // 327: sshll v2.4s, v10.4h, #13
+	WORD $0x4eb51eb1 // 328: mov v17.16b, v21.16b
+	WORD $0x4ea61cd8 // 329: mov v24.16b, v6.16b
+	WORD $0x4eb01e15 // 330: mov v21.16b, v16.16b
+	WORD $0x4f6029e6 // 331: smlal2 v6.4s, v15.8h, v0.h[6]
+	WORD $0x0f6121d7 // 332: smlal v23.4s, v14.4h, v1.h[2]
+	WORD $0x0f7029f6 // 333: smlal v22.4s, v15.4h, v0.h[7]
+	WORD $0x0f612185 // 334: smlal v5.4s, v12.4h, v1.h[2]
+	WORD $0x4f402251 // 335: smlal2 v17.4s, v18.8h, v0.h[0]
+	WORD $0x4f7029a6 // 336: smlal2 v6.4s, v13.8h, v0.h[7]
+	WORD $0x4ea28513 // 337: add v19.4s, v8.4s, v2.4s
+	WORD $0x4f4121b5 // 338: smlal2 v21.4s, v13.8h, v1.h[0]
+	WORD $0x4f5121d0 // 339: smlal2 v16.4s, v14.8h, v1.h[1]
+	WORD $0x4f712198 // 340: smlal2 v24.4s, v12.8h, v1.h[3]
+	WORD $0x4f1da54a // 341: sshll2 v10.4s, v10.8h, #13
+	WORD $0x6ea88442 // 342: sub v2.4s, v2.4s, v8.4s
+	WORD $0x4f1da56b // 343: sshll2 v11.4s, v11.8h, #13
+	WORD $0x4ea71ce8 // 344: mov v8.16b, v7.16b
+	WORD $0x6ea38687 // 345: sub v7.4s, v20.4s, v3.4s
+	WORD $0x4eb48463 // 346: add v3.4s, v3.4s, v20.4s
+	WORD $0x4ea91d34 // 347: mov v20.16b, v9.16b
+	WORD $0x4f612190 // 348: smlal2 v16.4s, v12.8h, v1.h[2]
+	WORD $0x4f6121d8 // 349: smlal2 v24.4s, v14.8h, v1.h[2]
+	WORD $0x4f7029f5 // 350: smlal2 v21.4s, v15.8h, v0.h[7]
+	WORD $0x4ea61cce // 351: mov v14.16b, v6.16b
+	WORD $0x4eb68672 // 352: add v18.4s, v19.4s, v22.4s
+	WORD $0x6ea8856c // 353: sub v12.4s, v11.4s, v8.4s
+	WORD $0x6eb68673 // 354: sub v19.4s, v19.4s, v22.4s
+	WORD $0x4eab850b // 355: add v11.4s, v8.4s, v11.4s
+	WORD $0x4eaa8636 // 356: add v22.4s, v17.4s, v10.4s
+	WORD $0x4eb78469 // 357: add v9.4s, v3.4s, v23.4s
+	WORD $0x6eb18551 // 358: sub v17.4s, v10.4s, v17.4s
+	WORD $0x4eb48448 // 359: add v8.4s, v2.4s, v20.4s
+	WORD $0x4ea584ea // 360: add v10.4s, v7.4s, v5.4s
+	WORD $0x6eb78463 // 361: sub v3.4s, v3.4s, v23.4s
+	WORD $0x6ea584e7 // 362: sub v7.4s, v7.4s, v5.4s
+	WORD $0x6eb48442 // 363: sub v2.4s, v2.4s, v20.4s
+	WORD $0x4eae862d // 364: add v13.4s, v17.4s, v14.4s
+	WORD $0x0f158e45 // 365: rshrn v5.4h, v18.4s, #11
+	WORD $0x0f158e6f // 366: rshrn v15.4h, v19.4s, #11
+	WORD $0x4eb586d2 // 367: add v18.4s, v22.4s, v21.4s
+	WORD $0x4eb08593 // 368: add v19.4s, v12.4s, v16.4s
+	WORD $0x6eb586d5 // 369: sub v21.4s, v22.4s, v21.4s
+	WORD $0x6eb0858c // 370: sub v12.4s, v12.4s, v16.4s
+	WORD $0x0f158d46 // 371: rshrn v6.4h, v10.4s, #11
+	WORD $0x4eb88570 // 372: add v16.4s, v11.4s, v24.4s
+	WORD $0x6eae862a // 373: sub v10.4s, v17.4s, v14.4s
+	WORD $0x6eb8856b // 374: sub v11.4s, v11.4s, v24.4s
+	WORD $0x0f158ce7 // 375: rshrn v7.4h, v7.4s, #11
+	WORD $0x0f158d29 // 376: rshrn v9.4h, v9.4s, #11
+	WORD $0x0f158c63 // 377: rshrn v3.4h, v3.4s, #11
+	WORD $0x0f158d08 // 378: rshrn v8.4h, v8.4s, #11
+	WORD $0x0f158c42 // 379: rshrn v2.4h, v2.4s, #11
+	WORD $0x4f158eaf // 380: rshrn2 v15.8h, v21.4s, #11
+	WORD $0x4f158d87 // 381: rshrn2 v7.8h, v12.4s, #11
+	WORD $0x4f158e09 // 382: rshrn2 v9.8h, v16.4s, #11
+	WORD $0x4f158da8 // 383: rshrn2 v8.8h, v13.4s, #11
+	WORD $0x4f158e45 // 384: rshrn2 v5.8h, v18.4s, #11
+	WORD $0x4f158e66 // 385: rshrn2 v6.8h, v19.4s, #11
+	WORD $0x4f158d63 // 386: rshrn2 v3.8h, v11.4s, #11
+	WORD $0x4f158d42 // 387: rshrn2 v2.8h, v10.4s, #11
+	WORD $0x4e4968aa // 388: trn2 v10.8h, v5.8h, v9.8h
+	WORD $0x4e4868ce // 389: trn2 v14.8h, v6.8h, v8.8h
+	WORD $0x4e4f686d // 390: trn2 v13.8h, v3.8h, v15.8h
+	WORD $0x4e47684b // 391: trn2 v11.8h, v2.8h, v7.8h
+	WORD $0x4e4828c6 // 392: trn1 v6.8h, v6.8h, v8.8h
+	WORD $0x4e8e694c // 393: trn2 v12.4s, v10.4s, v14.4s
+	WORD $0x4e4f2863 // 394: trn1 v3.8h, v3.8h, v15.8h
+	WORD $0x4e8d6968 // 395: trn2 v8.4s, v11.4s, v13.4s
+	WORD $0x4e4928a5 // 396: trn1 v5.8h, v5.8h, v9.8h
+	WORD $0x4e472842 // 397: trn1 v2.8h, v2.8h, v7.8h
+	WORD $0x4e8d2969 // 398: trn1 v9.4s, v11.4s, v13.4s
+	WORD $0x4e8e2947 // 399: trn1 v7.4s, v10.4s, v14.4s
+	WORD $0x4ec8798d // 400: zip2 v13.2d, v12.2d, v8.2d
+	WORD $0x4ec8398c // 401: zip1 v12.2d, v12.2d, v8.2d
+	WORD $0x4e83284a // 402: trn1 v10.4s, v2.4s, v3.4s
+	WORD $0x4ec938ef // 403: zip1 v15.2d, v7.2d, v9.2d
+	WORD $0x4ec978ee // 404: zip2 v14.2d, v7.2d, v9.2d
+	WORD $0x4e8628a8 // 405: trn1 v8.4s, v5.4s, v6.4s
+	WORD $0x4e836842 // 406: trn2 v2.4s, v2.4s, v3.4s
+	WORD $0x4e8668a5 // 407: trn2 v5.4s, v5.4s, v6.4s
+	WORD $0x4e6c85a6 // 408: add v6.8h, v13.8h, v12.8h
+	WORD $0x4e6e85f2 // 409: add v18.8h, v15.8h, v14.8h
+	WORD $0x4eca3910 // 410: zip1 v16.2d, v8.2d, v10.2d
+	WORD $0x4ec238a7 // 411: zip1 v7.2d, v5.2d, v2.2d
+	WORD $0x4eca7908 // 412: zip2 v8.2d, v8.2d, v10.2d
+	WORD $0x0f50a8c3 // 413: smull v3.4s, v6.4h, v0.h[5]
+	WORD $0x0f70a0ca // 414: smull v10.4s, v6.4h, v0.h[3]
+	WORD $0x4ec278a5 // 415: zip2 v5.2d, v5.2d, v2.2d
+	WORD $0x4e688611 // 416: add v17.8h, v16.8h, v8.8h
+	WORD $0x0f402a43 // 417: smlal v3.4s, v18.4h, v0.h[4]
+	WORD $0x6e688610 // 418: sub v16.8h, v16.8h, v8.8h
+	WORD $0x0f502a4a // 419: smlal v10.4s, v18.4h, v0.h[5]
+	WORD $0x0f60a0e9 // 420: smull v9.4s, v7.4h, v0.h[2]
+	WORD $0x5e1804e8 // 421: mov d8, v7.d[1]
+	WORD $0x4f50a8cb // 422: smull2 v11.4s, v6.8h, v0.h[5]
+	WORD $0x0f40a0e7 // 423: smull v7.4s, v7.4h, v0.h[0]
+	WORD $0x4f70a0c6 // 424: smull2 v6.4s, v6.8h, v0.h[3]
+	WORD $0x0f4020a9 // 425: smlal v9.4s, v5.4h, v0.h[0]
+	WORD $0x4f402a4b // 426: smlal2 v11.4s, v18.8h, v0.h[4]
+	WORD $0x0f5020a7 // 427: smlal v7.4s, v5.4h, v0.h[1]
+	WORD $0x4f502a46 // 428: smlal2 v6.4s, v18.8h, v0.h[5]
+	WORD $0x0f1da622 // 429: sshll v2.4s, v17.4h, #13
+	WORD $0x0f60a117 // 430: smull v23.4s, v8.4h, v0.h[2]
+	WORD $0x0f1da614 // 431: sshll v20.4s, v16.4h, #13
+	WORD $0x4ea31c75 // 432: mov v21.16b, v3.16b
+	WORD $0x0f40a108 // 433: smull v8.4s, v8.4h, v0.h[0]
+	WORD $0x0f5121c3 // 434: smlal v3.4s, v14.4h, v1.h[1]
+	WORD $0x4eaa1d59 // 435: mov v25.16b, v10.16b
+	WORD $0x4f4020b7 // 436: smlal2 v23.4s, v5.8h, v0.h[0]
+	WORD $0x4f5020a8 // 437: smlal2 v8.4s, v5.8h, v0.h[1]
+	WORD $0x4ea28533 // 438: add v19.4s, v9.4s, v2.4s
+	WORD $0x0f712199 // 439: smlal v25.4s, v12.4h, v1.h[3]
+	WORD $0x0f612183 // 440: smlal v3.4s, v12.4h, v1.h[2]
+	WORD $0x4f1da618 // 441: sshll2 v24.4s, v16.8h, #13
+	WORD $0x0f4121f5 // 442: smlal v21.4s, v15.4h, v1.h[0]
+	WORD $0x4eb484f0 // 443: add v16.4s, v7.4s, v20.4s
+	WORD $0x6ea98442 // 444: sub v2.4s, v2.4s, v9.4s
+	WORD $0x6ea78685 // 445: sub v5.4s, v20.4s, v7.4s
+	WORD $0x4eab1d76 // 446: mov v22.16b, v11.16b
+	WORD $0x4eab1d69 // 447: mov v9.16b, v11.16b
+	WORD $0x4ea61cd4 // 448: mov v20.16b, v6.16b
+	WORD $0x0f7029b5 // 449: smlal v21.4s, v13.4h, v0.h[7]
+	WORD $0x4ea31c72 // 450: mov v18.16b, v3.16b
+	WORD $0x4f712186 // 451: smlal2 v6.4s, v12.8h, v1.h[3]
+	WORD $0x0f6029aa // 452: smlal v10.4s, v13.4h, v0.h[6]
+	WORD $0x4f4121f6 // 453: smlal2 v22.4s, v15.8h, v1.h[0]
+	WORD $0x4f5121c9 // 454: smlal2 v9.4s, v14.8h, v1.h[1]
+	WORD $0x4f6029b4 // 455: smlal2 v20.4s, v13.8h, v0.h[6]
+	WORD $0x4eb91f23 // 456: mov v3.16b, v25.16b
+	WORD $0x0f7029ea // 457: smlal v10.4s, v15.4h, v0.h[7]
+	WORD $0x4f7029b6 // 458: smlal2 v22.4s, v13.8h, v0.h[7]
+	WORD $0x0e75426b // 459: addhn v11.4h, v19.4s, v21.4s
+	WORD $0x0f6121c3 // 460: smlal v3.4s, v14.4h, v1.h[2]
+	WORD $0x4f612189 // 461: smlal2 v9.4s, v12.8h, v1.h[2]
+	WORD $0x4f7029f4 // 462: smlal2 v20.4s, v15.8h, v0.h[7]
+	WORD $0x0e756273 // 463: subhn v19.4h, v19.4s, v21.4s
+	WORD $0x4f1da631 // 464: sshll2 v17.4s, v17.8h, #13
+	WORD $0x4ea61cc0 // 465: mov v0.16b, v6.16b
+	WORD $0x6ea8870c // 466: sub v12.4s, v24.4s, v8.4s
+	WORD $0x4ea91d2d // 467: mov v13.16b, v9.16b
+	WORD $0x4eb186f5 // 468: add v21.4s, v23.4s, v17.4s
+	WORD $0x4f6121c0 // 469: smlal2 v0.4s, v14.8h, v1.h[2]
+	WORD $0x0eb31e66 // 470: mov v6.8b, v19.8b
+	WORD $0x6eb78631 // 471: sub v17.4s, v17.4s, v23.4s
+	WORD $0x0e634209 // 472: addhn v9.4h, v16.4s, v3.4s
+	WORD $0x4eb88517 // 473: add v23.4s, v8.4s, v24.4s
+	WORD $0x0e7240a7 // 474: addhn v7.4h, v5.4s, v18.4s
+	WORD $0x0e6a4048 // 475: addhn v8.4h, v2.4s, v10.4s
+	WORD $0x0e636203 // 476: subhn v3.4h, v16.4s, v3.4s
+	WORD $0x0e7260a5 // 477: subhn v5.4h, v5.4s, v18.4s
+	WORD $0x0e6a6042 // 478: subhn v2.4h, v2.4s, v10.4s
+	WORD $0x0eab1d61 // 479: mov v1.8b, v11.8b
+	WORD $0x4e7662a6 // 480: subhn2 v6.8h, v21.4s, v22.4s
+	WORD $0x4e6d6185 // 481: subhn2 v5.8h, v12.4s, v13.4s
+	WORD $0x4e6042e9 // 482: addhn2 v9.8h, v23.4s, v0.4s
+	WORD $0x4e6062e3 // 483: subhn2 v3.8h, v23.4s, v0.4s
+	WORD $0x4e6d4187 // 484: addhn2 v7.8h, v12.4s, v13.4s
+	WORD $0x4e744228 // 485: addhn2 v8.8h, v17.4s, v20.4s
+	WORD $0x4e7642a1 // 486: addhn2 v1.8h, v21.4s, v22.4s
+	WORD $0x4e746222 // 487: subhn2 v2.8h, v17.4s, v20.4s
+	WORD $0x4e46286d // 488: trn1 v13.8h, v3.8h, v6.8h
+	WORD $0x4e4828ee // 489: trn1 v14.8h, v7.8h, v8.8h
+	WORD $0x4e492820 // 490: trn1 v0.8h, v1.8h, v9.8h
+	WORD $0x4e45284a // 491: trn1 v10.8h, v2.8h, v5.8h
+	WORD $0x4e4868e7 // 492: trn2 v7.8h, v7.8h, v8.8h
+	WORD $0x4e466863 // 493: trn2 v3.8h, v3.8h, v6.8h
+	WORD $0x4e496821 // 494: trn2 v1.8h, v1.8h, v9.8h
+	WORD $0x4e456842 // 495: trn2 v2.8h, v2.8h, v5.8h
+	WORD $0x4e8e2806 // 496: trn1 v6.4s, v0.4s, v14.4s
+	WORD $0x4e8d294c // 497: trn1 v12.4s, v10.4s, v13.4s
+	WORD $0x4e872825 // 498: trn1 v5.4s, v1.4s, v7.4s
+	WORD $0x4e83284b // 499: trn1 v11.4s, v2.4s, v3.4s
+	WORD $0x4e8e6800 // 500: trn2 v0.4s, v0.4s, v14.4s
+	WORD $0x4e8d694a // 501: trn2 v10.4s, v10.4s, v13.4s
+	WORD $0x4e876821 // 502: trn2 v1.4s, v1.4s, v7.4s
+	WORD $0x4e836842 // 503: trn2 v2.4s, v2.4s, v3.4s
+	WORD $0x4ecc38c9 // 504: zip1 v9.2d, v6.2d, v12.2d
+	WORD $0x4ecb38a8 // 505: zip1 v8.2d, v5.2d, v11.2d
+	WORD $0x4eca3807 // 506: zip1 v7.2d, v0.2d, v10.2d
+	WORD $0x4ec23823 // 507: zip1 v3.2d, v1.2d, v2.2d
+	WORD $0x4ecc78c6 // 508: zip2 v6.2d, v6.2d, v12.2d
+	WORD $0x0f0e9d29 // 509: sqrshrn v9.8b, v9.8h, #2
+	WORD $0x4ecb78a5 // 510: zip2 v5.2d, v5.2d, v11.2d
+	WORD $0x0f0e9d08 // 511: sqrshrn v8.8b, v8.8h, #2
+	WORD $0x4eca7800 // 512: zip2 v0.2d, v0.2d, v10.2d
+	WORD $0x0f0e9ce7 // 513: sqrshrn v7.8b, v7.8h, #2
+	WORD $0x4ec27821 // 514: zip2 v1.2d, v1.2d, v2.2d
+	WORD $0x0f0e9c63 // 515: sqrshrn v3.8b, v3.8h, #2
+	WORD $0x2e291c89 // 516: eor v9.8b, v4.8b, v9.8b
+	WORD $0x2e281c88 // 517: eor v8.8b, v4.8b, v8.8b
+	WORD $0x0f0e9cc6 // 518: sqrshrn v6.8b, v6.8h, #2
+	WORD $0x0f0e9ca5 // 519: sqrshrn v5.8b, v5.8h, #2
+	WORD $0x2e271c87 // 520: eor v7.8b, v4.8b, v7.8b
+	WORD $0x2e231c83 // 521: eor v3.8b, v4.8b, v3.8b
+	WORD $0x0f0e9c02 // 522: sqrshrn v2.8b, v0.8h, #2
+	WORD $0xfd000069 // 523: str d9, [x3]
+	WORD $0x0f0e9c21 // 524: sqrshrn v1.8b, v1.8h, #2
+	WORD $0xfc246868 // 525: str d8, [x3, x4]
+	WORD $0x2e261c86 // 526: eor v6.8b, v4.8b, v6.8b
+	WORD $0x2e251c85 // 527: eor v5.8b, v4.8b, v5.8b
+	WORD $0xfc246947 // 528: str d7, [x10, x4]
+	WORD $0x2e221c82 // 529: eor v2.8b, v4.8b, v2.8b
+	WORD $0xfc246923 // 530: str d3, [x9, x4]
+	WORD $0x2e211c80 // 531: eor v0.8b, v4.8b, v1.8b
+	WORD $0xfc246906 // 532: str d6, [x8, x4]
+	WORD $0xfc2468e5 // 533: str d5, [x7, x4]
+	WORD $0xfc2468c2 // 534: str d2, [x6, x4]
+	WORD $0xfc246a00 // 535: str d0, [x16, x4]
 	RET
 
 // func weigh(dst *int16, near *byte, far *byte, n int)

@@ -12,11 +12,10 @@ func storeHuffman(r *mcuReader, out *blockBuffer, n int, place *[256]uint8)
 //go:noescape
 func skipHuffman(r *mcuReader, n int)
 
-// idctTwo is idctPairPlain, unless it returns false: then nothing was done,
-// because a brightness is so far off that libjpeg-turbo's shortcut matters.
+// idctTwo is idctPairPlain.
 //
 //go:noescape
-func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16) bool
+func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16)
 
 // weigh makes n sums 3*near + far, a multiple of 16.
 //

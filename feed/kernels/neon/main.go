@@ -106,11 +106,10 @@ func convert(pkg string, files []string) (assembly, stubs []byte, err error) {
 }
 
 // A prototype of Go stands above a function of C: what it does, and how Go calls it.
-var prototypes = regexp.MustCompile(`(?m)((?://.*\n)+)//go:noescape\n//func (\w+)\((.*)\)( bool)?$`)
+var prototypes = regexp.MustCompile(`(?m)((?://.*\n)+)//go:noescape\n//func (\w+)\((.*)\)$`)
 
 type function struct {
 	doc, name, parameters string
-	returns               bool
 	code                  []instruction
 }
 
@@ -129,12 +128,12 @@ func convertFile(text, stub *bytes.Buffer, file string) error {
 		return err
 	}
 	for _, m := range prototypes.FindAllStringSubmatch(string(source), -1) {
-		f := function{m[1], m[2], m[3], m[4] != "", code[m[2]]}
+		f := function{m[1], m[2], m[3], code[m[2]]}
 		if f.code == nil {
 			return fmt.Errorf("there is no function %s", f.name)
 		}
 		delete(code, f.name)
-		fmt.Fprintf(stub, "\n%s//\n//go:noescape\nfunc %s(%s)%s\n", f.doc, f.name, f.parameters, m[4])
+		fmt.Fprintf(stub, "\n%s//\n//go:noescape\nfunc %s(%s)\n", f.doc, f.name, f.parameters)
 		if err := f.write(text); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -230,11 +229,7 @@ func (f *function) write(text *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	result, returned := size, ""
-	if f.returns {
-		size, returned = size+1, " bool"
-	}
-	fmt.Fprintf(text, "\n// func %s(%s)%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.parameters, returned, f.name, size)
+	fmt.Fprintf(text, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.parameters, f.name, size)
 	for _, load := range loads {
 		fmt.Fprintf(text, "\t%s\n", load)
 	}
@@ -242,17 +237,11 @@ func (f *function) write(text *bytes.Buffer) error {
 		if unfit.MatchString(in.text) {
 			return fmt.Errorf("instruction %d, %s: no call, no stack, no register of Go and no constant beside the code can be in it", i, in.text)
 		}
-		switch {
-		case in.word != returns:
-			fmt.Fprintf(text, "\tWORD $0x%08x // %d: %s\n", in.word, i, in.text)
-		case f.returns:
-			fmt.Fprintf(text, "\tJMP done\n")
-		default:
+		if in.word == returns {
 			fmt.Fprintf(text, "\tRET\n")
+			continue
 		}
-	}
-	if f.returns {
-		fmt.Fprintf(text, "\ndone:\n\tMOVB R0, ret+%d(FP)\n\tRET\n", result)
+		fmt.Fprintf(text, "\tWORD $0x%08x // %d: %s\n", in.word, i, in.text)
 	}
 	return nil
 }

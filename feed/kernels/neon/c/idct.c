@@ -1,9 +1,8 @@
 //gcc -O3
-// The inverse DCT of package decode: idctPairPlain in its arithmetic, as the AVX2 routine
-// has it. A block is eight vectors of a row each.
+// The inverse DCT of package decode: idctPairPlain in the arithmetic of libjpeg-turbo's routine
+// for NEON. A block is eight vectors of a row each.
 
 #include <arm_neon.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 // Where the factors lie in idctFactors of decode/kernels_arm64.go: those of inputs 2 and 6, of
@@ -43,14 +42,14 @@ static inline int16x4_t high(int16x8_t v) { return vget_high_s16(v); }
 	int16x8_t sum73 = vaddq_s16(in.row[7], in.row[3]), sum51 = vaddq_s16(in.row[5], in.row[1]); \
 	halves l = HALF(low, in, plus, minus, sum73, sum51), h = HALF(high, in, plus, minus, sum73, sum51)
 
-// first is the pass over columns, which saturates to 16 bits.
+// first is the pass over columns, which drops what is beyond 16 bits.
 static inline __attribute__((always_inline)) block first(block in, int16x8x2_t factors) {
 	BOTH_HALVES(in);
 	block out;
 	for (int i = 0; i < 4; i++) {
 		int j = 3 - i;
-		out.row[i] = vqrshrn_high_n_s32(vqrshrn_n_s32(vaddq_s32(l.even[i], l.odd[j]), 11), vaddq_s32(h.even[i], h.odd[j]), 11);
-		out.row[7 - i] = vqrshrn_high_n_s32(vqrshrn_n_s32(vsubq_s32(l.even[i], l.odd[j]), 11), vsubq_s32(h.even[i], h.odd[j]), 11);
+		out.row[i] = vrshrn_high_n_s32(vrshrn_n_s32(vaddq_s32(l.even[i], l.odd[j]), 11), vaddq_s32(h.even[i], h.odd[j]), 11);
+		out.row[7 - i] = vrshrn_high_n_s32(vrshrn_n_s32(vsubq_s32(l.even[i], l.odd[j]), 11), vsubq_s32(h.even[i], h.odd[j]), 11);
 	}
 	return out;
 }
@@ -91,15 +90,6 @@ static inline __attribute__((always_inline)) block transpose(block b) {
 	return out;
 }
 
-static inline int16x8_t brightness(const int16_t *blocks, const int16_t *q) { return vmulq_s16(vld1q_s16(blocks), vld1q_s16(q)); }
-
-// farOff says that four times a brightness is beyond 16 bits.
-static inline bool farOff(int16x8_t a, int16x8_t b) {
-	int16x8_t a4 = vshrq_n_s16(vshlq_n_s16(a, 2), 2), b4 = vshrq_n_s16(vshlq_n_s16(b, 2), 2);
-	int64x2_t differ = AS(s64, vorrq_s16(veorq_s16(a, a4), veorq_s16(b, b4)));
-	return (vgetq_lane_s64(differ, 0) | vgetq_lane_s64(differ, 1)) != 0;
-}
-
 static inline __attribute__((always_inline)) void transform(int16_t *blocks, const int16_t *q, uint8_t *to, int64_t stride, int16x8x2_t factors) {
 	block b;
 	for (int i = 0; i < 8; i++)
@@ -114,19 +104,11 @@ static inline __attribute__((always_inline)) void transform(int16_t *blocks, con
 	}
 }
 
-// idctTwo is idctPairPlain, unless it returns false: then nothing was done,
-// because a brightness is so far off that libjpeg-turbo's shortcut matters.
+// idctTwo is idctPairPlain.
 //go:noescape
-//func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16) bool
-bool idctTwo(int16_t *blocks, const int16_t *q, uint8_t *a, uint8_t *b, int64_t stride, const int16_t *factors) {
-	if (farOff(brightness(blocks, q), brightness(blocks + 64, q + 8)))
-		return false;
+//func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16)
+void idctTwo(int16_t *blocks, const int16_t *q, uint8_t *a, uint8_t *b, int64_t stride, const int16_t *factors) {
 	int16x8x2_t k = {{vld1q_s16(factors), vld1q_s16(factors + 8)}};
-	for (int i = 0; i < 2; i++) {
-		transform(blocks, q, a, stride, k);
-		blocks += 64;
-		q += 8;
-		a = b;
-	}
-	return true;
+	transform(blocks, q, a, stride, k);
+	transform(blocks + 64, q + 8, b, stride, k);
 }
