@@ -411,9 +411,10 @@ class LoaderTest(FeedCase):
 
     def kill(self, number=signal.SIGKILL):
         for pid in children():
-            os.kill(pid, number)
-            if number != signal.SIGSTOP:
-                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):  # one of the loader before, seen off meanwhile
+                os.kill(pid, number)
+                if number != signal.SIGSTOP:
+                    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
     def test_death_of_the_daemon(self):
         """The training sees what it does without: batches, order, states and reports, wherever the daemon dies."""
