@@ -68,7 +68,7 @@ var table = []known{
 	{InOrder, "batches are delivered in the sampler's order", "true or false", truth},
 	{Precision, "data type that the model computes in", "bf16, fp16 or another", word()},
 	{TF32, "matmuls of float32 run on Tensor Cores", "true or false", truth},
-	{StorageKind, "where the data set lies", "page cache, or as found", word(PageCache, "as found")},
+	{StorageKind, "the place of the data set", "page cache, or as found", word(PageCache, "as found")},
 	{Cores, "CPU cores that the job may use", "a number of cores", above(0)},
 	{ComputeOn, "what the model computes on", "cpu or cuda", word("cpu", "cuda")},
 	{Compile, "mode of torch.compile", "default, reduce-overhead or max-autotune", word("", "default", "reduce-overhead", "max-autotune")},
@@ -82,7 +82,7 @@ var table = []known{
 	{SyncEvery, "steps between two values of the device that the loop reads", "a number of steps, 0 for never", from(0)},
 	{Accumulation, "steps whose gradients are added up before the optimizer runs", "a number of steps from 1", from(1)},
 	{Device, "device in the hardware table", "a device of stoker predict --list gpus", word()},
-	{LoaderKind, "what prepares batches; unknown is PyTorch's", StokerLoader, word(StokerLoader)},
+	{LoaderKind, "what prepares batches, unknown is PyTorch's", StokerLoader, word(StokerLoader)},
 	{OnDevice, "stoker.DataLoader sends uint8, the device normalises it", "true or false", truth},
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,4 +78,75 @@ func stringsOf(t *testing.T, path string) map[string]string {
 		return true
 	})
 	return all
+}
+
+// printing are the folders whose strings are sentences for people. What is left out are citations
+// (hardware, the tables of predict) and messages of the decoder and its like, which are built alike.
+var printing = []string{"report", "diagnose", "advise", "watch", "verify", "tune", "cmd", "web", "agent", "observe", "recording", "trace"}
+
+// notPlain is what no sentence has: a semicolon, or a clause that begins with "where" or "of which".
+var notPlain = regexp.MustCompile(`; |;$|(?i)\b(?:where|of which)\b`)
+
+// notProse is what a string may have all the same: code of Python, markup, headers of HTTP, colours,
+// SQL, names of fields and of kernels.
+var notProse = regexp.MustCompile(`\);\s+[\w.]+\(|\);\s+if |&#?[\w%]*;|'none'; |; (?:version|charset|connect-src|script-src|style-src|base-uri|frame-ancestors|form-action)\b|^\d(?:;\d+)*;$|\d;$|NOT INDEXED WHERE|\bWHERE\b|^where,omitempty$|json:"where|^ where $|umask 077; |^; ?$`)
+
+// Sentences are plain: subject, verb, object, and one idea each.
+func TestSentencesArePlain(t *testing.T) {
+	for _, folder := range printing {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			for place, text := range stringsOf(t, path) {
+				if found := notPlain.FindString(notProse.ReplaceAllString(text, "")); found != "" {
+					t.Errorf("%s: %q is in %.120q: make it two sentences", place, found, text)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What golden files show is plain, too. What is no page for people is left out.
+func TestGoldenPagesArePlain(t *testing.T) {
+	files := 0
+	for _, pattern := range []string{"report/text/testdata/*.text.txt", "report/text/testdata/*/*.out", "report/text/testdata/outcome/*.golden", "report/text/testdata/predict/*.text.golden"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if files++; filepath.Base(file) == "json.out" {
+				continue
+			}
+			for _, line := range strings.Split(string(text), "\n") {
+				if found := notPlain.FindString(notProse.ReplaceAllString(line, "")); found != "" {
+					t.Errorf("%s: %q is in %q", file, found, line)
+				}
+			}
+		}
+	}
+	if files < 20 {
+		t.Errorf("%d golden files", files)
+	}
+}
+
+// The two see what they are for.
+func TestNotPlain(t *testing.T) {
+	for text, plain := range map[string]bool{
+		"it waits; it reads": false, "ends with ;": false, "Where it runs": false, "two, of which one is": false,
+		"it waits, it reads": true, "gc.collect(); gc.freeze()": true, "whereas": true,
+	} {
+		if got := !notPlain.MatchString(notProse.ReplaceAllString(text, "")); got != plain {
+			t.Errorf("%q is plain: %v, want %v", text, got, plain)
+		}
+	}
 }

@@ -32,7 +32,7 @@ func (a adviser) collate() (Fix, string) {
 		waits = min(1, a.costs.Wait/a.costs.HostStep)
 	}
 	fix := Fix{Name: "collate_fn", Title: "make collate_fn cheaper", Effort: Code, Risk: NoRisk}
-	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored; what puts samples together, such as padding or a batch of graphs, stays, and worker processes do that beside the loop"
+	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, or a batch of graphs, stays: worker processes do that beside the loop"
 	if slices.ContainsFunc(a.verdict.Lines, func(l diagnose.Line) bool { return l.Kind == diagnose.Tokenizer }) {
 		fix.Title, fix.Effort = "do the work of collate_fn once, before training", Data
 		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it made), and only pad in collate_fn"

@@ -94,9 +94,9 @@ func (a adviser) batch() (Fix, string) {
 	fix.Changes = []stoker.Change{a.change(stoker.BatchSize, best)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
-		fmt.Sprintf("%s at batch %d: %d fit, even if all of it grows with the batch; multiples of 8, and of 64 where batches are large, fill Tensor Cores", filled, now, fits),
+		fmt.Sprintf("%s at batch %d: %d fit, even if all of it grows with the batch. Multiples of 8, and of 64 for large batches, fill Tensor Cores", filled, now, fits),
 		accumulate(now),
-		"per sample; the learning rate follows, and results are those of another batch size",
+		"per sample. The learning rate follows, and results are those of another batch size",
 	}
 	if !worthIt(fix.Forecast) {
 		return fix, fmt.Sprintf("%s. There is room for %d (%s at batch %d)", notWorth(fix.Forecast), fits, filled, now)
@@ -161,7 +161,7 @@ func (a adviser) half() (Fix, string) {
 	if why != "" || fix.Name == "" {
 		return fix, why
 	}
-	note := "torch.autocast(\"cuda\", torch.bfloat16) around forward and loss; no scaler is needed"
+	note := "torch.autocast(\"cuda\", torch.bfloat16) around forward and loss, and no scaler is needed"
 	if format == hardware.FP16 {
 		note = "torch.autocast(\"cuda\", torch.float16) around forward and loss, with torch.amp.GradScaler: this device has no bf16"
 	}
@@ -174,7 +174,7 @@ func (a adviser) compile() (Fix, string) {
 	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.base.Settings.Text(stoker.Compile) != "" {
 		return Fix{}, ""
 	}
-	return Fix{Name: string(stoker.Compile)}, "what fusing kernels is worth (torch.compile; ready-made ones: scaled_dot_product_attention, fused=True of optimizers) follows from a trace of them alone: stoker observe --trace 5"
+	return Fix{Name: string(stoker.Compile)}, "only a trace tells what fusing kernels is worth (torch.compile, scaled_dot_product_attention, fused=True of optimizers): stoker observe --trace 5"
 }
 
 // decodes reports whether the judged loader's samples are pictures that are decoded.
@@ -202,7 +202,7 @@ func (a adviser) decoded() (Fix, string) {
 	fix.Forecast = a.base.Cheaper(cost)
 	fix.Notes = []string{
 		fmt.Sprintf("assumes that preparing one needs %s of today's core time (crop, flip and normalise stay)", stoker.Around(cost, stoker.Percent)),
-		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for 0.11); scaled down once to what the crop needs it is less",
+		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for 0.11), and less if they are scaled down once to what the crop needs",
 	}
 	return fix, ""
 }
@@ -217,7 +217,7 @@ func (a adviser) onGPU() (Fix, string) {
 	fix.Forecast.Notes = nil
 	fix.Notes = []string{
 		fmt.Sprintf("an upper bound: the cores keep reading alone, and the device, which is idle %s of the time, decodes and transforms meanwhile at no cost", stoker.Percent(a.verdict.Idle)),
-		`nvidia.dali: fn.decoders.image_random_crop(device="mixed"); torchvision.io.decode_jpeg(list, device="cuda"). It takes device memory and kernels' time, and its pixels are not Pillow's`,
+		`nvidia.dali: fn.decoders.image_random_crop(device="mixed") or torchvision.io.decode_jpeg(list, device="cuda"). It takes device memory and kernels' time, and its pixels are not Pillow's`,
 	}
 	return fix, ""
 }

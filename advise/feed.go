@@ -80,12 +80,15 @@ func (a adviser) feed() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes[0], threads)
 	cost := predict.FeedCost()
 	fix.Notes = []string{
-		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments; pixels stay Pillow's",
+		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments. Pixels stay Pillow's",
 		fmt.Sprintf("assumes that an image needs %s of today's core time (measured beside torchvision with Pillow: decode, RandomResizedCrop, flip, normalise)", stoker.Around(cost, stoker.Percent)),
 		"it has its own random numbers: order, crops and flips change as with another seed",
 	}
 	return fix, ""
 }
+
+// FeedPictures is the name of the fix that leaves a script as it is.
+const FeedPictures = "feed"
 
 // deferred proposes stoker feed for an unchanged script, where stoker.DataLoader does not
 // translate what is there. It promises no more than the work on pixels that was seen.
@@ -98,10 +101,10 @@ func (a adviser) deferred() (Fix, string) {
 	if !seen {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: "feed", Title: "have stoker feed make the pictures of the script as it is", Effort: Flag, Risk: NoRisk}
+	fix := Fix{Name: FeedPictures, Title: "have stoker feed make the pictures of the script as it is", Effort: Flag, Risk: NoRisk}
 	switch {
 	case p.Asks.File != "":
-		return fix, fmt.Sprintf("stoker feed gains little or nothing where the values of each picture are asked for on their own, as by %s", p.Asks)
+		return fix, fmt.Sprintf("stoker feed gains little or nothing if a script asks for the values of each picture on its own, as %s does", p.Asks)
 	case !a.base.PrepareCPU.Known():
 		return fix, "the cost of preparing a batch was not measured"
 	}
@@ -115,7 +118,7 @@ func (a adviser) deferred() (Fix, string) {
 		fmt.Sprintf("%s of the core time of preparing a batch is work on pixels that goes to Go (%s), which takes %s of it", stoker.Around(p.Share, stoker.Percent), strings.Join(p.What, ", "), stoker.Around(cost, stoker.Percent)),
 	}
 	if len(p.Rest) > 0 {
-		fix.Notes = append(fix.Notes, "what stays in Python: "+strings.Join(p.Rest, "; "))
+		fix.Notes = append(fix.Notes, "what stays in Python: "+strings.Join(p.Rest, ", "))
 	}
 	return fix, ""
 }

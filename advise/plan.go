@@ -289,7 +289,7 @@ func (a adviser) inWords() Plan {
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code, Risk: MemoryRisk,
 		Forecast: a.atMost(a.atIdle()),
 		Notes: []string{
-			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is unknown; \"for batch in stoker.watch(batches)\" around the input tells, or a trace (stoker observe --trace 5)",
+			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" around the input tells, or a trace (stoker observe --trace 5)",
 			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a few batches are enough. Python code of your own needs worker processes: put it into a data set behind a DataLoader with workers",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
@@ -356,7 +356,7 @@ func (a adviser) whyNoSteps() string {
 	for _, what := range []string{"hook", "steps"} {
 		for _, absent := range a.run.Facts.Absent {
 			if absent.What == what {
-				return "; " + absent.Why
+				return " (" + absent.Why + ")"
 			}
 		}
 	}

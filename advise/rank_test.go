@@ -242,9 +242,9 @@ func TestWhatWouldShowSteps(t *testing.T) {
 		absent []recording.Absence
 		want   string
 	}{
-		"attached":   {[]recording.Absence{{What: "hook", Why: "the process was running already: start it with stoker observe -- CMD"}}, "; the process was running already: start it with stoker observe -- CMD"},
-		"no hook":    {[]recording.Absence{{What: "disks", Why: "none"}, {What: "hook", Why: "it was switched off (--no-hook)"}}, "; it was switched off (--no-hook)"},
-		"no word":    {[]recording.Absence{{What: "steps", Why: "no DataLoader was iterated"}}, "; no DataLoader was iterated"},
+		"attached":   {[]recording.Absence{{What: "hook", Why: "the process was running already: start it with stoker observe -- CMD"}}, " (the process was running already: start it with stoker observe -- CMD)"},
+		"no hook":    {[]recording.Absence{{What: "disks", Why: "none"}, {What: "hook", Why: "it was switched off (--no-hook)"}}, " (it was switched off (--no-hook))"},
+		"no word":    {[]recording.Absence{{What: "steps", Why: "no DataLoader was iterated"}}, " (no DataLoader was iterated)"},
 		"not a word": {nil, ""},
 	} {
 		run := liveRun(t)

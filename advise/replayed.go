@@ -119,7 +119,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 // twice is what to mind of a doubled batch, with what the trace tells of memory. Weights do
 // not double: where twice the peak fits, the batch does.
 func (a adviser) twice() string {
-	note := "per sample; while memory lasts"
+	note := "per sample, while memory lasts"
 	follows := ""
 	if a.verdict.Grounds.Program != diagnose.Inference {
 		note, follows = note+", and the learning rate follows", ". The learning rate follows"
@@ -136,13 +136,13 @@ func (a adviser) twice() string {
 	case g.PeakBytes == nil && a.run.Facts.Software.Framework != "":
 		return note
 	case g.PeakBytes == nil || g.MemoryBytes == nil:
-		return note + "; how much is free was not recorded (profile_memory=True)"
+		return note + ", and how much is free was not recorded (profile_memory=True)"
 	}
 	fits := "twice that fits"
 	if 2**g.PeakBytes > *g.MemoryBytes {
 		fits = "twice that does not fit, and how much of it are weights, which do not double, is not recorded"
 	}
-	return fmt.Sprintf("per sample; tensors took %s of %s at most: %s%s", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.MemoryBytes), fits, follows)
+	return fmt.Sprintf("per sample. Tensors took %s of %s at most: %s%s", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.MemoryBytes), fits, follows)
 }
 
 func accumulates(run *recording.Run) string {
@@ -150,7 +150,7 @@ func accumulates(run *recording.Run) string {
 	if run.Facts.Software.Framework != "" {
 		return all
 	}
-	return all + "; with no_sync() around the other steps"
+	return all + ", with no_sync() around the other steps"
 }
 
 // found are the loader's settings as far as the trace tells them.

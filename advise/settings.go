@@ -21,7 +21,7 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
-		fmt.Sprintf("%s of host memory are page-locked; the limit of locked memory here is %s", stoker.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
+		fmt.Sprintf("%s of host memory are page-locked, and the limit of locked memory here is %s", stoker.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
@@ -66,7 +66,7 @@ func (a adviser) persistence() (Fix, string) {
 	fix := Fix{Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag, Risk: NoRisk}
 	fix.Changes = []stoker.Change{a.change(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.withoutStarts(first, starts, span)
-	fix.Notes = []string{fmt.Sprintf("%s began in the judged window; each waited %s for its first batch", stoker.Many(starts, "epoch"), stoker.AboutSeconds(first/float64(starts)))}
+	fix.Notes = []string{fmt.Sprintf("%s began in the judged window, and each waited %s for its first batch", stoker.Many(starts, "epoch"), stoker.AboutSeconds(first/float64(starts)))}
 	if l := a.run.Loader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
 		fix.Effort = Code
 		fix.Notes = append(fix.Notes, "the DataLoader is created again and again, and its workers with it: make it once, before the loop over epochs")
@@ -118,7 +118,7 @@ func (a adviser) cores() (Fix, string) {
 	need := math.Ceil(max(a.base.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
 	fix.Notes = []string{
-		fmt.Sprintf("this machine has %s, of which the job may use %s", stoker.Many(m.CPUs, "processor"), stoker.AboutCores(m.Cores())),
+		fmt.Sprintf("this machine has %s, and the job may use %s", stoker.Many(m.CPUs, "processor"), stoker.AboutCores(m.Cores())),
 		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f %s enough for this device", stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need, stoker.Ending(need, "core is", "cores are")),
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}
@@ -131,9 +131,9 @@ func (a adviser) cores() (Fix, string) {
 		fix.Title = "run on another machine, with more cores"
 	}
 	if beside {
-		fix.Title = "stop the other programs, or run where nobody else takes the cores"
+		fix.Title = "stop the other programs, or run on a machine that is free"
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
-		fix.Notes[1] = fmt.Sprintf("stop them, or run where nobody else takes the cores: other programs use %s cores now, the forecast assumes none", stoker.AboutCores(a.costs.Others))
+		fix.Notes[1] = fmt.Sprintf("other programs use %s cores now, and the forecast assumes none", stoker.AboutCores(a.costs.Others))
 	}
 	if a.verdict.Class == diagnose.CgroupThrottled {
 		fix.Title = "raise the CPU quota"

@@ -46,7 +46,7 @@ func (a adviser) workers() (Fix, string) {
 		return fix, "the cost of preparing a batch was not measured"
 	}
 	if f := a.forecast(a.change(stoker.NumWorkers, now+1)); !f.Step.Known() {
-		return fix, "the gain of one more is unknown: " + strings.Join(append(f.Notes, "its costs are unknown"), "; ")
+		return fix, "the gain of one more is unknown: " + strings.Join(append(f.Notes, "its costs are unknown"), ", ")
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
@@ -64,7 +64,7 @@ func (a adviser) workers() (Fix, string) {
 	}
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
 	if a.costs.Helped() {
-		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads used %s of core time per batch beside the launching thread; if that was real work and not spinning, expect less than forecast: each worker has one thread", stoker.AboutSeconds(a.costs.HelperCPU)))
+		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads used %s of core time per batch beside the launching thread. If that was real work and not spinning, expect less than forecast: each worker has one thread", stoker.AboutSeconds(a.costs.HelperCPU)))
 	}
 	if now == 0 {
 		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
@@ -89,7 +89,7 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, stoker.Ending(now-enough, "process", "processes"), stoker.AboutBytes(memory))
 	fix.Notes = []string{
-		fmt.Sprintf("%d workers share the %s cores that this job may use; %d prepare batches as fast", now, stoker.About(cores), enough),
+		fmt.Sprintf("%d workers share the %s cores that this job may use, and %d prepare batches as fast", now, stoker.About(cores), enough),
 	}
 	return fix, true
 }
@@ -196,11 +196,11 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	gain := gainOver(f.Step, a.forecast(a.change(stoker.NumWorkers, workers+1)).Step)
 	switch f.Bound {
 	case stoker.CPU:
-		return fmt.Sprintf("they use all of the %s cores that this job can get; %s", stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
+		return fmt.Sprintf("they use all of the %s cores that this job can get, and %s", stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
 	case stoker.GPU:
-		return fmt.Sprintf("after that the training loop itself (%s) is the limit; %s", stoker.AboutSeconds(a.base.Loop().Point), oneMore(gain))
+		return fmt.Sprintf("after that the training loop itself (%s) is the limit, and %s", stoker.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Storage:
-		return "after that storage is the limit; " + oneMore(gain)
+		return "after that storage is the limit, and " + oneMore(gain)
 	default:
 	}
 	if workers >= a.mostUseful() {

@@ -57,7 +57,7 @@ func (d Door) refusal(r *http.Request) (code int, why string) {
 	case d.Token != nil:
 		return 0, ""
 	case !slices.ContainsFunc(d.Hosts, func(host string) bool { return strings.EqualFold(host, r.Host) }):
-		return http.StatusMisdirectedRequest, "Host is " + safe.Text(r.Host, 100) + ", and this agent answers to " + strings.Join(d.Hosts, ", ") + "; --token-file lets others ask"
+		return http.StatusMisdirectedRequest, "Host is " + safe.Text(r.Host, 100) + ", and this agent answers to " + strings.Join(d.Hosts, ", ") + ", --token-file lets others ask"
 	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site":
 		return http.StatusForbidden, "a page of another site asks (Origin, Sec-Fetch-Site), and none is answered"
 	}

@@ -34,7 +34,7 @@ func (a *Agent) metrics(now time.Time) *export.Metrics {
 		answers = 0
 	}
 	m.Set("stoker_build_info", "The Stoker that tells this, with the value 1.", 1, "version", a.o.Version)
-	m.Set("stoker_agent_driver_up", "1 where the GPUs' driver answered in the last 10 s, else 0.", answers)
+	m.Set("stoker_agent_driver_up", "1 if the GPUs' driver answered in the last 10 s, else 0.", answers)
 	if !a.looked.IsZero() {
 		m.Set("stoker_agent_last_look_timestamp_seconds", "Unix time of the driver's last answer.", unixTime(a.looked))
 	}

@@ -148,5 +148,5 @@ func (c *Case) LineEvidence() []Evidence {
 		return nil
 	}
 	return AddEvidence(nil, c.Lines[0].Share.Point, "ratio", string(recording.FetchStack),
-		"by line, preparing batches goes into: %s", strings.Join(said, "; "))
+		"by line, preparing batches goes into: %s", strings.Join(said, ", "))
 }

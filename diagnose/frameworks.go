@@ -30,19 +30,19 @@ var cures = map[string]map[string]string{
 			"one on the device while this one is computed: jax.device_put in a thread",
 	},
 	FindingHostWork: {
-		FrameworkCUDA: "do it in another thread while the device computes, or before the loop; NVTX " +
+		FrameworkCUDA: "do it in another thread while the device computes, or before the loop. NVTX " +
 			"ranges around it tell which part of the program it is",
-		FrameworkTensorFlow: "what prepares inputs belongs into the tf.data pipeline, behind prefetch; " +
+		FrameworkTensorFlow: "what prepares inputs belongs into the tf.data pipeline, behind prefetch. " +
 			"log and save every so many steps",
-		frameworkJAX: "prepare inputs in worker processes, one step ahead; log and save every so many " +
+		frameworkJAX: "prepare inputs in worker processes, one step ahead, and log and save every so many " +
 			"steps, or in another thread",
 	},
 	FindingLaunchBound: {
 		FrameworkCUDA: "capture the calls of a step in a CUDA graph (cudaStreamBeginCapture, " +
 			"cudaGraphLaunch), or let one kernel do more",
 		FrameworkTensorFlow: "tf.function(jit_compile=True) around the step, steps_per_execution=8 in " +
-			"model.compile; or a larger batch, so that each launch has more work",
-		frameworkJAX: "jax.jit around the whole step, jax.lax.scan over several steps; or a larger batch, " +
+			"model.compile, or a larger batch, so that each launch has more work",
+		frameworkJAX: "jax.jit around the whole step, jax.lax.scan over several steps, or a larger batch, " +
 			"so that each launch has more work",
 	},
 	FindingHiddenSync: {
@@ -56,8 +56,8 @@ var cures = map[string]map[string]string{
 	FindingExplicitSync: {
 		FrameworkCUDA: "no cudaDeviceSynchronize or cudaStreamSynchronize within the step: order " +
 			"work by streams and events",
-		FrameworkTensorFlow: "take the wait out of the step; to time a step, time many",
-		frameworkJAX:        "take block_until_ready() out of the step; to time a step, time many",
+		FrameworkTensorFlow: "take the wait out of the step. To time a step, time many",
+		frameworkJAX:        "take block_until_ready() out of the step. To time a step, time many",
 	},
 	FindingPageableCopies: {
 		FrameworkCUDA: "allocate host buffers with cudaMallocHost (or cudaHostRegister them) and " +
@@ -74,9 +74,9 @@ var cures = map[string]map[string]string{
 	FindingTinyCopies: {
 		FrameworkCUDA: "put small values into one page-locked buffer and copy once, or pass them as " +
 			"arguments of kernels",
-		FrameworkTensorFlow: "make constants within the compiled function; one array in the place of " +
+		FrameworkTensorFlow: "make constants within the compiled function, and one array in the place of " +
 			"many small ones",
-		frameworkJAX: "make constants within the compiled function; one array in the place of many small ones",
+		frameworkJAX: "make constants within the compiled function, and one array in the place of many small ones",
 	},
 	FindingPCIeLimited: {
 		FrameworkCUDA:       "send fewer bytes: narrower types, or compressed data that a kernel unpacks",
@@ -89,7 +89,7 @@ var cures = map[string]map[string]string{
 		frameworkJAX:        "jax.jit around more of the step, so that XLA sees the chain as a whole",
 	},
 	FindingNoTensorCores: {
-		FrameworkCUDA: "cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 or 16-bit types; cuDNN with " +
+		FrameworkCUDA: "cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 or 16-bit types, cuDNN with " +
 			"CUDNN_TENSOR_OP_MATH",
 		FrameworkTensorFlow: `tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), or ` +
 			"tf.config.experimental.enable_tensor_float_32_execution(True)",
@@ -116,14 +116,14 @@ var cures = map[string]map[string]string{
 		FrameworkCUDA: "start an exchange on a stream of its own as soon as its data are ready, and " +
 			"compute meanwhile",
 		FrameworkTensorFlow: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true with " +
-			"jit_compile=True; gradients in 16 bit",
-		frameworkJAX: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true; gradients in 16 bit",
+			"jit_compile=True, gradients in 16 bit",
+		frameworkJAX: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true, gradients in 16 bit",
 	},
 	FindingDeviceCopies: {
-		FrameworkCUDA: "let kernels write where results are needed",
+		FrameworkCUDA: "let kernels write to the place that needs the results",
 	},
 	FindingDeviceWait: {
-		FrameworkCUDA: "look for cudaStreamWaitEvent before the place; work that needs no order belongs " +
+		FrameworkCUDA: "look for cudaStreamWaitEvent before the place. Work that needs no order belongs " +
 			"on streams without events between them",
 	},
 	FindingUnalignedShapes: {

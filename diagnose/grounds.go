@@ -64,11 +64,11 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 }
 
 // findDevice is where to look for a GPU that a program does not see.
-const findDevice = "nvidia-smi tells whether the machine has one; CUDA_VISIBLE_DEVICES, or a container without " +
-	"--gpus all, hides it; and print(torch.version.cuda) says None in a build of PyTorch for the CPU alone"
+const findDevice = "nvidia-smi tells whether the machine has one. CUDA_VISIBLE_DEVICES, or a container without " +
+	"--gpus all, hides it. A build of PyTorch for the CPU alone prints None as torch.version.cuda"
 
 // showDevice is what to do about GPUs that the program was started without.
-const showDevice = "CUDA_VISIBLE_DEVICES names none; unset it, or give it a number that nvidia-smi -L lists"
+const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a number that nvidia-smi -L lists"
 
 // ExchangeAdvice is what to do about a program's collectives. Shards of weights are gathered
 // in training: what an all-gather of inference carries, its name does not tell.
@@ -95,14 +95,14 @@ func ProgramOf(f recording.Facts) Program {
 // exchangeAdvice is what to do about collectives that carry no gradients, or of a program
 // that has none.
 var exchangeAdvice = map[recording.Exchange]string{
-	recording.UnknownExchange: "fewer ranks for a model that fits on fewer, or ranks joined by NVLink; larger " +
-		"batches share a collective's latency; compare the ranks: one that waits for a slower one is not helped",
+	recording.UnknownExchange: "fewer ranks for a model that fits on fewer, or ranks joined by NVLink. Larger " +
+		"batches share a collective's latency. Compare the ranks: one that waits for a slower one is not helped",
 	recording.Gradients: "this is tensor parallelism: fewer ranks for a model that fits on fewer, ranks joined " +
-		"by NVLink, a one-shot all-reduce (vLLM's and SGLang's custom all-reduce) for small messages; compare the " +
+		"by NVLink, a one-shot all-reduce (vLLM's and SGLang's custom all-reduce) for small messages. Compare the " +
 		"ranks: one that waits for a slower one is not helped",
-	recording.Activations: "start the exchange on a stream of its own before work that does not need it; send 16 " +
-		"bit or 8 bit; place tables or experts so that ranks have equal loads; compare the ranks: one that waits " +
+	recording.Activations: "start the exchange on a stream of its own before work that does not need it, send 16 " +
+		"bit or 8 bit, and place tables or experts so that ranks have equal loads. Compare the ranks: one that waits " +
 		"for a slower one is not helped",
 	recording.Weights: "gather the next layer's weights while this one computes (prefetching of FSDP or ZeRO-3), " +
-		"or shard over fewer ranks; compare the ranks: one that waits for a slower one is not helped",
+		"or shard over fewer ranks. Compare the ranks: one that waits for a slower one is not helped",
 }

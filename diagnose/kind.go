@@ -39,22 +39,22 @@ var kindWords = map[Kind][2]string{
 	},
 	Conversion: {
 		"turning pictures into tensors, or back",
-		"keep samples as uint8 tensors, made once, before training; or leave them uint8 and turn the whole batch " +
+		"keep samples as uint8 tensors, made once, before training, or leave them uint8 and turn the whole batch " +
 			"into float on the device (torchvision.transforms.v2 takes tensors there)",
 	},
 	Collate: {
 		"collating",
-		"let samples be tensors or arrays of one type and shape, so that collating is one stack; pad and convert " +
-			"beforehand; or collate fewer, larger pieces",
+		"let samples be tensors or arrays of one type and shape, so that collating is one stack. Pad and convert " +
+			"beforehand, or collate fewer, larger pieces",
 	},
 	Stacking: {
-		"collating by torch itself; nothing was seen that samples could do about it",
+		"collating by torch itself: nothing was seen that samples could do about it",
 		"",
 	},
 	Tokenizer: {
 		"tokenising",
 		"tokens are the same in every epoch: tokenise the data set once and store it (datasets.map keeps what it " +
-			"made); or hand a fast tokenizer the whole batch at once, not one text after the other",
+			"made), or hand a fast tokenizer the whole batch at once, not one text after the other",
 	},
 	Connection: {
 		"a connection is made for each sample",
@@ -63,13 +63,13 @@ var kindWords = map[Kind][2]string{
 	},
 	Request: {
 		"waiting for a server",
-		"ask for several samples at once, or several at a time (threads in the data set); pack samples into files " +
-			"of 100 MB and more (WebDataset, MosaicML's MDS); or keep a copy on a local disk",
+		"ask for several samples at once, or several at a time (threads in the data set), pack samples into files " +
+			"of 100 MB and more (WebDataset, MosaicML's MDS), or keep a copy on a local disk",
 	},
 	Opening: {
 		"a file is opened for each sample",
 		"open the file once per worker (on the first __getitem__) and keep it open: h5py.File, zipfile.ZipFile and " +
-			"LMDB read their index each time; np.load(mmap_mode=\"r\") reads only what is used",
+			"LMDB read their index each time, and np.load(mmap_mode=\"r\") reads only what is used",
 	},
 	Parser: {
 		"parsing",
@@ -82,7 +82,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Code: {
 		"Python, or native code that the line calls",
-		"one call on whole arrays (NumPy, torch) instead of a loop in Python; do beforehand what is the same in " +
-			"every epoch; functools.lru_cache for what repeats",
+		"one call on whole arrays (NumPy, torch) instead of a loop in Python. Do beforehand what is the same in " +
+			"every epoch, and use functools.lru_cache for what repeats",
 	},
 }

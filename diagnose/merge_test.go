@@ -165,7 +165,7 @@ func ExampleMerge() {
 	fmt.Println(v.Warnings[0])
 	// Output:
 	// gpu-bound/memory
-	// run and trace contradict each other: the device waits for input 1 % of the time by the run, 15 % by the trace; the profiler slows the launching thread, and a few steps may not be typical; the answer is the run's
+	// run and trace contradict each other: the device waits for input 1 % of the time by the run, 15 % by the trace (the profiler slows the launching thread, and a few steps may not be typical: the answer is the run's)
 }
 
 // A run that does not know why its device idles takes class and reason from its trace,

@@ -53,6 +53,9 @@ const (
 	Final       State = "final"       // the last 30 seconds were one regime
 )
 
+// StillShort ends the note of a verdict that is provisional because the run is short.
+const StillShort = "a final verdict needs 30"
+
 // Verdict is the answer for one run. Ratios are 0 to 1; NaN is unknown.
 type Verdict struct {
 	Class      Class
@@ -160,7 +163,7 @@ func (v *Verdict) Do() string {
 		return "let the program see a GPU: " + showDevice
 	}
 	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
-		return "find the GPU first: none is visible to this program; " + findDevice
+		return "find the GPU first: none is visible to this program. " + findDevice
 	}
 	if f := v.Grounds.Framework; f != "" && cureOf[v.Class] != "" {
 		return Translate(Finding{Name: cureOf[v.Class]}, f).Advice

@@ -14,7 +14,7 @@ var (
 		{
 			string(GPUBound),
 			"kernels run nearly all the time and the device does not wait for input",
-			"nothing about input; a larger batch, lower precision or compiling make the device's own work shorter",
+			"nothing about input: a larger batch, lower precision or compiling make the device's own work shorter",
 		},
 		{
 			string(GPUTensor),
@@ -33,7 +33,7 @@ var (
 		},
 		{
 			string(CPUBound),
-			"the program's own work on the host: preparing input without a DataLoader, a simulator, logging; the " +
+			"the program's own work on the host: preparing input without a DataLoader, a simulator, logging, while the " +
 				"device waits",
 			"do it ahead, in another thread or process, while the device works",
 		},
@@ -56,7 +56,7 @@ var (
 		{
 			string(Neighbour),
 			"loading or launching waits for cores, and other programs of the machine have them",
-			"stop the other programs, or run where nobody else takes the cores",
+			"stop the other programs, or run on a machine that is free",
 		},
 		{
 			string(CgroupThrottled),
@@ -82,13 +82,13 @@ var (
 		{
 			string(RemoteFS),
 			"of these, answers come over a network, or from a program that serves files (FUSE)",
-			"copy the data set onto a local disk at the start; else large files read in order, and more workers, " +
+			"copy the data set onto a local disk at the start, else large files read in order, and more workers, " +
 				"so that more requests are in flight",
 		},
 		{
 			string(MemoryPressure),
 			"of these, memory is short: what was read is thrown out and fetched again",
-			"a larger memory limit; fewer workers, a smaller prefetch_factor; no copies of the data set in workers",
+			"a larger memory limit, fewer workers, a smaller prefetch_factor, and no copies of the data set in workers",
 		},
 		{
 			string(TransferBound),
@@ -98,7 +98,7 @@ var (
 		},
 		{
 			string(LaunchBound),
-			"between launches the device waits for the host, in gaps below 2 ms; counted live on the emulated " +
+			"between launches the device waits for the host, in gaps below 2 ms: counted live on the emulated " +
 				"device, elsewhere by a trace",
 			"torch.compile(mode=\"reduce-overhead\"), CUDA graphs, a larger batch",
 		},
@@ -116,7 +116,7 @@ var (
 		{
 			string(ThrottledGPU),
 			"heat or the board's own protection keeps the device's clock down while it is busy",
-			"cooling and air flow, dust, fans, the power supply and its cables; nvidia-smi -q -d " +
+			"cooling and air flow, dust, fans, the power supply and its cables: nvidia-smi -q -d " +
 				"PERFORMANCE,TEMPERATURE tells which",
 		},
 		{
@@ -133,7 +133,7 @@ var (
 			string(WaitsOutside),
 			"the program waits for something outside of the job (requests, a timer, an answer over the network), and " +
 				"nothing of the job works meanwhile",
-			"faster input changes nothing; give this GPU more requests, or other work beside them",
+			"faster input changes nothing: give this GPU more requests, or other work beside them",
 		},
 		{string(NotTraining), "no step over a DataLoader and no work on a GPU, or no Python program at all", ""},
 		{
@@ -157,7 +157,7 @@ var (
 			FindingCheckpoint,
 			"how long saving checkpoints between the judged steps takes, which no figure of the steps counts", "",
 		},
-		{FindingInputWait, "how much of a step waits for input where the model computes on the CPU", ""},
+		{FindingInputWait, "how much of a step waits for input while the model computes on the CPU", ""},
 		{
 			FindingIntraOpThreads,
 			"PyTorch's threads within an operation spin for cores that are not there",
@@ -173,7 +173,7 @@ var (
 		{
 			FindingHung,
 			"no step is made any more, and nobody of the job works",
-			"py-spy dump --pid PID on each rank shows where it waits; TORCH_NCCL_ASYNC_ERROR_HANDLING=1 and a " +
+			"py-spy dump --pid PID on each rank shows the line that waits. TORCH_NCCL_ASYNC_ERROR_HANDLING=1 and a " +
 				"timeout end it",
 		},
 		{
@@ -184,12 +184,12 @@ var (
 		},
 		{
 			FindingSkippingBatches,
-			"batches are fetched and thrown away until the place where training left off",
+			"batches are fetched and thrown away up to the place at which training left off",
 			"a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)",
 		},
 		{
 			FindingSharedGPU,
-			"processes outside the job hold the device; what they compute is not told",
+			"processes outside the job hold the device, and what they compute is unknown",
 			"stop them, or CUDA_VISIBLE_DEVICES",
 		},
 		{
@@ -211,12 +211,12 @@ var (
 		{
 			FindingMemoryGrowth,
 			"the job's memory keeps growing",
-			"no lists and dictionaries of Python objects in a data set; loss.detach() in what is kept",
+			"no lists and dictionaries of Python objects in a data set, and loss.detach() in what is kept",
 		},
 		{
 			FindingMemoryPressure,
 			"tasks wait for memory, though that is not what limits the run most",
-			"a larger memory limit; fewer workers, a smaller prefetch_factor",
+			"a larger memory limit, fewer workers, a smaller prefetch_factor",
 		},
 		{FindingTooManyWorkers, "workers are twice as many as cores, and wait for them", "a smaller num_workers"},
 		{FindingSlurmCores, "SLURM gave the task few of the node's cores", "--cpus-per-task"},

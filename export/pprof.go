@@ -58,7 +58,7 @@ func PProf(w io.Writer, run *recording.Run) error {
 		values := []uint64{uint64(math.Round(s.Seconds * looks / all)), uint64(nanoseconds(s.Seconds))} // looks are in proportion to time
 		p.sample(places, values, "state", state, "in", s.String())
 	}
-	return p.write(w, run, run.End(), "stacks of Python, read from outside; native code counts for the line that calls it")
+	return p.write(w, run, run.End(), "stacks of Python, read from outside: native code counts for the line that calls it")
 }
 
 // HostPProf writes where host threads spent their time, by frame and operator, as such a

@@ -61,7 +61,7 @@ func (s Spec) checkSpec() error {
 	case !(s.MaxBad >= 0 && s.MaxBad <= 1): // also not a number
 		return fmt.Errorf("max_bad is %v: a share of the samples, 0 to 1, is expected", s.MaxBad)
 	case s.MaxPixels < 0 || s.MaxPixels > maxPixels:
-		return fmt.Errorf("max_pixels is %d: 1 to %d, which Pillow takes for a bomb beyond, are possible; 0 is the latter", s.MaxPixels, maxPixels)
+		return fmt.Errorf("max_pixels is %d: 1 to %d, which Pillow takes for a bomb beyond, are possible: 0 is the latter", s.MaxPixels, maxPixels)
 	case s.Depth < 2 || s.Depth > maxDepth:
 		return fmt.Errorf("depth is %d: 2 (one batch is used while one is made) to %d slots per rank are possible",
 			s.Depth, maxDepth)

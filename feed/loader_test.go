@@ -109,7 +109,7 @@ func TestMaxPixels(t *testing.T) {
 	must(t, err)
 	f := await(t, done)
 	must(t, f.Err)
-	if len(f.Bad) != 1 || f.Bad[0].Index != 2 || f.Bad[0].Reason != "too large: an image of 61 x 60 pixels; at most 3600 are decoded" {
+	if len(f.Bad) != 1 || f.Bad[0].Index != 2 || f.Bad[0].Reason != "too large: an image of 61 x 60 pixels: at most 3600 are decoded" {
 		t.Errorf("bad are %+v; expected sample 2 alone", f.Bad)
 	}
 	for pixels, want := range map[int]string{-1: "max_pixels is -1", maxPixels + 1: "Pillow takes for a bomb", 2000: "of the memory of 700.0 MiB images have"} {

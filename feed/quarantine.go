@@ -90,7 +90,7 @@ func (q *quarantine) hint() string {
 	if q == nil {
 		return ""
 	}
-	return "; " + q.path + " names them all"
+	return ", " + q.path + " names them all"
 }
 
 func (q *quarantine) closeFile() error {

@@ -58,8 +58,8 @@ func (p Place) gpus() []Check {
 	probe, err := p.OpenGPU()
 	if err != nil {
 		return []Check{{
-			What: "GPU", Needed: true, Text: err.Error() + "; without it what the device does is known only from its own clock in the hook",
-			Help: "nvidia-smi, to see whether the driver works; docker run --gpus all in a container",
+			What: "GPU", Needed: true, Text: err.Error() + ", and without it what the device does is known only from its own clock in the hook",
+			Help: "nvidia-smi, to see whether the driver works, docker run --gpus all in a container",
 		}}
 	}
 	defer func() { _ = probe.Close() }() // nothing of ours depends on it
@@ -114,7 +114,7 @@ func values(d gpu.Device, r gpu.Reading, source string) (lacking []Check) {
 }
 
 func (p Place) processes() Check {
-	c := Check{What: "processes", Needed: true, Help: "run stoker as the user who owns the job, or as root; mount -o remount,hidepid=0 /proc"}
+	c := Check{What: "processes", Needed: true, Help: "run stoker as the user who owns the job, or as root, or mount -o remount,hidepid=0 /proc"}
 	mounts, err := p.read("proc/self/mountinfo")
 	if err != nil {
 		c.Text, c.Help = "/proc is not mounted: "+err.Error(), "mount -t proc proc /proc"
@@ -135,7 +135,7 @@ func (p Place) bytes() Check {
 	c := Check{What: "bytes read", Needed: true, Seen: true, Text: "/proc/PID/io, from files and from storage apart"}
 	if _, err := p.read("proc/self/io"); err != nil {
 		c.Seen, c.Text = false, err.Error()+": whether reads come from storage or from the page cache is not known"
-		c.Help = "a kernel with CONFIG_TASK_IO_ACCOUNTING; in a container, not under a sandbox such as gVisor"
+		c.Help = "a kernel with CONFIG_TASK_IO_ACCOUNTING, in a container, not under a sandbox such as gVisor"
 	}
 	return c
 }
@@ -154,7 +154,7 @@ func (p Place) states() Check {
 			return c
 		}
 	}
-	c.Help = "a kernel with CONFIG_KALLSYMS; in a container, not under a sandbox such as gVisor"
+	c.Help = "a kernel with CONFIG_KALLSYMS, in a container, not under a sandbox such as gVisor"
 	return c
 }
 
@@ -172,7 +172,7 @@ func (p Place) delays() Check {
 	c := Check{What: "delay accounting", Seen: true, Text: "kernel.task_delayacct=1"}
 	if text, err := p.read("proc/sys/kernel/task_delayacct"); err != nil || text != "1" {
 		c.Seen, c.Text = false, "off, as by default: waiting for storage is sampled ten times a second instead"
-		c.Help = "nothing of stoker's needs it; for other tools, sysctl -w kernel.task_delayacct=1"
+		c.Help = "nothing of stoker's needs it. For other tools, sysctl -w kernel.task_delayacct=1"
 	}
 	return c
 }
@@ -190,14 +190,14 @@ func (p Place) groups() Check {
 		limits = append(limits, "a CPU quota of "+stoker.AboutCores(quota)+" cores")
 	}
 	if limit, left := groups.Memory(); limit > 0 {
-		limits = append(limits, fmt.Sprintf("%s of memory, of which %s are left", stoker.AboutBytes(limit), stoker.AboutBytes(left)))
+		limits = append(limits, fmt.Sprintf("%s of memory, %s are left", stoker.AboutBytes(limit), stoker.AboutBytes(left)))
 	}
 	if rate := groups.DiskLimit(); rate > 0 {
 		limits = append(limits, stoker.AboutRate(rate)+" from disks")
 	}
 	c.Seen, c.Text = true, cmp.Or(strings.Join(limits, ", "), "no limit on cores, memory or disks")
 	if _, counted := groups.Throttled(); groups.Quota() > 0 && !counted {
-		c.Seen, c.Text = false, c.Text+"; how often the quota holds the job back is not counted (cpu.stat)"
+		c.Seen, c.Text = false, c.Text+", and how often the quota holds the job back is not counted (cpu.stat)"
 	}
 	return c
 }
@@ -258,14 +258,14 @@ func (p Place) networks() Check {
 const littleShm = 64 << 20
 
 func (p Place) shm() Check {
-	c := Check{What: "shared memory", Needed: true, Help: "docker run --shm-size=8g (or --ipc=host); mount -o remount,size=8g /dev/shm"}
+	c := Check{What: "shared memory", Needed: true, Help: "docker run --shm-size=8g (or --ipc=host), or mount -o remount,size=8g /dev/shm"}
 	var s unix.Statfs_t
 	if err := unix.Statfs(p.Root+"/dev/shm", &s); err != nil {
 		c.Text = "/dev/shm: " + err.Error() + ": DataLoader workers cannot hand batches over"
 		return c
 	}
 	size, left := float64(s.Blocks)*float64(s.Bsize), float64(s.Bavail)*float64(s.Bsize)
-	c.Text = fmt.Sprintf("/dev/shm has %s, of which %s are left", stoker.AboutBytes(size), stoker.AboutBytes(left))
+	c.Text = fmt.Sprintf("/dev/shm has %s, %s are left", stoker.AboutBytes(size), stoker.AboutBytes(left))
 	if c.Seen = size > littleShm; c.Seen {
 		c.Help = ""
 	} else {
@@ -286,7 +286,7 @@ func (p Place) locked() Check {
 		c.Text = stoker.AboutBytes(float64(r.Cur))
 		if c.Seen = r.Cur > littleLocked; !c.Seen {
 			c.Text += ": stoker's own loader may lock no more (pin_memory goes through the driver and is not bound by it)"
-			c.Help = "ulimit -l unlimited; docker run --ulimit memlock=-1"
+			c.Help = "ulimit -l unlimited, or docker run --ulimit memlock=-1"
 		}
 	}
 	return c
@@ -299,14 +299,14 @@ func (p Place) tracing() Check {
 	switch {
 	case err != nil || scope == "0" || os.Geteuid() == 0 && scope != "3":
 	case scope == "1":
-		c.Text = "of what stoker observe starts; not of a job that it is attached to with --pid (kernel.yama.ptrace_scope=1)"
+		c.Text = "of what stoker observe starts, not of a job that it is attached to with --pid (kernel.yama.ptrace_scope=1)"
 		c.Help = "sysctl -w kernel.yama.ptrace_scope=0"
 	default:
 		c.Seen, c.Text = false, "kernel.yama.ptrace_scope="+scope+": Python's stacks are known from the hook alone"
 		c.Help = "sysctl -w kernel.yama.ptrace_scope=1"
 	}
 	if paranoid, err := p.read("proc/sys/kernel/perf_event_paranoid"); err == nil {
-		c.Text += "; kernel.perf_event_paranoid=" + paranoid + ", which nothing of stoker's needs lower"
+		c.Text += ", kernel.perf_event_paranoid=" + paranoid + ", which nothing of stoker's needs lower"
 	}
 	return c
 }
@@ -363,7 +363,7 @@ func (p Place) hook() Check {
 		c.Text = fmt.Sprintf("%s does not start: %v", p.Python, err)
 	case ran < 2:
 		c.Text = p.Python + " ignores PYTHONPATH or imports no sitecustomize: no steps, no times of a fetch"
-		c.Help = "python without -I, -E and -S; unset PYTHONSAFEPATH PYTHONNOUSERSITE"
+		c.Help = "python without -I, -E and -S, and unset PYTHONSAFEPATH PYTHONNOUSERSITE"
 	case major < 3 || major == 3 && minor < 8:
 		c.Text, c.Help = fmt.Sprintf("%s is Python %d.%d: the hook runs in 3.8 and later", p.Python, major, minor), "stoker doctor --python PATH"
 	default:

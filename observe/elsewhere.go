@@ -12,7 +12,7 @@ import (
 
 // Record needs Linux: everything it looks at is in /proc.
 func Record(context.Context, Options) (*recording.Run, error) {
-	return nil, errors.New("observe: only Linux can be observed; recordings from there can be read here with stoker diagnose")
+	return nil, errors.New("observe: only Linux can be observed, and recordings from there can be read here with stoker diagnose")
 }
 
 // Place is where Examine looks.

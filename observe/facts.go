@@ -95,7 +95,7 @@ func (r *recorder) silentHook(now float64) {
 	}
 	switch {
 	case flag != "":
-		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored; leave %s away to have steps", flag, flag))
+		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored: leave %s away to have steps", flag, flag))
 	case pid > 0:
 		r.absent("steps", fmt.Sprintf("process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and no optimizer "+
 			"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is older than 3.8)", pid))
@@ -142,7 +142,7 @@ func (r *recorder) guarded(what string, work func()) (fine bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			r.note(fmt.Sprintf("%s: a fault of stoker's own: %v", what, fault))
-			r.warn(fmt.Sprintf("%s: a fault of stoker's own, please report it: %v; the command is not touched by it", what, fault))
+			r.warn(fmt.Sprintf("%s: a fault of stoker's own, please report it: %v. The command is not touched by it", what, fault))
 		}
 	}()
 	work()

@@ -43,14 +43,14 @@ func killed(exit *recording.Exit, m memoryGroup) string {
 		if limit > 0 {
 			within = ", which may have " + stoker.AboutBytes(limit)
 		}
-		return fmt.Sprintf("the kernel killed %.0f process%s of the job's control group%s: memory ran out (oom_kill); a larger limit, fewer workers or a smaller prefetch_factor helps",
+		return fmt.Sprintf("the kernel killed %.0f process%s of the job's control group%s: memory ran out (oom_kill). A larger limit, fewer workers or a smaller prefetch_factor helps",
 			count, stoker.Ending(int(count), "", "es"), within)
 	}
 	switch {
 	case exit == nil || exit.Code != 137:
 		return ""
 	case m.groups == nil:
-		return "the command was killed (SIGKILL); whether memory ran out cannot be seen here: journalctl -k | grep -i 'out of memory'"
+		return "the command was killed (SIGKILL), and whether memory ran out cannot be seen here: journalctl -k | grep -i 'out of memory'"
 	}
 	return "the command was killed (SIGKILL), not for lack of memory as far as its control group counts (oom_kill): a person, a scheduler or a time limit did it"
 }

@@ -225,7 +225,7 @@ func (r *recorder) open() {
 	switch {
 	case err != nil:
 		r.out, path = recording.Nowhere(r.facts), ""
-		r.warn(fmt.Sprintf("nothing is recorded: %v; the run is judged all the same, and -o FILE records it elsewhere", err))
+		r.warn(fmt.Sprintf("nothing is recorded: %v. The run is judged all the same, and -o FILE records it elsewhere", err))
 	case path != r.o.Output:
 		r.warn(fmt.Sprintf("%s is there already and stays as it is: this run is recorded in %s", r.o.Output, path))
 	}
@@ -481,7 +481,7 @@ func (r *recorder) flush(now float64) {
 	r.retry = min(60, 2*max(second, r.retry))
 	if err := r.out.Flush(); err != nil {
 		r.nextFlush = now + r.retry
-		r.warn(fmt.Sprintf("%v: the run goes on and what was seen is kept in memory; %s", err, remedy(err)))
+		r.warn(fmt.Sprintf("%v: the run goes on and what was seen is kept in memory, %s", err, remedy(err)))
 		return
 	}
 	r.retry = 0
@@ -492,7 +492,7 @@ func (r *recorder) recover() {
 	was := r.out.Path()
 	switch what, err := r.out.Recover(); {
 	case err != nil:
-		r.warn(fmt.Sprintf("%s %s by others: %v; the run goes on and what was seen is kept in memory", was, what, err))
+		r.warn(fmt.Sprintf("%s %s by others: %v. The run goes on and what was seen is kept in memory", was, what, err))
 	case what != "":
 		r.warn(fmt.Sprintf("%s %s by others: the run is recorded in %s, from its beginning", was, what, r.out.Path()))
 		r.tellPath(r.out.Path())

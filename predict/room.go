@@ -46,19 +46,19 @@ func (e *MemoryError) Error() string {
 	case e.Largest >= 1:
 		return text + fmt.Sprintf(": the largest batch that fits is about %.0f", e.Largest)
 	case !e.Training:
-		return text + ": not even one sample fits; spread the model over several GPUs, or choose a smaller one"
+		return text + ": not even one sample fits: spread the model over several GPUs, or choose a smaller one"
 	case e.State > e.Have:
 		text += fmt.Sprintf(": weights, gradients and optimiser alone take %s", stoker.AboutBytes(e.State))
 		if e.Shard != device.ZeRO3 {
-			return text + "; share them over the GPUs (ZeRO stage 3, FSDP), or choose a smaller model"
+			return text + ": share them over the GPUs (ZeRO stage 3, FSDP), or choose a smaller model"
 		}
-		return text + fmt.Sprintf(" of each of %s GPUs; share them over more, or choose a smaller model",
+		return text + fmt.Sprintf(" of each of %s GPUs: share them over more, or choose a smaller model",
 			stoker.About(e.Ranks))
 	case !e.Recompute:
-		return text + ": not even one sample fits; recompute activations in the backward pass, or choose shorter " +
+		return text + ": not even one sample fits: recompute activations in the backward pass, or choose shorter " +
 			"or smaller samples"
 	}
-	return text + ": not even one sample fits; choose shorter or smaller samples"
+	return text + ": not even one sample fits: choose shorter or smaller samples"
 }
 
 // Remedy is what to ask for instead: a shard, or recomputation; nothing where

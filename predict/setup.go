@@ -120,7 +120,7 @@ func (s Setup) checkFields() error {
 		{"epoch", s.Epoch},
 	} {
 		if n.value < 0 || n.value > bounds.MostCount {
-			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN where it is unknown", n.name, n.value,
+			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN if it is unknown", n.name, n.value,
 				bounds.MostCount)
 		}
 	}
@@ -156,8 +156,8 @@ func (s Setup) checkIntervals() error {
 			continue
 		}
 		if !(i.Low >= bounds.Least && i.High <= bounds.Most && i.Low <= i.Point && i.Point <= i.High) {
-			return fmt.Errorf("%s is %v, %v to %v: expected more than 0 %s (%v to %v), low <= point <= high; "+
-				"leave it out where it is unknown",
+			return fmt.Errorf("%s is %v, %v to %v: expected more than 0 %s (%v to %v), low <= point <= high: "+
+				"leave it out if it is unknown",
 				f.name, i.Point, i.Low, i.High, f.unit, bounds.Least, bounds.Most)
 		}
 	}

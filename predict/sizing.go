@@ -56,7 +56,7 @@ func (s Setup) Size(target float64) (Sizing, error) {
 	}
 	compute := p.compute(bounds.Likely)
 	if math.IsNaN(compute) {
-		return Sizing{}, fmt.Errorf("the time of a step is unknown: name a model and a GPU, or give it; without " +
+		return Sizing{}, fmt.Errorf("the time of a step is unknown: name a model and a GPU, or give it: without " +
 			"it nothing can be sized")
 	}
 	z := Sizing{Target: target, Step: compute / target, Setup: s, Reached: a.Utilization.Point >= target-rounding}
@@ -227,11 +227,11 @@ func (p *numbers) impossible(n need, target float64) []string {
 	percent := stoker.About(100*target) + " %"
 	if !(n.input > 0) {
 		all = append(all, fmt.Sprintf("%s cannot be reached while batches differ in cost: nearly equal stages "+
-			"hold each other up; ask for a little less, or for larger batches", percent))
+			"hold each other up: ask for a little less, or for larger batches", percent))
 	} else if n.collect > n.input*(1+rounding) {
 		all = append(all, fmt.Sprintf("%s cannot be reached through one collecting process per GPU: it hands over "+
-			"at most %s, and the device needs %s; smaller samples (uint8 instead of float32) or batches that "+
-			"workers write where the device reads them take less",
+			"at most %s, and the device needs %s: smaller samples (uint8 instead of float32) or batches that "+
+			"workers write to memory that the device reads take less",
 			percent, perSecond(p.batch/n.collect), perSecond(p.batch/n.input)))
 	}
 	return all

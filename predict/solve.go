@@ -160,10 +160,10 @@ func (c *solution) demand() Demand {
 // halving: input grows with the batch, a step begins with its launches.
 func (c *solution) crossover() Crossover {
 	if math.IsNaN(c.t[bounds.Likely][onCompute]) {
-		return Crossover{stoker.Unknown(), "where input and compute meet is unknown: the step time is"}
+		return Crossover{stoker.Unknown(), "the point at which input and compute meet is unknown: the step time is"}
 	}
 	if !c.curved {
-		return Crossover{stoker.Unknown(), "where input and compute meet is unknown: the step time is known for " +
+		return Crossover{stoker.Unknown(), "the point at which input and compute meet is unknown: the step time is known for " +
 			"one batch only"}
 	}
 	at := stoker.Interval{

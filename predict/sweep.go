@@ -280,12 +280,12 @@ func (s Setup) access() Access {
 // sweepable refuses an axis that the answer could not follow.
 func (p *numbers) sweepable(a Axis) error {
 	if a.Name == "batch" && !p.curved && !math.IsNaN(p.step[bounds.Likely]) {
-		return fmt.Errorf("sweep over batch: the step time was given for batch %.0f only; name the model and the "+
+		return fmt.Errorf("sweep over batch: the step time was given for batch %.0f only: name the model and the "+
 			"GPU, so that it is known for others", p.batch)
 	}
 	if p.rate[bounds.Likely] > 0 && (a.Name == "workers" || a.Name == "cores" || a.Name == "prepare") {
 		return fmt.Errorf("sweep over %s: the setup says how fast all workers prepare together, so it would "+
-			"change nothing; give the core time of a sample instead", a.Name)
+			"change nothing: give the core time of a sample instead", a.Name)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (k Cluster) checkFields() error {
 		value float64
 	}{{"checkpoint interval", k.Interval}, {"MTBF", k.MTBF}, {"restart", k.Restart}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 0) {
-			return fmt.Errorf("%s is %v: expected more than 0, or 0 where it is not set", f.name, f.value)
+			return fmt.Errorf("%s is %v: expected more than 0, or 0 if it is not set", f.name, f.value)
 		}
 	}
 	if w := k.Write; bounds.IsSet(w) && !(w.Low > 0 && w.Low <= w.Point && w.Point <= w.High) || math.IsInf(w.High, 0) {
@@ -156,7 +156,7 @@ func (c *solution) localityWall() Wall {
 		kind = "pinned"
 	}
 	return wall("locality", "bytes/s", need, have, fmt.Sprintf(
-		"a device needs %s of its host link's %s (%s); that rate is for memory and workers on the device's own "+
+		"a device needs %s of its host link's %s (%s), and that rate is for memory and workers on the device's own "+
 			"NUMA node, less from another", stoker.AboutRate(need.Point), stoker.AboutRate(have.Point), kind))
 }
 
@@ -165,7 +165,7 @@ func (c *solution) communicationWall() Wall {
 	exchange := bounds.InEachView(func(v bounds.View) float64 { return c.sync.Time(v, c.gpus) })
 	ranks := c.rankCount()
 	w := wall("communication", "seconds", exchange, c.partTime(onCompute),
-		fmt.Sprintf("%s ranks exchange %s each per step in %s; the step is about %s longer for it",
+		fmt.Sprintf("%s ranks exchange %s each per step in %s, and the step is about %s longer for it",
 			stoker.About(ranks), stoker.AboutBytes(c.sync.Bytes[bounds.Likely]), stoker.AboutSeconds(exchange.Point),
 			stoker.AboutSeconds(c.partTime(onSync).Point)))
 	if ranks == 1 {
@@ -206,7 +206,7 @@ func (k Cluster) checkpointWall(bytes float64) Wall {
 		if after == 0 {
 			after = restart
 		}
-		text += fmt.Sprintf("; with a failure every %s goodput is %s %%", stoker.AboutSeconds(k.MTBF),
+		text += fmt.Sprintf(", with a failure every %s goodput is %s %%", stoker.AboutSeconds(k.MTBF),
 			stoker.About(100*goodput(write.Point, every, k.MTBF, after)))
 	}
 	w := wall("checkpoint", "seconds", write, stoker.Exactly(every), text)

@@ -47,12 +47,12 @@ func (c *solution) explainPart(part int) (text, source string) {
 		if bounds.IsSet(c.PerFile) {
 			text += fmt.Sprintf(", at least %s%s x %s reads / %s reads/s", machine, batch,
 				stoker.Ranged(c.PerFile, stoker.About), stoker.Ranged(bounds.Given(c.Reads), stoker.About))
-			source = "a file is read at once where its directory and inode are in memory, else in three " +
-				"(assumption); an object is one request"
+			source = "a file is read at once if its directory and inode are in memory, else in three " +
+				"(assumption), an object is one request"
 		}
 		if c.Cached > 0 {
 			text += fmt.Sprintf(" x %s misses", stoker.Ranged(bounds.Scale(missed(c.Cached), 100), stoker.About)+" %")
-			source = strings.TrimPrefix(source+"; ", "; ") + "misses: from a cache that evicts nothing to least " +
+			source = strings.TrimPrefix(source+", ", ", ") + "misses: from a cache that evicts nothing to least " +
 				"recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
 	case onWorker:
@@ -136,10 +136,10 @@ func (c *solution) howExchanged() (text, source string) {
 		stoker.Ranged(bounds.InEachView(func(v bounds.View) float64 { return e.Time(v, c.gpus) }), stoker.AboutSeconds))
 	source = "GPUs without a link of their own: 15 to 50 % of the host link (assumption)"
 	if own := c.Load.GPU.NVLink; own.Known() {
-		source = own.Source + "; of that 46 to 78 % are reached (nccl-tests on 8 A100, " +
+		source = own.Source + ", of that 46 to 78 % are reached (nccl-tests on 8 A100, " +
 			"github.com/stas00/ml-engineering, read 2026-11)"
 	}
-	return text, source + "; hidden: none to 85 %; besides 1 to 12 % of compute for waiting for the slowest " +
+	return text, source + ", hidden: none to 85 %, besides 1 to 12 % of compute for waiting for the slowest " +
 		"(Oneflow-Inc/DLPerf and FlagOpen/FlagPerf, read 2026-11)"
 }
 
@@ -289,7 +289,7 @@ func (c *solution) whatWouldBind(a Answer) []string {
 		}
 		text := l.sentence(v, l.part != bound) + end
 		if l.value.Contains(v) && l.value.Low < l.value.High {
-			text += "; the estimate allows that: measure this first"
+			text += ", the estimate allows that: measure this first"
 		}
 		all = append(all, text)
 	}
@@ -315,7 +315,7 @@ func unless(unknown []Missing) (all []string) {
 func (c *solution) listAssumptions() []string {
 	var all []string
 	if c.workers == 0 {
-		all = append(all, "without workers loading and computing take turns; the low end of the step is a loop "+
+		all = append(all, "without workers loading and computing take turns. The low end of the step is a loop "+
 			"that never waits for the device, so that queued work covers the loading")
 	}
 	if c.gpus > 1 {

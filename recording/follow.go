@@ -62,7 +62,7 @@ func (f *Follower) readOn() (*Run, error) {
 	}
 	switch anew := !os.SameFile(info, own) || info.Size() < f.size; {
 	case info.IsDir():
-		return nil, errors.New("it is a folder; name the .jsonl.gz file in it")
+		return nil, errors.New("it is a folder: name the .jsonl.gz file in it")
 	case !anew && info.Size() == f.size:
 		return nil, nil
 	case anew, f.size >= 0 && !f.reader.packed: // plain lines are nothing that a Writer writes

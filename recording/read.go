@@ -50,7 +50,7 @@ func Open(path string) (*Run, error) {
 		return nil, fmt.Errorf("read recording: %w", err)
 	}
 	if info.IsDir() {
-		return nil, fmt.Errorf("read recording %s: it is a folder; name the .jsonl.gz file in it", path)
+		return nil, fmt.Errorf("read recording %s: it is a folder: name the .jsonl.gz file in it", path)
 	}
 	run, err := Read(file)
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *reader) readMembers() error {
 type fatalError struct{ error }
 
 var (
-	errBomb   = errors.New("a part of the file unpacks to far more than any recording does; it is not read")
+	errBomb   = errors.New("a part of the file unpacks to far more than any recording does: it is not read")
 	errPart   = errors.New("a large part of the file is damaged: nothing in it can be relied on")
 	errEvents = errors.New("it holds more of a profiler's events than are read of one: stoker trace reads the " +
 		"profiler's own file")

@@ -1,6 +1,10 @@
 package report
 
 import (
+	"fmt"
+	"math"
+	"strings"
+
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -56,3 +60,71 @@ func FormatDifference(v float64) string {
 	}
 	return "+" + stoker.AboutSeconds(v)
 }
+
+// LeadOfOutcome is the lead of a comparison. after is what a shell calls the run after, "" unknown.
+func LeadOfOutcome(o verify.Outcome, after string) Lead {
+	l := Lead{Verdict: string(o.Difference) + ": " + string(o.Basis) + MarkEmulated(o.Emulated), Why: fmt.Sprintf("%s %s -> %s", sayBasis(o.Basis), SayTime(o.Before), SayTime(o.After))}
+	if o.Speedup != nil {
+		l.Verdict = fmt.Sprintf("%s: %s %s%s", o.Difference, stoker.Factor(*o.Speedup), o.Basis, MarkEmulated(o.Emulated))
+	}
+	if o.Refused != "" {
+		l.Verdict, l.Why = "not compared: nothing can be said about the change", o.Refused
+		l.Next = "compare two runs of the same work"
+		if text := sayNeeded(o); text != "" {
+			l.Next = text
+		}
+		return l
+	}
+	switch o.Difference {
+	case verify.Faster:
+		l.Next = "keep the change"
+		if o.Promise.Kept == verify.PromiseMissed {
+			l.Next += ", and look at what else differs: it gains less than was promised"
+		}
+	case verify.Slower:
+		l.Next = "take the change back"
+	case verify.TooShort:
+		if l.Next = sayNeeded(o); l.Next == "" {
+			l.Next = "run both for longer, or several times each: the runs differ too much to decide"
+		}
+	case verify.None, verify.NotCompared:
+		l.Next = "try another change: this one makes no difference that can be measured"
+	}
+	if o.Now != "" && after != "" && o.Difference != verify.TooShort {
+		l.Try = "stoker diagnose " + after
+	}
+	return l
+}
+
+// sayNeeded says how long both runs have to be; "" where that is unknown.
+func sayNeeded(o verify.Outcome) string {
+	most := 0.0
+	for _, side := range []verify.Side{o.Before, o.After} {
+		if side.Needed != nil {
+			most = max(most, side.Needed.Seconds)
+		}
+	}
+	switch {
+	case most == 0:
+		return ""
+	case most < 100:
+		return fmt.Sprintf("not enough data: run each for at least %.0f s to decide", math.Ceil(most))
+	}
+	return fmt.Sprintf("not enough data: run each for at least %s minutes to decide", stoker.About(math.Ceil(most/6)/10))
+}
+
+// SayTime is a mean with its interval and n.
+func SayTime(s verify.Side) string {
+	if s.Time == nil {
+		return "unknown"
+	}
+	m := s.Time.Mean
+	runs := ""
+	if s.Runs > 1 {
+		runs = fmt.Sprintf(" in %d runs", s.Runs)
+	}
+	return fmt.Sprintf("%s (%s to %s, n %d%s)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps, runs)
+}
+
+// sayBasis names a time: "step time".
+func sayBasis(b verify.Basis) string { return strings.TrimPrefix(string(b), "per ") + " time" }

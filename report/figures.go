@@ -66,7 +66,7 @@ func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 // steps says how many steps a mean is of.
 func steps(v diagnose.Verdict) string {
 	if n := len(v.Costs.Window.Steps); n > 1 {
-		return fmt.Sprintf("mean of %d; median %s", n, stoker.AboutSeconds(FindMedianStep(v)))
+		return fmt.Sprintf("mean of %d, median %s", n, stoker.AboutSeconds(FindMedianStep(v)))
 	}
 	return "of one"
 }

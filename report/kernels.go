@@ -22,7 +22,7 @@ func ListKernels(r TraceReport, top int) Sheet {
 	totals := ListComputing(k)
 	shown := takeFirst(totals, top)
 	s := Sheet{
-		Title: "kernels", About: fmt.Sprintf(", %d of %d by time; the judged window", len(shown), len(totals)),
+		Title: "kernels", About: fmt.Sprintf(", %d of %d by time, in the judged window", len(shown), len(totals)),
 		Says: fmt.Sprintf("What ran on the device in the judged window, most time first (%d of %d).", len(shown), len(totals)),
 		Rows: [][]string{{"calls", "time", "share", "mean", "computes", "on", "kernel"}}, Align: "rrrrlll",
 	}
@@ -48,7 +48,7 @@ func ListKernelGroups(r TraceReport, top int) Sheet {
 	}
 	by := string(r.Within)
 	s := Sheet{
-		Title: "kernels by " + by, About: fmt.Sprintf(", %d of %d by time; the judged window", len(shown), len(groups)),
+		Title: "kernels by " + by, About: fmt.Sprintf(", %d of %d by time, in the judged window", len(shown), len(groups)),
 		Says: fmt.Sprintf("The same kernels by the %s that launched them, with the %d of each that took most time.", by, mostOfGroup),
 		Rows: [][]string{{"calls", "time", "share", "mean", by + ", kernel"}}, Align: "rrrrl",
 	}

@@ -23,7 +23,7 @@ func ListMemory(r TraceReport) Sheet {
 	}
 	peak := fmt.Sprintf("tensors took %s at most, %s into the trace", stoker.AboutBytes(float64(u.Peak)), FormatSpan(u.At))
 	s := Sheet{
-		Title: "memory", About: " of the judged window: " + peak + "; of that", Says: "In the judged window " + peak + ". Of that:",
+		Title: "memory", About: " of the judged window: " + peak + ", of that", Says: "In the judged window " + peak + ". Of that:",
 		Rows: [][]string{{"allocated", "bytes", "share"}}, Align: "lrr",
 	}
 	row := func(word string, bytes int64) {

@@ -30,7 +30,7 @@ func ListOperators(t *operators.Table, most int) Sheet {
 	rows, align := ListOperatorRows(&few, 0)
 	return Sheet{
 		Title: "operators", Rows: rows, Align: align,
-		Says: fmt.Sprintf("Of the whole recording%[4]s; most %[3]s first (%[1]d of %[2]d).", len(few.Rows), t.Of, DescribeOrder(t), DescribeCounting(t)),
+		Says: fmt.Sprintf("Of the whole recording%[4]s, most %[3]s first (%[1]d of %[2]d).", len(few.Rows), t.Of, DescribeOrder(t), DescribeCounting(t)),
 	}
 }
 
@@ -111,7 +111,7 @@ func ListRoof(r *operators.Roofline, most int) Sheet {
 	if r.GPU.Name != "" {
 		device = "against " + r.GPU.Title
 	}
-	s.About = " of matrix work, " + stoker.Percent(r.Covered) + " of kernel time; " + device
+	s.About = " of matrix work, " + stoker.Percent(r.Covered) + " of kernel time, " + device
 	s.Says = "Matrix work, which is " + stoker.Percent(r.Covered) + " of kernel time: " + device + "."
 	s.Rows, s.Align = [][]string{{"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge", "bound by"}}, "llrrrrrrl"
 	for _, pt := range takeFirst(r.Points, most) {

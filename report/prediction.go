@@ -94,7 +94,7 @@ func DescribeBound(f Prediction) []string {
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
 		times := func(v float64) string { return stoker.About(v) + "x" }
-		text += fmt.Sprintf(" Without it a step gets %s faster; after that %s is the limit (%s).", stoker.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
+		text += fmt.Sprintf(" Without it a step gets %s faster, and then %s is the limit (%s).", stoker.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
 		text += " " + sentence(a.Crossover.Text)

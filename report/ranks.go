@@ -69,28 +69,28 @@ func rankLines(t *ranks.Table) []string {
 		s := t.Ranks[t.Straggler]
 		line := fmt.Sprintf("Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it", s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
 		if s.CauseShare > 0 {
-			line += fmt.Sprintf("; its own device is idle mostly for %s (%s of the window)", s.Cause, stoker.Percent(s.CauseShare))
+			line += fmt.Sprintf(". Its own device is idle mostly for %s (%s of the window)", s.Cause, stoker.Percent(s.CauseShare))
 		}
 		lines = append(lines, line+".")
 	} else {
 		lines = append(lines, "No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
 	}
 	lines = append(lines, waitLines(t)...)
-	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together; their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
+	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together, and their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
 	if t.OneClock {
-		lines = append(lines, fmt.Sprintf("All ranks are on one clock, by which %d collectives ran at the same time; their ends differ by %s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
+		lines = append(lines, fmt.Sprintf("All ranks are on one clock, by which %d collectives ran at the same time, and their ends differ by %s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
 		return append(lines, unmatchedLine(t)...)
 	}
 	if len(t.Ranks) <= mostClocks {
 		for _, r := range t.Ranks[1:] {
-			clock += fmt.Sprintf("; rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
+			clock += fmt.Sprintf(", rank %d's clock was %+.3f ms off rank %d's", r.Rank, 1e3*r.Clock, t.Ranks[0].Rank)
 		}
 	} else {
 		most := 0.0
 		for _, r := range t.Ranks {
 			most = max(most, math.Abs(r.Clock))
 		}
-		clock += fmt.Sprintf("; clocks were up to %s off rank %d's", stoker.AboutSeconds(most), t.Ranks[0].Rank)
+		clock += fmt.Sprintf(", clocks were up to %s off rank %d's", stoker.AboutSeconds(most), t.Ranks[0].Rank)
 	}
 	return append(append(lines, clock+"."), unmatchedLine(t)...)
 }

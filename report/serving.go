@@ -13,7 +13,7 @@ func ListServing(r TraceReport, top int) Sheet {
 	served := FindServed(r)
 	shown := takeFirst(served, top)
 	s := Sheet{
-		Title: "serving", About: fmt.Sprintf(", %d of %d kinds of passes by time; the judged steps", len(shown), len(served)),
+		Title: "serving", About: fmt.Sprintf(", %d of %d kinds of passes by time, of the judged steps", len(shown), len(served)),
 		Says: "What each kind of a server's passes takes on the device, those with most time first.",
 		Rows: [][]string{{"pass", "requests", "passes", "mean", "kernel", "idle", "tokens/s"}}, Align: "lrrrrrr",
 	}

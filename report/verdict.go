@@ -102,7 +102,7 @@ func DescribeGain(f advise.Fix) string {
 		gain += ", " + stoker.AboutSamples(f.Forecast.Throughput.Point)
 	}
 	if f.Forecast.Bound != "" {
-		gain += "; after that " + DescribeLimit(f.Forecast.Bound)
+		gain += ", then " + DescribeLimit(f.Forecast.Bound)
 	}
 	return gain
 }

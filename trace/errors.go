@@ -42,7 +42,7 @@ func (e *mixedError) Error() string { return sentence("traces", e.Problem, e.Hin
 func sentence(file, problem, hint string) string {
 	text := "read " + file + ": " + problem
 	if hint != "" {
-		text += "; " + hint
+		text += " (" + hint + ")"
 	}
 	return text
 }

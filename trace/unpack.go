@@ -69,7 +69,7 @@ func openPacked(file string, raw *counted) (*source, error) {
 	if len(start) == 0 {
 		return nil, &malformedError{
 			file, 0, "the file is empty, expected a trace of PyTorch's profiler",
-			"record it again; a full disk or a killed run leaves such files",
+			"record it again: a full disk or a killed run leaves such files",
 		}
 	}
 	out := &source{Reader: in, close: func() {}}

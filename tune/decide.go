@@ -118,7 +118,7 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int, inTurn boo
 			d := denied(best, changes, allow)[0]
 			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, promise(fix.Forecast.Speedup), d.Why, d.Allow))
 		case len(order(changes, inTurn)) > startsLeft:
-			return Next{Why: fmt.Sprintf("no more starts are allowed: to try %s takes %d, and --starts leaves %d; it would promise %s",
+			return Next{Why: fmt.Sprintf("no more starts are allowed: to try %s takes %d, and --starts leaves %d. It would promise %s",
 				fix.Name, len(order(changes, inTurn)), startsLeft, promise(fix.Forecast.Speedup))}
 		default:
 			return Next{Fix: fix, Changes: changes}

@@ -203,7 +203,7 @@ func (t Trial) Told() string {
 	}
 	worth, losses := t.Worth(), ""
 	if t.Losses != nil {
-		losses = "; " + t.Losses.Told()
+		losses = ", " + t.Losses.Told()
 	}
 	switch {
 	case t.Why != "":

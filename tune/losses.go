@@ -118,9 +118,9 @@ func (l Losses) Told() string {
 		units = fmt.Sprintf("%.2g times", *l.Units)
 	}
 	if l.Repeats {
-		return fmt.Sprintf("losses differ by %.2g; %s (the program repeats itself), so that the measure is what other batches would move a row, %.2g: %s that", l.Difference, spread, l.Batches, units)
+		return fmt.Sprintf("losses differ by %.2g, %s (the program repeats itself), so that the measure is what other batches would move a row, %.2g: %s that", l.Difference, spread, l.Batches, units)
 	}
-	return fmt.Sprintf("losses differ by %.2g; %s, the run-to-run spread: %s that", l.Difference, spread, units)
+	return fmt.Sprintf("losses differ by %.2g, %s, the run-to-run spread: %s that", l.Difference, spread, units)
 }
 
 // readLosses reads what the hook wrote (python/hook/precision.py); a line that was cut

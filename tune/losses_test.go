@@ -200,7 +200,7 @@ func TestNumbersInPlans(t *testing.T) {
 	if len(next.Changes) != 1 || next.Changes[0] != change {
 		t.Errorf("%+v", next)
 	}
-	if next := Decide(best, nil, []string{Precision}, 2, true); !strings.Contains(next.Why, "to try tf32 takes 3, and --starts leaves 2; it would promise at most 3.00x") {
+	if next := Decide(best, nil, []string{Precision}, 2, true); !strings.Contains(next.Why, "to try tf32 takes 3, and --starts leaves 2. It would promise at most 3.00x") {
 		t.Errorf("%+v", next)
 	}
 	if next := Decide(best, nil, nil, 3, true); !strings.Contains(next.Why, "--allow precision") {

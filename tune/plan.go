@@ -159,7 +159,7 @@ func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, str
 	case l.Call == "":
 		return *l, "the recording does not say which line makes the DataLoader: observe it again with this stoker"
 	case l.Iterable:
-		return *l, "its data set is iterable: which samples there are depends on its workers; write it at " + l.Call
+		return *l, "its data set is iterable: which samples there are depends on its workers: write it at " + l.Call
 	}
 	return *l, ""
 }
@@ -167,14 +167,14 @@ func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, str
 func elsewhere(c stoker.Change, call string) Elsewhere {
 	switch c.Setting {
 	case stoker.LoaderKind:
-		return Elsewhere{c, "", "stoker feed -- CMD has the pictures of an unchanged script made by stoker; in the plan it goes under \"changes\""}
+		return Elsewhere{c, "", "stoker feed -- CMD has the pictures of an unchanged script made by stoker. In the plan it goes under \"changes\""}
 	case stoker.BatchSize:
 		return Elsewhere{c, call, "it changes what is learnt"}
 	case stoker.NonBlocking:
 		return Elsewhere{c, "", "whether the host's memory is used again meanwhile cannot be seen: write .to(device, non_blocking=True) in the loop"}
 	case stoker.Precision, stoker.TF32:
 		if numeric(c) {
-			return Elsewhere{c, "", `it changes numbers: stoker tune --allow precision compares losses first; in the plan it goes under "program"`}
+			return Elsewhere{c, "", `it changes numbers: stoker tune --allow precision compares losses first. In the plan it goes under "program"`}
 		}
 		return Elsewhere{c, "", "it changes numbers, and fp16 needs a gradient scaler: stoker advise --emit torch prints the lines"}
 	case stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.Accumulation:
@@ -292,7 +292,7 @@ func (p Plan) Unset() (lines []string) {
 	for _, e := range p.Elsewhere {
 		line := fmt.Sprintf("%s is not set: %s", e.Change, e.Why)
 		if e.Where != "" {
-			line += "; write it at " + e.Where
+			line += ". Write it at " + e.Where
 		}
 		lines = append(lines, line)
 	}

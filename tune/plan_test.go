@@ -152,7 +152,7 @@ func TestUnsetSays(t *testing.T) {
 		{Setting: stoker.NumWorkers, To: 2}, {Setting: stoker.BatchSize, From: 32, To: 64}, {Setting: stoker.Precision, To: "bf16"},
 	}}}}
 	got := strings.Join(plan.Unset(), "\n")
-	for _, want := range []string{"batch_size 32 -> 64 is not set: it changes what is learnt; write it at /job/train.py:12", "precision unknown -> bf16 is not set: it changes numbers"} {
+	for _, want := range []string{"batch_size 32 -> 64 is not set: it changes what is learnt. Write it at /job/train.py:12", "precision unknown -> bf16 is not set: it changes numbers"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}

@@ -242,7 +242,7 @@ func student95(degrees int) float64 {
 func (o *TraceOutcome) doubt(was, now traceSide) {
 	w := &work{}
 	if o.Alike < sameProgram {
-		w.warn("these are different programs: %s of the device's time is under names that both have, of kernels or operators; what follows compares as far as names agree", stoker.Percent(o.Alike))
+		w.warn("these are different programs: %s of the device's time is under names that both have, of kernels or operators. What follows compares as far as names agree", stoker.Percent(o.Alike))
 	}
 	if n, m := was.fewest(), now.fewest(); min(n, m) < leastSteps {
 		w.warn("%d and %d steps are few: the interval takes them as independent of each other, and cannot see what changes slowly", n, m)

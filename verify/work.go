@@ -39,7 +39,7 @@ func (w work) refusal() string {
 	if len(w.differ) == 0 {
 		return ""
 	}
-	return "the runs did different work: " + strings.Join(w.differ, "; ")
+	return "the runs did different work: " + strings.Join(w.differ, ", ")
 }
 
 func (w *work) refuse(format string, args ...any) {

@@ -341,12 +341,12 @@ func (d *drawing) help() {
 	d.line(d.bold("what is what") + "   any key goes back")
 	d.line("")
 	for _, row := range [][2]string{
-		{"waiting for input", "share of the time in which the device waited for a batch, by its own clock; where that is unknown, in which the loop waited"},
+		{"waiting for input", "share of the time in which the device waited for a batch, by its own clock. If that is unknown: in which the loop waited"},
 		{"throughput", "samples that the steps took, all ranks together (start-up hook)"},
-		{"GPU busy, others", "share of the time in which some kernel ran, and one of a program outside the job (NVML); a busy GPU may still be slow"},
-		{"memory, power", "of the device (NVML); much memory in use is not much work"},
+		{"GPU busy, others", "share of the time in which some kernel ran, and one of a program outside the job (NVML). A busy GPU may still be slow"},
+		{"memory, power", "of the device (NVML). Much memory in use is not much work"},
 		{"cores", "time that the job's processes and all others take (/proc), of the cores that the job may use"},
-		{"read, at work", "what a disk gave; share of the time it had something to do (/proc/diskstats)"},
+		{"read, at work", "what a disk gave, and the share of the time it had something to do (/proc/diskstats)"},
 		{"received, sent", "by an interface, of what it can (/proc/net/dev, /sys/class/net)"},
 		{"launches, worker", "what the thread did most (/proc): " + strings.Join(letters, ", ")},
 		{"pipeline", "what each part could do alone, by the run's own costs (stoker predict): bars are as wide as that, the narrowest is the limit"},

@@ -34,7 +34,7 @@ var loader = dialect{
 // anywhere are the settings that no framework takes as an argument.
 var anywhere = dialect{
 	stoker.StorageKind:    remark("keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training", name("page cache")),
-	stoker.Cores:          remark("give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota; where this machine has fewer, another machine", count(1)),
+	stoker.Cores:          remark("give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota. If this machine has fewer, another machine", count(1)),
 	stoker.ComputeOn:      remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
 	stoker.Device:         remark("train on a %s", word),
 	stoker.FusedOptimizer: remark("one kernel for all parameters: fused=%s in the arguments of the optimizer (Adam, AdamW, SGD, Adagrad)", truth),
@@ -55,7 +55,7 @@ func yes(c stoker.Change) (string, bool) { return "", c.To == true }
 
 // torch is a loop of one's own, with the names that such loops have.
 var torch = merged(loader, anywhere, dialect{
-	stoker.NonBlocking: choice(map[string]line{"True": {text: "batch = batch.to(device, non_blocking=True)  # each tensor of it; needs pin_memory"}}),
+	stoker.NonBlocking: choice(map[string]line{"True": {text: "batch = batch.to(device, non_blocking=True)  # each tensor of it, needs pin_memory"}}),
 	stoker.Precision: choice(map[string]line{
 		`"bf16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.bfloat16)  # with autocast: around the forward pass and the loss"},
 		`"fp16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.float16)  # with autocast: around the forward pass and the loss\n" +

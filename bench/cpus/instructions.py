@@ -4,7 +4,7 @@
     bench/cpus/root.py --torch                          # once: arm64's Python with Pillow, PyTorch and torchvision
     bench/cpus/instructions.py data/reference           # a table; n is the number of JPEGs in FOLDER
 
-A plugin of qemu counts what a program executes (counted/count.c), the parts are the same on both sides
+A plugin of qemu counts what a program executes (count.c), the parts are the same on both sides
 (counted/main.go, counted/theirs.py), and the second of two rounds counts. Boxes of RandomResizedCrop are drawn by
 each side for itself, from the same distribution.
 
@@ -43,7 +43,7 @@ def main():
     if not images or not python.exists():
         sys.exit(f"instructions.py: {options.folder} has {images} JPEGs, and {python} {'is there' if python.exists() else 'is missing: run bench/cpus/root.py --torch'}")
     plugin, program = BUILT / "count.so", BUILT / "arm64/counted"
-    subprocess.run(["cc", "-O2", "-Wall", "-fPIC", "-shared", "-o", plugin, HERE / "counted/count.c"], check=True)
+    subprocess.run(["cc", "-O2", "-Wall", "-fPIC", "-shared", "-o", plugin, HERE / "count.c"], check=True)
     subprocess.run(
         ["go", "build", "-o", program, "./bench/cpus/counted"], check=True, cwd=ROOT,
         env={**os.environ, "GOOS": "linux", "GOARCH": "arm64", "CGO_ENABLED": "0"},

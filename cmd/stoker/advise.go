@@ -48,7 +48,7 @@ prints the lines to paste.`,
 			case dialect != "":
 				return a.emit(j.plan, write)
 			}
-			return text.WritePlan(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
+			return text.WritePlan(a.stdout, j.run, j.verdict, j.plan, a.pageStyle(a.stdout, true, args...))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

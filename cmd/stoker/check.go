@@ -211,7 +211,7 @@ func (b bound) between(speedup *stoker.Interval) []string {
 	case within(speedup.Low):
 		return nil
 	case within(speedup.High):
-		return []string{found + ": that is not decided; longer runs, or more of them, would tell"}
+		return []string{found + ": that is not decided: longer runs, or more of them, would tell"}
 	}
 	return []string{found}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) diagnose() *cobra.Command {
-	var asJSON, explain, list bool
+	var asJSON, explain, list, all bool
 	var profile string
 	var check checkFlag
 	var prices priceFlags
@@ -51,11 +51,11 @@ are the ranks and nodes of one job.`,
 			case explain:
 				err = text.Explain(a.stdout, j.verdict, a.style(a.stdout))
 			case job != nil:
-				err = a.printJob(*job, j, asJSON)
+				err = a.printJob(*job, j, asJSON, a.pageStyle(a.stdout, all, args...))
 			case asJSON:
 				err = wire.WriteVerdict(a.stdout, j.run, j.verdict, j.plan)
 			default:
-				err = text.WriteVerdict(a.stdout, j.run, j.verdict, j.plan, a.style(a.stdout))
+				err = text.WriteVerdict(a.stdout, j.run, j.verdict, j.plan, a.pageStyle(a.stdout, all, args...))
 			}
 			if err != nil {
 				return err
@@ -71,12 +71,13 @@ are the ranks and nodes of one job.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
+	cmd.Flags().BoolVar(&all, "all", false, "print everything that is known, also beyond 40 lines")
 	cmd.Flags().BoolVar(&list, "list", false, "print what a verdict can say, and what to do about it")
 	cmd.Flags().StringVar(&profile, "pprof", "", "write on which lines preparing batches spends its time, to a `FILE` for go tool pprof")
 	check.register(cmd, wordFed, "exit with 3 if the GPU is starved")
 	prices.register(cmd.Flags())
 	forms.register(cmd)
-	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list")
+	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list", "all")
 	return cmd
 }
 

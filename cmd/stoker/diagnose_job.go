@@ -45,7 +45,7 @@ func (a *app) judgeAll(args []string) (judged, *jobOf, error) {
 		return judged{}, nil, fmt.Errorf("judge recordings: none of %d can be read: %s", len(files), notes[0])
 	}
 	if job.Job, err = judge.Together(job.members); err != nil {
-		return judged{}, nil, hintedError{fmt.Errorf("judge recordings together: %w", err), "stoker runs FOLDER lists the jobs in a folder with their files; stoker diagnose FILE... takes those of one"}
+		return judged{}, nil, hintedError{fmt.Errorf("judge recordings together: %w", err), "stoker runs FOLDER lists the jobs in a folder with their files, and stoker diagnose FILE... takes those of one"}
 	}
 	job.Verdict.Warnings = append(notes, job.Verdict.Warnings...)
 	lead := job.members[job.Lead]
@@ -65,7 +65,7 @@ func recordingsIn(args []string) (files []string, folder bool, notes []string, e
 			return nil, false, nil, err
 		}
 		if notes = append(notes, l.notes()...); len(l.names) == 0 {
-			return nil, false, nil, errors.New(strings.Join(append([]string{"list recordings: none in " + arg}, notes...), "; "))
+			return nil, false, nil, errors.New(strings.Join(append([]string{"list recordings: none in " + arg}, notes...), ", "))
 		}
 		files, folder = append(files, l.in(arg)...), true
 	}
@@ -73,10 +73,10 @@ func recordingsIn(args []string) (files []string, folder bool, notes []string, e
 }
 
 // printJob writes a job's verdict.
-func (a *app) printJob(job jobOf, lead judged, asJSON bool) error {
+func (a *app) printJob(job jobOf, lead judged, asJSON bool, style text.Style) error {
 	job.Verdict = lead.verdict // with the user's prices
 	if asJSON {
 		return wire.WriteJob(a.stdout, job.Job, job.members, lead.plan)
 	}
-	return text.WriteJob(a.stdout, job.Job, job.members, lead.plan, a.style(a.stdout))
+	return text.WriteJob(a.stdout, job.Job, job.members, lead.plan, style)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -28,7 +29,7 @@ func caseFiles(t *testing.T, pattern string) []string {
 // facesOf are all texts about a judged run, at a width.
 func facesOf(t *testing.T, j judged, width int) map[string]string {
 	t.Helper()
-	style := text.Style{Width: width}
+	style := text.Style{Width: width, All: true}
 	var shown, explain, plan bytes.Buffer
 	for _, err := range []error{
 		text.WriteVerdict(&shown, j.run, j.verdict, j.plan, style), text.Explain(&explain, j.verdict, style), text.WritePlan(&plan, j.run, j.verdict, j.plan, style),
@@ -59,6 +60,18 @@ func TestFacesAreEightyColumnsWide(t *testing.T) {
 			}
 		}
 	}
+	style := text.Style{Width: 80}
+	for _, file := range caseFiles(t, "run.jsonl*") {
+		j, err := (&app{}).judge([]string{file})
+		var shown bytes.Buffer
+		if err := errors.Join(err, text.WriteVerdict(&shown, j.run, j.verdict, j.plan, style)); err != nil {
+			t.Fatal(err)
+		}
+		fits(t, "diagnose "+file, shown.String())
+		if n := strings.Count(shown.String(), "\n"); n > mostPrinted {
+			t.Errorf("diagnose %s prints %d lines of 80 columns", file, n)
+		}
+	}
 	const before, after = "../../testdata/cases/feed-before/run.jsonl.gz", "../../testdata/cases/feed-after/run.jsonl.gz"
 	others := [][]string{
 		{"verify", before, after},
@@ -67,7 +80,7 @@ func TestFacesAreEightyColumnsWide(t *testing.T) {
 		strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme --for 95%"),
 	}
 	for _, file := range caseFiles(t, "trace.json*") {
-		others = append(others, []string{"trace", file})
+		others = append(others, []string{"trace", file}, []string{"trace", "--all", file})
 	}
 	t.Setenv("COLUMNS", "80")
 	for _, args := range others {

@@ -103,7 +103,7 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	}
 	switch {
 	case ways == 0:
-		return errors.New("feed needs a command to run (-- python train.py), or --check FOLDER to look at a data set; the daemon (--fd, --socket) is started by the Python client")
+		return errors.New("feed needs a command to run (-- python train.py), or --check FOLDER to look at a data set. The daemon (--fd, --socket) is started by the Python client")
 	case ways > 1:
 		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
 	case given("verify") && (!command || f.twice < 1):
@@ -119,7 +119,7 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	case given("check") && (f.check == "" || f.size < 1 || f.size > 16384):
 		return fmt.Errorf("--check %q --size %d: a folder, and a size from 1 to 16384, are expected", f.check, f.size)
 	case given("check") && f.record != "":
-		return errors.New("--record is for the daemon; --check prints what it found")
+		return errors.New("--record is for the daemon, and --check prints what it found")
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ var flagSections = map[string][]section{
 		{"Cost", costFlags},
 	},
 	"diagnose": {
-		{"Answer", "explain list json pprof"},
+		{"Answer", "all explain list json pprof"},
 		{"In a pipeline", ciFlags},
 		{"Cost", costFlags},
 	},

@@ -30,7 +30,7 @@ it into a volume that the trainer's container mounts (docs/cluster.md).`,
 				return fmt.Errorf("find this binary: %w", err)
 			}
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return hintedError{fmt.Errorf("install into %s: %w", args[0], err), "stoker install FOLDER, where you may write: stoker install ~/bin"}
+				return hintedError{fmt.Errorf("install into %s: %w", args[0], err), "name a folder in which you may write: stoker install ~/bin"}
 			}
 			target := filepath.Join(args[0], filepath.Base(own))
 			if err := copyBinary(cmd.Context(), own, target); err != nil {

@@ -20,7 +20,7 @@ const runsFolder = "stoker-runs"
 func newest() (string, error) {
 	files := recordings(runsFolder)
 	if len(files) == 0 {
-		return "", fmt.Errorf("find recording: none in %s/ here; name a file, or record one: stoker observe -- python train.py", runsFolder)
+		return "", fmt.Errorf("find recording: none in %s/ here: name a file, or record one: stoker observe -- python train.py", runsFolder)
 	}
 	best, when := "", int64(math.MinInt64)
 	for _, file := range files {

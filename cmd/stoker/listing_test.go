@@ -57,7 +57,7 @@ func TestFolderWithMoreThanFiles(t *testing.T) {
 	if again := listOf(t, dir); len(again.Jobs) != 2 || len(again.Warnings) != len(list.Warnings) {
 		t.Errorf("a second look: %+v", again)
 	}
-	code, out, errs := call(t, "diagnose", dir)
+	code, out, errs := call(t, "diagnose", "--all", dir)
 	for _, name := range no {
 		if code != exitFine || !strings.Contains(out, name) {
 			t.Errorf("diagnose: code %d, no word about %s\n%s%s", code, name, out, errs)

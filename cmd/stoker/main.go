@@ -92,7 +92,7 @@ change, what that gains, and afterwards whether it helped.
 
 Start your program as always, with stoker in front of it. Nothing in it changes:
 
-  stoker observe -- python train.py     run it; the verdict comes at its end
+  stoker observe -- python train.py     run it, the verdict comes at its end
 
 Then, with the recording that it left in stoker-runs/:
 
@@ -140,7 +140,7 @@ func (a *app) exit(err error) int {
 	}
 	a.error(err)
 	if errors.Is(err, recording.ErrNotRecording) {
-		a.hint("stoker observe -- python train.py writes a recording; stoker trace FILE reads a profiler's file")
+		a.hint("stoker observe -- python train.py writes a recording, and stoker trace FILE reads a profiler's file")
 	}
 	return exitError
 }

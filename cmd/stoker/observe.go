@@ -289,7 +289,7 @@ func (a *app) notRun(err *launch.CommandError) error {
 	case err.NotFound:
 		a.hint("name a program on PATH, a file with its path (./train.sh), or the interpreter: -- python train.py")
 	case errors.Is(err, fs.ErrPermission):
-		a.hint("chmod +x makes a script executable; or name its interpreter: -- python FILE")
+		a.hint("chmod +x makes a script executable, or name its interpreter: -- python FILE")
 	}
 	return exitCode(err.Code())
 }
@@ -297,11 +297,11 @@ func (a *app) notRun(err *launch.CommandError) error {
 // ending prints the report after CMD has ended.
 func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) error {
 	fmt.Fprintln(a.stderr)
-	if err := text.WriteVerdict(a.stderr, run, verdict, advise.Rank(run, verdict), a.style(a.stderr)); err != nil {
+	if err := text.WriteVerdict(a.stderr, run, verdict, advise.Rank(run, verdict), a.pageStyle(a.stderr, false, path)); err != nil {
 		return err
 	}
 	if path != "" {
-		a.say("recorded %s; more: stoker diagnose --explain %s", path, path)
+		a.say("recorded %s", path)
 	}
 	return nil
 }

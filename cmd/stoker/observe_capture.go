@@ -40,7 +40,7 @@ func (t *captureFlags) check(attached, noHook bool) error {
 	case t.steps < 0 || t.steps > observe.MostTraceSteps:
 		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", observe.MostTraceSteps, t.steps)}
 	case t.steps > 0 && attached:
-		return usageError{errors.New("--trace with --pid: a process that runs already has no hook to take a trace; " +
+		return usageError{errors.New("--trace with --pid: a process that runs already has no hook to take a trace. " +
 			"start it with stoker observe --trace 5 -- CMD, or record with torch.profiler and read the file: stoker trace FILE")}
 	case t.steps > 0 && noHook:
 		return usageError{errors.New("--trace needs the hook, which takes it: leave --no-hook away")}
@@ -58,7 +58,7 @@ func (t *captureFlags) request() *observe.TraceRequest {
 
 // cost says beforehand what a trace costs the job.
 func (t *captureFlags) cost() string {
-	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady; they take longer meanwhile, with stacks and shapes most of all, "+
+	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady. They take longer meanwhile, with stacks and shapes most of all, "+
 		"and its start and its file hold the program up for %s (what it cost here is said at the end)", t.steps, insideCost)
 }
 
@@ -118,7 +118,7 @@ func readCaptured(ctx context.Context, path string, run *recording.Run, pid int)
 	}
 	traced, err := trace.Read(ctx, c.files, trace.Options{})
 	if err != nil && len(c.files) > 1 { // not of one run, as two programs under one command are not
-		c.trouble = append(c.trouble, err.Error()+"; the trace of the judged process alone is read")
+		c.trouble = append(c.trouble, err.Error()+", and the trace of the judged process alone is read")
 		traced, err = trace.Read(ctx, []string{own}, trace.Options{})
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (a *app) capturedEnding(run *recording.Run, c captured, asked bool) error {
 		a.say("%s", strings.TrimSpace(b.String()))
 	}
 	if len(c.files) > 0 {
-		a.say("kept %s; more: stoker trace %s", strings.Join(c.files, ", "), strings.Join(c.files, " "))
+		a.say("kept %s, more: stoker trace %s", strings.Join(c.files, ", "), strings.Join(c.files, " "))
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (a *app) capturedEnding(run *recording.Run, c captured, asked bool) error {
 const byHand = `    prof = torch.profiler.profile(schedule=torch.profiler.schedule(wait=10, warmup=2, active=5),
                                   on_trace_ready=lambda p: p.export_chrome_trace("trace.json"))
     prof.start()      # before the loop
-    prof.step()       # at the end of each step; after the loop: prof.stop()
+    prof.step()       # at the end of each step, and after the loop prof.stop()
 `
 
 // noTrace says why no trace was taken, and the four lines that take one.

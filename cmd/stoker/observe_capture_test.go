@@ -46,9 +46,9 @@ func copyTrace(t *testing.T, to string) {
 func TestTraceBesideARecording(t *testing.T) {
 	path, _ := withTrace(t, "run.rank0.trace.json.gz")
 	copyTrace(t, filepath.Join(filepath.Dir(path), "run.rank0.trace.json.gz"))
-	code, out, errs := call(t, "diagnose", path)
+	code, out, errs := call(t, "diagnose", "--all", path)
 	for _, want := range []string{
-		"cpu-bound/main-thread-loader", "the trace of it", "which contradicts the run (see note)", "run and trace contradict each other: the run is",
+		"cpu-bound/main-thread-loader", "the trace of it", "which contradicts the run (see notes)", "run and trace contradict each other: the run is",
 		"copies alone", "pageable",
 	} {
 		if code != exitFine || !strings.Contains(out, want) {

@@ -45,10 +45,10 @@ func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says
 		t.lacking = "the hook is not in process " + fmt.Sprint(p.PID)
 	}
 	if t.lacking != "" {
-		return fmt.Sprintf("%s; a trace would tell, and cannot be taken here (%s): start the program with stoker observe --trace 5 -- CMD", seen, t.lacking)
+		return fmt.Sprintf("%s. A trace would tell, and cannot be taken here (%s): start the program with stoker observe --trace 5 -- CMD", seen, t.lacking)
 	}
 	t.pid, t.steps = p.PID, traceSteps(v.Costs.Step)
-	return fmt.Sprintf("%s: PyTorch's profiler traces %d steps of process %d, once; they take longer, and its start and its file hold the program up for %s (--no-trace forbids it)",
+	return fmt.Sprintf("%s: PyTorch's profiler traces %d steps of process %d, once. They take longer, and its start and its file hold the program up for %s (--no-trace forbids it)",
 		seen, t.steps, t.pid, insideCost)
 }
 

@@ -185,9 +185,9 @@ func (a *app) whatNow(ctx context.Context, err error, f packFlags) error {
 	case errors.Is(err, pack.ErrOther):
 		return hintedError{err, "stoker pack … -o ANOTHER"}
 	case errors.Is(err, syscall.ENOSPC):
-		return hintedError{err, "the same command goes on where it stopped, once there is room"}
+		return hintedError{err, "the same command goes on from there, once there is room"}
 	case errors.Is(err, pack.ErrOutage):
-		return hintedError{err, "the same command goes on where it stopped, once there is enough of what it lacked"}
+		return hintedError{err, "the same command goes on from there, once there is enough of what it lacked"}
 	case errors.Is(err, pack.ErrFault):
 		return hintedError{err, "without --decoded and --resize files are packed as they are"}
 	case errors.Is(err, pack.ErrBad):
@@ -210,7 +210,7 @@ func (a *app) printPack(index *pack.Index, f packFlags) error {
 		stoker.Many(len(index.Shards), "shard"), stoker.AboutBytes(float64(index.Bytes)), state)
 	a.line("images: %s", index.Images)
 	if index.Shuffle == nil {
-		a.line("order: class by class, as it was listed: who reads in a row sees one class after the other; --shuffle SEED mixes them")
+		a.line("order: class by class, as it was listed: who reads in a row sees one class after the other, and --shuffle SEED mixes them")
 	} else {
 		a.line("order: by chance, of seed %d", *index.Shuffle)
 	}
@@ -241,7 +241,7 @@ func (a *app) printEstimate(e *pack.Estimate, f packFlags) error {
 	a.line("cores for 1,000 images/s, as stoker reads and decodes whole pictures:")
 	a.line("  now     %s to find and read files, %s to decode", stoker.AboutCores(1000*e.Read),
 		stoker.AboutCores(1000*e.Decode))
-	a.line("  packed  %s to decode; shards are read in a row, with no file to find per image",
+	a.line("  packed  %s to decode. Shards are read in a row, with no file to find per image",
 		stoker.AboutCores(1000*e.Packed))
 	a.line("packing takes %s of one core", stoker.AboutSeconds(float64(e.Samples)*(e.Read+e.Packing)))
 	a.printBad(e.Bad)

@@ -49,8 +49,8 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 // foretell is the verb: it chooses the question and shows the answer.
 func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	if cmd.Flags().NFlag() == 0 {
-		return usageError{errors.New("predict needs to know what runs where: --gpu, --model and --batch, or " +
-			"--step and --batch; for example stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers " +
+		return usageError{errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or " +
+			"--step and --batch. For example: stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers " +
 			"8 --cores 16 --storage nvme")}
 	}
 	if err := f.check(); err != nil {
@@ -102,7 +102,7 @@ func (f *predictFlags) check() error {
 		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
 	}
 	if err := plot.Check(f.text("out")); err != nil && !isPage(f.text("out")) {
-		return fmt.Errorf("-o %w; or in .html for a page", err)
+		return fmt.Errorf("-o %w, or in .html for a page", err)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Pre
 func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Prediction) error {
 	if f.text("out") != "" && !isPage(f.text("out")) {
 		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
-			"32..1024), or add --roofline; -o FILE.html writes a page of one setting, too")
+			"32..1024), or add --roofline. -o FILE.html writes a page of one setting, too")
 	}
 	var err error
 	if p.Answer, err = s.Solve(); err != nil {
@@ -311,5 +311,5 @@ func sources(p report.Prediction) string {
 	for _, s := range p.Answer.Stages {
 		add(s.Source)
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(all, ", ")
 }

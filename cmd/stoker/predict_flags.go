@@ -162,7 +162,7 @@ var predictTable = slices.Concat([]predictFlag{
 		flag: "out", short: "o",
 		help: "write a page (FILE.html), or draw a sweep or roofline (FILE.svg)",
 	},
-	{flag: "sources", unit: isSwitch, help: "say where every figure comes from, and how each part is computed"},
+	{flag: "sources", unit: isSwitch, help: "name the source of every figure, and how each part is computed"},
 	{flag: "json", unit: isSwitch, help: "print one JSON object"},
 	{flag: "csv", unit: isSwitch, help: "print rows of comma-separated values"},
 })

@@ -50,7 +50,7 @@ func (f *languageFlags) number(flag string, failed *error) float64 {
 func (f *languageFlags) subject(stacks []language.Stack) (m language.Model, g hardware.GPU, p hardware.Precision, s language.Stack, err error) {
 	m, found := language.FindModel(f.model)
 	if !found {
-		return m, g, p, s, fmt.Errorf("--model %q is not in the table; nearest: %s", f.model, strings.Join(language.NearestModels(f.model), ", "))
+		return m, g, p, s, fmt.Errorf("--model %q is not in the table, nearest: %s", f.model, strings.Join(language.NearestModels(f.model), ", "))
 	}
 	if g, found = hardware.FindGPU(f.gpu); !found {
 		return m, g, p, s, unknownName("gpu", f.gpu, hardware.Known.GPUNames())

@@ -186,5 +186,5 @@ func sourcesOf(figures ...hardware.Figure) string {
 			all = append(all, f.Source)
 		}
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(all, ", ")
 }

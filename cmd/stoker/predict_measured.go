@@ -116,7 +116,7 @@ func (d *described) carry(a *anchor) error {
 	}
 	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
 		at := c.At(a.Batch)
-		value += fmt.Sprintf(" where %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point),
+		value += fmt.Sprintf(", and %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point),
 			stoker.AboutSeconds(at.Low), stoker.AboutSeconds(at.High))
 	}
 	d.note("measured", value, a.Text)

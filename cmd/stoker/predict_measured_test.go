@@ -85,7 +85,7 @@ func TestPredictMeasuredRefuses(t *testing.T) {
 		{[]string{"--model", "resnet50", "--measured", "2,470 GB/s at batch 256"}, "expected a rate of samples"},
 		{
 			[]string{"--model", "resnet50", "--measured", "9 ms at batch 1 on a100"},
-			`--measured: gpu "a100" is not in the table; nearest: a100`,
+			`--measured: gpu "a100" is not in the table, nearest: a100`,
 		},
 		{[]string{"--model", "resnet50", "--measured", measured2470, "--like", run}, "give one"},
 		{[]string{"--model", "resnet50", "--measured", measured2470, "--step", "1ms"}, "give one"},

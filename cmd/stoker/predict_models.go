@@ -182,7 +182,7 @@ func rateOf(flag, text string, names []string) (stoker.Rate, error) {
 // unknownName says what is not in a table, and what is: the nearest names first.
 func unknownName(flag, name string, known []string) error {
 	if near := hardware.Nearest(name, known); len(near) > 0 {
-		return fmt.Errorf("--%s %q is not in the table; nearest: %s", flag, name, strings.Join(near, ", "))
+		return fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name, strings.Join(near, ", "))
 	}
 	return fmt.Errorf("--%s %q is not in the table: %s", flag, name, strings.Join(known, ", "))
 }
@@ -191,9 +191,9 @@ func (a *app) supply(d tutorial.DataSupply) {
 	fmt.Fprintf(a.stdout, "demand        %s\n", shortRate(d.Demand))
 	switch {
 	case math.IsNaN(float64(d.Supply)) && math.IsNaN(float64(d.AtMost)):
-		fmt.Fprintf(a.stdout, "supply        unknown: name --storage and --gpu; %s is needed\n", shortRate(d.Demand))
+		fmt.Fprintf(a.stdout, "supply        unknown: name --storage and --gpu, %s is needed\n", shortRate(d.Demand))
 	case math.IsNaN(float64(d.Supply)):
-		fmt.Fprintf(a.stdout, "supply        unknown: name --storage; at most %s by the host link\n",
+		fmt.Fprintf(a.stdout, "supply        unknown: name --storage, at most %s by the host link\n",
 			shortRate(d.AtMost))
 	default:
 		fmt.Fprintf(a.stdout, "supply        %s by %s\n", shortRate(d.Supply), d.Bound)

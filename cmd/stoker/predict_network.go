@@ -34,7 +34,7 @@ func (f *predictFlags) readOwn(d *described) error {
 		if f.text(needed) == "" {
 			return hintedError{
 				fmt.Errorf("--%s is missing: a network that is not in the table is described by --flops, --bytes "+
-					"and --params; in Python stoker.count(model, sample) counts them", needed),
+					"and --params. In Python stoker.count(model, sample) counts them", needed),
 				"--flops 8.18GFLOP --bytes 89MB --params 25.6M --layers 53 --family convnet",
 			}
 		}
@@ -44,7 +44,7 @@ func (f *predictFlags) readOwn(d *described) error {
 		Family: device.Family(strings.ToLower(f.text("family"))),
 	}
 	if own.Family != device.AnyFamily && !slices.Contains(device.Families, own.Family) {
-		return fmt.Errorf("--family %q: expected %s, %s or %s; leave it out for the whole spread", f.text("family"),
+		return fmt.Errorf("--family %q: expected %s, %s or %s, or leave it out for the whole spread", f.text("family"),
 			device.ConvNet, device.Transformer, device.VolumeNet)
 	}
 	flop, _, err := f.value("flops")
@@ -71,7 +71,7 @@ func (f *predictFlags) readOwn(d *described) error {
 	}
 	source := given
 	if f.text("layers") == "" {
-		source = "assumed; --layers"
+		source = "assumed, --layers"
 	}
 	own.Title = fmt.Sprintf("own network (%s M parameters)", stoker.About(own.Params.Value/1e6))
 	d.Load.Workload = own

@@ -76,7 +76,7 @@ func (d *described) checkMachines() error {
 	for _, n := range gpus {
 		if n/nodes > mostGPUs {
 			return fmt.Errorf("--gpus %.0f on %.0f machine(s): expected at most %d on each, since --cores and "+
-				"--storage are those of one machine; say how many machines there are: --nodes %.0f", n, nodes,
+				"--storage are those of one machine: say how many machines there are: --nodes %.0f", n, nodes,
 				mostGPUs, math.Ceil(n/8))
 		}
 		if math.Mod(n, nodes) != 0 {
@@ -174,7 +174,7 @@ func shardOf(text string) (device.Shard, error) {
 	case s == "fsdp":
 		return device.ZeRO3, nil
 	}
-	return "", fmt.Errorf("--shard %q: expected %s, %s, %s or fsdp; leave it out for a copy on each GPU", text,
+	return "", fmt.Errorf("--shard %q: expected %s, %s, %s or fsdp, or leave it out for a copy on each GPU", text,
 		device.ZeRO1, device.ZeRO2, device.ZeRO3)
 }
 
@@ -245,7 +245,7 @@ func (d *described) shared() (words []string) {
 func (f *predictFlags) readModel(d *described) error {
 	w, known := device.FindWorkload(f.text("model"))
 	if !known {
-		return fmt.Errorf("--model %q is not in the table; nearest: %s; all: stoker predict --list models",
+		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models",
 			f.text("model"), strings.Join(device.NearestWorkloads(f.text("model")), ", "))
 	}
 	if f.text("tokens") != "" {
@@ -343,14 +343,14 @@ func readSpread(d *described, row predictFlag) error {
 func (f *predictFlags) profile(d *described) (predict.Profile, error) {
 	name, source := f.text("data"), given
 	if name == "" {
-		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads; --data"
+		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads, --data"
 	}
 	if name == "" {
 		return predict.Profile{}, nil
 	}
 	profile, known := predict.FindProfile(name)
 	if !known {
-		return predict.Profile{}, fmt.Errorf("--data %q is not in the table; nearest: %s; all: stoker predict "+
+		return predict.Profile{}, fmt.Errorf("--data %q is not in the table, nearest: %s, all: stoker predict "+
 			"--list profiles", name, strings.Join(predict.NearestProfiles(name), ", "))
 	}
 	if profile.PerToken && d.Load.Workload.Tokens == 0 {
@@ -405,9 +405,9 @@ func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", stoker.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table; --reads"))
+	d.note("reads", stoker.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table, --reads"))
 	d.note("latency", stoker.AboutSeconds(nanOf(row.Latency.Value)),
-		or(row.Latency.Source, "not in the table; --latency"))
+		or(row.Latency.Source, "not in the table, --latency"))
 }
 
 // readAccess is how samples lie in storage: as given, else as the kind of data usually
@@ -466,7 +466,7 @@ func readCached(d *described, _ predictFlag) error {
 
 // readPinned is which memory batches are copied from.
 func readPinned(d *described, row predictFlag) error {
-	kind, source := "pageable", "PyTorch's default; --pinned"
+	kind, source := "pageable", "PyTorch's default, --pinned"
 	if d.Pinned = d.on(row.flag); d.Pinned {
 		kind, source = "pinned", given
 	}
@@ -519,7 +519,7 @@ func softwareOf(text string) (device.Software, error) {
 	case slices.Contains(all, s):
 		return s, nil
 	}
-	return "", fmt.Errorf("--software %q: expected %s, %s, %s or %s; leave it out for the whole spread", text, all[0],
+	return "", fmt.Errorf("--software %q: expected %s, %s, %s or %s, or leave it out for the whole spread", text, all[0],
 		all[1], all[2], all[3])
 }
 

@@ -99,12 +99,12 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 	}
 	if s.Load.Precision == device.AnyPrecision {
 		s.Load.Precision = hardware.FP16
-		s.note("precision", string(hardware.FP16), "assumed; --precision")
+		s.note("precision", string(hardware.FP16), "assumed, --precision")
 	}
 	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
 	if f.describes() {
 		if s.Batch == 0 {
-			return errors.New("--roofline of a model needs --batch; leave --model out for all models")
+			return errors.New("--roofline of a model needs --batch: leave --model out for all models")
 		}
 		r, err := s.Roofline()
 		p.Roofline = &r

@@ -63,7 +63,7 @@ func (a *app) runReport(ctx context.Context, args []string, file string) error {
 		file = pageName(name)
 	}
 	if strings.HasSuffix(file, ".gz") {
-		return usageError{fmt.Errorf("-o %s: a browser opens no packed page; name it .html", file)}
+		return usageError{fmt.Errorf("-o %s: a browser opens no packed page: name it .html", file)}
 	}
 	if err := writeFiles(ctx, output{file, toOthers, page}); err != nil {
 		return err

@@ -105,7 +105,7 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 func (a *app) summaries(ctx context.Context, folder string) (found []summary, notes []string, err error) {
 	l, err := listTuned(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, hintedError{fmt.Errorf("list %s: there is no such folder", folder), "stoker runs FOLDER, where the recordings are; stoker observe makes stoker-runs"}
+		return nil, nil, hintedError{fmt.Errorf("list %s: there is no such folder", folder), "name the folder of the recordings: stoker runs FOLDER (stoker observe makes stoker-runs)"}
 	} else if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,6 +39,7 @@ type traceFlags struct {
 	top                                        int
 	by, kernels                                string
 	shapes, operators, json, csv, explain, all bool
+	files                                      []string // that were named
 	check                                      checkFlag
 	timeline, output, whatIf, flame, pprof     string
 	prices                                     priceFlags
@@ -60,7 +62,12 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.traced(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = args
+			// Who says what a table should look like wants to see it.
+			f.all = f.all || slices.ContainsFunc([]string{"top", "by", "kernels", "shapes"}, cmd.Flags().Changed)
+			return a.traced(cmd.Context(), f, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.top, "top", 10, "show `N` operators and kernels (0: all)")
@@ -71,7 +78,7 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.csv, "csv", false, "print rows of comma-separated values: of two traces what changed, of one its kernels")
 	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
-	flags.BoolVar(&f.all, "all", false, "also show findings below 1 % of the window")
+	flags.BoolVar(&f.all, "all", false, "print every table and finding, also beyond 40 lines")
 	f.check.register(cmd, wordFed, "exit with 3 if the GPU is starved")
 	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVar(&f.flame, "flame", "", "write a flame graph of host time to a `FILE` (.svg)")
@@ -233,7 +240,7 @@ func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
 }
 
 func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
-	style := a.style(a.stdout)
+	style := a.pageStyle(a.stdout, r.All, r.Source.Files...)
 	switch {
 	case f.json:
 		return wire.WriteTrace(a.stdout, r)
@@ -294,7 +301,7 @@ func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced)
 	case f.csv:
 		return wire.WriteTracesCSV(a.stdout, o)
 	}
-	return text.WriteTraces(a.stdout, o, f.top, a.style(a.stdout))
+	return text.WriteTraces(a.stdout, o, f.top, a.pageStyle(a.stdout, f.all, f.files...))
 }
 
 func judgedTraces(runs []*recording.Run) (all []verify.Traced) {

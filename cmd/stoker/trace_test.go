@@ -64,7 +64,7 @@ func callWith(ctx context.Context, t *testing.T, args ...string) (code int, out,
 
 func TestTraceSaysWhatIdleTimeWentInto(t *testing.T) {
 	path := traceFile(t, "worker0.pt.trace.json.gz", 0, 1)
-	code, out, errs := call(t, "trace", path)
+	code, out, errs := call(t, "trace", "--all", path)
 	for _, want := range []string{"main-thread-loader", "data-loader", "aten::mm", "the step with most idle time", "fp32", "num_workers"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

@@ -145,12 +145,12 @@ func freePlan() string {
 
 // agreed asks whether CMD may be started so often.
 func (a *app) agreed(f tuneFlags) error {
-	a.say("CMD will be started %d times at most, for %s each at most, together %s; fewer and shorter where that is enough", f.starts, f.longest, time.Duration(f.starts)*f.longest)
+	a.say("CMD will be started %d times at most, for %s each at most, together %s. Fewer and shorter ones do if that is enough", f.starts, f.longest, time.Duration(f.starts)*f.longest)
 	if f.starts <= tune.InTurn {
 		a.say("beside other programs a trial takes %d starts after the first one: --starts %d is the least that tries something there", tune.InTurn, tune.InTurn+1)
 	}
 	if !strings.Contains(strings.Join(append(f.env, f.args...), " "), "{scratch}") {
-		a.say("it writes its checkpoints where it always does: --args '--output-dir={scratch}' or --env NAME={scratch} gives it a folder of its own")
+		a.say("it writes its checkpoints to their usual place: --args '--output-dir={scratch}' or --env NAME={scratch} gives it a folder of its own")
 	}
 	if f.yes {
 		return nil
@@ -189,7 +189,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	if f.output == "" {
 		f.output = freePlan()
 	}
-	a.say("recordings and what CMD prints: %s; the plan: %s", folder, f.output)
+	a.say("recordings and what CMD prints: %s, the plan: %s", folder, f.output)
 	result, err := tune.Run(ctx, tune.Options{
 		Allow: f.allow, Most: f.starts, Version: version, Start: starts.Start, Read: os.ReadFile,
 		Say: func(text string) { a.say("%s", text) }, Best: func(plan tune.Plan) { a.keepPlan(f.output, plan) },
@@ -220,7 +220,7 @@ func (a *app) runLive(f tuneFlags, command []string) error {
 	if err != nil {
 		return err
 	}
-	a.say("tuned while it trains; what is decided, and the plan: %s", folder)
+	a.say("tuned while it trains, what is decided, and the plan: %s", folder)
 	return a.runHooked(command, map[string]string{"STOKER_LIVE": folder, "STOKER_PLAN_ALLOW": strings.Join(f.allow, ",")})
 }
 

@@ -73,7 +73,7 @@ func (a *app) fits(plan tune.Plan, file string, command, allow []string, force b
 	if denied := plan.Denied(allow); len(denied) > 0 {
 		hint, what := fmt.Sprintf("stoker tune --plan %s --allow %s -- %s", file, denied[0].Allow, strings.Join(command, " ")), "losses"
 		if denied[0].Allow != tune.Precision {
-			hint, what = hint+"; stoker feed -- CMD keeps batches and makes pictures faster", "batches"
+			hint, what = hint+". stoker feed -- CMD keeps batches and makes pictures faster", "batches"
 		}
 		return hintedError{fmt.Errorf("plan %s: %s may change: %s", file, what, denied[0].Why), hint}
 	}

@@ -43,7 +43,7 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 			case err != nil:
 				return err
 			case before[0].Timeline != nil:
-				o, now, err := a.compared(traceFlags{json: asJSON, top: shownWork}, nil, before, after)
+				o, now, err := a.compared(traceFlags{json: asJSON, top: shownWork, files: args}, nil, before, after)
 				if err != nil {
 					return err
 				}

@@ -28,7 +28,7 @@ func TestVerifyHoldsBounds(t *testing.T) {
 		{"--check faster>=1.2x,step<=+5% BEFORE AFTER", exitFine, ""},
 		{"--check step<=+5% AFTER BEFORE", exitStarved, "the speed-up is 0.30x (0.29 to 0.31), and step <= +5 % is asked for"},
 		{"--check faster>4x BEFORE AFTER", exitStarved, "the speed-up is 3.34x (3.22 to 3.47), and faster > 4x is asked for"},
-		{"--check faster>3.3x BEFORE AFTER", exitStarved, "that is not decided; longer runs, or more of them, would tell"},
+		{"--check faster>3.3x BEFORE AFTER", exitStarved, "that is not decided: longer runs, or more of them, would tell"},
 		{"--check step<=+5% --check idle<20% BEFORE BEFORE", exitStarved, "idle 69.9 %"},
 		{"--check step<=+50% BEFORE -- BEFORE", exitFine, ""},
 		{"--check step<=+5% BEFORE BEFORE -- AFTER", exitError, ""}, // the same run twice

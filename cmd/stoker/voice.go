@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/text"
 )
 
@@ -103,6 +104,19 @@ func (a *app) style(w io.Writer) text.Style {
 		if os.Getenv("FORCE_COLOR") != "" && os.Getenv("NO_COLOR") == "" {
 			s.Colour = true
 		}
+	}
+	return s
+}
+
+// pageStyle is style for a page about files, of which all is shown or what fits into 40 lines.
+func (a *app) pageStyle(w io.Writer, all bool, files ...string) text.Style {
+	s := a.style(w)
+	s.All = all
+	for i, file := range files {
+		if i > 0 {
+			s.File += " "
+		}
+		s.File += report.QuoteForShell(file)
 	}
 	return s
 }

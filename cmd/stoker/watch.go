@@ -80,7 +80,7 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 		return a.watchOnce(ctx, states, len(sources), watch.Look{Width: style.Width, Colour: style.Colour, ASCII: ascii})
 	}
 	if out, is := a.stdout.(*os.File); !is || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
-		return usageError{errors.New("watch needs a terminal; --once prints one screen to anything")}
+		return usageError{errors.New("watch needs a terminal, --once prints one screen to anything")}
 	}
 	shown := endOnSignal(cancel)
 	err = watch.Show(ctx, watch.Options{In: os.Stdin, Out: os.Stdout, Env: os.Environ(), Colour: style.Colour, ASCII: ascii, Stops: shellBehind()}, states)

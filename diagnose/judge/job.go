@@ -494,8 +494,8 @@ func (j *Job) judgeLate(members []Member, why, compared string, took float64) di
 	for _, i := range j.Late {
 		last += j.Ranks[i].Last
 	}
-	v.Findings = j.replaceRankFinding(v, fmt.Sprintf("%s; %s came last to input in %d of them. A rank that "+
-		"waits in a collective for a starved one is not itself starved; what it waits for input by itself shows "+
+	v.Findings = j.replaceRankFinding(v, fmt.Sprintf("%s, and %s came last to input in %d of them. A rank that "+
+		"waits in a collective for a starved one is not itself starved: what it waits for input by itself shows "+
 		"when the late one is mended",
 		compared, j.nameRanks(j.Late), last))
 	return v

@@ -76,10 +76,10 @@ func settleClass(v, trace diagnose.Verdict) diagnose.Verdict {
 // different families, and stalls further apart than stallApart. A stall by GPU-Util
 // is an upper bound: a trace below it agrees.
 func listContradictions(live, trace diagnose.Verdict) (out []string) {
-	const why = "the profiler slows the launching thread, and a few steps may not be typical; the answer is the run's"
+	const why = "the profiler slows the launching thread, and a few steps may not be typical: the answer is the run's"
 	if live.Class != diagnose.Unknown && trace.Class != diagnose.Unknown &&
 		familyOf(live.Class) != familyOf(trace.Class) {
-		out = append(out, fmt.Sprintf("run and trace contradict each other: the run is %s, the trace of it %s; %s",
+		out = append(out, fmt.Sprintf("run and trace contradict each other: the run is %s, the trace of it %s (%s)",
 			live.Class, trace.Class, why))
 	}
 	if math.IsNaN(live.Stall) || math.IsNaN(trace.Stall) {
@@ -91,7 +91,7 @@ func listContradictions(live, trace diagnose.Verdict) (out []string) {
 	}
 	if apart > stallApart {
 		out = append(out, fmt.Sprintf("run and trace contradict each other: the device waits for input %s of the "+
-			"time by the run, %s by the trace; %s",
+			"time by the run, %s by the trace (%s)",
 			stoker.Percent(live.Stall), stoker.Percent(trace.Stall), why))
 	}
 	return out

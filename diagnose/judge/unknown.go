@@ -50,7 +50,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
 		out = diagnose.AddEvidence(out, lost, "ratio", string(recording.GPUUtilisation),
 			"the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or "+
-				"copying; a profiler trace tells which (stoker observe takes a short one by itself)",
+				"copying. A profiler trace tells which (stoker observe takes a short one by itself)",
 			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
 	}
 	out = slices.Concat(out, c.CoreEvidence, c.GapEvidence)
@@ -75,11 +75,11 @@ func ringEvidence(c *diagnose.Case) []diagnose.Evidence {
 	var list []diagnose.Evidence
 	if waits < littleWait {
 		list = diagnose.AddEvidence(list, waits, "ratio", "step.wait",
-			"the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing; "+
+			"the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing, "+
 				"stoker observe also looks at the device, and tells what limits the trainer", stoker.Percent(waits))
 	} else {
 		list = diagnose.AddEvidence(list, waits, "ratio", "step.wait",
-			"the trainer waits for batches %s of the time; its device may have had work meanwhile (stoker "+
+			"the trainer waits for batches %s of the time, and its device may have had work meanwhile (stoker "+
 				"observe tells)", stoker.Percent(waits))
 	}
 	list = diagnose.AddEvidence(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",

@@ -47,7 +47,7 @@ func (l filler) askCoresFull() diagnose.Quantity {
 	}
 	if s := k.Split; s != nil {
 		score *= stat.Ramp(s.Wants(), 0.35, 0.65)
-		answer += fmt.Sprintf("; a fetch wants one %s of its time", stoker.Percent(s.Wants()))
+		answer += fmt.Sprintf(", and a fetch wants one %s of its time", stoker.Percent(s.Wants()))
 		if s.Queued > 0.05 {
 			answer += fmt.Sprintf(", and waits for it %s", stoker.Percent(s.Queued))
 		}

@@ -79,7 +79,7 @@ func (l filler) findStrangers() (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.NewTextFinding(diagnose.FindingSharedGPU,
-		fmt.Sprintf("%s process%s outside this job hold the device; how much they compute on it is unknown, and "+
+		fmt.Sprintf("%s process%s outside this job hold the device. How much they compute on it is unknown, and "+
 			"its utilisation counts their kernels as well",
 			stoker.About(n), stoker.Ending(int(n+0.5), "", "es"))), true
 }
@@ -123,7 +123,7 @@ func (l filler) fillCopies() {
 			stoker.AboutBytes(b.BatchBytes()), stoker.AboutSeconds(b.Copy.Point), stoker.AboutSeconds(l.Costs.Step),
 			stoker.AboutSeconds(b.Copy.Low), stoker.AboutSeconds(b.Copy.High)).
 		WithEvidence(1-l.Util, "ratio", "gpu.utilisation",
-			"no kernel runs %s of the time, of which it waits for input %s", stoker.Percent(1-l.Util),
+			"no kernel runs %s of the time, and it waits for input %s", stoker.Percent(1-l.Util),
 			stoker.Percent(l.Stall))
 	loader := l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if loader == nil || loader.Pinned == nil || !*loader.Pinned {

@@ -51,7 +51,7 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 			"collection, another rank)"
 	}
 	if every := findBeat(starts); every > 0 {
-		f.Text += fmt.Sprintf("; one comes every %s", stoker.AboutSeconds(every))
+		f.Text += fmt.Sprintf(", one comes every %s", stoker.AboutSeconds(every))
 	}
 	f.Seconds, f.Share, f.Saves = lost, share, share
 	return f, true
@@ -104,7 +104,7 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 			"waits for something that does not come, such as another rank, a lock or a worker that died",
 			stoker.AboutSeconds(still), stoker.AboutCores(used)))
 	if _, gpu := l.findGPU(); l.run.Find(recording.GPUUtilisation, gpu).Mean(last, to) > 0.95 {
-		f.Text += "; the device spins in a kernel all the while, as in a collective that a rank does not come to"
+		f.Text += ". The device spins in a kernel all the while, as in a collective that a rank does not come to"
 	}
 	f.From, f.To, f.Seconds = last, to, still
 	return f, true

@@ -26,16 +26,16 @@ func (l filler) askInputShort() diagnose.Quantity {
 			l.RingWait(), 0.10, 0.25,
 			"work that is queued on the device may cover a wait of the host").
 			WithEvidence(l.RingWait(), "ratio", "step.wait",
-				"the trainer waits for batches %s of the time; its device may have had work meanwhile (stoker "+
+				"the trainer waits for batches %s of the time, and its device may have had work meanwhile (stoker "+
 					"observe tells)", stoker.Percent(l.RingWait())).
 			WithEvidence(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
 				stoker.Percent(l.Costs.Feed.Full))
 	}
-	return diagnose.AskShare("Is the device idle (GPU-Util; an upper bound of waiting for input)?", l.MostStall(),
+	return diagnose.AskShare("Is the device idle (by GPU-Util, an upper bound of waiting for input)?", l.MostStall(),
 		0.10, 0.25,
 		"the device's own clock is not known here").
 		WithEvidence(l.Idle, "ratio", "gpu.utilisation",
-			"no kernel runs %s of the time (GPU-Util; waiting for input is at most that)", stoker.Percent(l.Idle))
+			"no kernel runs %s of the time (by GPU-Util, and waiting for input is at most that)", stoker.Percent(l.Idle))
 }
 
 // askLaunchThreadLoads is whether the launching thread loads by itself.
@@ -77,21 +77,21 @@ func (l filler) describeFetch() []diagnose.Evidence {
 	k := l.Costs
 	switch {
 	case k.Feed != nil: // its threads tell the time by themselves
-		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "where that time goes: %s",
+		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "that time goes into: %s",
 			describeSplit(k.Split))
 	case k.Split == nil && k.Workers == 0:
 		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
-			"preparing one batch takes the launching thread %s%s; the rest of the step takes %s",
+			"preparing one batch takes the launching thread %s%s, and the rest of the step takes %s",
 			stoker.AboutSeconds(k.Fetch), diagnose.CoreShare(k), stoker.AboutSeconds(k.HostStep-k.Wait))
 	case k.Split == nil:
 		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s",
 			stoker.AboutSeconds(k.Fetch), diagnose.CoreShare(k))
 	case math.IsNaN(k.Fetch):
-		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "where a worker's time goes: %s",
+		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "a worker's time goes into: %s",
 			describeSplit(k.Split))
 	case k.Workers == 0:
 		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
-			"preparing one batch takes the launching thread %s: %s; the rest of the step takes %s",
+			"preparing one batch takes the launching thread %s: %s. The rest of the step takes %s",
 			stoker.AboutSeconds(k.Fetch), describeSplit(k.Split), stoker.AboutSeconds(k.HostStep-k.Wait))
 	}
 	return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s: %s",

@@ -71,10 +71,10 @@ func (w whereabouts) String() string {
 	text := "the launching thread's time goes: " + strings.Join(parts, ", ")
 	switch {
 	case w.Others >= 0.05:
-		text += fmt.Sprintf("; everything else of the job uses %.2f cores", w.Others)
+		text += fmt.Sprintf(". Everything else of the job uses %.2f cores", w.Others)
 	case w.Asleep+w.Parked >= mostAway:
-		text += "; nothing else of the job works, so that what it waits for lies outside: requests, a " +
-			"timer, the device"
+		text += ". Nothing else of the job works: it waits for something outside, such as requests, a " +
+			"timer or the device"
 	}
 	return text
 }
@@ -92,7 +92,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away, mostAway/2,
 			mostAway, "what they do is unknown")
 	}
-	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen; %s", w).
+	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", w).
 		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
 	if l.Costs.Others > 0.3 {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)

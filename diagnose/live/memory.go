@@ -35,7 +35,7 @@ func (l filler) findMemoryGrowth() (diagnose.Finding, bool) {
 	if trainer := measureGrowth(l.run.Find(recording.ProcessMemory,
 		fmt.Sprintf("process/%d", l.Costs.Window.PID)).Between(l.From, l.To)); !(trainer >= rate/2) {
 		who = "the worker processes, mostly: Python objects in a data set (lists, dictionaries) are copied when " +
-			"they are read; NumPy arrays and Arrow tables are not"
+			"they are read, NumPy arrays and Arrow tables are not"
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingMemoryGrowth,
 		fmt.Sprintf("the job's memory keeps growing, by %s an hour (%s): at this rate the %s that are left are "+
@@ -73,8 +73,8 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 	for _, e := range l.MemoryShort.Evidence {
 		why = append(why, e.Text)
 	}
-	return diagnose.NewTextFinding(diagnose.FindingMemoryPressure, strings.Join(why, "; ")+
-		". Where the job's control group has no measure of its own this is of the machine"), true
+	return diagnose.NewTextFinding(diagnose.FindingMemoryPressure, strings.Join(why, ", ")+
+		". If the job's control group has no measure of its own, this is the machine's"), true
 }
 
 // Start values for copies of a data set. [J]
@@ -99,7 +99,7 @@ func (l filler) findCopiedDataset() (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingCopiedDataset,
-		fmt.Sprintf("each of %d workers holds %s of memory that no other process shares, where the launching "+
+		fmt.Sprintf("each of %d workers holds %s of memory that no other process shares, and the launching "+
 			"process has %s: the data set is there once per worker, %s in all. Keep it in a memory map, a NumPy "+
 			"array or an Arrow table, and open it in the workers",
 			l.Costs.Workers, stoker.AboutBytes(each), stoker.AboutBytes(trainer),

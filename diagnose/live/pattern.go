@@ -51,7 +51,7 @@ func (l filler) findPattern() []diagnose.Finding {
 	case above >= often && below >= often && swings >= leastSwings:
 		name = "sawtooth"
 		text = fmt.Sprintf("GPU-Util swings between %%s and %%s, every %s in the mean: the device works and waits "+
-			"in turn, as where a step waits for its input", stoker.AboutSeconds((l.To-l.From)/swings))
+			"in turn, as if a step waits for its input", stoker.AboutSeconds((l.To-l.From)/swings))
 	case above < often && high >= lowUtil:
 		name, text = "spikes", "GPU-Util is low except for spikes (%s to %s): short work, and long waits between"
 	case below < often && low <= lowUtil:

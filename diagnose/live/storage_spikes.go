@@ -41,7 +41,7 @@ func (l filler) findStorageSpikes() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingStorageSpikes,
 		fmt.Sprintf("%d of %d waits for a batch last more than %.0f times the usual %s, and with it %s of the "+
 			"time: %s (%s) answers late now and then. A deeper queue (prefetch_factor) bridges what is shorter "+
-			"than the batches in it; a copy on a local disk has none of it",
+			"than the batches in it, and a copy on a local disk has none of it",
 			len(spikes), len(waits), spikeTimes, stoker.AboutSeconds(usual), stoker.Percent(share), m.Point, m.Kind))
 	f.Seconds, f.Share, f.Saves = lost, share, share
 	return f, true

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"github.com/stoker-dev/stoker/diagnose"
 	"math"
 	"strings"
 
@@ -18,7 +19,7 @@ func (l filler) describeRanks() string {
 	if l.trainers[0].Window.Rank == l.trainers[1].Window.Rank { // no launcher gave them any
 		return l.describeUnranked()
 	}
-	text := fmt.Sprintf("%d ranks were recorded; rank %d waits most for input and is the one judged:",
+	text := fmt.Sprintf("%d ranks were recorded, and rank %d, which waits most for input, is the one judged:",
 		len(l.trainers), l.Costs.Window.Rank)
 	for _, k := range l.trainers {
 		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, stoker.Percent(k.Idle/k.Step))
@@ -33,7 +34,7 @@ func (l filler) describeUnranked() string {
 		parts = append(parts, fmt.Sprintf("process %d waits for input %s of a step",
 			k.Window.PID, stoker.Percent(k.Wait/k.HostStep)))
 	}
-	return fmt.Sprintf("%d processes train; process %d is the one judged: %s.",
+	return fmt.Sprintf("%d processes train, and process %d is the one judged: %s.",
 		len(l.trainers), l.Costs.Window.PID, strings.Join(parts, ", "))
 }
 
@@ -45,7 +46,7 @@ func (l filler) listWarnings() []string {
 		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on",
 			n, l.To-l.From))
 	} else if judged && !l.Costs.Window.Stationary && l.To-l.From < 30 {
-		out = append(out, fmt.Sprintf("%.0f s of steady training so far; a final verdict needs 30", l.To-l.From))
+		out = append(out, fmt.Sprintf("%.0f s of steady training so far, %s", l.To-l.From, diagnose.StillShort))
 	} else if l.TooFewSteps {
 		out = append(out, l.countFewSteps())
 	} else if judged && !l.Costs.Window.Stationary {

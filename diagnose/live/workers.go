@@ -36,7 +36,7 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingDeepQueue,
-		fmt.Sprintf("%s keep %d batches of %s each ahead: %s of the %s of /dev/shm, of which %s were left at "+
+		fmt.Sprintf("%s keep %d batches of %s each ahead: %s of the %s of /dev/shm, and %s of it were left at "+
 			"least. A worker that finds it full dies of a bus error: a smaller prefetch_factor, fewer workers, or "+
 			"more of it (docker run --shm-size, --ipc=host)",
 			stoker.Many(l.Costs.Workers, "worker"), ahead, stoker.AboutBytes(loader.BatchBytes),

@@ -75,7 +75,7 @@ func (c *Ceilings) link(gpu hardware.GPU, down idle.Direction) float64 {
 		c.Sources = append(c.Sources, "host link: unknown, next to nothing was copied")
 		return math.NaN()
 	}
-	c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: %s; next to nothing was copied here",
+	c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: %s, next to nothing was copied here",
 		stoker.AboutRate(link.Pinned.Value), link.Pinned.Source))
 	return link.Pinned.Value
 }

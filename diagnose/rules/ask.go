@@ -73,13 +73,13 @@ func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
 func (c *inquiry) askClassic() {
 	cpu := c.Costs.CoresUse / c.Costs.Cores
 	c.yes(diagnose.AskShare("Is GPU-Util high?", c.Util, 0.8, 0.95,
-		"it says only that some kernel ran, not that it filled the device; and a queue of launched work keeps it "+
+		"it says only that some kernel ran, not that it filled the device, and a queue of launched work keeps it "+
 			"high while the host waits"))
 	c.yes(diagnose.AskShare("Is the CPU high?", cpu, 0.8, 0.95,
 		"one loading thread at 100 % is 1/cores of it, and a launching thread that spins for the device looks busy"))
 	both := math.Max(c.Util, cpu)
 	c.yes(diagnose.AskShare("Are both low?", both, 0.5, 0.3,
-		"low averages hide work that alternates: load, compute, load; a single thread can be the limit while "+
+		"low averages hide work that alternates: load, compute, load. A single thread can be the limit while "+
 			"both are low"))
 }
 

@@ -12,7 +12,7 @@ import (
 var computeOnCPU = Rule{
 	Class: diagnose.ComputeOnCPU,
 	Title: "The model computes on the CPU",
-	Text: "The model's parameters lie in host memory: every step runs on the CPU and a GPU, where there is one, " +
+	Text: "The model's parameters lie in host memory: every step runs on the CPU, and a GPU, if there is one, " +
 		"is left idle.",
 	Limits: "Without the start-up hook the model's place is not known and only suspected.",
 	check: func(c *inquiry) float64 {
@@ -68,7 +68,7 @@ func inBrackets(word string) string {
 // idle.
 func (c *inquiry) suspectCPU() float64 {
 	if c.HasSteps || c.GPUCount == 0 || !c.TorchLoaded {
-		return c.yes(diagnose.AskFact("Is anything known of where the model lies?", false, "no"))
+		return c.yes(diagnose.AskFact("Is it known on which device the model lies?", false, "no"))
 	}
 	use := c.yes(diagnose.AskShare("Do several cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7,
 		"decoding in threads looks the same"))
@@ -90,7 +90,7 @@ func inputWait(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) 
 		who = fmt.Sprintf("in each of %d worker process%s", k.Workers, stoker.Ending(k.Workers, "", "es"))
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingInputWait,
-		fmt.Sprintf("beside where it computes, this run waits for input %s of its time (%s of a %s step): faster "+
+		fmt.Sprintf("beside computing on the CPU, this run waits for input %s of its time (%s of a %s step): faster "+
 			"input is worth at most %.2fx. Computing takes %s, and preparing a batch %s%s %s",
 			stoker.Percent(waits), stoker.AboutSeconds(k.Wait), stoker.AboutSeconds(k.HostStep),
 			1/(1-min(waits, 0.99)), stoker.AboutSeconds(k.HostStep-k.Wait), stoker.AboutSeconds(k.Fetch),

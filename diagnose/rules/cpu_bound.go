@@ -9,7 +9,7 @@ var cpuBound = Rule{
 	Title: "The program's own work on the host is the limit",
 	Text: "In long stretches the thread that launches, or one that it waits for, does something else: " +
 		"preprocessing outside a loader, a simulator, logging, evaluation on the host. The device waits meanwhile.",
-	Limits: "Loading that no loader's span marks looks the same; a stack names the line.",
+	Limits: "Loading that no loader's span marks looks the same, and a stack names the line.",
 	check: func(c *inquiry) float64 {
 		if c.OwnCodeDelaysDevice.CanBeAsked() {
 			starved := c.InputShort

@@ -7,8 +7,8 @@ import (
 var cpuExhausted = Rule{
 	Class: diagnose.CPUExhausted,
 	Title: "The cores are used up",
-	Text:  "Preparing batches takes more core time than the job's cores have; more workers only queue for them.",
-	Limits: "Cores are what affinity mask and quota allow. Where loading mostly waits for something else, full " +
+	Text:  "Preparing batches takes more core time than the job's cores have: more workers only queue for them.",
+	Limits: "Cores are what affinity mask and quota allow. If loading mostly waits for something else, full " +
 		"cores are not its limit.",
 	check: func(c *inquiry) float64 {
 		if !c.LoadingLacksCores.CanBeAsked() {

@@ -8,7 +8,7 @@ var ioBound = Rule{
 	Class:  diagnose.IOBound,
 	Title:  "Storage is the limit",
 	Text:   "Loading waits for a disk or a network file system, and the device waits for loading.",
-	Limits: "Reads served from the page cache are not storage; a client in user space sleeps like any other program.",
+	Limits: "Reads served from the page cache are not storage, and a client in user space sleeps like any other program.",
 	check: func(c *inquiry) float64 {
 		if !c.LoadingWaitsForStorage.CanBeAsked() {
 			return 0

@@ -6,9 +6,9 @@ import (
 
 var mainThreadLoader = Rule{
 	Class: diagnose.MainThread,
-	Title: "The launching thread loads the data itself",
+	Title: "The training loop loads the data itself",
 	Text: "The thread that launches work on the device also reads, decodes and collates, because no worker " +
-		"process does; the device waits meanwhile.",
+		"process does. The device waits meanwhile.",
 	Limits: "Without the start-up hook, 'no worker processes' may also mean threads that load.",
 	check: func(c *inquiry) float64 {
 		alone := c.yes(c.LaunchThreadLoads)

@@ -13,7 +13,7 @@ var neighbour = Rule{
 	Text: "Preparing batches, or launching work on the device, is seen waiting for cores that other programs of " +
 		"this machine use.",
 	Limits: "Who the others are is not recorded: the ranks of a job that are observed one by one are each other's. " +
-		"Where loading mostly waits for something else than a core, they are not its limit.",
+		"If loading mostly waits for something else than a core, they are not its limit.",
 	check: func(c *inquiry) float64 {
 		if c.yes(c.OthersTakeCores) == 0 {
 			return 0

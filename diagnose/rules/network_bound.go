@@ -8,7 +8,7 @@ var networkBound = Rule{
 	Class: diagnose.NetworkBound,
 	Title: "The exchange between ranks is the limit",
 	Text:  "Collectives run alone: nothing computes while gradients or activations are exchanged.",
-	Limits: "A rank that waits in a collective for a slower rank looks the same; the traces of all ranks tell " +
+	Limits: "A rank that waits in a collective for a slower rank looks the same, and the traces of all ranks tell " +
 		"the two apart.",
 	check: func(c *inquiry) float64 {
 		if !c.CollectivesRunAlone.CanBeAsked() {

@@ -7,7 +7,7 @@ import (
 var smallFiles = Rule{
 	Class: diagnose.SmallFiles,
 	Title: "Small reads are the limit, not bytes",
-	Text: "Loading waits for many small requests (opening, looking up and reading small files), each of which " +
+	Text: "Loading waits for many small requests (opening, looking up and reading small files), and each " +
 		"takes the disk a moment, however few bytes it brings.",
 	Limits: "The size of a request is the mean over all that read from the disk.",
 	check: func(c *inquiry) float64 {

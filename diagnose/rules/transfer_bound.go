@@ -7,7 +7,7 @@ import (
 var transferBound = Rule{
 	Class: diagnose.TransferBound,
 	Title: "Copies between host and device are the limit",
-	Text: "The device computes nothing while data cross the link to the host. Where they come from pageable " +
+	Text: "The device computes nothing while data cross the link to the host. If they come from pageable " +
 		"memory, the copy is slow and blocks the launching thread.",
 	Limits: "The copy's time is estimated from the batch's size and the link's rates, within the time in which no " +
 		"kernel ran.",

@@ -108,7 +108,7 @@ func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
 			stoker.Percent(c.Stall), stoker.AboutSeconds(c.Stall*(c.To-c.From)))
 	if t.hasSteps {
 		c.InputShort = c.InputShort.WithEvidence(t.costs.Wait, "seconds", "step.wait",
-			"the loop is inside its loader %s of a %s step; work queued on the device covers %s of it",
+			"the loop is inside its loader %s of a %s step, and work queued on the device covers %s of it",
 			stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(t.costs.Step), stoker.AboutSeconds(t.costs.Queued))
 	}
 	c.InputShort.Evidence = slices.Concat(c.InputShort.Evidence, c.GapEvidence, t.describePlace(idle.DataLoader))
@@ -131,7 +131,7 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	c.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
 		diagnose.LongGapText+"?", t.parts.Host, 0.08, 0.15, "").
 		WithEvidence(t.parts.Host, "ratio", "trace.host",
-			"the device waits for the host to launch %s of the window; %d kernels of %s median",
+			"the device waits for the host to launch %s of the window, %d kernels of %s median",
 			stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(seconds(t.kernels.Median)))
 	c.LaunchOutlastsKernel = diagnose.AskShare("Are kernels shorter than a launch (median, of 10 us)?",
 		t.measureShortness(),

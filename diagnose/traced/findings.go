@@ -109,8 +109,8 @@ func (t *filler) adviseWorkers(f *diagnose.Finding, share float64) {
 	}
 	n := max(now+1, int(math.Ceil(float64(now)*times)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n)}
-	f.Advice = fmt.Sprintf("%.1f times as many workers (num_workers), %d at least, while cores are free; cheaper "+
-		"decoding where none are; prefetch_factor=4 where single batches take long", times, n)
+	f.Advice = fmt.Sprintf("%.1f times as many workers (num_workers), %d at least, while cores are free, cheaper "+
+		"decoding if none are, prefetch_factor=4 if single batches take long", times, n)
 }
 
 // LaunchTrigger's smaller brother: long stretches are few and easy to move. [J] As
@@ -133,7 +133,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	place := t.d.Places[cause]
 	t.locateCause(&f, cause)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s in which the launching thread does "+
-		"other work; the longest lasts %s", stoker.Percent(share), t.describeLongGaps(),
+		"other work, the longest for %s", stoker.Percent(share), t.describeLongGaps(),
 		stoker.AboutSeconds(seconds(place.To-place.From)))
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
@@ -170,7 +170,7 @@ func hostAdvice(function string, stacks bool) string {
 			"thread with a queue of a few batches"
 	case function == "" && !stacks:
 		return "nothing of it was recorded: with_stack=True tells the line. Input that is prepared in the loop " +
-			"belongs one step ahead; logging and saving into another thread"
+			"belongs one step ahead, logging and saving into another thread"
 	}
 	return "do it less often, on the device, or in another thread while the device computes"
 }

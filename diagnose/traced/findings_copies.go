@@ -64,7 +64,7 @@ func (t *filler) findSerialCopies() (diagnose.Finding, bool) {
 		"cross the link while this one is computed", stoker.Percent(t.d.Share(alone)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NonBlocking, nil, true)}
 	f.Advice = "copy the next batch on a stream of its own while this one is computed: with " +
-		"torch.cuda.stream(side): next = batch.to(device, non_blocking=True); " +
+		"torch.cuda.stream(side): next = batch.to(device, non_blocking=True), " +
 		"torch.cuda.current_stream().wait_stream(side) before its use"
 	return f, true
 }
@@ -80,8 +80,8 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f per step: they cross no link, and "+
 		"move what is on the device already",
 		stoker.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
-	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results where they " +
-		"are needed (out=, a slice of a buffer made once)"
+	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the place that " +
+		"needs them (out=, a slice of a buffer made once)"
 	return f, true
 }
 
@@ -94,11 +94,11 @@ func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	t.weigh(&f, t.d.BeforeTiny+tiny.Alone)
 	t.locateWork(&f, tiny.Largest)
 	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %s in the mean: each costs a call "+
-		"and a launch, not bytes; %s of the window pass before and in them",
+		"and a launch, not bytes: %s of the window pass before and in them",
 		float64(tiny.Count)/t.countSteps(), stoker.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
 		stoker.Percent(f.Share))
 	f.Advice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
-		"pinned buffer and copy once; scalars as Python numbers need no copy"
+		"pinned buffer and copy once. Scalars as Python numbers need no copy"
 	return f, true
 }
 

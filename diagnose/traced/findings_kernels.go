@@ -37,7 +37,7 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 	t.weigh(&f, k.Chained-int64(k.Fused))
 	t.locateWork(&f, k.Chain[0])
 	f.To = seconds(t.t.Device.End[k.Chain[1]])
-	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s); "+
+	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s). "+
 		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each "+
 		"writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
 		stoker.Percent(share), stoker.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains,
@@ -62,7 +62,7 @@ func (t *filler) nameReadyKernels() string {
 		case name == "aten::silu" || name == "aten::gelu":
 			act = strings.TrimPrefix(name, "aten::")
 		case recording.OptimizerSpan(name):
-			optimizer = "; the optimizer with fused=True, where it is Adam, AdamW or SGD"
+			optimizer = ", and the optimizer with fused=True, if it is Adam, AdamW or SGD"
 		}
 	}
 	if parts == 7 {
@@ -70,7 +70,7 @@ func (t *filler) nameReadyKernels() string {
 	}
 	if norm != "" || act != "" {
 		what := strings.TrimSuffix(strings.TrimPrefix(norm+" and "+act, " and "), " and ")
-		advice = fmt.Sprintf(`; for %s there are ready-made kernels: use_kernels=True in transformers' `+
+		advice = fmt.Sprintf(`. For %s there are ready-made kernels: use_kernels=True in transformers' `+
 			`from_pretrained, or get_kernel("kernels-community/activation") and its sisters of Hugging Face's `+
 			`kernels package`, what)
 	}
@@ -89,8 +89,8 @@ func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 	t.locateWork(&f, t.findLongest(func(total idle.Total) bool {
 		return (total.Family == idle.Matmul || total.Family == idle.Convolution) && total.Cores == idle.PlainCores
 	}))
-	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s; "+
-		"the device (compute capability %.0f.x) has them",
+	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s. "+
+		"The device (compute capability %.0f.x) has them",
 		stoker.Percent(share), stoker.Percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
 	if t.major >= 8 {
 		f.Settings = []stoker.Change{
@@ -101,7 +101,7 @@ func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 			`torch.autocast("cuda", dtype=torch.bfloat16)`
 	} else {
 		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Precision, nil, "fp16")}
-		f.Advice = `torch.autocast("cuda", dtype=torch.float16) with torch.amp.GradScaler(); this device has ` +
+		f.Advice = `torch.autocast("cuda", dtype=torch.float16) with torch.amp.GradScaler(): this device has ` +
 			`neither TF32 nor bfloat16`
 	}
 	return f, true
@@ -127,11 +127,11 @@ func (t *filler) findSmallGrids() (diagnose.Finding, bool) {
 	t.weigh(&f, k.SmallFor)
 	f.Saves = math.NaN() // a larger batch takes longer, too: only a trial tells
 	t.locateWork(&f, k.Smallest)
-	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)); "+
-		"for %s of kernel time there is less than half a block per SM",
+	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)). "+
+		"For %s of kernel time there is less than half a block per SM",
 		stoker.Percent(k.SMs), stoker.Percent(float64(k.SmallFor)/float64(k.Known)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BatchSize, nil, "larger")}
-	f.Advice = "a larger batch_size while memory lasts; for inference, batch requests; or several small models on " +
+	f.Advice = "a larger batch_size while memory lasts. For inference, batch requests, or several small models on " +
 		"one device (MPS)"
 	return f, true
 }
@@ -187,7 +187,7 @@ func (t *filler) findUnalignedShapes() (diagnose.Finding, bool) {
 		"as %s %s): %s",
 		stoker.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
 		t.t.Names[h.Shapes[most.call]], why)
-	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64; 8 is the least): hidden sizes, vocabulary, channels",
+	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64, 8 is the least): hidden sizes, vocabulary, channels",
 		most.dim, padUp(most.dim))
 	return f, true
 }

@@ -30,11 +30,11 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 		stoker.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
 		stoker.AboutSeconds(seconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
 	if perStep := float64(count) / t.countSteps(); perStep > 100 {
-		f.Text += "; so many small ones cost latency, not bytes"
+		f.Text += ": so many small ones cost latency, not bytes"
 	}
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BucketMB, nil, 100)}
 	f.Advice = "DistributedDataParallel(model, bucket_cap_mb=100, gradient_as_bucket_view=True), gradients in bf16 " +
-		"(ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate; a rank that waits for a " +
+		"(ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate. A rank that waits for a " +
 		"slower one is not helped by any of them: compare the ranks"
 	return f, true
 }
@@ -54,7 +54,7 @@ func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
 		t.weigh(&f, total.Small)
 		t.locateWork(&f, total.Longest)
 		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: "+
-			"probably an exchange between ranks, counted as computation here; confirm",
+			"probably an exchange between ranks, counted as computation here: confirm",
 			quote(t.t.Names[total.Name]), stoker.Percent(t.d.Share(total.Small)),
 			stoker.AboutSeconds(seconds(total.Small/int64(total.Count))))
 		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"

@@ -44,7 +44,7 @@ func (t *filler) findSyncs(name string, count int, held int64, most idle.Wait) (
 	if count == 1 {
 		longest, them = "", "it"
 	}
-	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s; %s of idle "+
+	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s, and %s of idle "+
 		"time follow %s",
 		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(seconds(held)),
 		stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(seconds(after)), them)
@@ -54,7 +54,7 @@ func (t *filler) findSyncs(name string, count int, held int64, most idle.Wait) (
 	if name == diagnose.FindingHiddenSync {
 		f.Advice = diagnose.SyncAdvice
 	} else {
-		f.Advice = "take torch.cuda.synchronize() (or the library's call) out of the step; to time a step, use " +
+		f.Advice = "take torch.cuda.synchronize() (or the library's call) out of the step. To time a step, use " +
 			"CUDA events and read them later"
 	}
 	return f, true
@@ -70,7 +70,7 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 	t.locateCause(&f, idle.DeviceWait)
 	f.Text = fmt.Sprintf("work that is already queued waits %s of the window for another stream, an event, another "+
 		"device, or work from before the recording", stoker.Percent(share))
-	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place; work that needs no order " +
+	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place. Work that needs no order " +
 		"belongs on streams without events between them"
 	switch {
 	case t.isFirst(t.d.Places[idle.DeviceWait]):

@@ -34,7 +34,7 @@ func (t *filler) askLoading(run *recording.Run) (alone, workers diagnose.Quantit
 		const text = "a multi-process iterator is marked"
 		return diagnose.AskFact(ask, false, text), diagnose.AskFact(other, true, text)
 	}
-	const note = "operators inside the loader's span; decoding in C leaves none"
+	const note = "operators inside the loader's span, and decoding in C leaves none"
 	works := t.measureWorkInside()
 	return diagnose.AskShare("Does the launching thread work while it waits for a batch?", works, 0.1, 0.4, note),
 		diagnose.AskShare("Does the launching thread rest while it waits for a batch?", 1-works, 0.6, 0.9, note)

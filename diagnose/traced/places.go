@@ -46,7 +46,7 @@ func (t *filler) describeGaps() []diagnose.Evidence {
 	}
 	rest := t.d.Share(t.d.Idle)
 	return diagnose.AddEvidence(nil, rest, "ratio", "trace.idle",
-		"nothing runs on the device %s of the window; of the window, by cause: %s", stoker.Percent(rest), leading)
+		"nothing runs on the device %s of the window, by cause: %s", stoker.Percent(rest), leading)
 }
 
 // describeLongGaps are the gaps that no launch explains.
@@ -92,7 +92,7 @@ func (t *filler) findMostly(fits func(idle.Slice) bool) (text, name string) {
 		return "", ""
 	}
 	name = t.t.Names[h.Name]
-	return fmt.Sprintf("; %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)),
+	return fmt.Sprintf(", and %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)),
 		stoker.AboutSeconds(seconds(h.Total)), quote(name)), name
 }
 

@@ -76,7 +76,7 @@ func (t *filler) describeLate(s ranks.Rank) []diagnose.Evidence {
 	}
 	for _, other := range t.ranks.Ranks {
 		if other.Rank != s.Rank {
-			why += fmt.Sprintf("; kernels of rank %d run %s", other.Rank, stoker.Percent(other.Kernel))
+			why += fmt.Sprintf(", kernels of rank %d run %s", other.Rank, stoker.Percent(other.Kernel))
 			break
 		}
 	}
@@ -122,7 +122,7 @@ func (t *filler) describeRanks() string {
 		}
 		rank := t.all.Processes[d.Process].Rank
 		seen[rank] = true
-		parts = append(parts, fmt.Sprintf("rank %d waits for input %s, idle %s, alone in collectives %s", rank,
+		parts = append(parts, fmt.Sprintf("Rank %d waits for input %s, idle %s, alone in collectives %s", rank,
 			stoker.Percent(d.Share(d.Causes[idle.DataLoader])), stoker.Percent(d.Share(d.Idle)),
 			stoker.Percent(d.Share(d.Communication+d.Causes[idle.Communication]))))
 	}
@@ -134,8 +134,8 @@ func (t *filler) describeRanks() string {
 	if len(parts) > most {
 		parts, more = parts[:most], fmt.Sprintf(" and %d more", len(parts)-most)
 	}
-	text := fmt.Sprintf("%d ranks were recorded; rank %d is the one judged: %s%s", len(seen), t.judgedRank(),
-		strings.Join(parts, "; "), more)
+	text := fmt.Sprintf("%d ranks were recorded, and rank %d is the one judged. %s%s", len(seen), t.judgedRank(),
+		strings.Join(parts, ". "), more)
 	if s, found := t.findStraggler(); found {
 		return text + fmt.Sprintf(". Rank %d comes last to %d of %d collectives, and the others wait %s for it: "+
 			"their time in collectives is not the network's.",

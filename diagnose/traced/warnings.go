@@ -32,7 +32,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, "no steps could be told apart: the whole recording is judged")
 	case d.Seen < 3:
 		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's "+
-			"start, and nobody knows what is usual; %s", n, stoker.Ending(n, "", "s"), more))
+			"start, and nobody knows what is usual: %s", n, stoker.Ending(n, "", "s"), more))
 	}
 	if d.StartUp {
 		out = append(out, "this is a program's start: "+later)
@@ -86,7 +86,7 @@ func (t *filler) describeOneStep() string {
 		return ""
 	}
 	return fmt.Sprintf("one step carries the verdict: number %d of the judged ones takes %s (%s in the median) and "+
-		"has %s of the idle time of all %d; record more steps to see if it comes again",
+		"has %s of the idle time of all %d: record more steps to see if it comes again",
 		most+1, stoker.AboutSeconds(lengths[most]), stoker.AboutSeconds(stat.Median(lengths)),
 		stoker.Percent(float64(parts[most].Idle)/float64(all)), len(parts))
 }

@@ -79,7 +79,7 @@ func (x xprofAnswer) String() string {
 		if x.Collectives >= highOthers {
 			level = "highly"
 		}
-		text += "; and " + level + " bound by collectives"
+		text += ", and " + level + " bound by collectives"
 	}
 	return text
 }

@@ -186,7 +186,7 @@ func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
 
 func (j *jpeg) overflow(s *scan) error {
 	return j.damaged(s.start,
-		"the brightness (DC) of a block leaves 32 bits in the scan that begins here; samples have 8")
+		"the brightness (DC) of a block leaves 32 bits in the scan that begins here: samples have 8")
 }
 
 func (j *jpeg) noQuantTable(s *scan, slot byte) error {

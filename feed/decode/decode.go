@@ -105,9 +105,9 @@ func (d *Decoder) openJPEG(data []byte) error {
 	}
 	switch {
 	case j.precision != 8:
-		return unsupported("a JPEG of %d bits per sample; those of 8 are read", j.precision)
+		return unsupported("a JPEG of %d bits per sample: those of 8 are read", j.precision)
 	case j.sof > 2:
-		return unsupported("a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic); baseline, extended and progressive are read", j.sof)
+		return unsupported("a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic): baseline, extended and progressive are read", j.sof)
 	}
 	if err := j.checkSampling(); err != nil {
 		return err

@@ -67,7 +67,7 @@ func advised(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return &Error{bad.Kind, bad.Offset, bad.Text + "; " + remedies[bad.Kind]}
+	return &Error{bad.Kind, bad.Offset, bad.Text + ", " + remedies[bad.Kind]}
 }
 
 func unsupported(format string, args ...any) *Error {

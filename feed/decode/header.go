@@ -120,7 +120,7 @@ func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 		}
 		switch {
 		case after == at+2 && j.data[at+1] < 2 && (marker == mDHT || marker == mDQT || marker == mDAC):
-			err = j.damaged(at, "a table segment of length %d; the length counts itself", j.data[at+1])
+			err = j.damaged(at, "a table segment of length %d: the length counts itself", j.data[at+1])
 		case marker == mSOS:
 			s, err = j.scanHeader(body, at)
 			s.start = after
@@ -181,11 +181,11 @@ func (j *jpeg) checkMarker(marker byte, at int) error {
 		}
 	case marker >= mSOF0 && marker <= mSOF && marker != mJPG:
 		if j.ncomp > 0 {
-			return j.damaged(at, "a second frame header; an image has one")
+			return j.damaged(at, "a second frame header: an image has one")
 		}
 	case marker == mDNL, marker == mCOM, marker >= mAPP0 && marker <= mAPPF:
 	default:
-		return j.damaged(at, "marker ff%02x; a table, a comment, a scan or the end (EOI) may stand here", marker)
+		return j.damaged(at, "marker ff%02x: a table, a comment, a scan or the end (EOI) may stand here", marker)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 // frameHeader reads a SOF.
 func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	if len(b) < 6 {
-		return j.damaged(at, "a frame header of %d bytes; it has at least 11", len(b)+2)
+		return j.damaged(at, "a frame header of %d bytes: it has at least 11", len(b)+2)
 	}
 	j.sof = marker - mSOF0
 	j.precision = int(b[0])
@@ -253,16 +253,16 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	j.ncomp = int(b[5])
 	switch {
 	case j.width == 0 || j.height == 0 || j.ncomp == 0:
-		return j.damaged(at, "a frame header of %dx%d pixels and %d components; none of them may be 0", j.width,
+		return j.damaged(at, "a frame header of %dx%d pixels and %d components: none of them may be 0", j.width,
 			j.height, j.ncomp)
 	case len(b) != 6+3*j.ncomp:
-		return j.damaged(at, "a frame header of %d bytes; for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
+		return j.damaged(at, "a frame header of %d bytes: for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
 	case j.ncomp > maxComponents || j.ncomp == 2:
-		return &Error{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components; 1, 3 and 4 are read", j.ncomp)}
+		return &Error{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components: 1, 3 and 4 are read", j.ncomp)}
 	case j.width > 65500 || j.height > 65500:
 		return &Error{
 			TooLarge, int64(at),
-			fmt.Sprintf("%dx%d pixels; libjpeg, and so Pillow, reads up to 65500x65500", j.width, j.height),
+			fmt.Sprintf("%dx%d pixels: libjpeg, and so Pillow, reads up to 65500x65500", j.width, j.height),
 		}
 	}
 	for i := range j.ncomp {
@@ -270,7 +270,7 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 		b := b[6+3*i:]
 		c.id, c.h, c.v, c.tq = b[0], int(b[1]>>4), int(b[1]&15), b[2]
 		if c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4 {
-			return j.damaged(at, "sampling factors %dx%d; they lie between 1 and 4", c.h, c.v)
+			return j.damaged(at, "sampling factors %dx%d: they lie between 1 and 4", c.h, c.v)
 		}
 		if j.ncomp == 1 {
 			c.h, c.v = 1, 1 // whatever they are, its MCUs are single blocks
@@ -291,7 +291,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	var s scan
 	if len(b) < 1 || b[0] < 1 || b[0] > maxComponents || len(b) != 4+2*int(b[0]) {
 		return s,
-			j.damaged(at, "a scan header of %d bytes; it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
+			j.damaged(at, "a scan header of %d bytes: it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
 	}
 	s.n = int(b[0])
 	seen := [maxComponents]bool{}
@@ -338,13 +338,13 @@ func (j *jpeg) huffmanTables(b []byte, at int) error {
 		case n > 256 || 17+n > len(b):
 			return j.damaged(at, "a Huffman table of %d symbols, for which the segment has %d bytes left", n, len(b)-17)
 		case class > 1 || slot > 3:
-			return j.damaged(at, "Huffman table number 0x%02x; 0 to 3 and 0x10 to 0x13 exist", b[0])
+			return j.damaged(at, "Huffman table number 0x%02x: 0 to 3 and 0x10 to 0x13 exist", b[0])
 		}
 		j.huffman[class][slot] = b[1 : 17+n]
 		b = b[17+n:]
 	}
 	if len(b) != 0 {
-		return j.damaged(at, "%d bytes behind the last Huffman table of a segment; there may be none", len(b))
+		return j.damaged(at, "%d bytes behind the last Huffman table of a segment: there may be none", len(b))
 	}
 	return nil
 }
@@ -357,9 +357,9 @@ func (j *jpeg) quantTables(b []byte, at int) error {
 		}
 		switch {
 		case slot > 3:
-			return j.damaged(at, "quantisation table number %d; 0 to 3 exist", slot)
+			return j.damaged(at, "quantisation table number %d: 0 to 3 exist", slot)
 		case len(b) < size:
-			return j.damaged(at, "a quantisation table cut to %d bytes; it has %d", len(b), size)
+			return j.damaged(at, "a quantisation table cut to %d bytes: it has %d", len(b), size)
 		}
 		t := &j.quantStore[slot]
 		for k := range 64 {
@@ -377,7 +377,7 @@ func (j *jpeg) quantTables(b []byte, at int) error {
 
 func (j *jpeg) restartInterval(b []byte, at int) error {
 	if len(b) != 2 {
-		return j.damaged(at, "a restart interval of %d bytes; it has 2", len(b))
+		return j.damaged(at, "a restart interval of %d bytes: it has 2", len(b))
 	}
 	j.restart = int(b[0])<<8 | int(b[1])
 	return nil
@@ -392,7 +392,7 @@ func (j *jpeg) arithmeticConditioning(b []byte, at int) error {
 		}
 	}
 	if len(b) > 0 {
-		return j.damaged(at, "arithmetic conditioning of an odd number of bytes; it comes in pairs")
+		return j.damaged(at, "arithmetic conditioning of an odd number of bytes: it comes in pairs")
 	}
 	return nil
 }

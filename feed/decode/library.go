@@ -28,7 +28,7 @@ type library struct {
 func (l *library) openFile(data []byte, format string, limits Limits) (Info, error) {
 	*l = library{data: data, planes: l.planes}
 	if format == "webp" && webpFlag(data, 1<<1) {
-		return Info{}, unsupported("an animated WebP; only still ones are read")
+		return Info{}, unsupported("an animated WebP: only still ones are read")
 	}
 	config, err := configs[format](bytes.NewReader(data))
 	if err != nil {
@@ -38,7 +38,7 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 	if config.Width <= 0 || config.Height <= 0 {
 		return Info{}, &Error{
 			Damaged, -1,
-			fmt.Sprintf("a %s header of %d x %d pixels; neither may be 0", names[format], config.Width, config.Height),
+			fmt.Sprintf("a %s header of %d x %d pixels: neither may be 0", names[format], config.Width, config.Height),
 		}
 	}
 	if err := limits.CheckPixels(config.Width, config.Height); err != nil {
@@ -79,7 +79,7 @@ func (l *library) checkDensity() error {
 	case "webp":
 		// Nothing bounds what a byte of WebP expands to.
 		if pixels > maxWebP {
-			return &Error{TooLarge, -1, fmt.Sprintf("WebP of %d x %d pixels; at most %d pixels are read in this format",
+			return &Error{TooLarge, -1, fmt.Sprintf("WebP of %d x %d pixels: at most %d pixels are read in this format",
 				l.info.Width, l.info.Height, maxWebP)}
 		}
 		return nil

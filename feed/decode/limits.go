@@ -23,7 +23,7 @@ func (l Limits) CheckPixels(width, height int) error {
 	}
 	return &Error{
 		TooLarge, -1,
-		fmt.Sprintf("an image of %d x %d pixels; at most %d are decoded", width, height, l.pixels()),
+		fmt.Sprintf("an image of %d x %d pixels: at most %d are decoded", width, height, l.pixels()),
 	}
 }
 
@@ -34,6 +34,6 @@ func (l Limits) checkMemory(bytes int) error {
 	}
 	return &Error{
 		TooLarge, -1,
-		fmt.Sprintf("decoding it would take %d MiB of memory; one image may take %d MiB", bytes>>20, l.memory()>>20),
+		fmt.Sprintf("decoding it would take %d MiB of memory: one image may take %d MiB", bytes>>20, l.memory()>>20),
 	}
 }

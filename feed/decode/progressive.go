@@ -18,7 +18,7 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	j, c := &d.jpeg, &d.coefficients
 	perMCU, across, down := j.mcu(s)
 	if perMCU > maxBlocks {
-		return 0, j.damaged(s.start, "an MCU of %d blocks; it has at most %d", perMCU, maxBlocks)
+		return 0, j.damaged(s.start, "an MCU of %d blocks: it has at most %d", perMCU, maxBlocks)
 	}
 	if err := c.latchTables(j, s); err != nil {
 		return 0, err

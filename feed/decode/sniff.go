@@ -47,11 +47,11 @@ func unread(data []byte) *Error {
 	}
 	for _, k := range known {
 		if len(data) >= k.at && bytes.HasPrefix(data[k.at:], []byte(k.prefix)) {
-			return &Error{Unsupported, 0, "an image of type " + k.name + "; " + reads}
+			return &Error{Unsupported, 0, "an image of type " + k.name + ", " + reads}
 		}
 	}
 	return &Error{
 		WrongType, 0,
-		fmt.Sprintf("the file begins with % x, which is no image; %s", data[:min(len(data), 8)], reads),
+		fmt.Sprintf("the file begins with % x, which is no image: %s", data[:min(len(data), 8)], reads),
 	}
 }

@@ -152,7 +152,7 @@ func (d *daemon) endAll(listener *Listener) error {
 		l.closeAtOnce(errors.New("the daemon ends"))
 	}
 	if !within(patience, d.finish) {
-		d.warn("a read does not come back: the storage of a data set does not answer; the daemon ends without it")
+		d.warn("a read does not come back: the storage of a data set does not answer: the daemon ends without it")
 	}
 	d.recorded.Do(func() {}) // from now on nobody begins
 	if d.stopping != nil {

@@ -98,7 +98,7 @@ const maxEpoch = 1<<32 - 2
 func (r *request) checkOpen() error {
 	switch {
 	case r.Protocol != protocol:
-		return fmt.Errorf("protocol %d: this daemon speaks %d; client and binary are of different versions, install both anew", r.Protocol, protocol)
+		return fmt.Errorf("protocol %d: this daemon speaks %d: client and binary are of different versions, install both anew", r.Protocol, protocol)
 	case (r.Spec == nil) == (r.SpecBytes == 0):
 		return errors.New("an open without a spec, or with two")
 	case r.SpecBytes < 0 || r.SpecBytes > maxSpec:

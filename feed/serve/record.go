@@ -39,7 +39,7 @@ const (
 	// maxLoaders is how many loaders the facts tell of.
 	maxLoaders = 256
 	// unseen is why the steps of such a recording have no clock of the device.
-	unseen = "stoker feed sees its own side only; stoker observe also times the device"
+	unseen = "stoker feed sees its own side only: stoker observe also times the device"
 )
 
 // Recorder makes recordings in a file, for Options.

@@ -304,12 +304,12 @@ func (s *session) describeState(now time.Time) string {
 		return "no start has come yet"
 	case len(s.run.queue) > 0:
 		f := s.run.queue[0]
-		return fmt.Sprintf("step %d of epoch %d is being filled since %.1f s; %d of %d slots are on loan",
+		return fmt.Sprintf("step %d of epoch %d is being filled since %.1f s: %d of %d slots are on loan",
 			f.step, f.passage.epoch, now.Sub(f.since).Seconds(), counts.Loaned, s.ring.Slots())
 	case s.run.over:
-		return "all batches of this run are delivered; nothing is awaited here"
+		return "all batches of this run are delivered: nothing is awaited here"
 	case counts.Loaned == s.ring.Slots():
-		return fmt.Sprintf("all %d slots are on loan; a release is awaited", counts.Loaned)
+		return fmt.Sprintf("all %d slots are on loan: a release is awaited", counts.Loaned)
 	}
 	return fmt.Sprintf("slots of an earlier run are being freed: %d of %d", counts.Filling, s.ring.Slots())
 }

@@ -59,7 +59,7 @@ func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
 	name, prefix, _ := strings.Cut(strings.TrimRight(strings.TrimPrefix(root, scheme), "/"), "/")
 	if !bucketName.MatchString(name) || strings.ContainsAny(prefix, "?#") { // not what it says: that may hold a secret
 		return nil,
-			fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX without keys or a query; AWS_ACCESS_KEY_ID and AWS_PROFILE name the keys", redact.Addresses(root))
+			fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX without keys or a query: AWS_ACCESS_KEY_ID and AWS_PROFILE name the keys", redact.Addresses(root))
 	}
 	root = strings.TrimRight(root, "/")
 	if prefix != "" {
@@ -179,7 +179,7 @@ func (b *bucket) fetchObject(below string, want object, to *os.File) (sum uint32
 }
 
 // errChanged is of an object that is not any more what was listed.
-var errChanged = errors.New("it was changed since it was listed; start the run again, so that it is listed as it is now")
+var errChanged = errors.New("it was changed since it was listed: start the run again, so that it is listed as it is now")
 
 // alive puts the end of a try off with each byte that comes.
 type alive struct {
@@ -264,14 +264,14 @@ func explain(err error) (says string, whose blame) {
 	case a.Code == "AuthorizationHeaderMalformed": // the scope of a signature has the region
 		return a.Error() + ": set AWS_REGION", setup
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
-		return a.Error() + ": these credentials may not list or read it; see AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL where the script starts", whose
+		return a.Error() + ": these credentials may not list or read it. See AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL where the script starts", whose
 	case code == http.StatusNotFound:
-		return a.Error() + ": it is not there, or not any more; see bucket, prefix, AWS_ENDPOINT_URL and AWS_REGION",
+		return a.Error() + ": it is not there, or not any more. See bucket, prefix, AWS_ENDPOINT_URL and AWS_REGION",
 			whose
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
 		return a.Error(), passing
 	case code >= 300 && code < 400:
-		return a.Error() + "; it lies elsewhere: set AWS_REGION, or AWS_ENDPOINT_URL", setup
+		return a.Error() + ": it lies elsewhere: set AWS_REGION, or AWS_ENDPOINT_URL", setup
 	}
 	return a.Error(), whose
 }

@@ -75,7 +75,7 @@ func theCache() (*cache, error) {
 	if folder == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return nil, fmt.Errorf("find a cache for objects: %w; set STOKER_CACHE_DIR", err)
+			return nil, fmt.Errorf("find a cache for objects: %w: set STOKER_CACHE_DIR", err)
 		}
 		folder = filepath.Join(base, "stoker")
 	}

@@ -145,7 +145,7 @@ func (f *Folder) gather(folders []folder, o Options) error {
 		err := fmt.Errorf("found no valid file for the classes %s. Supported extensions are: %s", someOf(empty),
 			strings.Join(o.Extensions, ", "))
 		if len(f.notes) > 0 {
-			err = fmt.Errorf("%w; %s", err, f.notes[0])
+			err = fmt.Errorf("%w: %s", err, f.notes[0])
 		}
 		return err
 	}
@@ -356,7 +356,7 @@ func (w *treeWalk) refuseLoop(path, name string) error {
 	for at := path; ; {
 		above, err := os.Stat(joinPath(w.root, at))
 		if err == nil && os.SameFile(above, target) {
-			return fmt.Errorf("%s is a link to the folder %s, which it lies in: its images would be listed again and again; remove the link", link, joinPath(w.root, at))
+			return fmt.Errorf("%s is a link to the folder %s, which it lies in: its images would be listed again and again: remove the link", link, joinPath(w.root, at))
 		}
 		if at == "" {
 			return nil

@@ -206,7 +206,7 @@ func (s *stages) checkedChoice() (Choice, error) {
 		x, y := s.list[i].x.canvas, s.list[i].y.canvas
 		if i+1 < len(s.list) && x*y > mostPixels {
 			return Choice{},
-				fmt.Errorf("an image of %d x %d pixels comes out of one transform and goes into the next: more than %d pixels; crop it first",
+				fmt.Errorf("an image of %d x %d pixels comes out of one transform and goes into the next: more than %d pixels: crop it first",
 					x, y, mostPixels)
 		}
 	}
@@ -223,12 +223,12 @@ func (s *stage) checkLimits() error {
 		return nil
 	}
 	if s.x.length > longestSide || s.y.length > longestSide {
-		return fmt.Errorf("resize of %d x %d pixels: a side has more than %d; crop the image first",
+		return fmt.Errorf("resize of %d x %d pixels: a side has more than %d: crop the image first",
 			s.x.length, s.y.length, longestSide)
 	}
 	rows := int(2*s.filter.support*max(1, float64(s.y.length)/float64(s.y.size))) + 3
 	if held := 3 * rows * max(s.x.kept, s.x.length); held > mostPixels { // see window
-		return fmt.Errorf("resize of %d x %d pixels to %d x %d: %d pixels of it would be held at once, more than %d; crop the image first",
+		return fmt.Errorf("resize of %d x %d pixels to %d x %d: %d pixels of it would be held at once, more than %d: crop the image first",
 			s.x.length, s.y.length, s.x.size, s.y.size, held, mostPixels)
 	}
 	return nil

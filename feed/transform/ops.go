@@ -179,7 +179,7 @@ func compileRandomCrop(op Op, v *values) (step, error) {
 				area = image.Rect(area.Min.X-x, area.Min.Y-y, area.Max.X+x, area.Max.Y+y)
 			}
 			if area.Dx() < size.width || area.Dy() < size.height {
-				return fmt.Errorf("random_crop of %d x %d pixels from an image of %d x %d (with its padding): it is too small; set pad_if_needed or resize first",
+				return fmt.Errorf("random_crop of %d x %d pixels from an image of %d x %d (with its padding): it is too small: set pad_if_needed or resize first",
 					size.width, size.height, area.Dx(), area.Dy())
 			}
 			crop := image.Rect(0, 0, size.width, size.height)

@@ -109,7 +109,7 @@ func Try(use func(place string) error) error {
 	if len(wrong) == 0 {
 		wrong = []string{"neither XDG_RUNTIME_DIR nor HOME names a folder"}
 	}
-	return fmt.Errorf("there is no folder that you alone can write: %s; chmod go-w what is yours of these, or set XDG_RUNTIME_DIR "+
+	return fmt.Errorf("there is no folder that you alone can write: %s. Use chmod go-w on what is yours of these, or set XDG_RUNTIME_DIR "+
 		"to a folder of yours in which and above which others cannot write", strings.Join(wrong, "; "))
 }
 

@@ -66,11 +66,11 @@ func Watch(o Options) (*Job, error) {
 	}
 	tree, err := newTable(join(o.FS, "proc"), o.Root, o.Adopter)
 	if err != nil {
-		return nil, fmt.Errorf("watch processes: %w; is /proc mounted?", err)
+		return nil, fmt.Errorf("watch processes: %w: is /proc mounted?", err)
 	}
 	machine, err := newMachine(o.FS)
 	if err != nil {
-		return nil, fmt.Errorf("watch machine: %w; is /proc mounted?", err)
+		return nil, fmt.Errorf("watch machine: %w: is /proc mounted?", err)
 	}
 	return &Job{
 		options: o, tree: tree, machine: machine, told: map[int]*Told{}, device: map[int][]int{},
@@ -306,7 +306,7 @@ func (j *Job) Absent() []recording.Absence {
 	if j.hidden {
 		absent = append(absent, recording.Absence{
 			What: "processes",
-			Why:  "/proc does not show them (hidepid, or another PID namespace); run stoker as the user who owns them",
+			Why:  "/proc does not show them (hidepid, or another PID namespace): run stoker as the user who owns them",
 		})
 	}
 	if j.unread > 0 {

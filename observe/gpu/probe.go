@@ -129,11 +129,11 @@ func open(o Options, l loading) (*Probe, error) {
 	if o.Emulate {
 		if l.secure() {
 			return nil, errors.New("open emulated GPUs: " +
-				"not in a setuid process or one with file capabilities; run stoker as an ordinary user")
+				"not in a setuid process or one with file capabilities: run stoker as an ordinary user")
 		}
 		s, err := openNVML(o, l, absent)
 		if err != nil {
-			return nil, fmt.Errorf("open emulated GPUs: %w; "+
+			return nil, fmt.Errorf("open emulated GPUs: %w, "+
 				"`make emulate` builds the stand-in into bin/, beside bin/stoker", err)
 		}
 		return &Probe{source: s, absent: absent}, nil
@@ -153,9 +153,9 @@ func open(o Options, l loading) (*Probe, error) {
 		return &Probe{source: s, absent: absent}, nil
 	}
 	if errors.Is(nvmlErr, errNoDevice) {
-		return nil, fmt.Errorf("no GPU can be seen: %w; in a container, start it with --gpus all", nvmlErr)
+		return nil, fmt.Errorf("no GPU can be seen: %w. In a container, start it with --gpus all", nvmlErr)
 	}
-	return nil, fmt.Errorf("no GPU can be seen: %w; %w; "+
+	return nil, fmt.Errorf("no GPU can be seen: %w, %w: "+
 		"install NVIDIA's driver or, in a container, start it with --gpus all", nvmlErr, smiErr)
 }
 

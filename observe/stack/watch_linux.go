@@ -176,8 +176,8 @@ func (w *Watch) tell(err error) {
 // why adds what would help.
 func why(err error) string {
 	if errors.Is(err, unix.EPERM) {
-		return err.Error() + ": it may be read by the same user only where the kernel lets one process look into another " +
-			"(sysctl kernel.yama.ptrace_scope, a container's seccomp profile); start it with stoker observe -- CMD, or run stoker as root"
+		return err.Error() + ": it may be read by the same user only if the kernel lets one process look into another " +
+			"(sysctl kernel.yama.ptrace_scope, a container's seccomp profile): start it with stoker observe -- CMD, or run stoker as root"
 	}
 	return err.Error()
 }

@@ -301,7 +301,7 @@ func (a Anchor) describe(l *Load) string {
 	}
 	text := "measured: " + a.Text
 	if len(over) > 0 {
-		text += "; carried from " + strings.Join(over, ", ")
+		text += ", carried from " + strings.Join(over, ", ")
 	}
 	return text
 }

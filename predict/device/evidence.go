@@ -153,7 +153,7 @@ func ratio(a, b, power float64) float64 {
 func (f finding) describe() string {
 	text := f.published()
 	if f.hostDecides {
-		text += "; which CPU launches it is not known: at small batches the low end is a quick one's"
+		text += ". The CPU that launches is unknown: at small batches the low end is a quick one's"
 	}
 	return text
 }

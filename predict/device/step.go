@@ -75,7 +75,7 @@ func (l Load) spanned(curve func(Load) Curve, batches ...float64) Curve {
 	}
 	all.Point = combineTerms(all.Point, slowest, func(a, b float64) float64 { return math.Sqrt(a * b) })
 	all.within(some, batches)
-	all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest; " + all.Source
+	all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest, " + all.Source
 	return all
 }
 

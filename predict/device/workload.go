@@ -256,7 +256,7 @@ func (w Workload) WithTokens(n float64) Workload {
 	each := w.Forward.Value/w.Tokens - pairs*w.Tokens
 	w.Forward = hardware.Figure{
 		Value:  n * (each + pairs*n),
-		Source: w.Forward.Source + fmt.Sprintf("; then %.0f tokens", n),
+		Source: w.Forward.Source + fmt.Sprintf(", then %.0f tokens", n),
 	}
 	w.Activations.Value *= n / w.Tokens
 	w.Stored.Value *= n / w.Tokens
@@ -280,7 +280,7 @@ func (w Workload) WithSide(n float64) Workload {
 		scale *= ratio
 	}
 	w.Forward.Value *= scale
-	w.Forward.Source += fmt.Sprintf("; then side %.0f", n)
+	w.Forward.Source += fmt.Sprintf(", then side %.0f", n)
 	w.Activations.Value *= scale
 	w.Stored.Value *= scale
 	return w

@@ -223,7 +223,7 @@ func (c Costs) FromStorage() string {
 	case read < hardlyRead:
 		return "hardly any bytes come from storage: requests are waited for, such as opening and looking up files"
 	case c.Remote > c.OnDisk && c.DiskRate < read/2:
-		return fmt.Sprintf("%s are read, of which %s come from local disks: the rest comes over the network or "+
+		return fmt.Sprintf("%s are read, and %s come from local disks: the rest comes over the network or "+
 			"from a program, or lies in the page cache", stoker.AboutRate(read), stoker.AboutRate(c.DiskRate))
 	case c.DiskRate > 0.99*read:
 		return stoker.AboutRate(c.DiskRate) + " come from storage, which is all that is read"

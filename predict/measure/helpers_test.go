@@ -39,7 +39,7 @@ func TestFromStorage(t *testing.T) {
 		},
 		{
 			Costs{Remote: 0.9, OnDisk: 0, ReadRate: 20e6},
-			"20 MB/s are read, of which 0 B/s come from local disks: the rest comes over the network or " +
+			"20 MB/s are read, and 0 B/s come from local disks: the rest comes over the network or " +
 				"from a program, or lies in the page cache",
 		},
 		{Costs{OnDisk: 0.9, ReadRate: 20e6, DiskRate: math.NaN()}, "how much comes from storage is not known"},

@@ -180,7 +180,7 @@ def _tell(loader, now, measured, became):
     tries = ", ".join("%s %s -> %s" % (name, dict(wanted.own, **loader.best[0])[name], to) for name, to in loader.trying.items())
     text = "%s: epoch %d, num_workers %s, prefetch_factor %s: %.4g ms a step, %d %% of it waiting: %s"
     text %= wanted.call, told["epoch"], now["num_workers"], now["prefetch_factor"], step * 1e3, 100 * wait / step, became
-    apply._say(text + ("; next: " + tries if tries else ""), "live")
+    apply._say(text + (", next: " + tries if tries else ""), "live")
     if os.environ.get("RANK", "0") != "0":
         return
     with open(os.path.join(_folder, "log.jsonl"), "a") as file:
@@ -196,7 +196,7 @@ def _sum_up():
         live = one.live
         new, step = live.best[:2]
         line = ", ".join("%s=%s" % pair for pair in sorted(new.items()))
-        say("kept at %s: %s: %.2fx, %.4g -> %.4g ms a step; write DataLoader(..., %s)" % (one.call, line, live.first / step, live.first * 1e3, step * 1e3, line), "live")
+        say("kept at %s: %s: %.2fx, %.4g -> %.4g ms a step, write DataLoader(..., %s)" % (one.call, line, live.first / step, live.first * 1e3, step * 1e3, line), "live")
     if _kept:
         say("or keep the script as it is: stoker tune --plan %s -- CMD" % os.path.join(_folder, "plan.json"), "live")
     else:

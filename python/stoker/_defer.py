@@ -350,7 +350,7 @@ def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
     batch = fetch()  # out here, so that an error of its own has none of ours behind it
     assert maker.line is not None
     maker.line.close()
-    _say(f"{why} where pictures waited, and none without: from here on this process is not fed")
+    _say(f"{why} while pictures waited, and none without: from here on this process is not fed")
     return batch
 
 
@@ -397,7 +397,7 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
         if _unfed == 0 and _everywhere:
             _say(
                 "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs "
-                "that Pillow opens are fed; OpenCV, torchvision.io, video, audio and text are left as they are)"
+                "that Pillow opens are fed, OpenCV, torchvision.io, video, audio and text are left as they are)"
             )
         if recording.failed:
             raise OSError("a file that seemed sound is not")

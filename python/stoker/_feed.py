@@ -386,7 +386,7 @@ def said(log: int | None) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     reason = next((i for i, line in enumerate(lines) if line.startswith(REASONS)), None)
     kept = lines[-5:] if reason is None else lines[reason : reason + 3]
-    return "; it said: " + " | ".join(kept) if kept else ""
+    return ", it said: " + " | ".join(kept) if kept else ""
 
 
 class Wait:
@@ -401,9 +401,9 @@ class Wait:
         """Sleep a moment; the sentence says what is awaited."""
         waited = time.monotonic() - self._began
         if waited >= self._patience:
-            raise StokerError(f"waited {waited:.0f} s: {sentence}; timeout= says how long a loader may wait")
+            raise StokerError(f"waited {waited:.0f} s: {sentence} (timeout= says how long a loader may wait)")
         if self._told and waited >= QUIET + SILENT:
-            self._told(f"{sentence}: it is waited for; timeout= would end that")
+            self._told(f"{sentence}: it is waited for (timeout= would end that)")
             self._told = None
         time.sleep(0.01)
 
@@ -608,7 +608,7 @@ class Session:
             waited = now - began
             if waited >= self._patience and not ready():
                 raise StokerError(
-                    f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= says how long a loader may wait"
+                    f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= says how long a loader may wait)"
                 )
             if not asked and now - heard >= QUIET:
                 self._pings += 1
@@ -618,12 +618,12 @@ class Session:
             if asked and now - asked >= SILENT and not self._silence_told:
                 self._silence_told = True
                 self._told(
-                    f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}; "
-                    f"its process lives, so it is waited for, {self._silence:.0f} s in all"
+                    f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}. "
+                    f"Its process lives, so it is waited for, {self._silence:.0f} s in all"
                 )
             elif waited >= long:
                 long = self._patience  # once
-                self._told(f"waited {waited:.0f} s for {awaited}{self._why()}; timeout= would end that")
+                self._told(f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= would end that)")
 
     def _pause(self, wait: float) -> float:
         """How long to sleep at most: a device may be done any time, and its slot be what the daemon waits for."""
@@ -658,7 +658,7 @@ class Session:
 
     def _fail(self, packet: dict[str, Any]) -> None:
         hint = packet.get("hint")
-        sentence = packet["text"] + (f"; {hint}" if hint else "")
+        sentence = packet["text"] + (f" ({hint})" if hint else "")
         if packet.get("fatal"):
             self._connection.close()
             raise (Unable if packet.get("kind") else StokerError)(sentence)

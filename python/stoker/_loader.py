@@ -287,7 +287,7 @@ def _translated(transform: Any) -> list[dict[str, Any]]:
         found = translate(transform)
     except Refused as why:
         raise StokerError(
-            f"cannot translate the transform: {why}; stoker.DataLoader leaves such a one to torch"
+            f"cannot translate the transform: {why}, stoker.DataLoader leaves such a one to torch"
         ) from None
     for note in found.notes:
         warn(note)

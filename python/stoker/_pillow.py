@@ -208,7 +208,7 @@ class PillowSession:
         if self._bad > max(1, int(share * self._plan.samples)):
             raise StokerError(
                 f"{self._bad} bad samples in epoch {epoch} of {self._plan.samples} samples, more than max_bad "
-                f"= {share} allows; the last one is {bad[-1]['path']}"
+                f"= {share} allows: the last one is {bad[-1]['path']}"
             )
 
     # Pixels.

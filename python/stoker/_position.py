@@ -195,12 +195,12 @@ class Feeder:
             raise StokerError(
                 f"the state is of other samples (manifest {state['manifest']}, {self.spec['root']} has "
                 f"{opened['manifest'][:DIGITS]}): "
-                "files were added, removed, renamed or given other labels since; restore them, or begin "
+                "files were added, removed, renamed or given other labels since: restore them, or begin "
                 "without the state"
             )
         if state["pipeline"] != opened["pipeline"][:DIGITS]:
             raise StokerError(
-                "the state is of another pipeline: transforms, dtype, layout or shuffle differ; give the "
+                "the state is of another pipeline: transforms, dtype, layout or shuffle differ: give the "
                 "loader those of the run that wrote it"
             )
         if state["consumed"] > opened["samples"]:
@@ -238,7 +238,7 @@ class Feeder:
             except Gone as another:
                 error = another
             except OSError as another:
-                return self._go_on_with_pillow(Gone(f"{why}; another one cannot be started: {another}"))
+                return self._go_on_with_pillow(Gone(f"{why}, and another one cannot be started: {another}"))
             else:
                 say(f"{why}: another daemon goes on at {self._taken}")
                 return
@@ -253,7 +253,7 @@ class Feeder:
         try:
             session: Any = PillowSession(self.spec, self.place.rank, samples, *self._last, self._fence)
         except (Impossible, OSError) as why:
-            raise Gone(f"{error}; Pillow cannot go on: {why}") from error
+            raise Gone(f"{error}, and Pillow cannot go on: {why}") from error
         self._session = session
         self._resume(session)
         say(f"{error}: Pillow makes the batches from {self._taken} on, more slowly, until another daemon is started")
@@ -432,7 +432,7 @@ class Feeder:
         """Steps of this iteration that are to come."""
         if not self.going(iteration):
             raise StokerError(
-                "this iteration is over: a newer one has begun, a state was loaded, or the loader was closed; "
+                "this iteration is over: a newer one has begun, a state was loaded, or the loader was closed: "
                 "two at a time need a loader each"
             )
         return self._left
@@ -483,7 +483,7 @@ class Feeder:
             self.copies += 1
             if self.copies == 1:
                 self._told(
-                    f"{session.ring.slots - 1} batches are kept by the trainer: further ones are copied; "
+                    f"{session.ring.slots - 1} batches are kept by the trainer: further ones are copied, "
                     f"depth= makes room for more"
                 )
         if crowded or last:
@@ -513,7 +513,7 @@ class Feeder:
         if not bad:
             first = found[0]
             self._told(
-                f"{first['path']}: {first['reason']}; this epoch's further bad samples are named by loader.report"
+                f"{first['path']}: {first['reason']}, and this epoch's further bad samples are named by loader.report"
             )
         bad.extend(found[: BAD_KEPT - len(bad)])
 

@@ -94,9 +94,9 @@ def place() -> str:
             wrong[f"{found} cannot be written"] = None
         except Shared as error:
             wrong[str(error)] = None
-    said = "; ".join(wrong) or "neither XDG_RUNTIME_DIR nor HOME names a folder"
+    said = ", ".join(wrong) or "neither XDG_RUNTIME_DIR nor HOME names a folder"
     raise Shared(
-        f"there is no folder that you alone can write: {said}; chmod go-w what is yours of these, "
+        f"there is no folder that you alone can write: {said}. Use chmod go-w on what is yours of these, "
         "or set XDG_RUNTIME_DIR to a folder of yours in which and above which others cannot write"
     )
 

@@ -84,7 +84,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if normalize_on_device and device is None:
             raise ValueError("normalize_on_device=True needs device=")
         if tail is not None and drop_last and tail != "drop":
-            raise ValueError(f"drop_last=True is tail='drop'; tail={tail!r} was given as well")
+            raise ValueError(f"drop_last=True is tail='drop', tail={tail!r} was given as well")
         # By their names: who makes such a loader again, as Lightning does, looks for the arguments here.
         self.seed, self.dtype, self.channels_last, self.tail = seed, _dtype(dtype), channels_last, tail
         self.on_error, self.max_bad, self.max_pixels = on_error, max_bad, max_pixels
@@ -221,7 +221,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             self._say(note)
         if self._splits:
             self._say(
-                f"samples are split among the {self._place.world} ranks, as by a DistributedSampler; rank=0, "
+                f"samples are split among the {self._place.world} ranks, as by a DistributedSampler. rank=0, "
                 f"world=1 gives each rank all of them"
             )
         options = make_options(self.num_workers, self._place.local_world, self.nice, self.record, self.quarantine)

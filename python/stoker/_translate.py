@@ -61,7 +61,7 @@ def translate(transform: Any) -> Translation:
     notes = []
     if state.resized_tensor:
         notes.append(
-            "images are resized as Pillow does it; torchvision's resize of tensors differs by at most 1 of 255"
+            "images are resized as Pillow does it, torchvision's resize of tensors differs by at most 1 of 255"
         )
     return Translation(state.pixels + tensor + state.numbers, notes)
 

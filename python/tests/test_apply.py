@@ -201,7 +201,7 @@ class Apply(HookCase):
             self.assertEqual([told["decided"] for told in log if told["dataset"] == name], ["as it is"] * bool(decided or name == "Draws") + decided, (name, tuned.err))
         self.assertIn("draws random numbers (random)", tuned.err)
         self.assertIn("Hardest may draw", tuned.err)
-        self.assertRegex(tuned.err, r"live: kept at .*program\.py:\d+: num_workers=2, prefetch_factor=4: \d.*x, .* ms a step; write DataLoader\(\.\.\., num_workers=2, prefetch_factor=4\)")
+        self.assertRegex(tuned.err, r"live: kept at .*program\.py:\d+: num_workers=2, prefetch_factor=4: \d.*x, .* ms a step, write DataLoader\(\.\.\., num_workers=2, prefetch_factor=4\)")
         self.assertRegex(tuned.err.splitlines()[-1], r"stoker tune --plan .*plan\.json -- CMD$")
         with open(os.path.join(folder, "plan.json")) as file:
             plan = json.load(file)

@@ -73,7 +73,7 @@ class LastWordsTest(unittest.TestCase):
         self.assertIn("fatal error: out of memory", self.said(f"runtime: out of memory\nfatal error: out of memory\n{stacks}"))
 
     def test_without_a_reason_the_last_lines_are_told(self):
-        self.assertEqual(self.said("".join(f"line {i}\n" for i in range(9))), "; it said: line 4 | line 5 | line 6 | line 7 | line 8")
+        self.assertEqual(self.said("".join(f"line {i}\n" for i in range(9))), ", it said: line 4 | line 5 | line 6 | line 7 | line 8")
         self.assertEqual(self.said("\n"), "")
 
 
@@ -377,7 +377,7 @@ class LoaderTest(FeedCase):
 
     def test_fatal_error(self):
         self.environment(FEED_FAKE="fail-at=2")
-        with self.assertRaisesRegex(stoker.StokerError, "sample 7 is bad; take it away"):
+        with self.assertRaisesRegex(stoker.StokerError, r"sample 7 is bad \(take it away\)"):
             for _ in self.loader():
                 pass
         with self.assertRaisesRegex(stoker.StokerError, "no images"):
@@ -421,7 +421,7 @@ class LoaderTest(FeedCase):
         plain = self.training()
         self.environment(FEED_FAKE="die-at=3 words=hello young=1")
         said = self.said(lambda: self.assertEqual(self.training(), plain))
-        self.assertRegex(said, r"^stoker: feed: stoker feed has ended; it said: .*the fake dies as it was told to: another daemon goes on at sample 24 of epoch 0\n$")
+        self.assertRegex(said, r"^stoker: feed: stoker feed has ended, it said: .*the fake dies as it was told to: another daemon goes on at sample 24 of epoch 0\n$")
         self.environment(FEED_FAKE="")
         moments = ["before", *((epoch, when) for epoch in (0, 1, 2) for when in (0, 3, 4, 5, "end", "loaded"))]
         for at in moments:
@@ -440,7 +440,7 @@ class LoaderTest(FeedCase):
                 os.unlink(mark)
             self.environment(FEED_FAKE=f"fail-at=2 kind={kind} young=1")
             said = self.said(lambda: self.assertEqual(self.training(), plain))
-            self.assertRegex(said, r"^stoker: feed: sample 7 is bad; take it away: another daemon goes on at sample 16 of epoch 0\n$")
+            self.assertRegex(said, r"^stoker: feed: sample 7 is bad \(take it away\): another daemon goes on at sample 16 of epoch 0\n$")
 
     def test_binary_is_removed(self):
         plain = self.training()
@@ -489,7 +489,7 @@ class LoaderTest(FeedCase):
         batches += [batch.indices.tolist() for batch in iteration]
         self.assertEqual(sorted(sum(batches, [])), list(range(42)))
         self.assertEqual(len(sentences), 1)
-        self.assertRegex(sentences[0], r"no sign of life: waited [0-9.]+ s for a batch of epoch 0 at sample \d+; its process lives, so it is waited for, 30 s in all")
+        self.assertRegex(sentences[0], r"no sign of life: waited [0-9.]+ s for a batch of epoch 0 at sample \d+. Its process lives, so it is waited for, 30 s in all")
 
     def test_a_daemon_that_hangs(self):
         """It is given up after a while, which timeout= shortens, and another one goes on."""
@@ -504,7 +504,7 @@ class LoaderTest(FeedCase):
 
     def test_slow_daemon(self):
         self.environment(FEED_FAKE="stall-at=2")
-        with self.assertRaisesRegex(stoker.StokerError, r"waited \d s for a batch .* \(the fake is thinking\); timeout="):
+        with self.assertRaisesRegex(stoker.StokerError, r"waited \d s for a batch .* \(the fake is thinking\) \(timeout="):
             for _ in self.loader(timeout=2):
                 pass
 

@@ -20,6 +20,9 @@ func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	m := &markdown{}
 	m.heading(string(v.Class) + report.MarkEmulated(run.Emulated()))
 	m.line("%s", report.Summarize(v))
+	lead := report.LeadOf(run, v, plan, "")
+	m.line("Why: %s.", lead.Why)
+	m.line("Next: %s.", lead.Next)
 	var names, values []string
 	for _, f := range report.ListFigures(run, v) {
 		names, values = append(names, f.Name), append(values, f.Value)
@@ -27,7 +30,7 @@ func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	m.table(names, values)
 	rows := make([][]string, 0, len(plan.Fixes))
 	for _, f := range plan.Fixes[:min(mostFixes, len(plan.Fixes))] {
-		rows = append(rows, []string{f.Title, f.Worth()})
+		rows = append(rows, []string{report.SayFix(f), f.Worth()})
 	}
 	if len(rows) > 0 {
 		m.table([]string{"fix", "worth"}, rows...)
@@ -46,6 +49,7 @@ func WriteOutcome(w io.Writer, o verify.Outcome, after diagnose.Verdict, failed 
 		m.line("%s.", o.Refused)
 		return m.ended(w, nil, failed, o.Warnings)
 	}
+	m.line("Next: %s.", report.LeadOfOutcome(o, "").Next)
 	m.table(page.Rows[0], append(page.Rows[1:], []string{"steps", counted(o.Before), counted(o.After)})...)
 	for _, change := range page.Changes {
 		m.line("Changed: %s", change)

@@ -90,6 +90,7 @@ type document struct {
 
 	Title, Class, Tone   string
 	Headline, Sub, Badge string
+	Lead                 *report.Lead // why, and what to do first; nil of a page without a verdict
 	Figures              []report.Figure
 	Step, Inside         *bar
 	InsideClock          string
@@ -122,6 +123,8 @@ func describeRun(s Subject) (*document, error) {
 		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v), Findings: report.ListFindings(v), Notes: v.Warnings,
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
 	}
+	lead := report.LeadOf(s.Run, v, s.Plan, report.QuoteForShell(s.Name))
+	p.Lead = &lead
 	p.Inside, p.InsideClock = insideBar(v.Costs.Window)
 	if s.Run.Emulated() {
 		p.Badge = "emulated device"
@@ -135,6 +138,7 @@ func describeRun(s Subject) (*document, error) {
 	if s.Before != nil {
 		p.Outcome, p.Step = outcomeOf(*s.Before, s, p.Step), nil
 		p.Headline = title(p.Outcome.Title) + ". " + p.Headline
+		lead = report.LeadOfOutcome(s.Before.Outcome, report.QuoteForShell(s.Name))
 		if s.Trace == nil {
 			p.Runs = append([]htmlStrip{stripOf(s.Before.Name, s.Before.Run, s.Before.Verdict)}, p.Runs...)
 			sameScale(p.Runs)
@@ -252,26 +256,18 @@ func facts(s Subject) []report.Figure {
 
 // commands reproduce what the page says.
 func commands(s Subject) []string {
-	name := quoted(s.Name)
+	name := report.QuoteForShell(s.Name)
 	if s.Trace != nil && s.Before != nil {
-		name = quoted(s.Before.Name) + " " + name
+		name = report.QuoteForShell(s.Before.Name) + " " + name
 	}
 	if s.Trace != nil {
 		return []string{"stoker trace " + name, "stoker report " + name}
 	}
 	all := []string{"stoker diagnose --explain " + name, "stoker advise --emit torch " + name}
 	if s.Before != nil {
-		return append(all, "stoker verify "+quoted(s.Before.Name)+" "+name, "stoker report "+quoted(s.Before.Name)+" "+name)
+		return append(all, "stoker verify "+report.QuoteForShell(s.Before.Name)+" "+name, "stoker report "+report.QuoteForShell(s.Before.Name)+" "+name)
 	}
 	return append(all, "stoker report "+name)
-}
-
-// quoted is a name as a shell takes it.
-func quoted(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:+=@%") == "" && name != "" {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // card is one fix.
@@ -290,14 +286,7 @@ func cards(s Subject) []card {
 	}
 	var all []card
 	for _, f := range s.Plan.Fixes {
-		c := card{Title: f.Title, Worth: report.DescribeGain(f), Effort: string(f.Effort), Risk: string(f.Risk), Notes: f.Notes, Range: rangeOf(f.Forecast.Speedup, most)}
-		var changes []string
-		for _, change := range f.Changes {
-			changes = append(changes, change.String())
-		}
-		if len(changes) > 0 {
-			c.Title = strings.Join(changes, ", ")
-		}
+		c := card{Title: report.SayChanges(f), Worth: report.DescribeGain(f), Effort: report.SayEffort(f.Effort), Risk: report.SayRisk(f.Risk), Notes: f.Notes, Range: rangeOf(f.Forecast.Speedup, most)}
 		var b bytes.Buffer
 		if len(f.Changes) > 0 && emit.Torch(&b, f) == nil {
 			c.Lines = b.String()

@@ -65,15 +65,15 @@ func (p *document) sweep(f report.Prediction) {
 	for i := range rows {
 		rows[i] = rows[i][:len(rows[i])-1]
 	}
-	p.Forecast.Sheets = []htmlSheet{htmlSheetOf(report.Sheet{Title: "settings", Says: "The likely values, and from where to where throughput lies.", Rows: rows, Align: "rrrrrlr"})}
+	p.Forecast.Sheets = []htmlSheet{htmlSheetOf(report.Sheet{Title: "settings", Says: "The likely values, and the range in which throughput lies.", Rows: rows, Align: "rrrrrlr"})}
 }
 
 // forecast adds the answer.
 func (p *document) forecast(f report.Prediction) {
 	a, h := f.Answer, p.Forecast
 	if b := a.Bound; b.Resource != "" {
-		p.Headline = fmt.Sprintf("The device would wait for input %s of the time; %s is the limit (%s).", stoker.Percent(a.Stall.Point), b.Stage, report.NamePart(f, b.Stage, b.Resource))
-		p.Sub = f.Title + "; " + p.Sub
+		p.Headline = fmt.Sprintf("The device would wait for input %s of the time, and %s is the limit (%s).", stoker.Percent(a.Stall.Point), b.Stage, report.NamePart(f, b.Stage, b.Resource))
+		p.Sub = f.Title + ", " + p.Sub
 	}
 	p.Figures = []report.Figure{
 		{Name: "utilisation", Value: stoker.Percent(a.Utilization.Point), Note: stoker.Ranged(a.Utilization, stoker.Percent)},

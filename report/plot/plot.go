@@ -14,7 +14,7 @@ import (
 // Check says whether a picture can have this name.
 func Check(name string) error {
 	if !strings.HasSuffix(strings.ToLower(name), ".svg") {
-		return fmt.Errorf("%q: expected a name that ends in .svg (browsers and papers take it; rsvg-convert makes a PNG of it)", name)
+		return fmt.Errorf("%q: expected a name that ends in .svg (browsers and papers take it, rsvg-convert makes a PNG of it)", name)
 	}
 	return nil
 }

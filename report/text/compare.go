@@ -15,24 +15,28 @@ import (
 func WriteTraces(w io.Writer, o verify.TraceOutcome, top int, style Style) error {
 	p := newPage(style, &o)
 	p.outcomeHeadline(o.Outcome)
-	if o.Refused != "" {
-		p.b.WriteString("\n")
-	} else {
-		p.side("step time", p.time(o.Before)+" -> "+p.time(o.After))
+	if o.Refused == "" {
 		if o.Noise != nil {
-			p.side("noise floor", noiseText(*o.Noise))
+			p.side("noise", noiseText(*o.Noise))
 		}
 		p.promised(o)
 	}
-	p.side("bound by", o.Was+" -> "+p.bold(o.Now))
-	p.b.WriteString("\n")
-	steps := report.CompareSteps(o.Rows)
+	p.side("limited by", o.Was+" -> "+p.bold(o.Now))
+	steps, work := report.CompareSteps(o.Rows), top
 	steps.Rows, steps.Align = p.fitted(steps.Rows, steps.Align, "least to most", "least to most")
-	p.sheet(steps)
-	p.sheet(report.CompareWork(o.Work, top))
-	p.list("note", o.Warnings)
+	if !style.All && (top == 0 || top > fewWorks) {
+		work = fewWorks
+	}
+	p.show([]section{
+		{items: []item{{important, func(p *page) { p.sheet(steps) }}}},
+		{items: []item{{useful, func(p *page) { p.sheet(report.CompareWork(o.Work, work)) }}}},
+		p.notes(o.Warnings),
+	}, strings.TrimSpace("stoker trace --all "+style.File))
 	return p.to(w)
 }
+
+// fewWorks is how many rows of work are shown without --all.
+const fewWorks = 5
 
 // promised sets what the trace before was advised beside what came.
 func (p *page) promised(o verify.TraceOutcome) {
@@ -43,11 +47,11 @@ func (p *page) promised(o verify.TraceOutcome) {
 	if len(o.Promises) == 0 || o.Speedup == nil {
 		return
 	}
-	p.side("achieved", stoker.Factor(*o.Speedup)+"; what was promised before, if that is what was changed:")
+	p.side("achieved", stoker.Factor(*o.Speedup)+". What was promised before, if that is what was changed:")
 	for _, f := range o.Promises {
 		var changes []string
 		for _, c := range f.Changes {
-			changes = append(changes, c.String())
+			changes = append(changes, report.SayChange(c))
 		}
 		name := strings.Join(changes, ", ")
 		if name == "" {

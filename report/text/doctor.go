@@ -32,9 +32,9 @@ func WriteChecks(w io.Writer, checks []report.Check, style Style) error {
 	case missing == 0:
 		p.b.WriteString("\nEverything that verdicts use is seen.\n")
 	case needed == 0:
-		p.b.WriteString("\nWhat verdicts need is seen; something else replaces what is missing.\n")
+		p.b.WriteString("\nWhat verdicts need is seen, and something else replaces what is missing.\n")
 	default:
-		p.b.WriteString("\nWithout what is MISSING some verdicts cannot be given; they say so.\n")
+		p.b.WriteString("\nWithout what is MISSING some verdicts cannot be given, and they say so.\n")
 	}
 	return p.to(w)
 }

@@ -22,14 +22,16 @@ func (p *page) inside(w recording.Window) {
 	for _, part := range parts {
 		whole += part.Mean
 	}
-	p.row("inside", fmt.Sprintf("%s (mean of %d of the %s, and what 95 %% of these stay below)", report.DescribeClock(clock), len(w.Insides()), stoker.Many(len(w.Steps), "step")))
+	p.row("inside", fmt.Sprintf("%s, in %d of %s", report.DescribeClock(clock), len(w.Insides()), stoker.Many(len(w.Steps), "step")))
+	rows := [][]string{{"part", "mean", "share", "p95"}}
 	for _, part := range parts {
 		if part.Mean >= leastPart*whole {
-			fmt.Fprintf(&p.b, "    %-10s %9s %7s %9s\n", part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean/whole), stoker.AboutSeconds(part.P95))
+			rows = append(rows, []string{part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean / whole), stoker.AboutSeconds(part.P95)})
 		}
 	}
+	p.table(rows, "lrrr")
 	if asks := asksText(w.Asks()); asks != "" {
-		p.row("asks", asks)
+		p.row("per step", asks)
 	}
 }
 
@@ -42,7 +44,7 @@ func asksText(a recording.DeviceAsks) string {
 		}
 	}
 	add(a.Launches, "launch", "launches", a.LaunchTime)
-	add(a.Syncs, "call that waits for the device", "calls that wait for the device", a.SyncTime)
+	add(a.Syncs, "wait for the device", "waits for the device", a.SyncTime)
 	if a.Copies >= 0.05 {
 		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", stoker.AboutBytes(a.CopyBytes), stoker.Percent(a.Pageable/a.CopyBytes)))
 	}

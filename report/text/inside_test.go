@@ -39,14 +39,14 @@ func TestInsideOfAStepIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-  inside   of a step, on the device's own clock (mean of 19 of the 97 steps, and what 95 % of these
-           stay below)
-    input wait     25 ms    25 %     25 ms
-    copy in         5 ms     5 %      5 ms
-    forward      20.5 ms  20.5 %   20.9 ms
-    backward       40 ms    40 %     40 ms
-    rest          9.4 ms   9.4 %   9.81 ms
-  asks     1 call that waits for the device (30 ms), 2 MB of copies in, 100 % of them pageable
+  inside   of a step, on the device's own clock, in 19 of 97 steps
+  part           mean   share      p95
+  input wait    25 ms    25 %    25 ms
+  copy in        5 ms     5 %     5 ms
+  forward     20.5 ms  20.5 %  20.9 ms
+  backward      40 ms    40 %    40 ms
+  rest         9.4 ms   9.4 %  9.81 ms
+  per step 1 wait for the device (30 ms), 2 MB of copies in, 100 % of them pageable
 `
 	if !strings.Contains(shown.String(), want) {
 		t.Errorf("got:\n%s\nwant in it:%s", shown.String(), want)

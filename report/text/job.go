@@ -13,8 +13,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteJob writes what the recordings of one job tell for people: a row per rank, and then
-// the page of the recording that decides.
+// WriteJob writes what the recordings of one job tell for people: the page of the recording that
+// decides, with a row per rank.
 func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan, style Style) error {
 	rows := [][]string{{"rank", "host", "step", "waits for input", "came last", "by itself", "recording"}}
 	shown := shownRanks(j)
@@ -29,17 +29,15 @@ func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan
 			string(members[r.Member].Verdict.Class), members[r.Member].Name,
 		})
 	}
-	p := newPage(style, &rows)
-	p.wrapped("", "  ", p.bold(fmt.Sprintf("%s of %s in %s", stoker.Many(len(j.Ranks), "rank"), safe.Text(cmp.Or(j.Name, "one job"), 0), stoker.Many(len(members), "recording"))))
-	p.table(rows, "rlrrrll")
-	if left := len(j.Ranks) - len(shown); left > 0 {
-		fmt.Fprintf(&p.b, "  and %d more (--json has all)\n", left)
-	}
-	p.b.WriteString("\n")
-	if err := p.to(w); err != nil {
-		return err
-	}
-	return WriteVerdict(w, members[j.Lead].Run, j.Verdict, plan, style)
+	safe.Values(&rows)
+	table := section{title: fmt.Sprintf("%s of %s in %s", stoker.Many(len(j.Ranks), "rank"), safe.Text(cmp.Or(j.Name, "one job"), 0), stoker.Many(len(members), "recording"))}
+	table.add(always, func(p *page) {
+		p.table(rows, "rlrrrll")
+		if left := len(j.Ranks) - len(shown); left > 0 {
+			fmt.Fprintf(&p.b, "  and %d more (--json has all)\n", left)
+		}
+	})
+	return writeVerdict(w, members[j.Lead].Run, j.Verdict, plan, style, table)
 }
 
 func cameLast(r judge.JobRank, steps int) string {

@@ -34,7 +34,7 @@ func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) 
 	} else {
 		exposed = "all of that is exposed, none hidden behind computation"
 	}
-	return fmt.Sprintf("collectives run %s of the window; %s", stoker.Percent(d.Share(e.Any)), exposed), e.Any > d.Kernel
+	return fmt.Sprintf("collectives run %s of the window, %s", stoker.Percent(d.Share(e.Any)), exposed), e.Any > d.Kernel
 }
 
 // exchangeShown is the share of the window from which collectives have a line of their own

@@ -97,5 +97,5 @@ func (p *page) legend(l *lanes.Lanes) string {
 	for _, cause := range l.Host {
 		add(causeLetters[cause].letter, causeLetters[cause].colour, cause.String())
 	}
-	return device + "; host: " + strings.Join(parts, ", ")
+	return device + ", host: " + strings.Join(parts, ", ")
 }

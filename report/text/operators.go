@@ -22,7 +22,7 @@ func (p *page) operators(t *operators.Table) {
 	if t == nil || len(t.Rows) == 0 {
 		return
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s; the whole recording%s", p.bold("operators"), len(t.Rows), t.Of, report.DescribeOrder(t), report.DescribeCounting(t)))
+	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.bold("operators"), len(t.Rows), t.Of, report.DescribeOrder(t), report.DescribeCounting(t)))
 	rows, align := report.ListOperatorRows(t, p.width()-6)
 	rows, align = p.fitted(rows, align, droppable(t)...)
 	cutNames(rows, p.width())

@@ -3,11 +3,11 @@ package text
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -20,10 +20,12 @@ func WriteOutcome(w io.Writer, o verify.Outcome, style Style) error {
 		p.promise(o)
 	}
 	if o.Was != "" {
-		p.side("bound by", o.Was+" -> "+p.bold(o.Now))
+		p.side("limited by", o.Was+" -> "+p.bold(o.Now))
 	}
-	p.b.WriteString("\n")
-	p.list("note", slices.DeleteFunc(slices.Clone(o.Warnings), func(text string) bool {
+	if o.Refused == "" || o.Was != "" {
+		p.b.WriteString("\n")
+	}
+	p.list("notes", slices.DeleteFunc(slices.Clone(o.Warnings), func(text string) bool {
 		return unkept(o) && slices.Contains(o.Besides, text)
 	}))
 	return p.to(w)
@@ -35,34 +37,26 @@ func unkept(o verify.Outcome) bool {
 	return len(o.Besides) > 0 && (o.Promise.Kept == verify.PromiseMissed || o.Promise.Kept == verify.PromiseUndecided)
 }
 
+// differenceColours are those of a verdict.
+var differenceColours = map[verify.Difference]string{verify.Faster: "32", verify.Slower: "31"}
+
 func (p *page) outcomeHeadline(o verify.Outcome) {
-	if o.Refused != "" {
-		fmt.Fprintf(&p.b, "%s\n", p.colour("1;33", "not compared"))
-		p.wrapped("  ", "  ", o.Refused)
-		return
+	code := differenceColours[o.Difference]
+	if code == "" || o.Refused != "" {
+		code = "33"
 	}
-	code := map[verify.Difference]string{verify.Faster: "1;32", verify.Slower: "1;31", verify.None: "1;33", verify.TooShort: "1;33"}[o.Difference]
-	line := string(o.Difference)
-	if o.Speedup != nil {
-		line = string(o.Difference) + ": " + stoker.Factor(*o.Speedup)
-	}
-	fmt.Fprintf(&p.b, "%s  %s", p.colour(code, line), o.Basis)
-	if o.Emulated {
-		p.b.WriteString("  [emulated device]")
-	}
-	p.b.WriteString("\n\n")
+	p.leadLines(report.LeadOfOutcome(o, p.style.File), code)
+	p.b.WriteString("\n")
+}
+
+func (p *page) sides(o verify.Outcome) {
 	var changes []string
 	for _, c := range o.Changes {
-		changes = append(changes, c.String())
+		changes = append(changes, report.SayChange(c))
 	}
 	if len(changes) > 0 {
 		p.side("changed", strings.Join(changes, ", "))
 	}
-}
-
-func (p *page) sides(o verify.Outcome) {
-	unit := strings.TrimPrefix(string(o.Basis), "per ")
-	p.side(unit+" time", p.time(o.Before)+" -> "+p.time(o.After))
 	if o.Before.Throughput != nil && o.After.Throughput != nil {
 		p.side("throughput", stoker.About(o.Before.Throughput.Mean.Point)+" -> "+stoker.AboutSamples(o.After.Throughput.Mean.Point))
 	}
@@ -70,13 +64,10 @@ func (p *page) sides(o verify.Outcome) {
 		p.side("stall", fmt.Sprintf("%s -> %s (device waiting for input)", stoker.Percent(*o.Stall.Before), stoker.Percent(*o.Stall.After)))
 	}
 	if o.Noise != nil {
-		p.side("noise floor", noiseText(*o.Noise))
+		p.side("noise", noiseText(*o.Noise))
 	}
 	if before, after := o.Before.Spread, o.After.Spread; before != nil && after != nil {
-		fmt.Fprintf(&p.b, "  runs differ  by %s before, %s after (standard deviation of their means)\n", stoker.Percent(*before), stoker.Percent(*after))
-	}
-	if before, after := o.Before.Needed, o.After.Needed; before != nil && after != nil {
-		p.side("needed", fmt.Sprintf("at least %s before, %s after", length(*before), length(*after)))
+		p.side("runs differ", fmt.Sprintf("by %s before, %s after (standard deviation of their means)", stoker.Percent(*before), stoker.Percent(*after)))
 	}
 }
 
@@ -87,25 +78,7 @@ func (p *page) side(name, text string) {
 
 // noiseText says what a noise floor is.
 func noiseText(noise float64) string {
-	return stoker.Percent(noise) + ": without any change, 19 of 20 such pairs differ by less"
-}
-
-// length is how long a run has to be, rounded up: less would not do.
-func length(l verify.Length) string {
-	return fmt.Sprintf("%.0f s (%.0f steps)", math.Ceil(l.Seconds), math.Ceil(l.Steps))
-}
-
-// time is a mean with its interval and n.
-func (p *page) time(s verify.Side) string {
-	if s.Time == nil {
-		return "unknown"
-	}
-	m := s.Time.Mean
-	runs := ""
-	if s.Runs > 1 {
-		runs = fmt.Sprintf(" in %d runs", s.Runs)
-	}
-	return fmt.Sprintf("%s (%s to %s, n %d%s)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps, runs)
+	return stoker.Percent(noise) + " from run to run, without any change"
 }
 
 // promises are the words and colours for how a promise ended.
@@ -114,7 +87,7 @@ var promises = map[verify.Kept]struct{ text, colour string }{
 	verify.PromiseKept:      {"promise kept", "32"},
 	verify.PromiseReached:   {"promise kept, or better", "32"},
 	verify.PromiseExceeded:  {"better than promised", "32"},
-	verify.PromiseUndecided: {"promise not decided", "33"},
+	verify.PromiseUndecided: {"not enough data to decide on the promise", "33"},
 }
 
 func (p *page) promise(o verify.Outcome) {
@@ -125,7 +98,7 @@ func (p *page) promise(o verify.Outcome) {
 	ended := promises[o.Promise.Kept]
 	p.side("promised", stoker.Factor(*o.Promise.Promised))
 	if unkept(o) {
-		p.side("but besides", strings.Join(o.Besides, "; "))
+		p.side("but besides", strings.Join(o.Besides, ", "))
 	}
 	p.side("achieved", stoker.Factor(*o.Promise.Achieved)+": "+p.colour(ended.colour, ended.text))
 }

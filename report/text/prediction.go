@@ -188,7 +188,7 @@ func (p *page) inputs(f report.Prediction) {
 			}
 		}
 		if len(lines) > 0 {
-			p.list("assumed (--sources says from where)", []string{strings.Join(lines, "; ")})
+			p.list("assumed (--sources names the source)", []string{strings.Join(lines, ", ")})
 		}
 		return
 	}

@@ -14,3 +14,13 @@ func (p *page) ranks(t *ranks.Table) {
 	s.Rows, s.Align = p.fitted(s.Rows, s.Align, "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
 	p.sheet(s)
 }
+
+// rankLines is who waits for whom, without the table.
+func (p *page) rankLines(t *ranks.Table) section {
+	s := section{title: "ranks"}
+	if t == nil || p.style.All {
+		return s
+	}
+	s.list(important, 2, report.ListRanks(t).Lines)
+	return s
+}

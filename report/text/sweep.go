@@ -32,7 +32,7 @@ func (p *page) rows(f report.Prediction) {
 	p.table(rows, "rrrrrlrl")
 	p.b.WriteString("\n")
 	if shown := len(rows) - 1; shown < len(f.Points) {
-		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown; --csv and --json have all", (len(f.Points)+report.MostRows-1)/report.MostRows, len(f.Points)))
+		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown, --csv and --json have all", (len(f.Points)+report.MostRows-1)/report.MostRows, len(f.Points)))
 		p.b.WriteString("\n")
 	}
 }
@@ -90,9 +90,9 @@ func (p *page) grid(f report.Prediction) {
 	}
 	p.table(rows, strings.Repeat("r", len(heading)))
 	p.b.WriteString("\n")
-	p.wrapped("  ", "  ", "Utilisation of the device, likely value; behind it what binds: c compute, w workers, k cores, s storage, m main thread, l host link.")
+	p.wrapped("  ", "  ", "Utilisation of the device, likely value, and behind it the limit: c compute, w workers, k cores, s storage, m main thread, l host link.")
 	if every > 1 || down > 1 {
-		p.wrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown; --csv and --json have all.", len(rows)-1, len(heading)-1, len(first.Values), columns))
+		p.wrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown, --csv and --json have all.", len(rows)-1, len(heading)-1, len(first.Values), columns))
 	}
 	p.b.WriteString("\n")
 }
@@ -152,7 +152,7 @@ func (p *page) roofline(r predict.Roofline) {
 	}
 	if len(rows) > 1 {
 		p.table(rows, "llrrrrrrl"[:len(rows[0])])
-		p.wrapped("  ", "  ", "device, copied, stored: FLOP per byte of each. attained: while the device computes; delivered: with the whole path.")
+		p.wrapped("  ", "  ", "device, copied, stored: FLOP per byte of each. attained: while the device computes, delivered: with the whole path.")
 		p.b.WriteString("\n")
 	}
 }

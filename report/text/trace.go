@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"sort"
 	"strings"
 
@@ -17,44 +16,55 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteTrace writes the report for people.
+// WriteTrace writes the report for people: the verdict first, then what matters most, and with
+// r.All every table.
 func WriteTrace(w io.Writer, r report.TraceReport, style Style) error {
-	p := newPage(style, &r)
-	p.headline(r.Run, r.Verdict)
-	p.traceFacts(r)
-	p.list("why", report.ListEvidence(r.Verdict))
-	p.causes(r.Verdict)
-	p.places(r)
-	p.plan(r.Plan, r.Verdict, false)
-	p.sheet(report.ListServing(r, r.Top))
-	p.sheet(report.ListPath(r))
-	p.lanes(r)
-	p.operators(r.Operators)
-	p.kernels(r, r.Top)
-	p.workRoofline(r.Roofline)
-	p.memory(r)
-	p.ranks(r.Ranks)
-	p.list("note", traceNotes(r))
+	p := newVerdictPage(style, &r)
+	p.style.All = p.style.All || r.All
+	p.lead(report.LeadOf(r.Run, r.Verdict, r.Plan, style.File), r.Verdict)
+	whole := func(s func(*page)) section { return section{items: []item{{onlyAll, s}}} }
+	p.show([]section{
+		aboutClass(r.Verdict), p.traceFacts(r), evidence(r.Verdict, shownTraced), causes(r.Verdict), p.places(r), changes(r.Plan, r.Verdict),
+		whole(func(p *page) { p.sheet(report.ListServing(r, r.Top)) }),
+		whole(func(p *page) { p.sheet(report.ListPath(r)) }),
+		{items: []item{{detail, func(p *page) { p.lanes(r) }}}},
+		whole(func(p *page) { p.operators(r.Operators) }),
+		whole(func(p *page) { p.kernels(r, r.Top) }),
+		whole(func(p *page) { p.workRoofline(r.Roofline) }),
+		whole(func(p *page) { p.memory(r) }),
+		p.rankLines(r.Ranks),
+		whole(func(p *page) { p.ranks(r.Ranks) }),
+		p.notes(traceNotes(r)),
+	}, strings.TrimSpace("stoker trace --all "+style.File))
 	return p.to(w)
 }
 
-func (p *page) traceFacts(r report.TraceReport) {
+// shownTraced is how much evidence of a trace is shown without --all: the table of causes says more.
+const shownTraced = 1
+
+// traceFacts is what was recorded and where the device's time went.
+func (p *page) traceFacts(r report.TraceReport) (s section) {
+	row := func(at rank, name, text string) { s.add(at, func(p *page) { p.row(name, text) }) }
 	d := r.Device()
 	exchange, leads := exchanging(r, d)
 	if leads { // whether it costs anything is what everybody asks first
-		p.row("exchange", exchange)
+		row(always, "exchange", exchange)
 	}
-	for _, g := range r.Run.Facts.GPUs {
-		p.row(fmt.Sprintf("GPU %d", g.Index), report.Shorten(report.OrUnknown(g.Name), 60)+memoryText(g))
+	for i, g := range r.Run.Facts.GPUs {
+		at := always
+		if i > 1 {
+			at = onlyAll
+		}
+		row(at, fmt.Sprintf("GPU %d", g.Index), report.Shorten(report.OrUnknown(g.Name), 60)+memoryText(g))
 	}
-	p.row("trace", report.DescribeFiles(r.Source))
+	row(useful, "trace", report.DescribeFiles(r.Source))
 	if d == nil {
-		p.b.WriteString("  device   no work of a device was recorded\n\n")
-		return
+		row(always, "device", "no work of a device was recorded")
+		return s
 	}
 	v := r.Verdict
 	if n := len(d.Steps); n == 0 {
-		p.row("window", report.FormatSpan(d.Window())+", no steady steps")
+		row(always, "window", report.FormatSpan(d.Window())+", no steady steps")
 	} else {
 		each := ""
 		if n > 1 {
@@ -63,17 +73,23 @@ func (p *page) traceFacts(r report.TraceReport) {
 				each += fmt.Sprintf(" in the mean, %s in the median", report.FormatSpan(median))
 			}
 		}
-		p.row("window", fmt.Sprintf("%s, %d of %s%s", report.FormatSpan(d.Window()), n, stoker.Many(d.Seen, "step"), each))
+		row(always, "window", fmt.Sprintf("%s, %d of %s%s", report.FormatSpan(d.Window()), n, stoker.Many(d.Seen, "step"), each))
 	}
 	if text := stepsText(r, d); text != "" {
-		p.row("steps", text)
+		row(onlyAll, "steps", text)
 	}
-	p.shares(v.Shares)
+	s.add(always, func(p *page) { p.shares(v.Shares) })
 	if exchange != "" && !leads {
-		p.row("exchange", exchange)
+		row(important, "exchange", exchange)
 	}
-	p.cost(v.Cost)
-	p.b.WriteString("\n")
+	if text := costText(v.Cost); text != "" {
+		at := important
+		if v.Cost.Assumed {
+			at = onlyAll
+		}
+		row(at, "idle", text)
+	}
+	return s
 }
 
 // medianStep is the median of a device's judged steps, nanoseconds.
@@ -111,7 +127,7 @@ func stepsText(r report.TraceReport, d *idle.Device) string {
 		left = append(left, fmt.Sprintf("%d (%s)", l.Count, l.Why))
 	}
 	if len(left) > 0 {
-		text = strings.TrimPrefix(text+"; left out: "+strings.Join(left, ", "), "; ")
+		text = strings.TrimPrefix(text+", left out: "+strings.Join(left, ", "), ", ")
 	}
 	return text
 }
@@ -138,62 +154,70 @@ func (p *page) shares(s diagnose.Shares) {
 		words = append(words, p.colour(l.Colour, l.Letter)+" "+l.Word+" "+stoker.Percent(parts[on]))
 	}
 	fmt.Fprintf(&p.b, "  device   %s\n", bar)
-	p.wrapped("           ", "           ", strings.Join(words, ", "))
+	p.row("", strings.Join(words, ", "))
 }
 
 // causes is the table of causes of idle time.
-func (p *page) causes(v diagnose.Verdict) {
+func causes(v diagnose.Verdict) section {
+	s := section{title: "causes of idle time"}
 	if len(v.Causes) == 0 {
-		return
+		return s
 	}
-	per := "in all"
-	steps := 1.0
-	if n := len(v.Costs.Window.Steps); v.HasSteps && n > 0 {
-		per, steps = "per step", float64(n)
-	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("causes of idle time"))
-	rows := [][]string{{"cause", per, "of the window", ""}}
-	room := max(0, min(30, p.width()-50))
-	for _, c := range v.Causes {
-		bar := strings.Repeat("█", int(math.Round(c.Share*float64(room))))
-		rows = append(rows, []string{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), bar})
-	}
-	p.table(rows, "lrrl")
-	p.b.WriteString("\n")
+	s.add(important, func(p *page) {
+		per, steps := "in all", 1.0
+		if n := len(v.Costs.Window.Steps); v.HasSteps && n > 0 {
+			per, steps = "per step", float64(n)
+		}
+		rows := [][]string{{"cause", per, "of the window", ""}}
+		room := max(0, min(30, p.width()-50))
+		for i, c := range v.Causes {
+			if i > 0 && c.Share < worthShowing && !p.style.All {
+				break
+			}
+			bar := strings.Repeat("█", int(math.Round(c.Share*float64(room))))
+			rows = append(rows, []string{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), bar})
+		}
+		p.table(rows, "lrrl")
+	})
+	return s
 }
 
 // places lists findings with where to look and what to set.
-func (p *page) places(r report.TraceReport) {
-	shown := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f diagnose.Finding) bool { return !r.All && f.Share < worthShowing })
-	hidden := len(r.Verdict.Findings) - len(shown)
-	if len(r.Verdict.Findings) == 0 {
-		return
-	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("findings"))
-	for i, f := range shown {
-		worth := ""
-		if f.Share > 0 {
-			worth = fmt.Sprintf(" (%s of the window)", stoker.Percent(f.Share))
+func (p *page) places(r report.TraceReport) section {
+	s := section{title: "findings"}
+	for i, f := range r.Verdict.Findings {
+		at := important
+		if i >= shownFixes || f.Share < worthShowing && i > 0 {
+			at = onlyAll
 		}
-		fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
-		p.wrapped("     ", "     ", report.Shorten(f.Text, 600))
-		if where := report.DescribePlace(f); where != "" {
-			p.wrapped("     at   ", "          ", where)
-		}
-		if f.Advice != "" {
-			p.wrapped("     set  ", "          ", report.Shorten(f.Advice, 600))
-		} else if len(f.Settings) > 0 {
-			var changes []string
-			for _, c := range f.Settings {
-				changes = append(changes, c.String())
+		s.add(at, func(p *page) {
+			worth := ""
+			if f.Share > 0 {
+				worth = fmt.Sprintf(" (%s of the window)", stoker.Percent(f.Share))
 			}
-			p.wrapped("     set  ", "          ", strings.Join(changes, ", "))
-		}
+			fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
+			p.wrapped("     ", "     ", report.Shorten(f.Text, 600))
+			if where := report.DescribePlace(f); where != "" {
+				p.wrapped("     at   ", "          ", where)
+			}
+			if text := setText(f); text != "" && (p.style.All || len(r.Plan.Fixes) == 0) { // else the fixes say so
+				p.wrapped("     set  ", "          ", report.Shorten(text, 600))
+			}
+		})
 	}
-	if hidden > 0 {
-		p.wrapped("  ", "  ", fmt.Sprintf("%d more, worth less than %s of the window: --all", hidden, stoker.Percent(worthShowing)))
+	return s
+}
+
+// setText is what to set about a finding; "" where nothing is known to help.
+func setText(f diagnose.Finding) string {
+	if f.Advice != "" {
+		return f.Advice
 	}
-	p.b.WriteString("\n")
+	var changes []string
+	for _, c := range f.Settings {
+		changes = append(changes, report.SayChange(c))
+	}
+	return strings.Join(changes, ", ")
 }
 
 // worthShowing is the share of the window below which a finding is not shown unless it
@@ -212,5 +236,5 @@ func traceNotes(r report.TraceReport) []string {
 		parts = append(parts, fmt.Sprintf("%d: %s", n, why))
 	}
 	sort.Strings(parts)
-	return append(notes, "skipped events: "+strings.Join(parts, "; "))
+	return append(notes, "skipped events: "+strings.Join(parts, ", "))
 }

@@ -144,27 +144,27 @@ func TestFacesOfATrace(t *testing.T) {
 	files := golden.Open(t, "testdata/trace", ".out")
 	for name, show := range map[string]func(*bytes.Buffer) error{
 		"one-rank": func(b *bytes.Buffer) error {
-			return text.WriteTrace(b, reported(tracedRun(1), operators.Options{Top: 10}), text.Style{})
+			return text.WriteTrace(b, reported(tracedRun(1), operators.Options{Top: 10}), text.Style{All: true})
 		},
 		"two-ranks": func(b *bytes.Buffer) error {
-			return text.WriteTrace(b, reported(tracedRun(2), operators.Options{Top: 3}), text.Style{})
+			return text.WriteTrace(b, reported(tracedRun(2), operators.Options{Top: 3}), text.Style{All: true})
 		},
 		"served": func(b *bytes.Buffer) error {
 			r := reported(servedRun(), operators.Options{Top: 3})
 			r.Within = operators.ByOperator
-			return text.WriteTrace(b, r, text.Style{})
+			return text.WriteTrace(b, r, text.Style{All: true})
 		},
 		"narrow": func(b *bytes.Buffer) error {
-			return text.WriteTrace(b, reported(tracedRun(1), operators.Options{Top: 3}), text.Style{Width: 50})
+			return text.WriteTrace(b, reported(tracedRun(1), operators.Options{Top: 3}), text.Style{Width: 50, All: true})
 		},
 		"colour": func(b *bytes.Buffer) error {
-			return text.WriteTrace(b, reported(tracedRun(1), operators.Options{Top: 3}), text.Style{Colour: true})
+			return text.WriteTrace(b, reported(tracedRun(1), operators.Options{Top: 3}), text.Style{Colour: true, All: true})
 		},
 		"no-device": func(b *bytes.Buffer) error {
-			return text.WriteTrace(b, reported(cpuRun(), operators.Options{Top: 3}), text.Style{})
+			return text.WriteTrace(b, reported(cpuRun(), operators.Options{Top: 3}), text.Style{All: true})
 		},
 		"operators-by-shapes": func(b *bytes.Buffer) error {
-			return text.WriteOperators(b, operators.Tabulate(tracedRun(1).Timeline, operators.Options{Shapes: true, By: operators.ByCPU}), text.Style{})
+			return text.WriteOperators(b, operators.Tabulate(tracedRun(1).Timeline, operators.Options{Shapes: true, By: operators.ByCPU}), text.Style{All: true})
 		},
 		"json": func(b *bytes.Buffer) error {
 			return wire.WriteTrace(b, reported(tracedRun(2), operators.Options{Top: 2}))
@@ -186,7 +186,7 @@ func TestFacesOfATrace(t *testing.T) {
 func TestNarrowLanes(t *testing.T) {
 	for _, width := range []int{40, 60, 120} {
 		var b bytes.Buffer
-		if err := text.WriteTrace(&b, reported(tracedRun(1), operators.Options{Top: 3}), text.Style{Width: width}); err != nil {
+		if err := text.WriteTrace(&b, reported(tracedRun(1), operators.Options{Top: 3}), text.Style{Width: width, All: true}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -213,7 +213,7 @@ func TestExposedFirst(t *testing.T) {
 		if err := text.WriteTrace(&b, reported(run, operators.Options{Top: 3}), text.Style{}); err != nil {
 			t.Fatal(err)
 		}
-		said, gpu := strings.Index(b.String(), "  exchange collectives run"), strings.Index(b.String(), "  GPU 0 ")
+		said, gpu := strings.Index(b.String(), "  exchange collectives"), strings.Index(b.String(), "  GPU 0 ")
 		if said < 0 || gpu < 0 || said < gpu != first {
 			t.Errorf("collectives %d ns earlier: told at %d, the device at %d\n%.1500s", earlier, said, gpu, b.String())
 		}

@@ -13,32 +13,33 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// beside writes what a trace of the same run adds to its verdict.
-func (p *page) beside(v diagnose.Verdict) {
+// beside is what a trace of the same run adds to its verdict.
+func (p *page) beside(v diagnose.Verdict) section {
+	s := section{title: "the trace of it"}
 	t := v.Traced
 	if t == nil {
-		return
+		return s
 	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("the trace of it"))
 	if t.HostOnly {
-		p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone")
-		p.b.WriteString("\n")
-		return
+		s.add(important, func(p *page) { p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone") })
+		return s
 	}
 	says := fmt.Sprintf("%s, %s of rank %d", t.Class, stoker.Many(t.Steps, "step"), t.Rank)
 	if len(t.Contradictions) > 0 {
-		says += ", which contradicts the run (see note)"
+		says += ", which contradicts the run (see notes)"
 	}
-	p.wrapped("  ", "  ", says)
-	p.wrapped("  device   ", "           ", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
-		stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication), stoker.Percent(t.Shares.Idle)))
-	if words := causeWords(v.Causes); words != "" {
-		p.wrapped("  idle     ", "           ", words)
-	}
+	s.add(important, func(p *page) {
+		p.wrapped("  ", "  ", says)
+		p.row("device", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
+			stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication), stoker.Percent(t.Shares.Idle)))
+		if words := causeWords(v.Causes); words != "" {
+			p.row("idle", words)
+		}
+	})
 	for _, e := range t.Evidence {
-		p.wrapped("  - ", "    ", report.Shorten(e.Text, 600))
+		s.add(detail, func(p *page) { p.wrapped("  - ", "    ", report.Shorten(e.Text, 600)) })
 	}
-	p.b.WriteString("\n")
+	return s
 }
 
 // causeWords names the leading causes of idle time.
@@ -58,11 +59,11 @@ func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
 	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank, stoker.AboutSeconds(c.To-c.From))
 	switch {
 	case math.IsNaN(d.During) && d.Steps == 0:
-		text += "; no steps of this process are known, so neither is what it cost"
+		text += ", no steps of this process are known, so neither is what it cost"
 	case math.IsNaN(d.During):
-		text += fmt.Sprintf("; too few steps were seen before it (%d) to say what it cost", d.Base)
+		text += fmt.Sprintf(", too few steps were seen before it (%d) to say what it cost", d.Base)
 	default:
-		text += fmt.Sprintf(", in which %s took %s in the mean and at most %s; before it %s (%s): %+.0f %%, %s in all",
+		text += fmt.Sprintf(". In it %s took %s in the mean and at most %s, before it %s (%s): %+.0f %%, %s in all",
 			stoker.Many(d.Steps, "step"), stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst), stoker.AboutSeconds(d.Before), stoker.Many(d.Base, "step"), 100*(d.During/d.Before-1), report.FormatDifference(d.Extra))
 	}
 	_, err := fmt.Fprintln(w, text)

@@ -12,7 +12,7 @@ import (
 
 func TestCapture(t *testing.T) {
 	for want, d := range map[string]judge.Slowdown{
-		"23 steps took 12 ms in the mean and at most 50 ms; before it 10 ms (40 steps): +20 %, +46 ms in all": {Before: 0.01, During: 0.012, Worst: 0.05, Extra: 0.046, Base: 40, Steps: 23},
+		"23 steps took 12 ms in the mean and at most 50 ms, before it 10 ms (40 steps): +20 %, +46 ms in all": {Before: 0.01, During: 0.012, Worst: 0.05, Extra: 0.046, Base: 40, Steps: 23},
 		"+0 %, -1 ms in all":        {Before: 0.01, During: 0.01, Worst: 0.01, Extra: -0.001, Base: 40, Steps: 23},
 		"too few steps were seen":   {Before: math.NaN(), During: math.NaN(), Extra: math.NaN(), Base: 2, Steps: 9},
 		"neither is what it cost":   {Before: math.NaN(), During: math.NaN(), Extra: math.NaN()},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -20,21 +20,26 @@ import (
 
 // Style says how text may look.
 type Style struct {
-	Colour bool // ANSI colours
-	Width  int  // columns; 0: 100
+	Colour bool   // ANSI colours
+	Width  int    // columns; 0: 100
+	All    bool   // everything that is known, else what fits into 40 lines
+	File   string // what a shell calls the file that a page is about; "" the newest recording
 }
 
-// WriteVerdict writes verdict and plan of a run for people.
+// WriteVerdict writes verdict and plan of a run for people: first what limits the run, the figure
+// that shows it and what to do first, then what matters most of the rest.
 func WriteVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
-	p := newPage(style, &run, &v, &plan)
-	p.headline(run, v)
-	told := p.first(plan, v)
-	p.device(run, v)
-	p.list("why", report.ListEvidence(v))
-	p.beside(v)
-	p.plan(plan, v, told)
-	p.list("beside it", report.ListFindings(v))
-	p.list("note", v.Warnings)
+	return writeVerdict(w, run, v, plan, style)
+}
+
+// writeVerdict writes a page with further sections behind what limits the run.
+func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style, further ...section) error {
+	p := newVerdictPage(style, &run, &v, &plan)
+	p.lead(report.LeadOf(run, v, plan, style.File), v)
+	p.show(slices.Concat([]section{aboutClass(v)}, further, []section{
+		p.figures(run, v, plan), evidence(v, shownEvidence), p.beside(v), changes(plan, v), p.findings(v),
+		p.notes(v.Warnings),
+	}), strings.TrimSpace("stoker diagnose --all "+style.File))
 	return p.to(w)
 }
 
@@ -54,6 +59,7 @@ func SumUp(run *recording.Run, v diagnose.Verdict) string {
 type page struct {
 	b     strings.Builder
 	style Style
+	terms []term // to be explained at their first use
 }
 
 // newPage begins a page about what pointers point at. Here, and nowhere else, is
@@ -63,6 +69,13 @@ type page struct {
 func newPage(style Style, about ...any) *page {
 	safe.Values(about...)
 	return &page{style: style}
+}
+
+// newVerdictPage begins a page that explains the words that it uses.
+func newVerdictPage(style Style, about ...any) *page {
+	p := newPage(style, about...)
+	p.terms = slices.Clone(terms)
+	return p
 }
 
 // to writes the page.
@@ -80,7 +93,8 @@ func (p *page) colour(code, s string) string {
 
 func (p *page) bold(s string) string { return p.colour("1", s) }
 
-func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
+// lead writes what a page says before all else.
+func (p *page) lead(l report.Lead, v diagnose.Verdict) {
 	code := "33" // yellow: something to do
 	switch {
 	case v.Class.Is(diagnose.GPUBound):
@@ -88,58 +102,74 @@ func (p *page) headline(run *recording.Run, v diagnose.Verdict) {
 	case v.Class.Starves():
 		code = "31"
 	}
-	seen := ""
-	switch {
-	case v.Device >= 0: // its work was seen, and the steps are those of it
-		seen = traceWindow(v)
-	case v.HasSteps:
-		seen = fmt.Sprintf("%s: %s", v.State, v.Costs.Window)
-	}
-	if run.Emulated() {
-		seen += "  [emulated device]"
-	}
-	p.wrapped(p.colour("1;"+code, string(v.Class))+"  ", "  ", seen)
-	if title := titleOf(v.Class); title != "" {
-		p.wrapped("  ", "  ", title)
-	}
-	if v.Class == diagnose.Unknown && v.RunnerUp != "" {
-		fmt.Fprintf(&p.b, "  The nearest is %s.\n", v.RunnerUp)
-	}
-	p.b.WriteString("\n")
+	p.leadLines(l, code)
 }
 
-// first says what to do before all else, and whether that is all there is to do.
-func (p *page) first(plan advise.Plan, v diagnose.Verdict) (all bool) {
-	what := report.SayWhatElse(v)
-	switch {
-	case v.Class == diagnose.ComputeOnCPU && len(plan.Fixes) > 0: // whatever else helps the run as it is
-		what = v.Do()
-	case len(plan.Fixes) > 0:
-		what = changeText(plan.Fixes[0]) + ": " + plan.Fixes[0].Worth()
-	case v.Class.Do() == "" || v.Class == diagnose.Unknown && v.Device >= 0: // a trace it is
-		return false
-	case v.Class == diagnose.Unknown:
-		what = v.Do()
+func (p *page) leadLines(l report.Lead, code string) {
+	class, rest, _ := strings.Cut(l.Verdict, ": ")
+	p.row("verdict", p.colour("1;"+code, class+":")+" "+rest)
+	p.row("why", report.Shorten(l.Why, 600))
+	p.row("next", p.bold(report.Shorten(l.Next, 600)))
+	if l.Try != "" {
+		p.row("run", l.Try)
 	}
-	p.wrapped("  "+p.bold("do first")+"  ", "    ", what)
-	p.b.WriteString("\n")
-	return len(plan.Fixes) == 0
 }
 
-// changeText is what a fix changes, and in which DataLoader.
-func changeText(f advise.Fix) string {
-	var changes []string
-	for _, c := range f.Changes {
-		changes = append(changes, c.String())
+// aboutClass explains the class.
+func aboutClass(v diagnose.Verdict) (s section) {
+	if rule, ok := rules.FindRule(v.Class); ok {
+		s.add(useful, func(p *page) { p.wrapped("  ", "  ", rule.Text) })
 	}
-	if len(changes) == 0 { // no setting does it
-		changes = []string{f.Title}
+	return s
+}
+
+// evidence is what else shows the class: so many lines of it without --all.
+func evidence(v diagnose.Verdict, most int) section {
+	s := section{title: "evidence"}
+	s.list(important, most, shortened(report.FurtherEvidence(v)))
+	return s
+}
+
+// How much of each list is shown without --all.
+const (
+	shownEvidence = 4
+	shownFixes    = 3
+	shownNotes    = 3
+)
+
+// shortened are texts that a page has room for.
+func shortened(lines []string) (short []string) {
+	for _, line := range lines {
+		short = append(short, report.Shorten(line, 600))
 	}
-	text := strings.Join(changes, ", ")
-	if f.Where != "" {
-		text += ", in the DataLoader of " + path.Base(f.Where)
+	return short
+}
+
+// quiet are findings of which nothing follows that could be done.
+var quiet = []string{"steadily-low", "spikes", "sawtooth"}
+
+// findings are what stands beside the class.
+func (p *page) findings(v diagnose.Verdict) section {
+	s := section{title: "besides"}
+	for _, f := range v.Findings {
+		r := useful
+		switch {
+		case f.Name == diagnose.FindingHung: // nothing else matters as much
+			r = always
+		case slices.Contains(quiet, f.Name):
+			r = onlyAll
+		}
+		s.add(r, func(p *page) { p.wrapped("  - ", "    ", report.Shorten(f.Name+": "+f.Text, 600)) })
 	}
-	return text
+	return s
+}
+
+// notes are what a reader should know of the recording.
+func (p *page) notes(notes []string) section {
+	s := section{title: "notes"}
+	told := slices.DeleteFunc(slices.Clone(notes), func(text string) bool { return strings.HasSuffix(text, diagnose.StillShort) })
+	s.list(important, shownNotes, shortened(told))
+	return s
 }
 
 // fewest is the number of steps of a trace below which none can be left out.
@@ -159,29 +189,46 @@ func traceWindow(v diagnose.Verdict) string {
 	return fmt.Sprintf("%s of %d, %s", stoker.Many(n, "step"), seen, length)
 }
 
-func titleOf(class diagnose.Class) string {
-	if rule, ok := rules.FindRule(class); ok {
-		return rule.Title + ". " + rule.Text
+// figures are the few numbers that most people look for.
+func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan) (s section) {
+	row := func(r rank, name, text string) {
+		if text != "" {
+			s.add(r, func(p *page) { p.row(name, text) })
+		}
 	}
-	return "The evidence does not decide."
-}
-
-func (p *page) device(run *recording.Run, v diagnose.Verdict) {
-	for _, g := range run.Facts.GPUs {
+	if v.HasSteps {
+		row(always, "judged", fmt.Sprintf("%s: %s", v.State, v.Costs.Window))
+	}
+	for i, g := range run.Facts.GPUs {
 		instances := ""
 		if g.MIG {
 			instances = ", cut into instances (MIG): the driver tells no utilisation"
 		}
-		p.row(fmt.Sprintf("GPU %d", g.Index), report.Shorten(g.Name, 60)+used(run, g, v.Costs.Window)+instances)
+		at := always
+		if i > 1 {
+			at = onlyAll
+		}
+		row(at, fmt.Sprintf("GPU %d", g.Index), report.Shorten(g.Name, 60)+used(run, g, v.Costs.Window)+instances)
 	}
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
-		p.row("device", "no GPU was seen")
-		p.step(v)
-		return
+		row(always, "device", "no GPU was seen")
+	} else {
+		row(always, "device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s", stoker.Percent(v.Shares.Kernel), alone(v.Shares),
+			stoker.Percent(v.Idle), stoker.Percent(v.Stall), report.DescribeSource(v.StallSource), unexplainedText(v)))
 	}
-	p.row("device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s", stoker.Percent(v.Shares.Kernel), alone(v.Shares),
-		stoker.Percent(v.Idle), stoker.Percent(v.Stall), report.DescribeSource(v.StallSource), unexplainedText(v)))
-	p.step(v)
+	if v.HasSteps {
+		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
+	}
+	row(always, "epoch", report.DescribeEpoch(run, v, plan))
+	if parts, _ := v.Costs.Window.Parts(); parts != nil {
+		s.add(useful, func(p *page) { p.inside(v.Costs.Window) })
+	}
+	at := important
+	if v.Cost.Assumed { // of a device that is not there
+		at = onlyAll
+	}
+	row(at, "idle", costText(v.Cost))
+	return s
 }
 
 // used says what a GPU's memory held and what it drew, in the mean of the judged window;
@@ -211,10 +258,11 @@ func alone(s diagnose.Shares) (text string) {
 	return text
 }
 
-// cost says in a line what idling costs in an hour, and what that assumes.
-func (p *page) cost(c diagnose.Cost) {
+// costText says in a line what idling costs in an hour, and what that assumes; "" where that is
+// unknown, or too little for a word.
+func costText(c diagnose.Cost) string {
 	if math.IsNaN(c.Share) || c.Share < report.LeastIdle {
-		return
+		return ""
 	}
 	var parts []string
 	if i := c.Hour.Dollars; i.Known() {
@@ -227,13 +275,13 @@ func (p *page) cost(c diagnose.Cost) {
 		parts = append(parts, stoker.About(i.Point)+" kg CO2e")
 	}
 	if len(parts) == 0 {
-		return
+		return ""
 	}
 	costs := "costs"
 	if c.Assumed {
 		costs = "would cost"
 	}
-	p.row("idle", fmt.Sprintf("%s of a GPU %s %s an hour (%s)", stoker.Percent(c.Share), costs, strings.Join(parts, ", "), basis(c)))
+	return fmt.Sprintf("%s of a GPU %s %s an hour (%s)", stoker.Percent(c.Share), costs, strings.Join(parts, ", "), basis(c))
 }
 
 // basis says where power and prices come from.
@@ -249,15 +297,6 @@ func basis(c diagnose.Cost) string {
 	return power + ", " + prices
 }
 
-func (p *page) step(v diagnose.Verdict) {
-	if v.HasSteps {
-		p.row("step", fmt.Sprintf("%s (median %s)%s%s", stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
-	}
-	p.inside(v.Costs.Window)
-	p.cost(v.Cost)
-	p.b.WriteString("\n")
-}
-
 // leastUnexplained is the share of idle time without a name that is worth a word.
 const leastUnexplained = 0.05
 
@@ -271,14 +310,14 @@ func unexplainedText(v diagnose.Verdict) string {
 // waitText says how long the host waits in a step, where a loader tells.
 func waitText(c measure.Costs) string {
 	if !c.Fed() {
-		return "; no loader feeds this loop"
+		return ", no loader feeds this loop"
 	}
-	return fmt.Sprintf("; the CPU side waits %s of it for input", stoker.AboutSeconds(c.Wait))
+	return fmt.Sprintf(", the CPU side waits %s of it for input", stoker.AboutSeconds(c.Wait))
 }
 
 func rate(v diagnose.Verdict) string {
 	if r := v.Costs.Rate(); r > 0 {
-		return "; " + stoker.AboutSamples(r)
+		return ", " + stoker.AboutSamples(r)
 	}
 	return ""
 }
@@ -294,30 +333,42 @@ func (p *page) list(title string, lines []string) {
 	p.b.WriteString("\n")
 }
 
-// plan says what to change; where the page has told already what there is to do, only what
-// is not worth it.
-func (p *page) plan(plan advise.Plan, v diagnose.Verdict, told bool) {
-	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 && (told || v.Class != diagnose.ComputeOnCPU) {
-		return
-	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold("what to change"))
-	if len(plan.Fixes) == 0 && !told {
-		p.wrapped("  ", "  ", report.SayWhatElse(v))
-	}
-	if plan.Replay != nil && len(plan.Fixes) > 0 {
-		p.wrapped("  ", "  ", replayText(*plan.Replay))
-	}
-	if law := plan.Law; law != nil && len(plan.Fixes) > 0 && math.Abs(law.Residual()-1) > wellExplained {
-		p.wrapped("  ", "  ", fmt.Sprintf("the measured costs explain a step of %s, and %s were measured: the unexplained part may grow, stay or go after a change, and the intervals allow for each",
-			stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
+// changes are the fixes, most worth first, and what is not worth it.
+func changes(plan advise.Plan, v diagnose.Verdict) section {
+	s := section{title: "what to change"}
+	if len(plan.Fixes) > 0 {
+		if plan.Replay != nil {
+			s.add(detail, func(p *page) { p.wrapped("  ", "  ", replayText(*plan.Replay)) })
+		}
+		if law := plan.Law; law != nil && math.Abs(law.Residual()-1) > wellExplained {
+			s.add(detail, func(p *page) {
+				p.wrapped("  ", "  ", fmt.Sprintf("The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay or go, and the intervals allow for each.",
+					stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
+			})
+		}
 	}
 	for i, f := range plan.Fixes {
-		p.fix(i+1, f)
+		at := important
+		if i >= shownFixes {
+			at = onlyAll
+		}
+		s.add(at, func(p *page) { p.fix(i+1, f) })
+		for j, note := range f.Notes {
+			at := detail
+			if i > 0 || j > 0 {
+				at = onlyAll
+			}
+			s.add(at, func(p *page) { p.wrapped("     - ", "       ", note) })
+		}
 	}
-	for _, r := range plan.Rejected {
-		p.wrapped("  not "+r.Name+": ", "      ", r.Why)
+	for i, r := range plan.Rejected {
+		at := detail
+		if i >= shownFixes {
+			at = onlyAll
+		}
+		s.add(at, func(p *page) { p.wrapped("  not "+report.SayName(r.Name)+": ", "      ", r.Why) })
 	}
-	p.b.WriteString("\n")
+	return s
 }
 
 // replayText says what a trace's replay without a change gives.
@@ -326,7 +377,7 @@ func replayText(c replay.Check) string {
 	if c.Cut {
 		part = fmt.Sprintf(" (the first %d of %s)", c.Steps, stoker.Many(c.Seen, "step"))
 	}
-	return fmt.Sprintf("by replaying the trace%s; self-check: without a change the replay gives a step of %s (recorded: %s), with usual latencies %s",
+	return fmt.Sprintf("The gains come from replaying the trace%s. Self-check: without a change the replay gives a step of %s (recorded: %s), with usual latencies %s.",
 		part, stoker.AboutSeconds(c.Replayed), stoker.AboutSeconds(c.Recorded), stoker.AboutSeconds(c.Usual))
 }
 
@@ -334,11 +385,8 @@ func replayText(c replay.Check) string {
 const wellExplained = 0.1
 
 func (p *page) fix(n int, f advise.Fix) {
-	p.wrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(changeText(f)))
-	p.wrapped("     ", "     ", fmt.Sprintf("%s; effort: %s, risk: %s", report.DescribeGain(f), f.Effort, f.Risk))
-	for _, note := range f.Notes {
-		p.wrapped("     - ", "       ", note)
-	}
+	p.wrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
+	p.wrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f), report.SayEffort(f.Effort), report.SayRisk(f.Risk)))
 }
 
 // Explain writes the questions that were asked and their answers.
@@ -361,7 +409,7 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 		}
 	}
 	p.b.WriteString("\n")
-	p.wrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f; a rule needs 0.40 and a lead of 0.10)", p.bold(string(v.Class)), v.Scores[0].Value))
+	p.wrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f, and a rule needs 0.40 and a lead of 0.10)", p.bold(string(v.Class)), v.Scores[0].Value))
 	return p.to(w)
 }
 
@@ -381,7 +429,7 @@ func (p *page) row(name, text string) { p.wrapped(fmt.Sprintf("  %-8s ", name), 
 func (p *page) wrapped(first, next, s string) {
 	line := first
 	empty := true
-	for _, word := range strings.Fields(s) {
+	for _, word := range strings.Fields(p.explained(s)) {
 		if !empty && cellWidth(line)+1+cellWidth(word) > p.width() {
 			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, empty = next, true
@@ -395,14 +443,13 @@ func (p *page) wrapped(first, next, s string) {
 	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// WritePlan writes a plan alone.
+// WritePlan writes a plan alone, all of it.
 func WritePlan(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
-	p := newPage(style, &run, &v, &plan)
-	p.wrapped("", "  ", SumUp(run, v))
-	p.b.WriteString("\n")
-	p.plan(plan, v, false)
-	if len(plan.Fixes) == 0 && len(plan.Rejected) == 0 {
-		p.wrapped("", "", report.SayWhatElse(v))
+	p := newVerdictPage(style, &run, &v, &plan)
+	p.style.All = true
+	p.lead(report.LeadOf(run, v, plan, style.File), v)
+	if s := changes(plan, v); len(s.items) > 0 {
+		p.show([]section{s}, "")
 	}
 	return p.to(w)
 }

@@ -298,7 +298,7 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	if len(b.work) == 0 {
 		out.Warnings = append(out.Warnings,
 			"The trace holds no work of a device: record with ProfilerActivity.CUDA among the activities (for AMD "+
-				"too); the host's side was read.")
+				"too). The host's side was read.")
 	} else if len(b.host) == 0 {
 		out.Warnings = append(out.Warnings,
 			"The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap "+
@@ -345,7 +345,7 @@ func (m *merger) foreign() error {
 		case containsAny(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
 			return &ForeignError{
 				"a Chrome browser trace",
-				"only PyTorch profiler traces are read; record with torch.profiler",
+				"only PyTorch profiler traces are read: record with torch.profiler",
 			}
 		}
 	}
@@ -353,7 +353,7 @@ func (m *merger) foreign() error {
 		if containsAny(cat, "devtools", "blink", "v8", "loading", "toplevel", "netlog", "cc,", "gpu,") {
 			return &ForeignError{
 				"a Chrome browser trace",
-				"only PyTorch profiler traces are read; record with torch.profiler",
+				"only PyTorch profiler traces are read: record with torch.profiler",
 			}
 		}
 	}

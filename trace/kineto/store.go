@@ -104,7 +104,7 @@ func (s *store) checkLimits() error {
 	case s.host.n+s.work.n+s.frames.n+s.flows.n+s.memory.n > mostRecords:
 		return &SyntaxError{
 			-1,
-			fmt.Sprintf("it holds more than %d million events, expected at most that; record fewer steps "+
+			fmt.Sprintf("it holds more than %d million events, expected at most that: record fewer steps "+
 				"(torch.profiler.schedule)", mostRecords/1_000_000),
 		}
 	case len(s.rows) > mostRows:

@@ -166,7 +166,7 @@ func (r *reader) window(h *histogram) {
 		return
 	}
 	seconds := func(bin int64) float64 { return float64((bin-places[0])<<h.shift) / 1e9 }
-	r.warn("The file holds %d events, of which %d are kept in memory: of its %.1f s, those from %.1f to %.1f s "+
+	r.warn("The file holds %d events, and %d are kept in memory: of its %.1f s, those from %.1f to %.1f s "+
 		"were read, around the middle of the device's work.",
 		r.out.Events, r.most, seconds(places[len(places)-1]+1), seconds(places[lo]), seconds(places[hi-1]+1))
 }

@@ -364,7 +364,7 @@ func (r *reader) doubts() {
 	missing := func(table string) bool { return r.db.tables[table] == nil }
 	switch {
 	case len(t.Device.Start) == 0:
-		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt; the host's " +
+		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt. The host's " +
 			"side was read.")
 	case missing(callTables[0]):
 		r.warn("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",

@@ -35,7 +35,7 @@ func (r *reader) readMetrics() error {
 	})
 	r.series(sums)
 	if len(others) > 0 {
-		r.warn("Of the sampled GPU metrics, GR Active was read; %d others were left alone (%s, …).", len(others),
+		r.warn("Of the sampled GPU metrics, GR Active was read, %d others were left alone (%s, …).", len(others),
 			others[0])
 	}
 	return err

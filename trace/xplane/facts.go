@@ -169,7 +169,7 @@ func (b *builder) doubts(v *collect) {
 	linked := slices.ContainsFunc(t.Device.Call, func(call int32) bool { return call >= 0 })
 	switch {
 	case len(t.Device.Start) == 0:
-		b.warn("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing; the " +
+		b.warn("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing. The " +
 			"host's side was read.")
 	case len(t.Host.Start) == 0:
 		b.warn("The profile holds device work and no host event: no gap can be charged to a cause.")

@@ -79,7 +79,7 @@ func (s *stream) nextField(end int64) (field, error) {
 	case protowire.BytesType:
 		var n uint64
 		if n, err = s.readVarint(); err == nil && n > uint64(end-s.at) {
-			err = &wireError{f.start, fmt.Sprintf("found a message of %d bytes where at most %d are left", n, end-s.at)}
+			err = &wireError{f.start, fmt.Sprintf("found a message of %d bytes, and at most %d are left", n, end-s.at)}
 		}
 		f.length = int64(n)
 	case protowire.StartGroupType, protowire.EndGroupType:

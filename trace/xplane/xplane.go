@@ -33,7 +33,7 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 	var all bool
 	second.from, second.to, all = first.histogram.window(int64(o.Most))
 	if !all {
-		b.warn("The file holds %d events, of which %d are kept in memory: %.1f s of it were read, around the "+
+		b.warn("The file holds %d events, and %d are kept in memory: %.1f s of it were read, around the "+
 			"middle of the device's work.",
 			first.histogram.all, o.Most, float64(second.to-second.from)/1e9)
 	}
@@ -81,7 +81,7 @@ func (b *builder) nothing(w *walk, err error) error {
 	case err != nil:
 		return err
 	case len(w.damage) > 0:
-		return &DamagedError{w.damage[0].at, w.damage[0].problem + "; expected an XSpace of XLA's profiler (xplane.pb)"}
+		return &DamagedError{w.damage[0].at, w.damage[0].problem + ", expected an XSpace of XLA's profiler (xplane.pb)"}
 	case w.cut:
 		return &DamagedError{
 			w.s.at,

@@ -1,0 +1,283 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Lead is what a page says before all else.
+type Lead struct {
+	Verdict string // what limits the run
+	Why     string // the figure that shows it
+	Next    string // what to do first, in which file and line, and what it gains
+	Try     string // the command for that; "" none
+}
+
+// LeadOf is the lead of a judged run. file is what a shell calls the recording, "" the newest one.
+func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
+	l := Lead{Verdict: string(v.Class) + ": " + lowerFirst(titleOf(v)) + MarkEmulated(run.Emulated()), Why: sayWhy(v)}
+	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
+	return l
+}
+
+func titleOf(v diagnose.Verdict) string {
+	if rule, ok := rules.FindRule(v.Class); ok {
+		return rule.Title
+	}
+	title := "the evidence does not decide"
+	if v.RunnerUp != "" && v.RunnerUp != diagnose.Unknown {
+		title += ", the nearest is " + string(v.RunnerUp)
+	}
+	return title
+}
+
+// lowerFirst is a sentence that goes on behind a colon. An acronym stays one.
+func lowerFirst(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if next, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsUpper(next) {
+		return text
+	}
+	return string(unicode.ToLower(first)) + text[size:]
+}
+
+// sayWhy is the figure that shows a verdict.
+func sayWhy(v diagnose.Verdict) string {
+	switch {
+	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
+		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and no cause explains enough of it", stoker.Percent(v.Idle), stoker.Percent(v.Stall))
+	case len(v.Evidence) > 0:
+		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1) // the row of the device says so
+	case !math.IsNaN(v.Idle):
+		return fmt.Sprintf("the device is idle %s of the time", stoker.Percent(v.Idle))
+	}
+	return "no figure that was recorded decides it"
+}
+
+// FurtherEvidence is the evidence that a lead does not say.
+func FurtherEvidence(v diagnose.Verdict) []string {
+	lines := ListEvidence(v)
+	if len(lines) > 0 && v.Class != diagnose.Unknown {
+		lines = lines[1:]
+	}
+	return lines
+}
+
+// sayNext is what to do first, and the command for it.
+func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try string) {
+	traced := v.Device >= 0
+	switch {
+	case v.Class == diagnose.ComputeOnCPU && len(plan.Fixes) > 0: // whatever else helps the run as it is
+		return v.Do(), "nvidia-smi"
+	case len(plan.Fixes) > 0:
+		fix := plan.Fixes[0]
+		return SayFix(fix) + placeOf(fix, v) + ": " + fix.Worth(), commandOf(fix, traced, file)
+	case traced && v.Class == diagnose.Unknown:
+		for _, f := range v.Findings {
+			if f.Advice != "" {
+				return f.Advice, ""
+			}
+		}
+		return "no change here has a measurable gain", ""
+	case v.Class == diagnose.Unknown:
+		return "take a trace of five steps, which names most idle time", "stoker observe --trace 5 -- CMD"
+	case v.Class == diagnose.NotTraining:
+		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
+	}
+	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+}
+
+// placeOf is the line of the program that a trace names for a fix; "" unknown.
+func placeOf(fix advise.Fix, v diagnose.Verdict) string {
+	if fix.Where != "" {
+		return ""
+	}
+	for _, f := range v.Findings {
+		about := f.Name == diagnose.FindingHostWork && len(fix.Changes) == 0
+		if len(f.Settings) > 0 && len(fix.Changes) > 0 {
+			about = f.Settings[0].Setting == fix.Changes[0].Setting
+		}
+		if about && f.Source != "" {
+			return ", at " + Shorten(f.Source, 60)
+		}
+	}
+	return ""
+}
+
+// commandOf is the command that helps to make a change, or to see what it gained.
+func commandOf(fix advise.Fix, traced bool, file string) string {
+	switch {
+	case fix.Name == advise.FeedPictures:
+		return "stoker feed -- CMD"
+	case traced && file != "":
+		return "stoker trace " + file + " AFTER # with a trace of the changed program"
+	case slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting != stoker.Cores && c.Setting != stoker.StorageKind }):
+		return strings.TrimSpace("stoker advise --emit torch " + file)
+	}
+	return ""
+}
+
+// SayFix is what a fix changes, and in which DataLoader.
+func SayFix(f advise.Fix) string {
+	text := SayChanges(f)
+	if f.Where != "" {
+		text += ", in the DataLoader of " + path.Base(f.Where)
+	}
+	return text
+}
+
+// SayChanges is what a fix changes: settings that PyTorch knows by their names, the others in words.
+func SayChanges(f advise.Fix) string {
+	var changes []string
+	for _, c := range f.Changes {
+		text := SayChange(c)
+		if c.Setting == stoker.Cores && f.Title != "" { // which says whose they are
+			text = fmt.Sprintf("%s (%s)", f.Title, text)
+		}
+		changes = append(changes, text)
+	}
+	if len(changes) == 0 { // no setting does it
+		return f.Title
+	}
+	return strings.Join(changes, ", ")
+}
+
+// SayChange is a change in words that a reader of PyTorch's documentation knows.
+func SayChange(c stoker.Change) string {
+	switch c.Setting {
+	case stoker.SyncEvery:
+		if n := fmt.Sprint(c.To); n != "0" {
+			return fmt.Sprintf("read the loss every %s steps instead of every step", n)
+		}
+		return "take the waits for the device out of the step"
+	case stoker.LoaderKind:
+		if c.To == stoker.StokerLoader {
+			return "use stoker.DataLoader in place of PyTorch's"
+		}
+		return "use PyTorch's DataLoader in place of stoker's"
+	case stoker.StorageKind:
+		if c.To == stoker.PageCache {
+			return "serve the data set from memory"
+		}
+	}
+	if c.From == nil {
+		return fmt.Sprintf("%s=%v", c.Setting, c.To)
+	}
+	return c.String()
+}
+
+// SayEffort is what a change takes, in words.
+func SayEffort(e advise.Effort) string {
+	return map[advise.Effort]string{
+		advise.Flag: "one argument", advise.Code: "a few lines of code", advise.Data: "moving the data set", advise.Machine: "another machine, quota or schedule",
+	}[e]
+}
+
+// SayRisk is what a change may break, in words.
+func SayRisk(r advise.Risk) string {
+	return map[advise.Risk]string{
+		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory", advise.SeedRisk: "other random numbers, as with another seed",
+		advise.NumericsRisk: "results differ in their last digits or more",
+	}[r]
+}
+
+// DescribeEpoch says how long an epoch takes now and with the first fix; "" where its length is unknown.
+func DescribeEpoch(run *recording.Run, v diagnose.Verdict, plan advise.Plan) string {
+	n := epochSteps(run, v)
+	if n < fewestOfEpoch || !(v.Costs.Step > 0) {
+		return ""
+	}
+	text := fmt.Sprintf("%d steps: %s now", n, sayHours(float64(n)*v.Costs.Step))
+	if len(plan.Fixes) > 0 {
+		if s := plan.Fixes[0].Forecast.Speedup; s.Known() && s.Point > 1 {
+			text += fmt.Sprintf(", %s with change 1", sayHours(float64(n)*v.Costs.Step/s.Point))
+		}
+	}
+	return text
+}
+
+// fewestOfEpoch is the number of steps below which an epoch is not worth a line.
+const fewestOfEpoch = 10
+
+// epochSteps is how many steps an epoch has: as many as lie between two first ones, else what
+// the data set holds; 0 where neither is known.
+func epochSteps(run *recording.Run, v diagnose.Verdict) int {
+	if !v.HasSteps || !v.Costs.Fed() {
+		return 0
+	}
+	w := v.Costs.Window
+	first, lengths := -1, []float64{}
+	for _, s := range run.Steps {
+		if s.PID != w.PID || s.Loader != w.Loader || s.Phase != recording.Train || !s.First {
+			continue
+		}
+		if first >= 0 && s.N > first {
+			lengths = append(lengths, float64(s.N-first))
+		}
+		first = s.N
+	}
+	if len(lengths) > 0 {
+		return int(stat.Median(lengths))
+	}
+	l := run.Loader(w.PID, w.Loader)
+	if l == nil || l.Samples == 0 || l.Iterable || len(l.Own) > 0 {
+		return 0
+	}
+	if batch := w.Samples(); batch > 0 {
+		return int(math.Ceil(float64(l.Samples) / batch / float64(worldOf(run, w.PID))))
+	}
+	return 0
+}
+
+// worldOf is how many ranks share a data set.
+func worldOf(run *recording.Run, pid int) int {
+	for _, p := range run.Facts.Processes {
+		if p.PID == pid {
+			return max(1, p.World)
+		}
+	}
+	return 1
+}
+
+// sayHours is a time as people plan with it.
+func sayHours(seconds float64) string {
+	switch {
+	case seconds < 100:
+		return stoker.AboutSeconds(seconds)
+	case seconds < 100*60:
+		return stoker.About(seconds/60) + " minutes"
+	}
+	return stoker.About(seconds/3600) + " hours"
+}
+
+// SayName is the name of a fix as a reader knows it.
+func SayName(fix string) string {
+	switch fix {
+	case advise.FeedPictures:
+		return "stoker feed"
+	case string(stoker.LoaderKind):
+		return "stoker.DataLoader"
+	case string(stoker.SyncEvery):
+		return "reading the loss less often"
+	}
+	return fix
+}
+
+// QuoteForShell is a name as a shell takes it.
+func QuoteForShell(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:+=@%") == "" && name != "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
