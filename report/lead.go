@@ -107,6 +107,8 @@ func placeOf(fix advise.Fix, v diagnose.Verdict) string {
 		about := f.Name == diagnose.FindingHostWork && len(fix.Changes) == 0
 		if len(f.Settings) > 0 && len(fix.Changes) > 0 {
 			about = f.Settings[0].Setting == fix.Changes[0].Setting
+		} else if len(fix.Changes) > 0 {
+			about = f.Name == diagnose.FindingHiddenSync && fix.Changes[0].Setting == stoker.SyncEvery
 		}
 		if about && f.Source != "" {
 			return ", at " + Shorten(f.Source, 60)

@@ -161,7 +161,7 @@ func TestPredictBadInput(t *testing.T) {
 		args []string
 		want string // in stderr
 	}{
-		{[]string{"predict"}, "for example stoker predict --gpu h100-sxm"},
+		{[]string{"predict"}, "For example: stoker predict --gpu h100-sxm"},
 		{[]string{"predict", "foo"}, "at most 0 argument(s)"},
 		{[]string{"predict", "--mlperf", "unet"}, "expected one of resnet50, unet3d, cosmoflow"},
 		{[]string{"predict", "--mlperf", "unet3d", "--model", "unet3d"}, "leave --model"},
