@@ -33,7 +33,7 @@ func TestCheckAlone(t *testing.T) {
 		{"trace", "trace-chains/trace.json.gz", exitFine, ""},
 		{"trace", "trace-launches/trace.json.gz", exitStarved, "idle 81.5 %"},
 		{"trace", "trace-gc/trace.json.gz", exitStarved, "idle 55.8 %"},
-		{"trace", "trace-warm-up/trace.json.gz", exitStarved, "idle 99.6 %"},
+		{"trace", "trace-warm-up/trace.json.gz", exitStarved, "idle 99.3 %"},
 		{"trace", "trace-loader/trace.json.gz", exitStarved, "stall 63.6 %"},
 	} {
 		code, _, errs := call(t, c.verb, "--check", caseFile(c.file))
