@@ -146,6 +146,8 @@ oracle: go ## the JPEG decoder against libjpeg-turbo, bit for bit (needs cc and 
 cpus: build ## the feed's kernels on older, newer and emulated processors, and on arm64 (needs qemu)
 	@$(call need,qemu-aarch64,qemu-user)
 	@[ -e /usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 ] || $(call need,ld-linux-aarch64.so.1,libc6-arm64-cross)
+	@$(call need,aarch64-linux-gnu-gcc,gcc-aarch64-linux-gnu)
+	go test -count=1 ./feed/kernels/neon
 	$(PYTHON) bench/cpus/cpus.py
 
 .PHONY: wheel

@@ -40,9 +40,12 @@ def main():
     options = parser.parse_args()
     images = len(list(options.folder.rglob("*.jpg")))
     python = BUILT / "root/python"
-    if not images or not python.exists():
-        sys.exit(f"instructions.py: {options.folder} has {images} JPEGs, and {python} {'is there' if python.exists() else 'is missing: run bench/cpus/root.py --torch'}")
+    if not images:
+        sys.exit(f"instructions.py: there is no JPEG in {options.folder}")
+    if not python.exists():
+        sys.exit(f"instructions.py: {python} is missing: run bench/cpus/root.py --torch")
     plugin, program = BUILT / "count.so", BUILT / "arm64/counted"
+    program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-O2", "-Wall", "-fPIC", "-shared", "-o", plugin, HERE / "count.c"], check=True)
     subprocess.run(
         ["go", "build", "-o", program, "./bench/cpus/counted"], check=True, cwd=ROOT,

@@ -9,7 +9,8 @@
 //	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
 // It holds no kernel itself: they lie with their callers, in feed/decode and
-// feed/transform. asm has the generator of those for amd64, neon that of those for arm64.
+// feed/transform. asm has the generator of those for amd64, neon that of those for arm64
+// and the reasons why they are written in C.
 package kernels
 
 import (

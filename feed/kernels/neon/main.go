@@ -2,13 +2,14 @@
 // NEON's intrinsics, compiled by GCC, as assembly of Go. The go:generate lines of
 // feed/kernels call it.
 //
-// Why C: Go's assembler of 1.26 knows no SMULL, SMLAL, SQRSHRN, ADDHN, SQRDMULH, SQXTUN,
-// TRN of 16 bits, FMLA of vectors or TBL with what follows it; four of five instructions here
-// would be numbers, written by hand, with registers to be counted by hand. avo is for amd64 only.
+// Why C: Go's assembler of 1.26 moves, adds and permutes vectors, but of what multiplies, narrows
+// and saturates whole numbers it has nothing (MUL, MLA, SMULL, SMLAL, SQRDMULH, SQRSHRN, SQXTUN,
+// ADDHN), nor FMUL, FSUB and UCVTF of vectors. Most of the work of a kernel would
+// be numbers, written by hand, with registers counted by hand. avo is for amd64 only.
 // Compilers know NEON's intrinsics well, take care of its 32 registers and order instructions,
 // and the description stays readable. What they emit is checked below rather than trusted.
-// A generator of others (goat) parses C and assembly itself, keeps C's stack frames and was
-// no shorter than this.
+// Generators of others (goat, c2goasm) were not tried: what is needed is short, and the refusals
+// are what matters.
 //
 // One description for both architectures was weighed as well. The arithmetic is the same, but
 // not its shape: AVX2 multiplies and adds pairs of 16 bits (VPMADDWD), NEON has that not, and
