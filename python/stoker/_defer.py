@@ -27,7 +27,7 @@ import torch
 import torch.utils.data._utils as loading
 from torch.utils.data import dataloader
 
-from . import _pictures, _share, _tensors, _trust
+from . import _arrays, _pictures, _share, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -340,14 +340,19 @@ def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
     try:
         return _deferred(fetch, recording)
     except Exception as error:
-        if not recording.failed and (not recording.used or _own(error)):  # nothing of ours was there
+        ours = recording.failed or recording.sequence
+        if not ours and (not recording.used or _own(error)):  # nothing of ours was there
             raise
         why = f"{type(error).__name__} ({str(error):.200})"
     restore(before)
     if recording.failed:
         recording.tally.trusting = False
         return fetch()
+    _arrays.displace(recording)
     batch = fetch()  # out here, so that an error of its own has none of ours behind it
+    if _arrays.refuse(recording):
+        _say(f"{why} where arrays waited, and none without: from here on arrays of pictures are made at once")
+        return batch
     assert maker.line is not None
     maker.line.close()
     _say(f"{why} while pictures waited, and none without: from here on this process is not fed")
@@ -372,6 +377,7 @@ def _waits(value: Any) -> bool:
     inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else (value,)
     return any(
         isinstance(each, _tensors.Later)
+        or type(each) is _arrays.LaterArray
         or isinstance(each, sys.modules["PIL.Image"].Image)
         and type(each._im) is _pictures.Recipe
         for each in inside
@@ -385,7 +391,8 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     global _unfed
     Recording.now = recording
     try:
-        return fetch()
+        with _arrays.standing():
+            batch = fetch()
     finally:
         try:
             maker.finish(recording)
@@ -401,6 +408,9 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
             )
         if recording.failed:
             raise OSError("a file that seemed sound is not")
+    if recording.sequence:  # even where the program has an answer to that
+        raise TypeError("an array that is not made yet is no sequence")
+    return _arrays.settle(batch, recording)
 
 
 _left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
@@ -449,7 +459,7 @@ _needs: set[str] = set()
 def _needed(what: str) -> None:
     """Say once where pixels were asked for that could not wait."""
     where = _asking()
-    _share.because(_share.PART if what == _tensors.VALUES else _share.PILLOW, f"{where} asks for {what}")
+    _share.because(_share.PILLOW if what == _pictures.PIXELS else _share.PART, f"{where} asks for {what}")
     if where not in _needs and len(_needs) < 3:
         _needs.add(where)
         _say(f"{where} asks for {what}, which is made there and then")

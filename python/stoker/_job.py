@@ -37,7 +37,7 @@ class Job(NamedTuple):
 
 def job_of(recipe: Recipe, steps: Steps, place: torch.Tensor, room: Room | None) -> Job:
     """The job of it, without steps where they change nothing."""
-    return Job(recipe, None if _idle(recipe.bands, steps) else steps, place, room)
+    return Job(recipe, None if idle(recipe.bands, steps) else steps, place, room)
 
 
 _tables: dict[Any, torch.Tensor] = {}  # steps that are alike are mostly the same
@@ -55,7 +55,8 @@ def table_of(bands: int, steps: Steps) -> torch.Tensor:
     return _tables[key]
 
 
-def _idle(bands: int, steps: Steps) -> bool:
+def idle(bands: int, steps: Steps) -> bool:
+    """Whether steps change no value."""
     if not steps.calls:
         return True
     table = table_of(bands, steps)

@@ -34,6 +34,7 @@ BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 _PLAIN = {"L", "RGB"}  # of which everything below is recorded; of the others copies, parts, turns and conversions
 _CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
+PIXELS = "the pixels of a picture"  # what may be asked for
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
 _MOST = 64 << 20  # bytes of a file
 _TRIED = 16  # pictures of a data set, or fetches without any, before it is judged
@@ -48,6 +49,7 @@ class Tally:
         self.single = 0  # made by the daemon one by one
         self.pillow = 0  # made by Pillow after all
         self.trusting = True  # no file that seemed sound was not
+        self.arrays = True  # may wait: none was kept, nor read row by row
         self.fetches = 0
         self.latest = 0  # fetch in which something waited
 
@@ -79,6 +81,8 @@ class Recording:
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
         self.arrays: list[weakref.ref[Any]] = []  # of NumPy, that somebody still has when it ends
+        self.waited = False  # some array did
+        self.sequence = False  # and was taken for a sequence
 
     @property
     def trusts(self) -> bool:
@@ -518,7 +522,7 @@ def _core_in_place_of(original: Any) -> Any:
         if recipe.value is None and recipe.lent == threading.get_ident():
             return recipe
         if recipe.value is None and recording():
-            Recording.needed("the pixels of a picture")
+            Recording.needed(PIXELS)
         self._im = recipe.make()
         return self._im
 

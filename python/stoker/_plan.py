@@ -107,12 +107,10 @@ class Look(NamedTuple):
         if not self.array:
             memory = torch.zeros if self.cut else torch.empty
             return memory(size, dtype=self.dtype).as_strided(shape, strides)
-        if not self.cut and not any(step[:1] in ("-", "0") for step in self.steps):
-            order = sorted(range(len(shape)), key=lambda i: (-strides[i], i))
-            memory = np.empty([shape[i] for i in order], self.dtype)
-            return memory if order == sorted(order) else memory.transpose([order.index(i) for i in range(len(order))])
-        memory = np.zeros(size, self.dtype)
         width = self.dtype.itemsize
+        if not self.cut and not any(step[:1] in ("-", "0") for step in self.steps):
+            return np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), shape, [step * width for step in strides]))
+        memory = np.zeros(size, self.dtype)
         return np.lib.stride_tricks.as_strided(memory[before:], shape, [step * width for step in strides])
 
     def backwards(self) -> str:
@@ -425,6 +423,14 @@ class Family:
     def join(self, cell: Cell) -> None:
         self._cells.append(weakref.ref(cell))
 
+    def first(self) -> Cell:
+        """One that stands for the memory itself."""
+        assert self.plan is not None
+        cell = Cell(self.plan)
+        cell.family = self
+        self.join(cell)
+        return cell
+
     def living(self) -> list[Cell]:
         return [cell for cell in (seen() for seen in self._cells) if cell is not None and cell.family is self]
 
@@ -462,4 +468,6 @@ class Cell:
 
     def settle(self, value: Any) -> None:
         """Have its value."""
+        if type(value) is np.ndarray and value.base is None and (self.way or not value.flags.writeable):
+            value = value.view()  # it looks at another's memory
         self.value, self.plan, self.family, self.way = value, None, None, ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -81,15 +82,7 @@ class Later(torch.Tensor):
 
     def made(self) -> torch.Tensor:
         """The value as a plain tensor."""
-        cell = self.cell
-        if cell.value is None:
-            if recording():
-                Recording.needed(VALUES)
-            beside = _beside(cell)
-            alone = not beside and cell.plan is not None and not cell.plan.parts
-            maker.make([cell, *beside], _share.PART if alone else _share.WHOLE)
-        assert cell.value is not None
-        return cell.value
+        return valued(self.cell, VALUES)
 
     def __getattribute__(self, name: str) -> Any:
         if name in _OWN or name in _KNOWN and self.cell.value is None:
@@ -148,6 +141,18 @@ class Later(torch.Tensor):
         else:
             made = _stacked(args[0]) if func is _aten.stack.default and not kwargs and args[1:] in ((), (0,)) else None
         return func(*_real(args), **_real(kwargs)) if made is None else made
+
+
+def valued(cell: Cell, what: str, others: Sequence[Cell] = ()) -> Any:
+    """The value, made where it is not there yet, with others that are asked for at the same time."""
+    if cell.value is None:
+        if recording():
+            Recording.needed(what)
+        beside = [*others, *_beside(cell)]
+        alone = not beside and cell.plan is not None and not cell.plan.parts
+        maker.make([cell, *beside], _share.PART if alone else _share.WHOLE)
+    assert cell.value is not None
+    return cell.value
 
 
 def _beside(cell: Cell) -> list[Cell]:
