@@ -18,7 +18,7 @@ import torch
 
 from ._job import Job, pixels
 from ._pictures import Op, Recipe, Source, by_pillow
-from ._plan import Call, call_of
+from ._plan import Call, Look, Steps, call_of
 
 _aten = torch.ops.aten
 
@@ -87,8 +87,7 @@ def trials() -> Iterator[Trial]:
 def _trial(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
     core = by_pillow(source, ops)
     recipe = Recipe(source, ops, core.mode, core.size)
-    calls = () if dtype is None else _calls(dtype, recipe.bands)
-    job = Job(recipe, calls, torch.empty(0), None)
+    job = Job(recipe, None if dtype is None else _steps(dtype, recipe.bands), torch.empty(0), None)
     expected = job.run(pixels(core))
     return Trial(name, job._replace(place=torch.empty_like(expected)), expected)
 
@@ -104,8 +103,13 @@ class _Decoded(Source):
         return self.core
 
 
-def _calls(dtype: torch.dtype, bands: int) -> tuple[Call, ...]:
+def _steps(dtype: torch.dtype, bands: int) -> Steps:
     """ToTensor, Normalize and a conversion."""
+    look = Look("CHW" if bands > 1 else "1HW", ("HW" if bands > 1 else "", "W", ""), torch.uint8, False)
+    return Steps(look, _calls(dtype, bands), look._replace(dtype=dtype))
+
+
+def _calls(dtype: torch.dtype, bands: int) -> tuple[Call, ...]:
     mean, std = (torch.tensor(each[:bands], dtype=torch.float32).view(-1, 1, 1) for each in _STATISTICS)
     return (
         call_of(_aten._to_copy.default, (), {"dtype": torch.float32}),
