@@ -604,15 +604,19 @@ def _needed(what: str) -> None:
 def _asking() -> str:
     """The program's line that is at work, and who on its behalf; the library's, where the data set is one's as well."""
     frame: Any = sys._getframe(1)
-    line, by = "a library", ""
+    line, by, own = "a library", "", ""
     while frame is not None and frame.f_code is not _deferred.__code__:  # who waits for the batch is not at work
         at = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if not any(part in at for part in _LIBRARIES):
             return at + by
-        if not by and not frame.f_globals["__name__"].startswith("stoker."):
-            line, by = at.rpartition(_PACKAGES)[2], f" ({frame.f_globals['__name__']}.{frame.f_code.co_name})"
+        name = frame.f_globals["__name__"]
+        package = name.partition(".")[0]
+        if not by and package != "stoker":
+            line, by, own = at, f" ({name}.{frame.f_code.co_name})", package
+        elif by and own and package not in (own, "stoker", "torch"):  # who asked it
+            line, own = at, ""
         frame = frame.f_back
-    return line + by
+    return line.rpartition(_PACKAGES)[2] + by
 
 
 _PACKAGES = f"{os.sep}site-packages{os.sep}"
