@@ -8,7 +8,9 @@ another one when a worker asks, its daemon having died. A worker that has none d
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+import importlib
 import importlib.util
 import inspect
 import math
@@ -25,9 +27,8 @@ from typing import Any
 
 import torch
 import torch.utils.data._utils as loading
-from torch.utils.data import dataloader
 
-from . import _arrays, _pictures, _share, _tensors, _trust
+from . import _arrays, _judged, _pictures, _share, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -40,21 +41,26 @@ from ._warning import say, warn
 
 _everywhere = False  # in all loaders of this process, else in those made within `deferring`
 _wanted = threading.local()
-_starting = threading.Lock()
+_starting = threading.RLock()
+_preparing = threading.RLock()
 _daemon: Daemon | None = None
 _tried = False  # to start one
 _generation = 0  # counts them
 _deaths = Deaths()
 _lost = False  # there is no daemon to be had
 _checked = False  # it is known what the daemon may make here
+_worker: _judged.Account | None = None  # in a worker: of what it reads
+_number: int | None = None  # in a worker: its own, among those of its iterator
 
 
 def enable() -> None:
-    """Defer the pictures of all loaders that are iterated from here on."""
+    """Defer the pictures of all loaders that are iterated from here on; again as further kinds of them are imported."""
     global _everywhere
     _install()
-    _everywhere = True
-    _share.begin()
+    if not _everywhere:
+        _everywhere = True
+        _share.lasts[:] = [lambda: _NOTHING if _judged.silent() else "", _judged.uncounted]
+        _share.begin()
 
 
 @contextlib.contextmanager
@@ -68,63 +74,145 @@ def deferring() -> Iterator[None]:
         _wanted.now = False
 
 
-@functools.cache
+_WORKERS = "torch.utils.data._utils.worker"
+_STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"  # has all of them once more
+
+#: Loaders over PyTorch's: where they are, their iterators without workers and with some, and where the workers' loop is.
+_LOADERS = (
+    ("torch.utils.data.dataloader", "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter", _WORKERS),
+    (_STATEFUL, "_StatefulSingleProcessDataLoaderIter", "_StatefulMultiProcessingDataLoaderIter", _STATEFUL),
+)
+_seen: set[str] = set()  # of the iterators of these it is seen when they begin
+_steps: list[tuple[type, str, Any, Any]] = []  # what is in place at each batch, and what was there
+
+
 def _install() -> None:
-    for fetcher in (loading.fetch._MapDatasetFetcher, loading.fetch._IterableDatasetFetcher):
-        fetcher.fetch = _fetch_in_place_of(fetcher.fetch)
-    alone, many = dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
-    alone.__init__ = _alone_in_place_of(alone.__init__)
-    many.__init__ = _many_in_place_of(many.__init__)
-    many._reset = _reset_in_place_of(many._reset)
-    many._next_data = _next_data_in_place_of(many._next_data)
+    """See when iterators begin, of all loaders that are there, and each batch of theirs."""
+    for module, alone, many, home in _LOADERS:
+        found = sys.modules.get(module)
+        if found is not None and module not in _seen and hasattr(found, alone) and hasattr(found, many):
+            _seen.add(module)
+            one, several = getattr(found, alone), getattr(found, many)
+            one.__init__ = _alone_in_place_of(taken(one))
+            several.__init__ = _many_in_place_of(taken(several), home)
+            _put_back()
+    if "torchdata.nodes.map" in sys.modules and "torchdata.nodes.map" not in _seen:
+        from . import _nodes
+
+        _seen.add("torchdata.nodes.map")
+        _nodes.install()
+    if not _steps:
+        for fetcher in (loading.fetch._MapDatasetFetcher, loading.fetch._IterableDatasetFetcher):
+            _put(fetcher, "fetch", _fetch_in_place_of)
+        for module, _, many, _ in _LOADERS:
+            if module in _seen:
+                _put(getattr(sys.modules[module], many), "_reset", _reset_in_place_of)
+                _put(getattr(sys.modules[module], many), "_next_data", _next_data_in_place_of)
+
+
+def taken(kind: Any) -> Any:
+    """How such iterators are made, without the start-up hook, which waits there."""
+    hook = sys.modules.get("_stoker_feed_hook")
+    return kind.__init__ if hook is None else hook.take(kind)
+
+
+def _put(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
+    before = vars(owner)[name]
+    setattr(owner, name, wrap(before))
+    _steps.append((owner, name, before, vars(owner)[name]))
+
+
+def _put_back() -> None:
+    """Take away what is in place at each batch."""
+    for owner, name, before, ours in reversed(_steps):
+        if vars(owner).get(name) is ours:  # nobody has put something around it
+            setattr(owner, name, before)
+    _steps.clear()
+
+
+def _let_go() -> None:
+    """Take away all that is of no use, as a data set is not fed; in a trainer once there is none that is."""
+    if not in_worker() and not _judged.all_hopeless():
+        return
+    if maker.line is not None and not maker.line.inherited():
+        maker.line.close()
+    _put_back()
+    _pictures.uninstall()
+
+
+def in_worker() -> bool:
+    return _worker is not None or loading.worker.get_worker_info() is not None
 
 
 def _forked() -> None:
     """In a forked child: a thread of the parent's may hold it."""
-    global _starting
-    _starting = threading.Lock()
+    global _starting, _preparing
+    _starting, _preparing = threading.RLock(), threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forked)
 
 
-def _asked() -> bool:
+def asked() -> bool:
     wanted = _everywhere or getattr(_wanted, "now", False) and "PIL.Image" in sys.modules
     return wanted and Recording.now is None
 
 
 def _alone_in_place_of(original: Any) -> Any:
     @functools.wraps(original)
-    def __init__(self: Any, loader: Any) -> None:
-        original(self, loader)
-        if _asked() and loading.worker.get_worker_info() is None:
-            _deaths.iteration()
-            if _connected():
-                self._dataset_fetcher._stoker = True
+    def __init__(self: Any, loader: Any, *rest: Any, **more: Any) -> None:
+        original(self, loader, *rest, **more)
+        if not asked() or in_worker():
+            return
+        account = _judged.of(loader.dataset, loader)
+        if not account.hopeless():
+            begin_alone()
+            self._dataset_fetcher._stoker = account
 
     return __init__
 
 
-def _many_in_place_of(original: Any) -> Any:
-    @functools.wraps(original)
-    def __init__(self: Any, loader: Any) -> None:
-        if not _asked():
-            return original(self, loader)
+def begin_alone() -> None:
+    """An iteration of this process's own begins."""
+    _install()
+    _deaths.iteration()
+    if "PIL.Image" in sys.modules:  # else at the first fetch after it has come
         with _starting:
-            supply = _supply(loader.num_workers)
-            if supply is None:
-                return original(self, loader)
-            loop = _Loop(supply.theirs, patience(loader.timeout), loading.worker._worker_loop)
-            before, loading.worker._worker_loop = loading.worker._worker_loop, loop
-            try:
-                original(self, loader)
+            _connected()
+
+
+def _many_in_place_of(original: Any, home: str) -> Any:
+    @functools.wraps(original)
+    def __init__(self: Any, loader: Any, *rest: Any, **more: Any) -> None:
+        account = _judged.of(loader.dataset, loader) if asked() else None
+        with supplied(account, loader.num_workers, patience(loader.timeout), sys.modules[home], "_worker_loop") as supply:
+            original(self, loader, *rest, **more)
+            if supply is not None:
                 self._stoker_supply = supply
-            finally:
-                loading.worker._worker_loop = before
-                for end in supply.theirs:
-                    end.close()
 
     return __init__
+
+
+@contextlib.contextmanager
+def supplied(account: _judged.Account | None, count: int, seconds: float, home: Any, name: str) -> Iterator[_Supply | None]:
+    """The workers that are started within, by a loop of that name, are fed, where there is something to be gained."""
+    if account is None or account.hopeless():
+        yield None
+        return
+    _install()
+    with _starting:
+        supply = _supply(count)
+        if supply is None:
+            yield None
+            return
+        before = getattr(home, name)
+        setattr(home, name, _Loop(supply.theirs, seconds, before, home=(home.__name__, name), slot=account.number))
+        try:
+            yield supply
+        finally:
+            setattr(home, name, before)
+            for end in supply.theirs:
+                end.close()
 
 
 def _reset_in_place_of(original: Any) -> Any:
@@ -172,7 +260,7 @@ class _Supply:
         self._poll = select.poll()
         for ours, _ in pairs:
             self._poll.register(ours, select.POLLIN)
-        self._asking = set(range(count))
+        self._asking = set(range(count)) if "PIL.Image" in sys.modules else set()  # else those that import it will
 
     def serve(self) -> None:
         """Answer those that have asked. It takes a system call where none has."""
@@ -214,6 +302,7 @@ class _Supplied:
     def __init__(self, end: socket.socket) -> None:
         self._end = end
         self._generation = b""
+        self._asked = False
 
     def connection(self) -> socket.socket | None:
         found = None
@@ -224,6 +313,9 @@ class _Supplied:
                     break
                 self._generation = word
                 found = socket.socket(fileno=int.from_bytes(rights[0][2], sys.byteorder)) if rights else None
+        if not self._generation and not self._asked:  # the trainer thought that there were no pictures
+            self._asked = True
+            self.lost(False)
         return found
 
     def lost(self, hung: bool) -> None:
@@ -250,26 +342,42 @@ class _Own:
 class _Loop:
     """What a worker runs: the loop that was there, connected to the trainer's daemon."""
 
-    def __init__(self, ends: list[socket.socket], patience: float, loop: Any, forked: bool = True) -> None:
+    def __init__(
+        self,
+        ends: list[socket.socket],
+        patience: float,
+        loop: Any,
+        forked: bool = True,
+        home: tuple[str, str] = (_WORKERS, "_worker_loop"),
+        slot: int | None = None,
+    ) -> None:
         self._ends, self._patience, self._loop, self._forked = ends, patience, loop, forked
+        self._home, self._slot = home, slot
 
     def __reduce__(self) -> Any:  # to a worker that is not forked
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]
         share = reduction.DupFd(_share.file()) if _share.file() >= 0 else None
-        return _loop_of, (ends, self._patience, share, set(_pictures.left) if _checked else None)
+        left = set(_pictures.left) if _checked else None
+        return _loop_of, (ends, self._patience, share, left, self._home, self._slot, _everywhere)
 
     def __call__(self, *args: Any) -> None:
+        global _worker, _number
         if self._orphaned():
             return
-        mine = inspect.signature(self._loop).bind(*args).arguments.get("worker_id")
+        given = inspect.signature(self._loop).bind(*args)
+        _number, _worker = given.arguments.get("worker_id"), _judged.Account(self._slot)
         maker.line = None  # the trainer's
         for number, end in enumerate(self._ends):
-            if number == mine:
+            if number == _number:
                 maker.line = Line(_Supplied(end), self._patience)
             else:
                 end.close()
         _install()
-        self._loop(*args)
+        if "udf" in given.arguments:  # of torchdata's nodes
+            from . import _nodes
+
+            given.arguments["udf"] = _nodes.Mapped(given.arguments["udf"], _worker)
+        self._loop(*given.args, **given.kwargs)
 
     def _orphaned(self) -> bool:
         """Whether the trainer ended before its worker began. Torch sees only that it ends later, and waits for ever."""
@@ -279,36 +387,64 @@ class _Loop:
         return os.getppid() != trainer.pid if self._forked else not trainer.is_alive()
 
 
-def _loop_of(ends: list[Any], patience: float, share: Any, left: set[str] | None) -> _Loop:
-    global _checked
+def _loop_of(
+    ends: list[Any], patience: float, share: Any, left: set[str] | None, home: tuple[str, str], slot: int | None, everywhere: bool
+) -> _Loop:
+    global _checked, _everywhere
+    _everywhere = everywhere
     if left is not None:
         _trust.trust(left)
         _checked = True
     if share is not None:
         _share.share(share.detach())
-    return _Loop([socket.socket(fileno=end.detach()) for end in ends], patience, loading.worker._worker_loop, forked=False)
+    loop = getattr(importlib.import_module(home[0]), home[1])
+    return _Loop([socket.socket(fileno=end.detach()) for end in ends], patience, loop, False, home, slot)
 
 
 def _fetch_in_place_of(original: Any) -> Any:
     @functools.wraps(original)
     def fetch(self: Any, index: Any) -> Any:
-        wanted = getattr(self, "_stoker", False) or loading.worker.get_worker_info() is not None
-        if not wanted or Recording.now is not None:  # a data set may iterate a loader of its own
+        account = vars(self).get("_stoker")
+        if account is None and loading.worker.get_worker_info() is not None:
+            account = self._stoker = _worker or _judged.Account(None)
+        if account is None or Recording.now is not None:  # a data set may iterate a loader of its own
             return original(self, index)
-        with _share.counting():
-            return _fetched(self, lambda: original(self, index))
+        again = isinstance(self, loading.fetch._MapDatasetFetcher)
+        return fetched(self, account, again, lambda: original(self, index))
 
     return fetch
 
 
-def _fetched(fetcher: Any, fetch: Callable[[], Any]) -> Any:
-    tally = vars(fetcher).setdefault("_stoker_tally", Tally())
-    if not _ready() or not tally.look() or _cramped():
+def fetched(by: Any, account: _judged.Account, again: bool, fetch: Callable[[], Any]) -> Any:
+    """What fetch gives, its pictures made by the daemon; by is whatever does the fetching, one after the other."""
+    if account.hopeless():
+        if _steps:
+            _let_go()
         return fetch()
-    again = isinstance(fetcher, loading.fetch._MapDatasetFetcher)
+    with _share.counting():
+        return _looked_at(vars(by), account, again, fetch)
+
+
+def _looked_at(own: dict[str, Any], account: _judged.Account, again: bool, fetch: Callable[[], Any]) -> Any:
+    tally = own.get("_stoker_tally")
+    if tally is None:
+        tally = own["_stoker_tally"] = Tally(account)
+    if "PIL.Image" not in sys.modules:
+        batch = fetch()
+        if "PIL.Image" not in sys.modules:
+            _note(tally, False)
+        return batch
+    if not in_worker() and not own.get("_stoker_begun"):  # in a worker the trainer answers
+        own["_stoker_begun"] = True
+        with _starting:
+            _connected()
+    if not _ready() or not tally.worth() or _cramped():
+        return fetch()
     if _left > 0:
         return _compared(fetch, again, tally)
-    return (_deferred_or_again if again else _deferred)(fetch, Recording(again, tally))
+    if again:
+        return _deferred_or_again(fetch, Recording(True, tally), own.get("dataset"))
+    return _deferred(fetch, Recording(False, tally))
 
 
 _SHARED = "/dev/shm"  # where torch has the tensors that it sends, and we have none
@@ -320,7 +456,7 @@ def _cramped() -> bool:
 
     The script alone fails before, at its pictures.
     """
-    if loading.worker.get_worker_info() is None:
+    if not in_worker():
         return False
     try:
         there = os.statvfs(_SHARED)
@@ -329,14 +465,14 @@ def _cramped() -> bool:
     return there.f_bavail * there.f_frsize < _CRAMPED
 
 
-def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
+def _deferred_or_again(fetch: Callable[[], Any], recording: Recording, data: Any = None) -> Any:
     """A batch; where it fails, fetched once more as without us, with the same random numbers: a library may not take
     what is deferred.
 
     Its own errors come again, as the script alone has them. Where they do not, they were ours: then nothing is
     deferred any more. After a file that seemed sound others are looked at more closely, and that is all.
     """
-    before = states()
+    before, state = states(), _state_of(data)
     try:
         return _deferred(fetch, recording)
     except Exception as error:
@@ -345,6 +481,8 @@ def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
             raise
         why = f"{type(error).__name__} ({str(error):.200})"
     restore(before)
+    if state is not None:
+        data.load_state_dict(state)
     if recording.failed:
         recording.tally.trusting = False
         return fetch()
@@ -357,6 +495,12 @@ def _deferred_or_again(fetch: Callable[[], Any], recording: Recording) -> Any:
     maker.line.close()
     _say(f"{why} while pictures waited, and none without: from here on this process is not fed")
     return batch
+
+
+def _state_of(data: Any) -> Any:
+    """Of a data set that goes on with it at each sample, as torchdata's loaders have it; else None."""
+    stateful = hasattr(type(data), "state_dict") and hasattr(type(data), "load_state_dict")
+    return copy.deepcopy(data.state_dict()) if stateful else None
 
 
 def _own(error: Exception) -> bool:
@@ -384,11 +528,21 @@ def _waits(value: Any) -> bool:
     )
 
 
-_unfed = 3  # batches in which nothing waits, until that is said
+_NOTHING = (
+    "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs "
+    "that Pillow opens are fed, OpenCV, torchvision.io, video, audio and text are left as they are)"
+)
+
+
+def _note(tally: Tally, waited: bool) -> None:
+    """Tell the others of a fetch."""
+    opened, lost = tally.opened, tally.single + tally.pillow
+    more, tally.told = [1, int(waited), opened - tally.told[0], lost - tally.told[1]], (opened, lost)
+    if tally.account is not None and tally.account.add(more) and _everywhere:
+        say(_NOTHING)
 
 
 def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
-    global _unfed
     Recording.now = recording
     try:
         with _arrays.standing():
@@ -398,14 +552,7 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
             maker.finish(recording)
         finally:
             Recording.now = None
-        if recording.used:
-            recording.tally.latest = recording.tally.fetches
-        _unfed = -1 if recording.used else max(_unfed - 1, -1)
-        if _unfed == 0 and _everywhere:
-            _say(
-                "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs "
-                "that Pillow opens are fed, OpenCV, torchvision.io, video, audio and text are left as they are)"
-            )
+        _note(recording.tally, recording.used)
         if recording.failed:
             raise OSError("a file that seemed sound is not")
     if recording.sequence:  # even where the program has an answer to that
@@ -448,8 +595,7 @@ def _compared(fetch: Callable[[], Any], again: bool, tally: Tally) -> Any:
 
 def _say(sentence: str) -> None:
     """A line on stderr; of several workers the first speaks, but of faults each."""
-    info = loading.worker.get_worker_info()
-    if info is None or info.id == 0 or "not fed" in sentence:
+    if not _number or "not fed" in sentence:
         say(sentence)
 
 
@@ -466,14 +612,24 @@ def _needed(what: str) -> None:
 
 
 def _asking() -> str:
-    """The program's line that is at work, and who on its behalf."""
+    """The program's line that is at work, and who on its behalf; the library's, where the data set is one's as well."""
     frame: Any = sys._getframe(1)
-    by = ""
-    while frame is not None and any(part in frame.f_code.co_filename for part in _LIBRARIES):
-        if not by and not frame.f_globals["__name__"].startswith("stoker."):
-            by = f" ({frame.f_globals['__name__']}.{frame.f_code.co_name})"
+    line, by, own = "a library", "", ""
+    while frame is not None and frame.f_code is not _deferred.__code__:  # who waits for the batch is not at work
+        at = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if not any(part in at for part in _LIBRARIES):
+            return at + by
+        name = frame.f_globals["__name__"]
+        package = name.partition(".")[0]
+        if not by and package != "stoker":
+            line, by, own = at, f" ({name}.{frame.f_code.co_name})", package
+        elif by and own and package not in (own, "stoker", "torch"):  # who asked it
+            line, own = at, ""
         frame = frame.f_back
-    return (f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "a library") + by
+    return line.rpartition(_PACKAGES)[2] + by
+
+
+_PACKAGES = f"{os.sep}site-packages{os.sep}"
 
 
 _LIBRARIES = tuple(
@@ -488,13 +644,12 @@ def _ready() -> bool:
 
     What it takes is put in place as soon as the program has imported what it is for.
     """
-    if maker.line is None or not maker.line.ready():
+    if "PIL.Image" not in sys.modules or maker.line is None or not maker.line.ready():
         return False
-    if "PIL.Image" in sys.modules and not _trusted(maker.line):
-        return False
-    if not (_pictures.install() if "PIL.Image" in sys.modules else _unfed > 0):
-        return False
-    _tensors.install(sys.modules)
+    with _preparing:
+        if not _trusted(maker.line) or not _pictures.install():
+            return False
+        _tensors.install(sys.modules)
     return True
 
 

@@ -44,29 +44,45 @@ lock = threading.RLock()  # one in a forked child is its own
 class Tally:
     """What became of the pictures that one data set has opened in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, account: Any = None) -> None:
+        self.account = account  # of the data set, with the other processes
+        self.told = (0, 0)  # to it: pictures, and those in vain
         self.opened = 0
         self.single = 0  # made by the daemon one by one
         self.pillow = 0  # made by Pillow after all
         self.trusting = True  # no file that seemed sound was not
         self.arrays = True  # may wait: none was kept, nor read row by row
-        self.fetches = 0
-        self.latest = 0  # fetch in which something waited
 
     def worth(self) -> bool:
         """Whether it pays to wait with more of them; one by one the daemon takes what Pillow does."""
         return self.opened < _TRIED or self.single + self.pillow < 0.9 * self.opened
 
-    def look(self) -> bool:
-        """Whether something may wait in the fetch that begins: where nothing does, few are looked at."""
-        self.fetches += 1
-        return self.worth() and (self.fetches <= self.latest + _TRIED or self.fetches % _TRIED == 0)
+
+_thread = threading.local()
+_under_way: set[Recording] = set()
 
 
-class Recording:
-    """What the thread that fetches has begun to make; nothing is recorded in other threads, or while this is None."""
+class _Now(type):
+    @property
+    def now(cls) -> Recording | None:
+        """This thread's."""
+        return getattr(_thread, "recording", None)
 
-    now: Recording | None = None
+    @now.setter
+    def now(cls, recording: Recording | None) -> None:
+        _under_way.discard(cls.now)
+        _thread.recording = recording
+        if recording is not None:
+            _under_way.add(recording)
+
+    @now.deleter
+    def now(cls) -> None:
+        cls.now = None
+
+
+class Recording(metaclass=_Now):
+    """What a thread that fetches has begun to make; nothing is recorded while it has none."""
+
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
     asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
 
@@ -76,7 +92,6 @@ class Recording:
         self.tally = tally
         self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
-        self.thread = threading.get_ident()
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
@@ -91,15 +106,17 @@ class Recording:
 
 
 def _forking() -> None:
-    """Before a fork: what a child would see of the fetch under way, the parent writes anew."""
-    if Recording.now is not None and Recording.now.files is not None:
-        Recording.now.files.part()
+    """Before a fork: what a child would see of the fetches under way, the parent writes anew."""
+    for found in list(_under_way):
+        if found.files is not None:
+            found.files.part()
 
 
 def _forked() -> None:
-    """In a forked child: a thread of the parent's may hold the lock, and the fetch under way is the parent's."""
+    """In a forked child: a thread of the parent's may hold the lock, and the fetches under way are the parent's."""
     global lock
     lock = threading.RLock()
+    _under_way.clear()
     Recording.now = None
 
 
@@ -108,8 +125,7 @@ os.register_at_fork(before=_forking, after_in_child=_forked)
 
 def recording() -> Recording | None:
     """The recording of this thread."""
-    found = Recording.now
-    return found if found is not None and found.thread == threading.get_ident() else None
+    return getattr(_thread, "recording", None)
 
 
 class Source:
@@ -150,6 +166,7 @@ class Recipe:
         self.value: Any = None  # the real core, once made
         self.lent = 0  # the thread in which one of Pillow's methods may call this
         if found := recording():
+            _Undo.images = True
             found.used = True
             found.recipes.append(weakref.ref(self))
 
@@ -466,7 +483,7 @@ def install() -> bool:
     global _load_file
     from PIL import Image, ImageFile, JpegImagePlugin  # noqa: F401 # they are there from here on
 
-    if _load_file is not None:
+    if _Undo.installed:
         return True
     if "im" not in vars(Image.Image):
         _make_core_a_property(Image.Image)
@@ -474,16 +491,62 @@ def install() -> bool:
     if not known or not _of(Image.Image.load, Image) or not _of(ImageFile.ImageFile.load, ImageFile):
         return False
     _load_file = ImageFile.ImageFile.load
-    Image.Image.im = property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset)
-    Image.Image.load = _load_in_place_of(Image.Image.load)
-    ImageFile.ImageFile.load = _load_file_in_place_of(_load_file)
+    put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
+    put(Image.Image, "load", _load_in_place_of(Image.Image.load))
+    put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
     wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"), _lending_to)
     wraps |= {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
     for name, wrap in wraps.items():
         if _of(method := getattr(Image.Image, name), Image):
-            setattr(Image.Image, name, wrap(method))
+            put(Image.Image, name, wrap(method))
     _install_operations()
+    _Undo.installed = True
     return True
+
+
+class _Undo:
+    """What takes away again what is in place."""
+
+    installed = False
+    images = False  # one has waited
+    steps: list[Callable[[], None]] = []
+    lasting: dict[tuple[Any, str], Callable[[], None]] = {}  # those that stay where an image has waited
+
+
+def undoing(undo: Callable[[], None]) -> None:
+    """Have something done when all is taken away."""
+    _Undo.steps.append(undo)
+
+
+def put(owner: Any, name: str, value: Any, lasting: bool = False) -> None:
+    """Have an attribute of Pillow's be ours."""
+    if (owner, name) in _Undo.lasting:
+        return
+    before = vars(owner).get(name, _Undo)
+
+    def undo() -> None:
+        if vars(owner).get(name) is not value:
+            return  # somebody has put something else there
+        if before is _Undo:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+    setattr(owner, name, value)
+    if lasting:
+        _Undo.lasting[owner, name] = undo
+    else:
+        undoing(undo)
+
+
+def uninstall() -> None:
+    """Take it all away again, but for what images need that have waited. No fetch is under way."""
+    steps, _Undo.steps, _Undo.installed = _Undo.steps, [], False
+    if not _Undo.images:
+        steps += _Undo.lasting.values()
+        _Undo.lasting.clear()
+    for undo in reversed(steps):
+        undo()
 
 
 def _of(function: Any, module: Any) -> bool:
@@ -677,8 +740,15 @@ def replace(module: Any, name: str, ours: Callable[..., Any]) -> None:
         ),
         shim,
     )
+
+    def undo(code: Any = function.__code__, defaults: Any = function.__defaults__) -> None:
+        if function.__code__ is shim[name].__code__:
+            function.__code__, function.__defaults__ = code, defaults
+            del function.__globals__[here]
+
     function.__defaults__ = None
     function.__code__ = shim[name].__code__
+    undoing(undo)
 
 
 def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
@@ -760,4 +830,5 @@ def _install_enhancer(kind: type, module: Any) -> None:
         self.image = image
         return getattr(self, attribute)
 
-    kind.__init__, kind.enhance, kind.__getattr__ = __init__, enhanced, __getattr__
+    for attribute, ours in (("__init__", __init__), ("enhance", enhanced), ("__getattr__", __getattr__)):
+        put(kind, attribute, ours, lasting=True)

@@ -12,21 +12,29 @@ import contextlib
 import fcntl
 import mmap
 import os
-import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._warning import say
+
 WHOLE, PART, PILLOW = range(3)  # by the daemon up to the batch; by it one by one, and on in Python; by Pillow
 _REASON = 512  # bytes of one
+SLOTS = 64  # accounts of data sets, of WORDS numbers each
+WORDS = 4
+_SLOTS_AT = 2048  # behind the reasons
+_TRIES = 8  # for the lock, which nobody holds for longer than a copy takes
 
 _page: memoryview | None = (
     None  # of the process that began, and of its workers: pictures, then pixels, of each kind; then a reason of each
 )
 _file = -1
+_guard = threading.Lock()  # between the threads of this process
 _owner = 0
 _found = [0] * 6  # by this process, not yet on the page
 _reasons = [b""] * 3
 _fetching = 0
+lasts: list[Callable[[], str]] = []  # what else is said at the end
 
 
 def begin() -> None:
@@ -54,11 +62,13 @@ def share(descriptor: int) -> None:
 def counting() -> Iterator[None]:
     """A fetch, of which pictures are counted."""
     global _fetching
-    _fetching += 1
+    with _guard:
+        _fetching += 1
     try:
         yield
     finally:
-        _fetching -= 1
+        with _guard:
+            _fetching -= 1
         _flush()
 
 
@@ -97,28 +107,27 @@ def because(kind: int, reason: str) -> None:
 
 
 def _forked() -> None:
-    """In a forked child: what was found is the parent's."""
-    global _fetching
-    _fetching, _found[:] = 0, [0] * 6
+    """In a forked child: what was found is the parent's, and one of its threads may hold the guard."""
+    global _fetching, _guard
+    _fetching, _found[:], _guard = 0, [0] * 6, threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forked)
 
 
 def _add(kind: int, count: int, size: tuple[int, int]) -> None:
-    _found[kind] += count
-    _found[3 + kind] += count * size[0] * size[1]
+    with _guard:
+        _found[kind] += count
+        _found[3 + kind] += count * size[0] * size[1]
 
 
 def _flush() -> None:
     """Bring to the page what was found; next time, where another process is at it."""
     if _page is None or not any(_found):
         return
-    try:
-        fcntl.lockf(_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return
-    try:
+    with _guard, _locked() as mine:
+        if not mine:
+            return
         numbers = _page[:48].cast("q")
         for i, found in enumerate(_found):
             numbers[i] += found
@@ -127,8 +136,41 @@ def _flush() -> None:
             at = 48 + kind * _REASON
             if reason and not _page[at]:
                 _page[at : at + len(reason)] = reason
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[bool]:
+    """Whether the page is this process's for the time. A process that is stopped may hold it, so nobody waits long."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.lockf(_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            os.sched_yield()
+    else:
+        yield False
+        return
+    try:
+        yield True
     finally:
         fcntl.lockf(_file, fcntl.LOCK_UN)
+
+
+def slot(number: int) -> memoryview | None:
+    """The numbers of an account that all processes see; None where there is no page."""
+    at = _SLOTS_AT + 8 * WORDS * number
+    return None if _page is None else _page[at : at + 8 * WORDS].cast("q")
+
+
+def enter(numbers: memoryview, found: list[int]) -> list[int] | None:
+    """Add to an account; what stood there before. None: another process is at it."""
+    with _guard, _locked() as mine:
+        if not mine:
+            return None
+        before = list(numbers)
+        for i, more in enumerate(found):
+            numbers[i] += more
+        return before
 
 
 def _end() -> None:
@@ -136,9 +178,9 @@ def _end() -> None:
     if _owner != os.getpid() or _page is None or (os.environ.get("RANK") or "0") != "0":
         return
     _flush()
-    if line := sentence(*counted()):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # it has no stderr any more
-            sys.stderr.write(f"stoker: feed: {line}\n")
+    for line in (*(last() for last in lasts), sentence(*counted())):
+        if line:
+            say(line)
 
 
 def counted() -> tuple[list[int], list[str]]:

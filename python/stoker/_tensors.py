@@ -20,7 +20,7 @@ from torch.multiprocessing import reductions
 
 from . import _share
 from ._making import maker
-from ._pictures import BANDS, Recording, bare, deferred, recording, replace
+from ._pictures import BANDS, Recording, bare, deferred, recording, replace, undoing
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
 
 _aten = torch.ops.aten
@@ -435,11 +435,14 @@ def install(modules: Any) -> None:
     """Put it in place in this process, as far as what it is for has been imported; again and again."""
     if "torch" not in _done:
         _done.add("torch")
+        undoing(lambda: _done.intersection_update({"images"}))
         from torch.utils.data._utils import collate
 
         ForkingPickler.register(Later, lambda later: reductions.reduce_tensor(later.real()))
         kinds = collate.default_collate_fn_map
-        kinds[Later] = kinds[torch.Tensor] = _collate_in_place_of(kinds[torch.Tensor])
+        before = kinds[torch.Tensor]
+        kinds[Later] = kinds[torch.Tensor] = ours = _collate_in_place_of(before)
+        undoing(lambda: kinds.update({torch.Tensor: before}) if kinds[torch.Tensor] is ours else None)
     tv_tensors = modules.get("torchvision.tv_tensors")
     if tv_tensors is not None and "images" not in _done:
         _done.add("images")

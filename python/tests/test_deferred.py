@@ -26,7 +26,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _jpeg, _job, _line, _making, _pictures, _room, _share
+    from stoker import _defer, _files, _jpeg, _job, _judged, _line, _making, _pictures, _room, _share
 except ImportError:
     torch = None
 
@@ -62,6 +62,9 @@ class Here:
 
     def ready(self):
         return self.alive()
+
+    def inherited(self):
+        return False
 
     def close(self):
         pass
@@ -202,7 +205,7 @@ class RecordedTest(DeferredCase):
     def test_nothing_waits(self):
         """What has no pictures, or others read them, is as without us, which is said once."""
         def said(read):
-            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_defer, "_unfed", 3):
+            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_pictures, "_TRIED", 3):
                 list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, read), collate_fn=list))
             return stderr.getvalue()
 
@@ -238,18 +241,54 @@ class RecordedTest(DeferredCase):
                 list(torch.utils.data.DataLoader(data, 5))
                 self.assertEqual((self.here.count.value, by_pillow.call_count), (made, pillow))
 
-    def test_nothing_to_look_for(self):
-        """Where nothing waits few fetches are looked at, and what waits later is found."""
-        seen = []
-        plain = torch.utils.data.TensorDataset(torch.arange(96))
-        pictures = pipelines.Pictures(self.root, lambda path: pipelines.F.pil_to_tensor(pipelines.opened(path).resize((9, 9))))
-        pictures.files = pictures.files[:1] * 64
-        deferred = _defer._deferred
-        with mock.patch.object(_defer, "_deferred", lambda fetch, recording: seen.append(recording) or deferred(fetch, recording)), mock.patch.object(_pictures, "_TRIED", 16):
-            self.here.count.value = 0
-            list(torch.utils.data.DataLoader(torch.utils.data.ConcatDataset([plain, pictures]), collate_fn=list))
-        self.assertEqual(len(seen), 16 + 5 + 49)  # 96 without, of which the last was looked at; 64 with, from the 16th on
-        self.assertEqual(self.here.count.value, 49)
+    def test_let_go(self):
+        """Where nothing waits for long, or all is asked for at once, everything of ours is taken away, and is there again for others."""
+        from PIL import Image, ImageFile, ImageOps
+
+        ours = [(Image.Image, "load"), (Image.Image, "resize"), (ImageFile.ImageFile, "load"), (torch.utils.data._utils.fetch._MapDatasetFetcher, "fetch")]
+
+        def files():
+            collate = torch.utils.data._utils.collate.default_collate_fn_map[torch.Tensor]
+            functions = (*(vars(owner)[name] for owner, name in ours), ImageOps.expand, pipelines.F.to_tensor, collate)
+            return [function.__code__.co_name + function.__code__.co_filename for function in functions], [function.__code__ for function in functions]
+
+        def arrays(path):
+            return int(numpy.asarray(pipelines.opened(path)).sum())
+
+        plain = torch.utils.data.TensorDataset(torch.arange(40))
+        seen, deferred = [], _defer._deferred
+        for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 17)):  # one of whose pictures never waits
+            with mock.patch.object(_judged, "_accounts", {}), mock.patch.object(_pictures, "_TRIED", 16), mock.patch.object(_defer, "_deferred", lambda *args: seen.append(args) or deferred(*args)):
+                self.assertEqualToPlain("folder", 0)
+                inside = files()
+                with mock.patch.object(_judged, "_accounts", {}):
+                    seen.clear()
+                    for _ in range(2):
+                        list(torch.utils.data.DataLoader(dataset))
+                    self.assertEqual(len(seen), least)
+                    outside = files()
+                    self.assertTrue(all(a is not b for a, b in zip(inside[1], outside[1])), (inside[0], outside[0]))
+                    self.assertFalse([file for file in outside[0] if os.sep + "stoker" + os.sep in file], outside[0])
+                self.here.count.value = 0
+                self.assertEqualToPlain("folder", 0)
+                self.assertGreater(self.here.count.value, 0)
+                self.assertEqual(files()[0], inside[0])
+
+    def test_workers_of_what_is_let_go(self):
+        """Judged by all workers together; those of a later epoch begin without us."""
+        with tempfile.TemporaryFile() as page:
+            self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
+            self.enterContext(mock.patch.object(_judged, "_accounts", {}))
+            self.enterContext(mock.patch.object(_pictures, "_TRIED", 6))
+            self.enterContext(mock.patch.object(_defer, "Line", lambda *_: self.here))
+            _share.share(page.fileno())
+            data = torch.utils.data.TensorDataset(torch.arange(4))
+            asked = []
+            supply = mock.patch.object(_defer, "_supply", lambda count: asked.append(count) or _defer._Supply(count))
+            with supply, mock.patch.object(sys, "stderr", io.StringIO()):
+                for _ in range(4):
+                    self.assertEqual(torch.cat([x for x, in torch.utils.data.DataLoader(data, 2, num_workers=2)]).tolist(), [0, 1, 2, 3])
+            self.assertEqual(asked, [2, 2, 2])  # with two fetches each
 
     def test_said(self):
         """What was not deferred is said once, with its place."""
@@ -499,7 +538,7 @@ class DaemonTest(DeferredCase):
         done = subprocess.run([BINARY, "feed", "--verify", "2", "--", sys.executable, "-c", script], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout.strip()), (7, str(self.plain["mixup/2"])), done.stderr)
         self.assertIn("verify: the first batches are equal, bit by bit", done.stderr)
-        self.assertRegex(done.stderr, r"\nstoker: feed: 9\d % of the pixels' work was done by Go: 46 of 48 pictures whole, 2 by Pillow \(such as CMYK JPEG at .*deferred_pipelines.py:\d+.*\)\n$")
+        self.assertRegex(done.stderr, r"\nstoker: feed: 9\d % of the pixels' work was done by Go: 46 of 48 pictures whole, 2 by Pillow \(such as CMYK JPEG at torchvision/datasets/folder.py:\d+ \(PIL.Image.convert\)\)\n$")
 
     def test_alone(self):
         """Without workers: what the data set keeps, prints and raises, and what the loop draws in between, is as it was."""

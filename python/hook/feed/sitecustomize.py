@@ -1,26 +1,43 @@
 """Stoker's start-up hook of `stoker feed -- CMD`: has the pictures of a PyTorch program made by the daemon.
 
-It lies first on PYTHONPATH, so `site` imports it, in CMD and in what CMD starts. When a DataLoader is iterated for the
-first time it imports the client (stoker._defer), which does the rest. It imports nothing before, prints a line where there
-is no client, and leaves the program alone then. Python older than 3.8 steps aside.
+It lies first on PYTHONPATH, so `site` imports it, in CMD and in what CMD starts. When a loader of PyTorch's or
+torchdata's is iterated for the first time it imports the client (stoker._defer), which does the rest. It imports nothing
+before, prints a line where there is no client, and leaves the program alone then. Python older than 3.8 steps aside.
 """
 
 import os
 import sys
 
-NAME = "torch.utils.data.dataloader"
+#: What makes iterators, by module.
+NAMES = {
+    "torch.utils.data.dataloader": ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"),
+    "torchdata.stateful_dataloader.stateful_dataloader": ("_StatefulSingleProcessDataLoaderIter", "_StatefulMultiProcessingDataLoaderIter"),
+    "torchdata.nodes.map": ("_InlineMapperIter", "_ParallelMapperIter"),
+}
+
+try:
+    import _thread
+
+    _lock = _thread.allocate_lock()  # loaders may begin in several threads at once
+except ImportError:  # Python 2, which steps aside
+    pass
 
 
 class _Finder(object):
-    """Finds one module, and has it watched."""
+    """Finds these modules, and has them watched."""
+
+    looking = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != NAME:
+        if name not in NAMES or self.looking:
             return None
         import importlib.util
 
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.looking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.looking = False
         if spec is not None and spec.loader is not None:
             _watch(spec.loader)
         return spec
@@ -31,24 +48,48 @@ def _watch(loader):
 
     def exec_module(module):
         execute(module)
-        try:
-            _arm(module.DataLoader)
-        except Exception:
-            pass  # another torch than we know
+        for name in NAMES.get(module.__name__, ()):
+            try:
+                _arm(getattr(module, name))
+            except Exception:
+                pass  # another version than we know
 
     loader.exec_module = exec_module
 
 
+_armed = []  # kinds, what made them before, and what does now
+_taken = []  # of the latter
+
+
 def _arm(kind):
-    iterate, begun = kind.__iter__, []
+    """The first that is made begins; others wait until it has."""
+    make, begun = kind.__init__, []
 
-    def __iter__(self):
-        if not begun:
-            begun.append(True)
-            _begin()
-        return iterate(self)
+    def __init__(self, *args, **kwargs):
+        with _lock:
+            if not begun:
+                begun.append(True)
+                _begin()
+        # Where somebody has put something around it, this is below what the client put there.
+        return (kind.__init__ if __init__ in _taken else make)(self, *args, **kwargs)
 
-    kind.__iter__ = __iter__
+    kind.__init__ = __init__
+    _armed.append((kind, make, __init__))
+
+
+def take(kind):
+    """What the client puts its own around: what was there before us, whose place it takes."""
+    for each, make, ours in _armed:
+        if each is kind and kind.__init__ is ours:
+            _taken.append(ours)
+            return make
+    return kind.__init__
+
+
+def _forked():
+    """In a forked child: a thread of the parent's may hold it."""
+    global _lock
+    _lock = _thread.allocate_lock()
 
 
 def _closed():
@@ -61,8 +102,13 @@ def _closed():
     return False
 
 
+_failed = []
+
+
 def _begin():
     """Import the client, which may lie beside the binary that started the program."""
+    if _failed:
+        return
     try:
         if _closed():
             raise OSError("stdin, stdout or stderr is closed: </dev/null or >/dev/null opens it")
@@ -76,6 +122,7 @@ def _begin():
             import stoker._defer
         stoker._defer.enable()
     except Exception as error:
+        _failed.append(True)
         if sys.stderr is None:
             return
         remedy = " (pip install ./python brings the client)" if isinstance(error, ImportError) else ""
@@ -90,6 +137,8 @@ def _give_way():
     sys.path_importer_cache.pop(folder, None)
     me = sys.modules.pop("sitecustomize")
     if sys.modules.setdefault("_stoker_feed_hook", me) is me and sys.version_info >= (3, 8):
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forked)
         sys.meta_path.insert(0, _Finder())
 
 

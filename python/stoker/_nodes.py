@@ -1,0 +1,91 @@
+"""torchdata.nodes: what a mapping node's function gives, in threads or processes of the node's or in the loop itself.
+
+A function of one's own need not give the same twice, so none is asked again; what it opens is looked at more closely.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+from typing import Any
+
+from . import _defer, _judged
+from ._deaths import patience
+
+
+class Mapped:
+    """Such a function, fed."""
+
+    def __init__(self, function: Any, account: _judged.Account) -> None:
+        self._function, self._account = function, account
+        self._thread = threading.local()  # what each thread keeps between items
+
+    def __call__(self, item: Any) -> Any:
+        if _defer.Recording.now is not None:
+            return self._function(item)
+        return _defer.fetched(self._thread, self._account, False, lambda: self._function(item))
+
+
+def install() -> None:
+    """See when mapping nodes begin."""
+    found = sys.modules["torchdata.nodes.map"]
+    if all(hasattr(found, name) for name in ("_InlineMapperIter", "_ParallelMapperIter", "_apply_udf")):
+        inline, parallel = found._InlineMapperIter, found._ParallelMapperIter
+        inline.__init__ = _inline_in_place_of(_defer.taken(inline))
+        parallel.__init__ = _parallel_in_place_of(_defer.taken(parallel), found)
+        parallel.__next__ = _next_in_place_of(parallel.__next__)
+
+
+def _inline_in_place_of(original: Any) -> Any:
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        account = _account(self.map_fn, self)
+        if account is not None:
+            _defer.begin_alone()
+            self.map_fn = Mapped(self.map_fn, account)
+
+    return __init__
+
+
+def _parallel_in_place_of(original: Any, home: Any) -> Any:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(self, *args, **kwargs)
+        told = given.arguments
+        account = _account(told["map_fn"], self)
+        if told["method"] == "process":
+            with _defer.supplied(account, told["num_workers"], patience(), home, "_apply_udf") as supply:
+                original(self, *args, **kwargs)
+                if supply is not None:
+                    self._stoker_supply = supply
+            return
+        if account is not None:
+            _defer.begin_alone()
+            told["map_fn"] = Mapped(told["map_fn"], account)
+        original(*given.args, **given.kwargs)
+
+    return __init__
+
+
+def _next_in_place_of(original: Any) -> Any:
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        if "_stoker_supply" in vars(self):
+            self._stoker_supply.serve()
+        return original(self)
+
+    return __next__
+
+
+def _account(function: Any, node: Any) -> _judged.Account | None:
+    """Of what is mapped; None where that is not fed."""
+    if not _defer.asked() or _defer.in_worker():
+        return None
+    function = getattr(function, "map_fn", function)  # what maps a batch of items is made anew each time
+    account = _judged.of(getattr(function, "__self__", function), node)
+    return None if account.hopeless() else account
