@@ -4,7 +4,7 @@ package diagnose
 // manual and the command's list take their words from here.
 var GapCauses = []Word{
 	{"data-loader", "the loop waits for its next batch, or makes it", "more workers, a faster loader, or data that is closer"},
-	{"python", "Python code that is no operator", "less work between launches; with stacks in the trace the finding names the line"},
+	{"python", "Python code that is no operator", "less work between launches. With stacks in the trace the finding names the line"},
 	{"cpu-op", "an operator's own time on the host", "torch.compile or CUDA graphs, which launch with less of it"},
 	{"launch", "calls that launch work, and the way to the device", "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, a larger batch"},
 	{"copy-issue", "a copy between host and device is being started, staging of pageable memory included", "pin_memory=True and non_blocking=True"},
