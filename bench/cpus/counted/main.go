@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command counted does with the JPEGs of a folder what bench/cpus/instructions.py counts the
 // instructions of: decoding, a sample for training, one for evaluation, all of them in turn.
 //
